@@ -1,0 +1,38 @@
+"""Make, check and run Ascend HCCL rank tables.
+
+The names below are the public library; each loads its module on first use, so that importing the package
+costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
+    from hccl_tools.table import RankTable
+    from hccl_tools.validation import validate
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Diagnostic": "hccl_tools.diagnostics.diagnostic",
+    "RankTable": "hccl_tools.table",
+    "Report": "hccl_tools.diagnostics.diagnostic",
+    "validate": "hccl_tools.validation",
+}
+
+__all__ = ["Diagnostic", "RankTable", "Report", "__version__", "validate"]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'hccl_tools' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""What is wrong with a table, as data, and how it is shown."""

@@ -1,0 +1,111 @@
+"""A diagnostic is data: what, where, how grave, what to do. Lines and columns are derived when it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.document import Document
+
+#: Where in a document: object keys and array indices, outermost first.
+Path = tuple[str | int, ...]
+Consequence = Literal["refused", "hangs", "fails-later", "forbidden", "advice"]
+Severity = Literal["error", "warning"]
+Verdict = Literal["accepted", "refused", "hangs"]
+
+#: The consequences by which HCCL itself stops a job (``--only-hccl``).
+HCCL_CONSEQUENCES: frozenset[Consequence] = frozenset({"refused", "hangs"})
+
+
+def pointer(path: Path) -> str:
+    """Return the RFC 6901 JSON pointer of a path; the whole document is ``""``."""
+    return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in path)
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A second place that a finding is about, with a phrase for it (``first used here``)."""
+
+    path: Path
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFacts:
+    """What every diagnostic of one rule shares.
+
+    ``id`` is what people quote (``HCC203``), ``name`` completes "allow ..." (``duplicate-rank-id``),
+    ``source`` names the document or source line that the rule enforces, ``hccl_code`` the error code
+    that HCCL shows (``EI0014``), or ``None`` where it only logs.
+    """
+
+    id: str
+    name: str
+    consequence: Consequence
+    source: str
+    hccl_code: str | None = None
+
+    @property
+    def severity(self) -> Severity:
+        """``warning`` for advice, ``error`` for everything that stops or breaks a job or is forbidden."""
+        return "warning" if self.consequence == "advice" else "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing that is wrong at one place.
+
+    ``message`` is lower case without a full stop and says what is wrong; ``hint`` is one imperative
+    sentence that says what to do. ``offset`` is set only where no path leads to the place (broken JSON):
+    a byte offset into the document.
+    """
+
+    rule: RuleFacts
+    message: str
+    path: Path = ()
+    hint: str | None = None
+    related: tuple[Related, ...] = ()
+    offset: int | None = None
+    #: Show the key of the place rather than its value (a key that is repeated or unknown).
+    at_key: bool = False
+
+    @property
+    def pointer(self) -> str:
+        """The RFC 6901 pointer of ``path``."""
+        return pointer(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything found out about one document.
+
+    ``findings`` are ordered worst consequence first where HCCL would stop, then by place.
+    ``format_reason`` and ``product_reason`` are the sentences that say why that format and product.
+    """
+
+    file: str
+    format: str | None
+    format_reason: str
+    product: str
+    product_reason: str
+    findings: tuple[Diagnostic, ...]
+    verdict: Verdict
+    document: Document | None = None
+
+    @property
+    def errors(self) -> Sequence[Diagnostic]:
+        """The findings of severity ``error``."""
+        return [finding for finding in self.findings if finding.rule.severity == "error"]
+
+    @property
+    def warnings(self) -> Sequence[Diagnostic]:
+        """The findings of severity ``warning``."""
+        return [finding for finding in self.findings if finding.rule.severity == "warning"]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no finding is an error."""
+        return not self.errors

@@ -1,0 +1,70 @@
+"""What a launch will do, as data: one process per rank, and one scheduler where the framework wants it.
+
+A plan is made once, printed by ``--dry-run`` and carried out as it is: engines bring it to the hosts, a
+supervisor on each host starts its part. Nobody edits it on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Start = Literal["table", "cluster", "mpi", "torch"]
+Engine = Literal["loop", "mpirun", "slurm"]
+
+
+@dataclass(frozen=True, slots=True)
+class RankProcess:
+    """One process of the job.
+
+    ``rank`` is its RANK_ID, or -1 for the scheduler of ``--start cluster``. ``device`` is the table's
+    (physical) device id, ``device_id`` what the process is told in DEVICE_ID (they differ in containers).
+    ``environment`` holds only what is set for this rank on top of the launcher's cleaned environment.
+    ``log`` is relative to the run directory.
+    """
+
+    rank: int
+    host: str
+    server_index: int
+    device: int
+    device_id: int
+    environment: dict[str, str]
+    argv: tuple[str, ...]
+    log: str
+
+    @property
+    def name(self) -> str:
+        """``rank 3`` or ``scheduler``: how messages speak of it."""
+        return "scheduler" if self.rank < 0 else f"rank {self.rank}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A whole job.
+
+    ``processes`` are in rank order, the scheduler (if any) first. ``removed`` names the variables of the
+    caller's shell that no rank inherits; ``common`` is set for every process. ``table`` is the absolute path
+    of the rank table as given, ``None`` with ``--no-table``. ``notes`` are sentences that the user should read
+    (which table, product, start and Python were chosen and why).
+    """
+
+    processes: tuple[RankProcess, ...]
+    start: Start
+    engine: Engine
+    run_dir: str
+    working_dir: str
+    world_size: int
+    table: str | None = None
+    common: dict[str, str] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ranks(self) -> tuple[RankProcess, ...]:
+        """The ranks without the scheduler, in rank order."""
+        return tuple(process for process in self.processes if process.rank >= 0)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts of the job, in order of their lowest rank."""
+        return tuple(dict.fromkeys(process.host for process in self.ranks))

@@ -1,0 +1,187 @@
+"""The rank table itself, free of any file format.
+
+A table of 65,536 ranks is read, checked and written in a fraction of a second because its devices are held
+as whole columns: ``table.rank_ids[i]``, ``table.device_ids[i]`` and so on belong to the i-th device in file
+order. Texts stay as they stand in the file: HCCL reads ``"007"`` and ``"7 "`` as 7, and a table must come
+back from a round trip as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Format = Literal["1.0", "1.2", "2.0", "group_list"]
+#: One value per device; ``None`` where the device has no such key. Texts in 1.x and group_list tables,
+#: numbers in 2.0 tables.
+Column = list[Any]
+
+_UINT32_MAX = 0xFFFFFFFF
+_UINT64 = 1 << 64
+_LEADING_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?)([0-9]+)", re.ASCII)
+
+
+def read_uint(text: str) -> int | None:
+    """Read a number as HCCL reads it from a string.
+
+    Leading blanks, a sign, leading zeros and anything behind the digits are taken (``" 3"``, ``"+3"``,
+    ``"007"``, ``"3abc"``), and a negative number wraps around 2**64.
+
+    Returns:
+        0 to 2**32 - 1, or ``None`` where HCCL refuses the text.
+
+    Source:
+        hcomm sal.cc:185, SalStrToULong: ``std::stoull`` in base 10, at most 32 bits.
+    """
+    if text.isdecimal() and text.isascii() and len(text) <= 9:  # noqa: PLR2004  (9 digits always fit)
+        return int(text)
+    match = _LEADING_NUMBER.match(text)
+    if match is None:
+        return None
+    digits = match[2].lstrip("0")
+    if len(digits) > 20:  # noqa: PLR2004  (2**64 has 20 digits; more never fit, and int() would take its time)
+        return None
+    value = int(digits or "0")
+    if value >= _UINT64:
+        return None
+    if match[1] == "-":
+        value = -value % _UINT64
+    return value if value <= _UINT32_MAX else None
+
+
+@dataclass(slots=True)
+class Server:
+    """One machine (or, in a group_list, one pod) and the rows of its devices in the table's columns.
+
+    ``fields`` holds the other keys of its entry as they stand in the file, ``host_nic_ip`` for one.
+    """
+
+    server_id: str
+    rows: Sequence[int]
+    host_ip: str | None = None
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class SuperPod:
+    """A super pod (A3) and its servers by ``server_id``, in file order."""
+
+    super_pod_id: str
+    server_ids: list[str]
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Group:
+    """A group of a group_list table: ``servers`` are indices into ``RankTable.servers``."""
+
+    group_name: str
+    servers: Sequence[int]
+    fields: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One device of a table as plain facts, for those who want one rather than columns.
+
+    ``rank_id`` and ``device_id`` are what HCCL makes of the texts; ``row`` is its place in the columns.
+    """
+
+    row: int
+    rank_id: int
+    device_id: int
+    device_ip: str | None
+    server_index: int
+    server_id: str
+
+
+@dataclass
+class RankTable:
+    """A rank table: servers in file order and one column per key of their devices.
+
+    ``columns`` maps each device key that occurs (``rank_id``, ``device_id``, ``device_ip`` ..., unknown keys
+    included) to one value per device. ``fields`` holds top-level keys that are neither lists nor counts.
+    ``declared`` holds the counts as the file states them, for the rules; writing computes them anew.
+    In a group_list, which has no rank ids, the column ``rank_id`` is what HCCL will number: by server_id as
+    text, then device id.
+    """
+
+    format: Format
+    servers: list[Server]
+    columns: dict[str, Column]
+    status: str | None = "completed"
+    super_pods: list[SuperPod] | None = None
+    groups: list[Group] | None = None
+    fields: dict[str, Any] = field(default_factory=dict)
+    declared: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def __len__(self) -> int:
+        """Return the number of ranks."""
+        return len(self.columns["device_id"])
+
+    def column(self, key: str) -> Column:
+        """Return the column of a device key, all ``None`` where no device has it."""
+        found = self.columns.get(key)
+        return found if found is not None else [None] * len(self)
+
+    @property
+    def rank_ids(self) -> Column:
+        """The rank ids as they stand in the file."""
+        return self.columns["rank_id"]
+
+    @property
+    def device_ids(self) -> Column:
+        """The device ids as they stand in the file."""
+        return self.columns["device_id"]
+
+    @property
+    def device_ips(self) -> Column:
+        """The device addresses; ``None`` where a device has none (always so in 2.0 tables)."""
+        return self.column("device_ip")
+
+    @cached_property
+    def rank_numbers(self) -> list[int | None]:
+        """The rank ids as HCCL reads them; ``None`` where it refuses the text."""
+        return numbers(self.rank_ids)
+
+    @cached_property
+    def device_numbers(self) -> list[int | None]:
+        """The device ids as HCCL reads them; ``None`` where it refuses the text."""
+        return numbers(self.device_ids)
+
+    @cached_property
+    def server_of_row(self) -> list[int]:
+        """For each row the index of its server."""
+        owner = [0] * len(self)
+        for index, server in enumerate(self.servers):
+            for row in server.rows:
+                owner[row] = index
+        return owner
+
+    def device(self, row: int) -> Device:
+        """Return one device by row; its ids must be readable (a valid table's are)."""
+        server_index = self.server_of_row[row]
+        rank_id, device_id = self.rank_numbers[row], self.device_numbers[row]
+        if rank_id is None or device_id is None:
+            raise ValueError(f"row {row} has no readable rank_id and device_id")
+        ips = self.columns.get("device_ip")
+        ip = ips[row] if ips is not None else None
+        return Device(row, rank_id, device_id, ip, server_index, self.servers[server_index].server_id)
+
+    def devices(self) -> Iterator[Device]:
+        """Yield the devices in file order."""
+        return map(self.device, range(len(self)))
+
+    def by_rank(self) -> list[Device]:
+        """Return the devices ordered by rank id; the index is the rank id of a valid table."""
+        return sorted(self.devices(), key=lambda device: device.rank_id)
+
+
+def numbers(column: Column) -> list[int | None]:
+    """Return a column as numbers: texts as HCCL reads them, numbers as they are."""
+    return [read_uint(value) if isinstance(value, str) else value for value in column]
