@@ -114,7 +114,8 @@ class RankTable:
     format: Format
     servers: list[Server]
     columns: dict[str, Column]
-    status: str | None = "completed"
+    #: "completed", or what a table that is not ready says; anything at all in 2.0, which never reads it.
+    status: Any = "completed"
     super_pods: list[SuperPod] | None = None
     groups: list[Group] | None = None
     fields: dict[str, Any] = field(default_factory=dict)
@@ -183,5 +184,23 @@ class RankTable:
 
 
 def numbers(column: Column) -> list[int | None]:
-    """Return a column as numbers: texts as HCCL reads them, numbers as they are."""
-    return [read_uint(value) if isinstance(value, str) else value for value in column]
+    """Return a column as numbers as HCCL reads them: texts by ``read_uint``, JSON numbers cut to integers."""
+    return [read_uint(value) if isinstance(value, str) else read_integer(value) for value in column]
+
+
+def read_integer(value: Any) -> int | None:
+    """Read a JSON number as HCCL's 2.0 parser does: 1.9 is 1, true is 1.
+
+    Returns:
+        The integer, or ``None`` for what is no number or fits no 64 bits.
+
+    Source:
+        hcomm json_parser.cc, GetJsonPropertyUInt: ``get<s64>()``.
+    """
+    if isinstance(value, (bool, int)):
+        number = int(value)
+    elif isinstance(value, float) and abs(value) < _UINT64:
+        number = int(value)
+    else:
+        return None
+    return number if -(_UINT64 >> 1) <= number < _UINT64 >> 1 else None

@@ -1,0 +1,76 @@
+"""Which format a parsed document is, with the sentence that says why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from hccl_tools.table import Format
+
+#: Lists that tell a format when ``version`` does not: the key, the format, how messages name it.
+_LISTS: tuple[tuple[str, Format], ...] = (
+    ("rank_list", "2.0"),
+    ("super_pod_list", "1.2"),
+    ("server_list", "1.0"),
+    ("group_list", "group_list"),
+)
+_VERSIONS: dict[str, Format] = {"1.0": "1.0", "1.2": "1.2", "2.0": "2.0", "Standard": "group_list"}
+
+#: Files that people mistake for a rank table, by a key that only they have.
+_OTHERS = (
+    ("server_group_list", "a MindIE service table (server_group_list); HCCL does not read it"),
+    ("prefill_device_list", "a prefill/decode device list; HCCL does not read it"),
+    ("node_list", "a heterogeneous table (version 1.1), which no training job uses"),
+    ("apiVersion", "a Kubernetes object; the rank table is the text under one of its data keys"),
+    ("Servers", "an HCCL role table, which is no rank table"),
+    ("host_list", "a list of hosts, not a rank table"),
+    ("nodes", "a description of nodes, not a rank table"),
+)
+
+
+class Detection(NamedTuple):
+    """What a document is: a format, or ``None`` for no rank table, and the reason in words."""
+
+    format: Format | None
+    reason: str
+
+
+def detect(value: Any) -> Detection:
+    """Tell the format of a parsed document as HCCL would: by ``version``, where absent by its lists."""
+    if not isinstance(value, dict):
+        return Detection(None, f"it is {_kind(value)}, not an object")
+    version = value.get("version")
+    if isinstance(version, str) and version in _VERSIONS and not _is_other(value):
+        return Detection(_VERSIONS[version], f'version is "{version}"')
+    if "version" not in value and isinstance(value.get("group_list"), list):
+        return Detection("group_list", "it has group_list and no version")
+    for key, table_format in _LISTS:
+        if key in value:
+            return Detection(table_format, f"{_version_words(value)}, but it has {key}")
+    for key, what in _OTHERS:
+        if key in value:
+            return Detection(None, f"it is {what}")
+    keys = ", ".join(f'"{key}"' for key in list(value)[:4])
+    has = f"it has {keys}{' ...' if len(value) > 4 else ''}" if value else "it is empty"  # noqa: PLR2004
+    return Detection(None, f"{has}, and none of server_list, group_list, rank_list")
+
+
+def _is_other(value: dict[str, Any]) -> bool:
+    return not any(key in value for key, _ in _LISTS) and any(key in value for key, _ in _OTHERS)
+
+
+def _version_words(value: dict[str, Any]) -> str:
+    if "version" not in value:
+        return "it has no version"
+    version = value["version"]
+    return f'version is "{version[:20]}"' if isinstance(version, str) else "version is no string"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, str):
+        return "a string"
+    if value is None:
+        return "null"
+    return "true or false" if isinstance(value, bool) else "a number"

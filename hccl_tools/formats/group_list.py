@@ -1,0 +1,118 @@
+"""The format without a version ("template two"): ``group_list`` with instances and their devices.
+
+ModelArts' ``jobstart_hccl.json`` and the Volcano controller's ``hccl.json`` are of this form. It has no rank
+ids: HCCL numbers the devices by server_id, as text, then by device id.
+
+Source: rank_table_config_910.md, "template two"; hcomm topoinfo_ranktableStandard.cc.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, chain, pairwise
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.formats import structure
+from hccl_tools.formats.writing import dump_at, members, write_document
+from hccl_tools.table import Group, RankTable, Server, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Path
+
+_TOP_KEYS = frozenset({"version", "group_count", "group_list", "status"})
+_GROUP_KEYS = frozenset({"group_name", "device_count", "instance_count", "instance_list"})
+_INSTANCE_KEYS = frozenset({"server_id", "devices"})
+
+
+def read(value: dict[str, Any]) -> RankTable:
+    """Read a group_list document; see ``formats.FormatModule``."""
+    if "version" in value:
+        structure.constant(value, "version", "Standard")
+    status = structure.text(value, "status")
+    declared: dict[str, Any] = {"group_count": structure.text(value, "group_count")}
+    entries = structure.objects(value, "group_list")
+    names = structure.texts(entries, "group_name")
+    declared["device_count"] = structure.texts(entries, "device_count")
+    declared["instance_count"] = structure.texts(entries, "instance_count")
+    instance_lists = [structure.objects(entry, "instance_list") for entry in entries]
+    instances = list(chain.from_iterable(instance_lists))
+    server_ids = structure.texts(instances, "server_id")
+    structure.texts(instances, "pod_name")
+    device_lists = [structure.objects(instance, "devices") for instance in instances]
+    columns = structure.columns(list(chain.from_iterable(device_lists)), ("device_id",), frozenset())
+    servers = [
+        Server(server_id, range(*rows), None, {key: entry[key] for key in entry if key not in _INSTANCE_KEYS})
+        for entry, server_id, rows in zip(instances, server_ids, _bounds(device_lists), strict=True)
+    ]
+    groups = [
+        Group(name, range(*bounds), {key: entry[key] for key in entry if key not in _GROUP_KEYS})
+        for entry, name, bounds in zip(entries, names, _bounds(instance_lists), strict=True)
+    ]
+    if "rank_id" in columns:
+        declared["rank_id"] = columns.pop("rank_id")
+    columns["rank_id"] = _rank_ids(servers, columns["device_id"])
+    fields = {key: value[key] for key in value if key not in _TOP_KEYS}
+    return RankTable("group_list", servers, columns, status, groups=groups, fields=fields, declared=declared)
+
+
+def _bounds(lists: list[list[dict[str, Any]]]) -> Iterator[tuple[int, int]]:
+    return pairwise(accumulate(map(len, lists), initial=0))
+
+
+def _rank_ids(servers: list[Server], device_ids: list[str]) -> list[str]:
+    """Number the devices as HCCL does: servers by their ids as text, then devices by id."""
+    device_numbers = numbers(device_ids)
+    order = sorted(
+        (server.server_id, device_numbers[row] or 0, row) for server in servers for row in server.rows
+    )
+    rank_ids = [""] * len(device_ids)
+    for rank, (_, _, row) in enumerate(order):
+        rank_ids[row] = str(rank)
+    return rank_ids
+
+
+def write(table: RankTable) -> Iterator[str]:
+    """Write a group_list document; see ``formats.FormatModule``."""
+    groups = table.groups or []
+    head = {"status": table.status, "group_count": str(len(groups))}
+    return write_document(head, "group_list", (_group_text(table, group) for group in groups), table.fields)
+
+
+def _group_text(table: RankTable, group: Group) -> str:
+    servers = [table.servers[index] for index in group.servers]
+    head = {
+        "group_name": group.group_name,
+        "device_count": str(sum(len(server.rows) for server in servers)),
+        "instance_count": str(len(servers)),
+        **group.fields,
+    }
+    lines = "".join(f"            {dump_at(key, 0)}: {dump_at(item, 3)},\n" for key, item in head.items())
+    instances = ",\n".join(_instance_text(table, server) for server in servers)
+    return f'        {{\n{lines}            "instance_list": [\n{instances}\n            ]\n        }}'
+
+
+def _instance_text(table: RankTable, server: Server) -> str:
+    keys = [key for key in table.columns if key != "rank_id"]
+    columns = [table.columns[key] for key in keys]
+    entry = {
+        **{key: item for key, item in server.fields.items() if key == "pod_name"},
+        "server_id": server.server_id,
+        "devices": [members(keys, columns, row) for row in server.rows],
+        **{key: item for key, item in server.fields.items() if key != "pod_name"},
+    }
+    return " " * 16 + dump_at(entry, 4)
+
+
+def device_path(table: RankTable, row: int) -> Path:
+    """Return where the device of a row stands."""
+    index = table.server_of_row[row]
+    return (*server_path(table, index), "devices", row - table.servers[index].rows[0])
+
+
+def server_path(table: RankTable, index: int) -> Path:
+    """Return where an instance's entry stands."""
+    for number, group in enumerate(table.groups or []):
+        if index in group.servers:
+            return ("group_list", number, "instance_list", index - group.servers[0])
+    raise IndexError(index)

@@ -1,0 +1,128 @@
+"""The strict steps that all readers are made of: whole columns at once, each either right or refused."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.errors import TableError
+
+if TYPE_CHECKING:
+    from hccl_tools.table import Column
+
+_Object = dict[str, Any]
+_NUMBERS: frozenset[type] = frozenset({int, float, bool})
+
+
+class StructureError(TableError):
+    """A document does not have the structure of its format; ``path`` is near the first fault."""
+
+    def __init__(self, path: tuple[str | int, ...], message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def objects(holder: _Object, key: str) -> list[_Object]:
+    """Return the non-empty list of objects under a key."""
+    entries = holder.get(key)
+    if type(entries) is not list or not entries:
+        raise StructureError((key,), f"{key} is not a list with entries")
+    if set(map(type, entries)) != {dict}:
+        raise StructureError((key,), f"{key} holds something that is not an object")
+    return entries
+
+
+def lists(holders: list[_Object], key: str, *, least: int = 0, most: int | None = None) -> list[list[Any]]:
+    """Return the list that every entry must have under a key, each of a length within the bounds."""
+    try:
+        column = [holder[key] for holder in holders]
+    except KeyError:
+        raise StructureError((key,), f"{key} is missing") from None
+    if set(map(type, column)) - {list}:
+        raise StructureError((key,), f"{key} is not a list")
+    lengths = set(map(len, column))
+    if lengths and (min(lengths) < least or (most is not None and max(lengths) > most)):
+        raise StructureError((key,), f"{key} has too few or too many entries")
+    return column
+
+
+def flat(column: list[list[Any]], kind: type, key: str) -> list[Any]:
+    """Return the entries of many lists as one, all of one type."""
+    entries = list(chain.from_iterable(column))
+    if set(map(type, entries)) - {kind}:
+        raise StructureError((key,), f"{key} holds an entry of the wrong type")
+    return entries
+
+
+def numbers(holders: list[_Object], key: str) -> None:
+    """Refuse entries without a number (or true or false, which HCCL takes for 1 and 0) under a key."""
+    try:
+        kinds = {type(holder[key]) for holder in holders}
+    except KeyError:
+        raise StructureError((key,), f"{key} is missing") from None
+    if kinds - _NUMBERS:
+        raise StructureError((key,), f"{key} is not a number")
+
+
+def optional(holders: list[_Object], key: str, kinds: frozenset[type]) -> None:
+    """Refuse entries whose value under a key has none of the types; entries without the key pass."""
+    if {type(holder[key]) for holder in holders if key in holder} - kinds:
+        raise StructureError((key,), f"{key} has the wrong type")
+
+
+def texts(entries: list[_Object], key: str) -> list[str]:
+    """Return the string that every entry must have under a key."""
+    try:
+        column = [entry[key] for entry in entries]
+    except KeyError:
+        raise StructureError((key,), f"{key} is missing") from None
+    if set(map(type, column)) - {str}:
+        raise StructureError((key,), f"{key} is not a string")
+    return column
+
+
+def columns(entries: list[_Object], required: tuple[str, ...], texts_if_there: frozenset[str]) -> dict[str, Column]:
+    """Return one column per key that occurs in the entries.
+
+    Args:
+        entries: The devices, in file order.
+        required: Keys that every entry must have, as strings.
+        texts_if_there: Optional keys whose values must be strings.
+    """
+    found = {key: texts(entries, key) for key in required}
+    others: dict[str, None] = {}
+    for entry in entries:
+        if len(entry) != len(required):
+            others.update(dict.fromkeys(entry))
+    for key in others:
+        if key in found:
+            continue
+        column = [entry.get(key) for entry in entries]
+        if key in texts_if_there and set(map(type, column)) - {str}:
+            _refuse_unless_absent(entries, key, column)
+        found[key] = column
+    return found
+
+
+def _refuse_unless_absent(entries: list[_Object], key: str, column: Column) -> None:
+    for entry, value in zip(entries, column, strict=True):
+        if key in entry and type(value) is not str:
+            raise StructureError((key,), f"{key} is not a string")
+
+
+def text(holder: _Object, key: str) -> str:
+    """Return the string that an object must have under a key."""
+    return texts([holder], key)[0]
+
+
+def constant(holder: _Object, key: str, expected: str) -> None:
+    """Refuse an object whose key is absent or has another value than the expected one."""
+    if holder.get(key) != expected:
+        raise StructureError((key,), f'{key} is not "{expected}"')
+
+
+def optional_text(holder: _Object, key: str) -> str | None:
+    """Return the string under a key, ``None`` where the key is absent."""
+    if key not in holder:
+        return None
+    return text(holder, key)

@@ -1,0 +1,95 @@
+"""Version 1.0: ``server_list`` with devices; the format of 910A, A2, 300I and of A3 on a classic network.
+
+Source: rank_table_config_910.md, "template one"; hcomm topoinfo_ranktableConcise.cc.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate, chain, pairwise
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.formats import structure
+from hccl_tools.formats.writing import dump_at, members, write_document
+from hccl_tools.table import RankTable, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.table import Format
+
+_REQUIRED = ("device_id", "rank_id")
+#: Optional device keys that HCCL refuses unless they are strings, whatever else the table says.
+TEXTS = frozenset({"host_port", "device_port", "net_position", "net_protocol"})
+#: What ``write`` and ``read`` treat themselves; every other key is carried along as it stands.
+_TOP_KEYS = frozenset({"version", "server_count", "server_list", "status", "super_pod_list"})
+_SERVER_KEYS = frozenset({"server_id", "device", "host_ip"})
+_DEVICE_ORDER = ("device_id", "device_ip", "rank_id")
+
+
+def read(value: dict[str, Any]) -> RankTable:
+    """Read a 1.0 document; see ``formats.FormatModule``."""
+    return read_servers(value, "1.0", TEXTS)
+
+
+def read_servers(value: dict[str, Any], table_format: Format, texts_if_there: frozenset[str]) -> RankTable:
+    """Read ``server_list`` and what stands beside it; 1.2 has the same servers."""
+    structure.constant(value, "version", table_format)
+    status = structure.text(value, "status")
+    declared = {"server_count": structure.optional_text(value, "server_count")}
+    entries = structure.objects(value, "server_list")
+    server_ids = structure.texts(entries, "server_id")
+    device_lists = [structure.objects(entry, "device") for entry in entries]
+    devices = list(chain.from_iterable(device_lists))
+    columns = structure.columns(devices, _REQUIRED, texts_if_there)
+    bounds = pairwise(accumulate(map(len, device_lists), initial=0))
+    servers = [
+        Server(
+            server_id, range(*rows), structure.optional_text(entry, "host_ip"),
+            {key: entry[key] for key in entry if key not in _SERVER_KEYS},
+        )
+        for entry, server_id, rows in zip(entries, server_ids, bounds, strict=True)
+    ]  # fmt: skip
+    fields = {key: value[key] for key in value if key not in _TOP_KEYS}
+    return RankTable(table_format, servers, columns, status, fields=fields, declared=declared)
+
+
+def write(table: RankTable) -> Iterator[str]:
+    """Write a 1.0 document; see ``formats.FormatModule``."""
+    head = {"version": table.format, "server_count": str(len(table.servers))}
+    return write_document(head, "server_list", server_texts(table), tail(table))
+
+
+def tail(table: RankTable) -> dict[str, Any]:
+    """Return what stands behind ``server_list``: further keys, then ``status``."""
+    return {**table.fields, "status": table.status}
+
+
+def server_texts(table: RankTable) -> Iterator[str]:
+    """Yield the text of each server's entry, indented for its place."""
+    keys = [key for key in _DEVICE_ORDER if key in table.columns]
+    keys += [key for key in table.columns if key not in _DEVICE_ORDER]
+    columns = [table.columns[key] for key in keys]
+    for server in table.servers:
+        devices = ",\n".join(
+            " " * 16 + dump_at(members(keys, columns, row), 4) for row in server.rows
+        )
+        after = dict(server.fields)
+        if server.host_ip is not None:
+            after = {"host_ip": server.host_ip, **after}
+        rest = "".join(f',\n            {dump_at(key, 0)}: {dump_at(item, 3)}' for key, item in after.items())
+        yield (
+            f'        {{\n            "server_id": {dump_at(server.server_id, 0)},\n'
+            f'            "device": [\n{devices}\n            ]{rest}\n        }}'
+        )
+
+
+def device_path(table: RankTable, row: int) -> Path:
+    """Return where the device of a row stands."""
+    index = table.server_of_row[row]
+    return ("server_list", index, "device", row - table.servers[index].rows[0])
+
+
+def server_path(table: RankTable, index: int) -> Path:  # noqa: ARG001  (same shape in every format)
+    """Return where a server's entry stands."""
+    return ("server_list", index)
