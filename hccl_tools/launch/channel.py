@@ -1,0 +1,105 @@
+"""What launcher and keeper say to each other over two pipes.
+
+Commands go down as a head (kind, length) and a body; events come up as records of one fixed size, so that
+the keeper and a child that could not run its program may write to the same pipe without mixing.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import NamedTuple
+
+#: Commands.
+START, SIGNAL = 1, 2
+#: Whom a SIGNAL is for: every process of the job, the ranks' own processes, or (0 and above) one of them.
+EVERYONE, RANKS = -1, -2
+
+#: Events: a process runs; it could not be started; it ended; no process is left; the keeper itself failed.
+STARTED, CANNOT_RUN, ENDED, EMPTY, BROKEN = 1, 2, 3, 4, 5
+#: What a CANNOT_RUN was about.
+PROGRAM, LOG, FORK, DIRECTORY = 0, 1, 2, 3
+
+COMMAND_HEAD = struct.Struct("<BI")
+SIGNAL_BODY = struct.Struct("<ii")
+_EVENT = struct.Struct("<BIiiqqq")
+
+
+class Event(NamedTuple):
+    """Something that happened to one process of the job.
+
+    ``index`` counts the started processes from 0. ``value`` is the raw wait status of ENDED and the errno of
+    CANNOT_RUN and BROKEN. ``time`` is ``time.monotonic_ns()``, ``cpu`` the CPU time of the process and of the
+    children it waited for in nanoseconds, ``extra`` its peak memory in KiB or what CANNOT_RUN was about.
+    """
+
+    kind: int
+    index: int
+    pid: int
+    value: int
+    time: int
+    cpu: int = 0
+    extra: int = 0
+
+
+class Task(NamedTuple):
+    """One process to start: ``log`` and ``program`` are paths, ``cpus`` the cores it is bound to (or all)."""
+
+    program: str
+    argv: tuple[str, ...]
+    environment: dict[str, str]
+    log: str
+    cpus: tuple[int, ...]
+
+
+def write(descriptor: int, data: bytes) -> None:
+    """Write everything; the descriptor blocks."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def read_exactly(descriptor: int, size: int) -> bytes | None:
+    """Read ``size`` bytes from a descriptor that blocks; ``None`` at the end of file."""
+    parts = []
+    while size:
+        part = os.read(descriptor, min(size, 1 << 20))
+        if not part:
+            return None
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def send_command(descriptor: int, kind: int, body: bytes) -> None:
+    """Send one command down."""
+    write(descriptor, COMMAND_HEAD.pack(kind, len(body)) + body)
+
+
+def send_event(descriptor: int, event: Event) -> None:
+    """Send one event up, in one write that no other can mix with."""
+    os.write(descriptor, _EVENT.pack(*event))
+
+
+class EventReader:
+    """The launcher's end of the event pipe."""
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_blocking(descriptor, False)
+        self.descriptor = descriptor
+        self.ended = False
+        self._rest = b""
+
+    def read(self) -> list[Event]:
+        """All events that have come; ``ended`` is true once the keeper is gone."""
+        while not self.ended:
+            try:
+                data = os.read(self.descriptor, 65536)
+            except BlockingIOError:
+                break
+            self.ended = not data
+            self._rest += data
+        whole = len(self._rest) - len(self._rest) % _EVENT.size
+        events = [Event(*fields) for fields in _EVENT.iter_unpack(self._rest[:whole])]
+        self._rest = self._rest[whole:]
+        return events

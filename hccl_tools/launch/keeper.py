@@ -1,0 +1,150 @@
+"""The keeper: a small process between the launcher and the ranks, the only one that starts and ends them.
+
+The launcher starts it before it imports anything heavy. The keeper is the parent of every rank and a
+subreaper, so that whatever the ranks leave behind becomes its child, and it holds a pipe from the launcher:
+at the end of file, whatever ended the launcher, it kills every descendant until none is left. Each rank in
+turn is killed by the kernel if the keeper ends. This is the launcher's side; ``keeping`` is the process.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import select
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch import channel, kernel, proc
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.launch.channel import Event, Task
+
+#: Pauses between two rounds of killing, in seconds: growing from the first to the last.
+_FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.1
+
+
+class Keeper:
+    """The launcher's handle on its keeper process."""
+
+    def __init__(self, pid: int, commands: int, events: int) -> None:
+        self.pid = pid
+        self._commands = commands
+        self._reader = channel.EventReader(events)
+        self._begun = getattr(proc.status(pid), "start", 0)
+
+    @property
+    def gone(self) -> bool:
+        """The keeper has ended (or was killed) while it was needed."""
+        return self._reader.ended
+
+    def fileno(self) -> int:
+        """Readable when ``events`` has something to tell."""
+        return self._reader.descriptor
+
+    def events(self) -> list[Event]:
+        """What has happened since the last call, in order of time; does not block."""
+        return self._reader.read()
+
+    def start_tasks(
+        self, tasks: Sequence[Task], environment: Mapping[str, str], directory: str, stdin: int = -1
+    ) -> None:
+        """Start processes, in this order.
+
+        Args:
+            tasks: What to start; their ``environment`` comes on top of the common one.
+            environment: The common environment.
+            directory: The working directory of all.
+            stdin: The index of the task that gets the launcher's stdin; the others get /dev/null.
+        """
+        body = ([tuple(task) for task in tasks], dict(environment), directory, stdin)
+        self._send(channel.START, marshal.dumps(body))
+
+    def signal(self, number: int, to: int = channel.EVERYONE) -> None:
+        """Send a signal to everyone, to the ranks' own processes or to one of them by index."""
+        self._send(channel.SIGNAL, channel.SIGNAL_BODY.pack(number, to))
+
+    def descendants(self) -> list[proc.Status]:
+        """The living processes of the job."""
+        return proc.descendants(self.pid)
+
+    def close(self, wait: float = 1.0) -> None:
+        """Let the keeper end; it first kills what is still there. Waits at most ``wait`` seconds for it."""
+        os.close(self._commands)
+        poller = select.poll()
+        poller.register(self.fileno(), select.POLLIN)
+        deadline = time.monotonic() + wait
+        while not self.gone and (left := deadline - time.monotonic()) > 0:
+            poller.poll(left * 1000)
+            self.events()
+        if self.gone:
+            os.waitpid(self.pid, 0)
+        os.close(self.fileno())
+
+    def end_orphans(self, wait: float) -> list[proc.Status]:
+        """After the keeper has gone: kill what has become our own child since, again and again.
+
+        Returns:
+            Those that are still there after ``wait`` seconds (stuck in the kernel).
+        """
+        deadline = time.monotonic() + wait
+        pause = _FIRST_PAUSE
+        while proc.signal_all(os.getpid(), signal.SIGKILL, since=self._begun):
+            _collect_ended(since=self._begun)
+            if time.monotonic() > deadline:
+                break
+            time.sleep(pause)
+            pause = min(2 * pause, _LAST_PAUSE)
+        _collect_ended(since=self._begun)
+        return proc.descendants(os.getpid(), since=self._begun)
+
+    def _send(self, kind: int, body: bytes) -> None:
+        try:
+            channel.send_command(self._commands, kind, body)
+        except BrokenPipeError:
+            return  # The end of file on the event pipe tells the same, once and for all.
+
+
+def _collect_ended(since: int) -> None:
+    me = os.getpid()
+    for process in proc.processes().values():
+        if process.parent == me and process.state in proc.ENDED_STATES and process.start >= since:
+            os.waitpid(process.pid, os.WNOHANG)
+
+
+def start(*, fresh: bool = False, subreaper: bool = True) -> Keeper:
+    """Start the keeper.
+
+    Args:
+        fresh: Start a new interpreter for it instead of forking: for callers that are large or have threads.
+        subreaper: Make this process a subreaper too, so that it can end the job if the keeper is killed.
+            A library call in somebody else's process leaves that alone.
+    """
+    if subreaper:
+        kernel.become_subreaper()
+    launcher = os.getpid()
+    commands, to_keeper = os.pipe()
+    from_keeper, events = os.pipe()
+    if fresh:
+        pid = _start_interpreter(commands, events, launcher)
+    elif (pid := os.fork()) == 0:
+        from hccl_tools.launch.keeping import serve  # noqa: PLC0415  (the launcher itself never needs it)
+
+        serve(commands, events, launcher)
+    os.close(commands)
+    os.close(events)
+    return Keeper(pid, to_keeper, from_keeper)
+
+
+def _start_interpreter(commands: int, events: int, launcher: int) -> int:
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
+    program = (
+        f"import sys; sys.path.insert(0, {root!r}); from hccl_tools.launch.keeping import serve;"
+        f" serve({commands}, {events}, {launcher})"
+    )
+    os.set_inheritable(commands, True)
+    os.set_inheritable(events, True)
+    return os.posix_spawn(sys.executable, [sys.executable, "-I", "-S", "-c", program], os.environ)

@@ -1,0 +1,254 @@
+"""The keeper process itself: start, signal and collect the processes of a job.
+
+It is forked from the launcher early and stays small: a child of it shares few pages, so starting one is cheap.
+All signals are blocked in it, so that the children it forks have default dispositions and only unblock.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import marshal
+import os
+import select
+import signal
+import time
+from typing import NoReturn
+
+from hccl_tools.launch import channel, kernel, proc
+from hccl_tools.launch.channel import Event, Task
+from hccl_tools.launch.deaths import Deaths
+
+_ALL_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+#: Dispositions that Python, nohup or a shell's ``&`` may have changed; the ranks get the default.
+_CHANGED_SIGNALS = (
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGHUP,
+    signal.SIGTERM,
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+    signal.SIGTTIN,
+    signal.SIGTTOU,
+)
+#: Pauses between two rounds of killing, in milliseconds: growing from the first to the last.
+_FIRST_PAUSE, _LAST_PAUSE = 1, 1000
+_LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+
+
+def serve(commands: int, events: int, launcher: int) -> NoReturn:
+    """Be the keeper until the launcher has gone and no process of the job is left; never returns."""
+    code = 70
+    try:
+        keeping = _Keeping(commands, events, launcher)
+        keeping.obey_until_alone()
+        keeping.end_everything()
+        code = 0
+    except BaseException as error:  # noqa: BLE001  (nothing may propagate: the frames above are the launcher's)
+        channel.send_event(events, Event(channel.BROKEN, 0, 0, getattr(error, "errno", 0) or 0, 0))
+        proc.signal_all(os.getpid(), signal.SIGKILL)
+    finally:
+        os._exit(code)
+
+
+class _Keeping:
+    """What the keeper knows: the tasks that wait, the processes that run."""
+
+    def __init__(self, commands: int, events: int, launcher: int) -> None:
+        os.setsid()
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
+        for number in _CHANGED_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        kernel.become_subreaper()
+        kernel.name_process("hccl-keeper")
+        self.me = os.getpid()
+        self.commands, self.events = commands, events
+        self.stdin = _leave_callers_files({commands, events})
+        self.signals = kernel.signal_descriptor({signal.SIGCHLD})
+        self.deaths = Deaths()
+        self.waiting: list[Task] = []
+        self.started = 0
+        self.common: dict[str, str] = {}
+        self.stdin_for = -1
+        self.have_children = False
+        self.poller = select.poll()
+        for descriptor in (commands, self.signals, self.deaths.fileno(), _watch(launcher)):
+            if descriptor >= 0:
+                self.poller.register(descriptor, select.POLLIN)
+        # A cyclic collection in here would touch, and so copy, every page shared with the launcher.
+        gc.disable()
+        gc.freeze()
+
+    def obey_until_alone(self) -> None:
+        """Start, signal and collect as the launcher says, until it has gone."""
+        own = {self.signals, self.deaths.fileno()}
+        while True:
+            ready = {descriptor for descriptor, _ in self.poller.poll(0 if self.waiting else None)}
+            if ready & own:
+                kernel.read_signals(self.signals)
+                self.collect()
+            if self.commands in ready:
+                if not self.obey():
+                    return
+            elif ready - own:
+                return  # What else is watched is the launcher itself.
+            if self.waiting:
+                self.start(self.waiting.pop())
+                self.collect()
+
+    def obey(self) -> bool:
+        """Carry out one command; false at the end of file."""
+        head = channel.read_exactly(self.commands, channel.COMMAND_HEAD.size)
+        kind, size = channel.COMMAND_HEAD.unpack(head) if head else (0, 0)
+        body = channel.read_exactly(self.commands, size)
+        if not head or body is None:
+            return False
+        if kind == channel.START:
+            tasks, self.common, directory, self.stdin_for = marshal.loads(body)  # noqa: S302  (our own launcher's)
+            self.waiting = [Task(*task) for task in reversed(tasks)]
+            self.started = 0
+            self.enter(directory)
+        else:
+            self.signal(*channel.SIGNAL_BODY.unpack(body))
+        return True
+
+    def enter(self, directory: str) -> None:
+        """Go to the ranks' working directory; without it nothing is started."""
+        try:
+            os.chdir(directory)
+        except OSError as error:
+            self.waiting.clear()
+            self.tell(channel.CANNOT_RUN, 0, 0, error.errno or 0, extra=channel.DIRECTORY)
+            self.tell(channel.EMPTY, 0, 0, 0)
+
+    def signal(self, number: int, to: int) -> None:
+        """Signal everyone, the ranks, or one of them; what was asked to end is not started any more."""
+        if number in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            self.waiting.clear()
+        if to == channel.EVERYONE:
+            proc.signal_all(self.me, number)
+        else:
+            for pid, index in self.deaths.running():
+                if to in (channel.RANKS, index):
+                    os.kill(pid, number)
+        self.collect()
+        if not self.have_children:
+            self.tell(channel.EMPTY, 0, 0, 0)
+
+    def collect(self) -> None:
+        """Tell of every process that has ended, in order, and when none is left."""
+        if not self.have_children:
+            return
+        for pid, index, status, cpu, peak in self.deaths.collect():
+            self.tell(channel.ENDED, index, pid, status, cpu, peak)
+        if self.deaths.nobody_left and not self.waiting:
+            self.have_children = False
+            self.tell(channel.EMPTY, 0, 0, 0)
+
+    def tell(self, kind: int, index: int, pid: int, value: int, cpu: int = 0, extra: int = 0) -> None:
+        """Send an event to the launcher, if it still listens."""
+        try:
+            channel.send_event(
+                self.events, Event(kind, index, pid, value, time.monotonic_ns(), cpu, extra)
+            )
+        except BrokenPipeError:
+            return
+
+    def start(self, task: Task) -> None:
+        """Start one process, its output going to its own log."""
+        index, self.started = self.started, self.started + 1
+        about = channel.LOG
+        try:
+            log = os.open(task.log, _LOG_FLAGS, 0o666)
+            try:
+                about = channel.FORK
+                pid = os.fork()
+                if pid == 0:
+                    self.become(index, task, log)
+            finally:
+                os.close(log)
+        except OSError as error:
+            self.tell(channel.CANNOT_RUN, index, 0, error.errno or 0, extra=about)
+            self.have_children = True  # So that the next round finds, and tells, that there are none.
+            return
+        self.have_children = True
+        self.deaths.watch(pid, index)
+        self.tell(channel.STARTED, index, pid, 0)
+
+    def become(self, index: int, task: Task, log: int) -> NoReturn:
+        """In the child: turn into the task's program."""
+        code = 126
+        try:
+            os.setsid()
+            kernel.die_with_parent(signal.SIGKILL)
+            if os.getppid() == self.me:
+                if index == self.stdin_for:
+                    os.dup2(self.stdin, 0)
+                os.dup2(log, 1)
+                os.dup2(log, 2)
+                if task.cpus:
+                    os.sched_setaffinity(0, task.cpus)
+                environment = {**self.common, **task.environment}
+                signal.pthread_sigmask(signal.SIG_SETMASK, ())
+                os.execve(task.program, task.argv, environment)  # noqa: S606  (an argument list, no shell)
+        except OSError as error:
+            number = error.errno or 0
+            code = 127 if number == errno.ENOENT and not os.path.exists(task.program) else 126  # noqa: PTH110
+            self.tell(channel.CANNOT_RUN, index, os.getpid(), number, extra=channel.PROGRAM)
+        finally:
+            os._exit(code)
+
+    def end_everything(self) -> None:
+        """Kill every descendant, again and again, until there is none."""
+        self.waiting.clear()
+        self.deaths.forget_order()
+        poller = select.poll()
+        poller.register(self.signals, select.POLLIN)
+        pause = _FIRST_PAUSE
+        while True:
+            self.deaths.collect()
+            if self.deaths.nobody_left:
+                return
+            proc.signal_all(self.me, signal.SIGKILL)
+            if poller.poll(pause):
+                kernel.read_signals(self.signals)
+            else:
+                pause = min(2 * pause, _LAST_PAUSE)
+
+
+def _watch(launcher: int) -> int:
+    """A descriptor that becomes readable when the launcher ends, -1 where the kernel (before 5.3) has none.
+
+    The pipe tells the same, unless a process that the launcher's own program forked still holds its end.
+    """
+    try:
+        return os.pidfd_open(launcher)
+    except OSError:
+        return -1
+
+
+def _leave_callers_files(keep: set[int]) -> int:
+    """Close every inherited file but ``keep``; the terminal or pipe behind them must not wait for the keeper.
+
+    Returns:
+        The launcher's stdin under a new number (the ranks do not inherit it), -1 if it has none.
+    """
+    null = os.open(os.devnull, os.O_RDWR)
+    try:
+        stdin = os.dup(0)
+    except OSError:
+        stdin = -1
+    for name in os.listdir("/proc/self/fd"):
+        descriptor = int(name)
+        if descriptor > 2 and descriptor not in keep and descriptor not in (null, stdin):
+            try:
+                os.close(descriptor)
+            except OSError:
+                continue  # The descriptor of the listing itself.
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    for descriptor in keep:
+        os.set_inheritable(descriptor, False)
+    if null > 2:
+        os.close(null)
+    return stdin

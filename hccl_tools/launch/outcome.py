@@ -1,0 +1,95 @@
+"""How a job ended: the end of every rank, the first failure, and the exit code that follows from them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.plan import RankProcess
+    from hccl_tools.launch.proc import Status
+
+Reason = Literal["ended", "failed", "timeout", "signal", "log-error", "keeper", "refused"]
+
+#: The exit code of a job that ran out of its ``--timeout``, as timeout(1) has it.
+TIMED_OUT = 124
+#: The exit code when the launcher itself cannot go on.
+LAUNCHER_FAILED = 125
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL`` for 9, ``signal 35`` for one without a name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+@dataclass(slots=True)
+class RankEnd:
+    """What is known of one process of the job.
+
+    Times are ``time.monotonic()`` seconds on this host, 0.0 while it has not come to that. ``status`` is the
+    raw wait status, ``error`` the errno that kept the program from running, ``peak`` the largest memory in
+    KiB, ``cpu`` its CPU time in seconds. ``asked`` is true if it ended after the launcher had asked it to.
+    """
+
+    process: RankProcess
+    log: str
+    pid: int = 0
+    started: float = 0.0
+    ended: float = 0.0
+    status: int | None = None
+    error: int = 0
+    cpu: float = 0.0
+    peak: int = 0
+    asked: bool = False
+
+    @property
+    def code(self) -> int | None:
+        """The exit code as a shell would give it, 128+n for signal n; ``None`` while it runs."""
+        if self.status is None:
+            return None
+        code = os.waitstatus_to_exitcode(self.status)
+        return code if code >= 0 else 128 - code
+
+    @property
+    def signal(self) -> int:
+        """The signal that ended it, 0 if none did."""
+        return os.WTERMSIG(self.status) if self.status is not None and os.WIFSIGNALED(self.status) else 0
+
+    @property
+    def duration(self) -> float:
+        """Seconds from its start to its end."""
+        return max(0.0, self.ended - self.started)
+
+    @property
+    def way(self) -> str:
+        """``exit code 7``, ``SIGSEGV`` or ``still running``: how it ended."""
+        if self.signal:
+            return f"killed by {signal_name(self.signal)}"
+        return "still running" if self.code is None else f"exit code {self.code}"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How the job on this host ended.
+
+    ``reason`` is why the end began: every rank ended by itself, one failed, the time was over, the launcher
+    was signalled, the logs could not be written, the keeper was killed, nothing could be started.
+    ``first`` is the first failure in time; ``consequences`` the others that did not end well, in order of
+    time; ``stuck`` the processes that the kernel did not let go.
+    """
+
+    exit_code: int
+    reason: Reason
+    ends: list[RankEnd]
+    duration: float
+    first: RankEnd | None = None
+    consequences: list[RankEnd] = field(default_factory=list)
+    signal: int = 0
+    stuck: list[Status] = field(default_factory=list)
+    restarts: int = 0
+    detail: str = ""

@@ -1,0 +1,105 @@
+"""What /proc says about processes: parents, states, times, what they wait for."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+
+#: States of a process that has ended and only waits to be collected.
+ENDED_STATES = frozenset("ZX")
+
+
+class Status(NamedTuple):
+    """A line of /proc/PID/stat: ``cpu`` and ``start`` in clock ticks, ``start`` since the machine's boot."""
+
+    pid: int
+    parent: int
+    state: str
+    session: int
+    cpu: int
+    start: int
+
+
+def read(path: str) -> str:
+    """A small file of /proc or /sys, or "" where it cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.read(descriptor, 65536).decode(errors="replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+
+
+def status(pid: int) -> Status | None:
+    """The status of a process, ``None`` when there is none of that number."""
+    line = read(f"/proc/{pid}/stat")
+    # The second field is the program's name in brackets, and a name may hold blanks and brackets itself.
+    fields = line[line.rfind(")") + 2 :].split()
+    if len(fields) < 20:
+        return None
+    cpu = int(fields[11]) + int(fields[12])
+    return Status(pid, int(fields[1]), fields[0], int(fields[3]), cpu, int(fields[19]))
+
+
+def processes() -> dict[int, Status]:
+    """Every process of this machine (this PID namespace) by number."""
+    found = (status(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    return {process.pid: process for process in found if process is not None}
+
+
+def descendants(ancestor: int, *, since: int = 0) -> list[Status]:
+    """The living descendants of a process, parents before children.
+
+    Args:
+        ancestor: Whose descendants; it is not among them.
+        since: Leave out children of ``ancestor`` that started before this time (and what they started).
+    """
+    children: dict[int, list[Status]] = {}
+    for process in processes().values():
+        children.setdefault(process.parent, []).append(process)
+    found = []
+    waiting = [child for child in children.get(ancestor, ()) if child.start >= since]
+    while waiting:
+        process = waiting.pop()
+        if process.state not in ENDED_STATES:
+            found.append(process)
+        waiting += children.get(process.pid, ())
+    return found
+
+
+def command(pid: int) -> str:
+    """The command line of a process, at most 120 characters of it."""
+    words = read(f"/proc/{pid}/cmdline").rstrip("\0").replace("\0", " ").replace("\n", " ")
+    return words if len(words) <= 120 else words[:117] + "..."
+
+
+def variable(pid: int, name: str) -> str | None:
+    """An environment variable as the process was started with it."""
+    for setting in read(f"/proc/{pid}/environ").split("\0"):
+        key, equals, value = setting.partition("=")
+        if equals and key == name:
+            return value
+    return None
+
+
+def waits_in(pid: int) -> str:
+    """The kernel function in which a process sleeps, "" when it runs or the kernel does not tell."""
+    channel = read(f"/proc/{pid}/wchan").strip()
+    return "" if channel == "0" else channel
+
+
+def signal_all(ancestor: int, number: int, *, since: int = 0) -> int:
+    """Send a signal to every living descendant; how many there were."""
+    found = descendants(ancestor, since=since)
+    for process in found:
+        try:
+            os.kill(process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue
+    return len(found)
