@@ -1,0 +1,176 @@
+"""A rank table as bytes: its JSON as HCCL reads it, and where in the file each part of it stands.
+
+All offsets are in bytes of the file, a byte order mark included; lines and columns count from 1, columns in
+characters.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hccl_tools.file_problem import bad_byte_problem, file_problem
+from hccl_tools.json_clean import UNCLEAN, parse_clean
+from hccl_tools.json_problem import JsonError, JsonProblem
+from hccl_tools.json_text import DuplicateKey, Reader
+from hccl_tools.positions import Span, find_spans
+from hccl_tools.reading import read_file
+from hccl_tools.writing import write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Document", "DuplicateKey", "JsonProblem", "Position", "Span", "read_file", "write_atomically"]
+
+_NOT_BLANK = re.compile(rb"[^ \t\n\r]")
+_CONTINUATION = bytes(range(0x80, 0xC0))
+_BLOCK = 4096
+
+
+class Position(NamedTuple):
+    """A place as people read it; both count from 1, columns in characters."""
+
+    line: int
+    column: int
+
+
+def _characters(part: bytes) -> int:
+    """Return how many characters begin in a part of a UTF-8 text."""
+    return len(part.translate(None, _CONTINUATION))
+
+
+@dataclass
+class Document:
+    """The bytes of a file and the JSON value that HCCL finds in them.
+
+    Attributes:
+        name: The file as the user named it.
+        data: The bytes, as they are in the file.
+        value: The first JSON value; ``None`` where there is a ``problem``.
+        problem: Why the file is no JSON, else ``None``.
+        duplicates: Keys that stand twice or more in one object; of these the last one counts.
+        trailing: Where text that is not blank begins behind the value, else ``None``. HCCL ignores it in 1.x
+            and group_list tables and refuses it in 2.0 tables, unless it begins with a NUL byte.
+    """
+
+    name: str
+    data: bytes = field(repr=False)
+    value: Any = field(default=None, repr=False)
+    problem: JsonProblem | None = None
+    duplicates: list[DuplicateKey] = field(default_factory=list)
+    trailing: int | None = None
+
+    @classmethod
+    def parse(cls, data: bytes, name: str) -> Document:
+        """Read JSON as HCCL does; never raises for what is in ``data``."""
+        document = cls(name, data)
+        value = parse_clean(data[document._body :] if document._body else data)
+        if value is UNCLEAN:
+            document._read_slowly()
+        else:
+            document.value = value
+        return document
+
+    @cached_property
+    def _body(self) -> int:
+        """Where the text begins: behind the byte order mark, if there is one."""
+        return len(codecs.BOM_UTF8) if self.data.startswith(codecs.BOM_UTF8) else 0
+
+    @cached_property
+    def _decoded(self) -> tuple[str, int | None]:
+        """The text up to the first byte that is not UTF-8, and the offset of that byte."""
+        try:
+            return self.data[self._body :].decode(), None
+        except UnicodeDecodeError as error:
+            stop = self._body + error.start
+            return self.data[self._body : stop].decode(), stop
+
+    def _read_slowly(self) -> None:
+        self.problem = file_problem(self.data, self._body)
+        if self.problem:
+            return
+        text, bad_byte = self._decoded
+        reader = Reader(text)
+        try:
+            self.value = reader.read()
+        except JsonError as error:
+            self.problem = replace(error.problem, offset=self._byte_offset(error.problem.offset))
+            if bad_byte is not None and error.problem.kind in {"cut off", "empty file"}:
+                self.problem = bad_byte_problem(self.data, bad_byte)
+            return
+        self.duplicates = [
+            DuplicateKey(one.path, self._byte_offset(one.first), self._byte_offset(one.last))
+            for one in reader.duplicates
+        ]
+        behind = _NOT_BLANK.search(self.data, self._byte_offset(reader.end))
+        self.trailing = behind.start() if behind else None
+
+    @cached_property
+    def _blocks(self) -> list[int] | None:
+        """How many characters begin before each block of bytes; ``None`` where each byte is one."""
+        if self.data.isascii():
+            return None
+        counts = [0]
+        for start in range(0, len(self.data), _BLOCK):
+            counts.append(counts[-1] + _characters(self.data[start : start + _BLOCK]))
+        return counts
+
+    def _characters_before(self, offset: int) -> int:
+        if self._blocks is None:
+            return offset
+        block = offset // _BLOCK
+        return self._blocks[block] + _characters(self.data[block * _BLOCK : offset])
+
+    def _byte_offset(self, index: int) -> int:
+        """Turn an index into the text into an offset into the file."""
+        if self._blocks is None or not index:
+            return self._body + index
+        wanted = index + (1 if self._body else 0)  # the byte order mark is one character
+        block = bisect_right(self._blocks, wanted) - 1
+        part = self.data[block * _BLOCK : (block + 1) * _BLOCK + 4]
+        # The block may begin inside the character before.
+        begin = len(part) - len(part.lstrip(_CONTINUATION))
+        text = part[begin:].decode(errors="ignore")[: wanted - self._blocks[block]]
+        return block * _BLOCK + begin + len(text.encode())
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        return [0, *(found.end() for found in re.finditer(rb"\n", self.data))]
+
+    def position(self, offset: int) -> Position:
+        """Return line and column of a byte; its neighbours need not be UTF-8."""
+        line = bisect_right(self._lines, offset)
+        start = self._lines[line - 1] or self._body
+        return Position(line, max(0, self._characters_before(offset) - self._characters_before(start)) + 1)
+
+    def line_bounds(self, offset: int) -> tuple[int, int]:
+        """Return where the line of a byte begins and ends, without the byte order mark and the line end."""
+        line = bisect_right(self._lines, offset)
+        start = self._lines[line - 1] or self._body
+        end = self._lines[line] - 1 if line < len(self._lines) else len(self.data)
+        return start, end - 1 if end > start and self.data[end - 1 : end] == b"\r" else end
+
+    def spans(self, paths: Iterable[tuple[str | int, ...]]) -> list[Span]:
+        """Return where the values of many paths stand, in the order of ``paths``, in one pass over the text.
+
+        A path that leads nowhere gets the span of its nearest ancestor. In a file that is no JSON every path
+        leads to the place of the problem.
+        """
+        if self.problem:
+            return [Span(self.problem.offset, self.problem.offset) for _ in paths]
+        found = find_spans(self._decoded[0], paths)
+        if not self._body and self._blocks is None:
+            return found
+        return [
+            Span(
+                self._byte_offset(span.start),
+                self._byte_offset(span.end),
+                None if span.key_start is None else self._byte_offset(span.key_start),
+                None if span.key_end is None else self._byte_offset(span.key_end),
+            )
+            for span in found
+        ]

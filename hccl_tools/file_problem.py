@@ -1,0 +1,73 @@
+"""What can be wrong with a file as a whole: empty, no text, or text in another encoding than UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+
+from hccl_tools.json_problem import JsonProblem
+
+_WIDE = (
+    (codecs.BOM_UTF32_LE, "UTF-32"), (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"), (codecs.BOM_UTF16_BE, "UTF-16"),
+)  # fmt: skip
+_BINARY = {
+    b"\x7fELF": "a program", b"\x1f\x8b": "compressed by gzip", b"PK\x03\x04": "a zip archive",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd", b"\xfd7zXZ": "compressed by xz", b"%PDF": "a PDF",
+    b"\x89PNG": "a picture",
+}  # fmt: skip
+#: What is looked at to tell text from other files.
+_SAMPLE = 1024
+_CONTROL = bytes(range(9)) + bytes(range(14, 32)) + b"\x7f"
+_NOT_A_TABLE = "give the rank table, a JSON file"
+_AGAIN = "copy or write the file again, as a whole"
+_AS_UTF8 = "save the file as UTF-8, for example: iconv -f {} -t UTF-8 OLD.json > NEW.json"
+
+
+def file_problem(data: bytes, body: int) -> JsonProblem | None:
+    """Return what is wrong with a file as a whole, or ``None`` if its text is worth reading.
+
+    Args:
+        data: The whole file.
+        body: Where its text begins, behind the byte order mark.
+    """
+    if not data[body:].strip(b" \t\n\r"):
+        what = "the file holds only blanks" if len(data) > body else "the file is empty"
+        return JsonProblem("empty file", what, _AGAIN, body)
+    for mark, name in _WIDE:
+        if data.startswith(mark):
+            return _wide(name)
+    head = data[:_SAMPLE]
+    if not head.strip(b"\0"):
+        return JsonProblem("binary", "the file holds zero bytes, as after a full disk or a power cut",
+                           _AGAIN, 0)  # fmt: skip
+    if head[:1] == b"\0" or head[1:2] == b"\0":
+        return _wide("UTF-16")
+    for magic, what in _BINARY.items():
+        if data.startswith(magic):
+            return JsonProblem("binary", f"the file is no text: it is {what}", _NOT_A_TABLE, 0)
+    first = data[body:].lstrip(b" \t\n\r")[:1]
+    if first not in b"{[" and len(head.translate(None, _CONTROL)) < 0.9 * len(head):
+        return JsonProblem("binary", "the file is no text", _NOT_A_TABLE, 0)
+    return None
+
+
+def _wide(name: str) -> JsonProblem:
+    message = f"the file is {name} text, and HCCL reads only UTF-8"
+    return JsonProblem("utf-16", message, _AS_UTF8.format(name), 0)
+
+
+def bad_byte_problem(data: bytes, offset: int) -> JsonProblem:
+    """Say that the byte at ``offset`` is not UTF-8, and which encoding the text may be in."""
+    hint = _AS_UTF8.format("GB18030") if _reads_as_chinese(data, offset) else "save the file as UTF-8"
+    return JsonProblem("bad utf-8", f"the byte 0x{data[offset]:02X} is not UTF-8", hint, offset)
+
+
+def _reads_as_chinese(data: bytes, offset: int) -> bool:
+    """Whether the line of the first bad byte is text in the encoding of Chinese Windows."""
+    start = data.rfind(b"\n", 0, offset) + 1
+    end = data.find(b"\n", offset)
+    line = data[max(start, offset - _SAMPLE) : min(end if end >= 0 else len(data), offset + _SAMPLE)]
+    try:
+        return any("\u4e00" <= char <= "\u9fff" for char in line.decode("gb18030"))
+    except UnicodeDecodeError:
+        return False

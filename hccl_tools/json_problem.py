@@ -1,0 +1,224 @@
+"""What is wrong with a text that is no JSON, in the words of the person who wrote it.
+
+Rank tables are pasted from guides (comments, ``...``), from chats and word processors (curly quotes,
+full-width commas), printed by Python (single quotes, ``True``) and copied half. The reader stops where HCCL's
+does; this module says which of these it is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal[
+    "empty file", "cut off", "binary", "NUL", "utf-16", "bad utf-8", "comment", "trailing comma",
+    "single quotes", "curly quotes", "full-width punctuation", "invisible character", "NaN", "python literal",
+    "ellipsis", "merge conflict", "unquoted key", "unquoted text", "missing comma", "missing colon",
+    "missing value", "wrong bracket", "number", "number overflow", "unclosed text", "control character",
+    "bad escape", "lone surrogate", "nesting", "other",
+]  # fmt: skip
+#: What the grammar allows next: a value, a key, the colon behind it, or the comma or bracket behind a value.
+Expected = Literal["value", "key", "colon", "comma"]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonProblem:
+    """Why a text is no JSON for HCCL.
+
+    ``message`` and ``hint`` are a diagnostic's: lower case, no full stop. ``offset`` is in characters while
+    the text is read and in bytes of the file in ``Document.problem``.
+    """
+
+    kind: Kind
+    message: str
+    hint: str
+    offset: int
+
+
+class JsonError(ValueError):
+    """Raised by the reader where HCCL's would stop."""
+
+    def __init__(self, kind: Kind, message: str, hint: str, offset: int) -> None:
+        super().__init__(message)
+        self.problem = JsonProblem(kind, message, hint, offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the reader stopped: at ``at``, behind a token that ends at ``after``, inside ``opener``.
+
+    ``opener`` is ``{``, ``[`` or, at the outermost level, the empty text.
+    """
+
+    text: str
+    at: int
+    after: int
+    expected: Expected
+    opener: str
+
+    @property
+    def rest(self) -> str:
+        """The next characters, enough to recognise what they are."""
+        return self.text[self.at : self.at + 40]
+
+    @property
+    def word(self) -> str:
+        """The run of letters, digits and dots around: ``192.168.1.2`` when read up to ``192.168``."""
+        behind = _WORD.match(self.text, self.at, self.at + 60)
+        return self.read + (behind[0] if behind else "")
+
+    @property
+    def read(self) -> str:
+        """The part of ``word`` that is read already."""
+        before = _WORD_BEFORE.search(self.text, max(0, self.at - 60), self.at)
+        return before[0] if before else ""
+
+
+_WORD = re.compile(r"[\w.+\-]*")
+_WORD_BEFORE = re.compile(r"[\w.+\-]+\Z")
+_NAN = re.compile(r"[-+]?(NaN|nan|Infinity|inf)\b")
+_PYTHON = re.compile(r"(True|False|None|TRUE|FALSE|NULL|Null|undefined|nil)\b")
+_JSON_WORD = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
+_NUMBER_LIKE = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|[0-9]*\.?[0-9]*([eE][-+]?[0-9]*)?)")
+_WANTED = {"value": "a value", "key": "a key in quotes", "colon": "a colon", "comma": "a comma or bracket"}
+_INSIDE = {
+    "{": "inside an object: a } is missing",
+    "[": "inside a list: a ] is missing",
+    '"': "inside a text",
+}
+_CONFLICT = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
+_FULL_WIDTH = {"\uff0c": ",", "\u3001": ",", "\uff1a": ":", "\uff1b": ";", "\uff5b": "{", "\uff5d": "}",
+               "\uff3b": "[", "\uff3d": "]", "\u3010": "[", "\u3011": "]"}  # fmt: skip
+_CURLY = "\u201c\u201d\u201e\u201f\u2018\u2019\u00ab\u00bb\uff02\uff07\u300c\u300d"
+_AGAIN = "copy or write the file again, as a whole"
+
+
+def stray(place: Place) -> JsonError:
+    """Say what stands where the grammar allows nothing of the kind.
+
+    The order matters: the first recogniser that knows the text names it.
+    """
+    for recognise in (_ending, _pasted, _punctuation, _literal, _bracket_or_comma, _number_or_word, _missing):
+        error = recognise(place)
+        if error is not None:
+            return error
+    if not place.opener:
+        message = f'this is no JSON: it begins with "{_beginning(place.rest)}"'
+        return JsonError("other", message, "give the rank table, a JSON file", place.at)
+    message = f'"{place.rest[0]}" stands where {_WANTED[place.expected]} must stand'
+    return JsonError("other", message, "remove it, or put the text into double quotes", place.at)
+
+
+def _beginning(rest: str) -> str:
+    """Return the first line of a text, short."""
+    line = rest.split("\n", 1)[0].rstrip()
+    return line if len(line) <= 20 else line[:20] + "..."
+
+
+def cut_off(at: int, opener: str) -> JsonError:
+    """Say that the text ends before its JSON does."""
+    return JsonError("cut off", f"the file ends {_INSIDE.get(opener, 'too early')}", _AGAIN, at)
+
+
+def _ending(place: Place) -> JsonError | None:
+    text, at = place.text, place.at
+    if at >= len(text):
+        if not place.opener:
+            return JsonError("empty file", "the file is empty", _AGAIN, at)
+        return cut_off(at, place.opener)
+    if place.opener and any(word.startswith(text[at : at + 5]) for word in ("true", "false", "null")):
+        return cut_off(at, place.opener)
+    if text[at] == "\0":
+        return JsonError("NUL", "a zero byte (NUL) stands here, as in a half-written file", _AGAIN, at)
+    return None
+
+
+def _pasted(place: Place) -> JsonError | None:
+    """Recognise what people paste together with a table."""
+    rest, at = place.rest, place.at
+    if rest.startswith(("//", "/*", "#", "<!--")):
+        return JsonError("comment", "a comment stands here, and JSON has none", "remove the comment", at)
+    if rest.startswith(("...", "\u2026")):
+        return JsonError("ellipsis", "dots stand for something left out",
+                         "write out what they stand for, or remove them", at)  # fmt: skip
+    if rest.startswith(_CONFLICT):
+        return JsonError("merge conflict", "a merge conflict of git was left in the file",
+                         "resolve the conflict and remove its marker lines", at)  # fmt: skip
+    return None
+
+
+def _punctuation(place: Place) -> JsonError | None:
+    char, at = place.rest[0], place.at
+    if char in "'`":
+        return JsonError("single quotes", "a single quote stands here, and JSON knows only double quotes",
+                         "write \" instead of '; if Python printed this, use json.dumps", at)  # fmt: skip
+    if char in _CURLY:
+        return JsonError("curly quotes", f"the curly quote {char} stands here, and JSON knows only the plain one",
+                         'write " instead', at)  # fmt: skip
+    if char in _FULL_WIDTH:
+        return JsonError("full-width punctuation", f"the full-width {char} stands here",
+                         f"write {_FULL_WIDTH[char]} instead", at)  # fmt: skip
+    if not char.isprintable() or char.isspace():
+        return JsonError("invisible character", f"an invisible character (U+{ord(char):04X}) stands here",
+                         "delete it, or write an ordinary blank", at)  # fmt: skip
+    return None
+
+
+def _literal(place: Place) -> JsonError | None:
+    if place.expected != "value":
+        return None
+    if found := _NAN.match(place.rest):
+        hint = "write a number, or the text in quotes"
+        return JsonError("NaN", f"{found[0]} is no JSON number", hint, place.at)
+    if found := _PYTHON.match(place.rest):
+        return JsonError("python literal", f"{found[0]} is not JSON",
+                         f"write {_JSON_WORD.get(found[0], 'null')}", place.at)  # fmt: skip
+    return None
+
+
+def _bracket_or_comma(place: Place) -> JsonError | None:
+    char, at = place.rest[0], place.at
+    if char in "}]":
+        comma = place.after - 1
+        if place.expected in {"key", "value"} and place.text[comma] == ",":
+            message = f"a comma stands before the closing {char}"
+            return JsonError("trailing comma", message, "remove the comma", comma)
+        if place.expected in {"value", "colon"} and place.opener == "{" and char == "}":
+            return JsonError("missing value", "a key has no value", "write : and the value behind it", at)
+        if place.opener:
+            closer = "}" if place.opener == "{" else "]"
+            return JsonError("wrong bracket", f"{char} stands here, but {place.opener} is still open",
+                             f"write {closer} first, or remove the {char}", at)  # fmt: skip
+    if char == "," and place.opener and place.expected in {"key", "value"}:
+        return JsonError("missing value", "nothing stands before this comma", "remove the comma", at)
+    return None
+
+
+def _number_or_word(place: Place) -> JsonError | None:
+    """Recognise numbers that JSON does not know, and words and addresses without quotes."""
+    word, at = place.word, place.at
+    if not word or not (place.opener or word[0] in "+-.0123456789"):
+        return None
+    start = at - len(place.read)
+    if place.expected == "key":
+        return JsonError("unquoted key", f"the key {word} has no quotes", f'write "{word}"', at)
+    if place.expected == "colon" or (place.expected == "comma" and start == at):
+        return None
+    if _NUMBER_LIKE.fullmatch(word):
+        return JsonError("number", f"{word} is no JSON number",
+                         f'write it without + and needless zeros, or as a text: "{word}"', start)  # fmt: skip
+    return JsonError("unquoted text", f"{word} has no quotes", f'write "{word}"', start)
+
+
+def _missing(place: Place) -> JsonError | None:
+    char = place.rest[0]
+    if place.expected == "colon":
+        hint = "write : instead of =" if char == "=" else "write a colon between the key and its value"
+        return JsonError("missing colon", "a key is not followed by a colon", hint, place.after)
+    if place.expected == "comma" and (char in '"{[-' or char.isalnum()):
+        return JsonError("missing comma", "no comma stands behind this value", "write a comma", place.after)
+    if place.expected == "comma" and char == ":":
+        hint = "write a comma, or check the quotes before it"
+        return JsonError("other", "a colon stands behind a value", hint, place.at)
+    return None

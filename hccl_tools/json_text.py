@@ -1,0 +1,244 @@
+"""The slow reader of JSON: the one that knows where and why, and that sees duplicate keys.
+
+It takes and refuses what HCCL's library does (nlohmann::json 3.11): one value is read and what follows it is
+left alone, of duplicate keys the last one counts, integers beyond 64 bits become floats and numbers beyond
+those are refused. One thing is stricter: ``NESTING_LIMIT``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from hccl_tools.json_problem import Expected, JsonError, Place, cut_off, stray
+
+#: Levels of objects and lists inside each other that are read. HCCL's library has no limit of its own; no
+#: rank table is deeper than 8, and this keeps all that walks a value below Python's own limit (1000 calls).
+NESTING_LIMIT = 500
+
+_BLANKS = re.compile(r"[ \t\n\r]*")
+_PLAIN_TEXT = re.compile(r'"([^"\\\x00-\x1f]*)"')
+#: A whole member whose key and value are plain texts, up to the comma: most of a rank table.
+_PLAIN_MEMBER = re.compile(
+    r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*,[ \t\n\r]*'
+)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+#: A good escape, or (as group 1) what ends or breaks a text in quotes.
+_TEXT_STOP = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|(["\\\x00-\x1f])')
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\.", re.DOTALL)
+_LITERALS: dict[str, tuple[str, Any]] = {"t": ("true", True), "f": ("false", False), "n": ("null", None)}
+_DECODER = json.JSONDecoder()
+_CLOSER = {"{": "}", "[": "]"}
+
+
+@dataclass(slots=True)
+class DuplicateKey:
+    """A key that stands twice or more in one object: ``first`` and ``last`` are where its texts begin."""
+
+    path: tuple[str | int, ...]
+    first: int
+    last: int
+
+
+class _Open:
+    """An object or list that is being read."""
+
+    __slots__ = ("key", "opener", "places", "value")
+
+    def __init__(self, opener: str) -> None:
+        self.opener = opener
+        self.value: Any = {} if opener == "{" else []
+        self.key = ""
+        #: Where each key of an object begins.
+        self.places: dict[str, int] = {}
+
+
+def number(text: str) -> int | float | None:
+    """Return a JSON number as HCCL's library holds it.
+
+    Returns:
+        An int of 64 bits (signed or unsigned), else a float; ``None`` where the number overflows.
+    """
+    if len(text) <= 20 and not any(char in text for char in ".eE"):
+        value = int(text)
+        if -(1 << 63) <= value < 1 << 64:
+            return value
+    as_float = float(text)
+    return None if as_float in {float("inf"), float("-inf")} else as_float
+
+
+class Reader:
+    """Reads the first JSON value of a text; offsets are in characters.
+
+    Attributes:
+        end: Behind the value, once it is read.
+        duplicates: In the order of their second places.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._open: list[_Open] = []
+        self._repeats: dict[int, DuplicateKey] = {}
+        self.end = 0
+
+    @property
+    def duplicates(self) -> list[DuplicateKey]:
+        """The keys that stand twice or more."""
+        return list(self._repeats.values())
+
+    def read(self) -> Any:
+        """Return the value.
+
+        Raises:
+            JsonError: HCCL's reader would stop here too.
+        """
+        at = self._skip(0)
+        while True:
+            char = self._text[at : at + 1]
+            if char in {"{", "["}:
+                at, value, complete = self._enter(char, at)
+                if not complete:
+                    continue
+            else:
+                value, at = self._text_at(at) if char == '"' else self._scalar(at)
+            at, done = self._leave(value, at)
+            if done is not None:
+                self.end = at
+                return done[0]
+
+    def _skip(self, at: int) -> int:
+        return _BLANKS.match(self._text, at).end()  # type: ignore[union-attr]  # matches the empty text too
+
+    def _fail(self, at: int, expected: Expected) -> JsonError:
+        after = len(self._text[:at].rstrip(" \t\n\r"))
+        return stray(Place(self._text, at, after, expected, self._open[-1].opener if self._open else ""))
+
+    def _enter(self, opener: str, at: int) -> tuple[int, Any, bool]:
+        """Open an object or list: the place of its first value, or behind it if it is empty."""
+        if len(self._open) >= NESTING_LIMIT:
+            raise JsonError("nesting", f"more than {NESTING_LIMIT} objects and lists stand inside each other",
+                            "give a rank table: none is deeper than 8 levels", at)  # fmt: skip
+        inside = self._skip(at + 1)
+        if self._text.startswith(_CLOSER[opener], inside):
+            return inside + 1, {} if opener == "{" else [], True
+        self._open.append(_Open(opener))
+        return (self._key(inside) if opener == "{" else inside), None, False
+
+    def _leave(self, value: Any, at: int) -> tuple[int, tuple[Any] | None]:
+        """Store a complete value and close what ends behind it.
+
+        Returns:
+            The place of the next value, or behind the whole text's value and that value in a tuple.
+        """
+        while self._open:
+            inner = self._open[-1]
+            if inner.opener == "{":
+                inner.value[inner.key] = value
+            else:
+                inner.value.append(value)
+            at = self._skip(at)
+            char = self._text[at : at + 1]
+            if char == ",":
+                at = self._skip(at + 1)
+                return (self._key(at) if inner.opener == "{" else at), None
+            if char != _CLOSER[inner.opener]:
+                raise self._fail(at, "comma")
+            value, at = self._open.pop().value, at + 1
+        return at, (value,)
+
+    def _key(self, at: int) -> int:
+        """Read a key and its colon, and before them all members that are plain texts."""
+        inner, text = self._open[-1], self._text
+        while member := _PLAIN_MEMBER.match(text, at):
+            self._note_key(inner, member[1], at)
+            inner.value[member[1]] = member[2]
+            at = member.end()
+        if not text.startswith('"', at):
+            raise self._fail(at, "key")
+        inner.key, behind = self._text_at(at)
+        self._note_key(inner, inner.key, at)
+        colon = self._skip(behind)
+        if not text.startswith(":", colon):
+            raise self._fail(colon, "colon")
+        return self._skip(colon + 1)
+
+    def _note_key(self, inner: _Open, key: str, at: int) -> None:
+        first = inner.places.setdefault(key, at)
+        if first != at:
+            if first in self._repeats:
+                self._repeats[first].last = at
+            else:
+                outer = (o.key if o.opener == "{" else len(o.value) for o in self._open[:-1])
+                self._repeats[first] = DuplicateKey((*outer, key), first, at)
+
+    def _text_at(self, at: int) -> tuple[str, int]:
+        plain = _PLAIN_TEXT.match(self._text, at)
+        if plain:
+            return plain[1], plain.end()
+        try:
+            value, end = _DECODER.raw_decode(self._text, at)
+        except json.JSONDecodeError:
+            raise _bad_text(self._text, at) from None
+        if _SURROGATE.search(value):
+            raise _bad_surrogate(self._text, at)
+        return value, end
+
+    def _scalar(self, at: int) -> tuple[Any, int]:
+        word, value = _LITERALS.get(self._text[at : at + 1], ("\0", None))
+        if self._text.startswith(word, at):
+            return value, at + len(word)
+        found = _NUMBER.match(self._text, at)
+        if not found:
+            raise self._fail(at, "value")
+        behind = self._text[found.end() : found.end() + 1]
+        # nlohmann's lexer takes a dot or an e behind digits for a part of the number, wherever it stands.
+        if behind and not found[2] and behind in ("eE" if found[1] else ".eE"):
+            raise JsonError("number", f"{_short(found[0] + behind)} is no JSON number",
+                            "write digits behind it, or put the text into double quotes", at)  # fmt: skip
+        value = number(found[0])
+        if value is None:
+            raise JsonError("number overflow", f"the number {_short(found[0])} is too large",
+                            "write a number that a 64-bit float can hold", at)  # fmt: skip
+        return value, found.end()
+
+
+def _short(digits: str) -> str:
+    return digits if len(digits) <= 24 else f"{digits[:12]}... ({len(digits):,} characters)"
+
+
+def _bad_text(text: str, at: int) -> JsonError:
+    """Say why the text in quotes that begins at ``at`` is none."""
+    stop = next((found.start() for found in _TEXT_STOP.finditer(text, at + 1) if found[1]), len(text))
+    char = text[stop : stop + 1]
+    if not char or (char == "\\" and len(text) - stop < 6 and text[stop + 1 : stop + 2] in {"", "u"}):
+        return cut_off(len(text), '"')
+    if char in "\r\n":
+        return JsonError("unclosed text", "a text in quotes does not end on its line",
+                         'write the closing "; a line break inside a text is written \\n', at)  # fmt: skip
+    if char == "\\":
+        return JsonError("bad escape", f"the text has the unknown escape {text[stop : stop + 2]}",
+                         "write a backslash as \\\\", stop)  # fmt: skip
+    name = {"\t": "a tab", "\0": "a zero byte (NUL)"}.get(char, f"a control character (U+{ord(char):04X})")
+    return JsonError("control character", f"{name} stands inside a text in quotes",
+                     f"remove it, or write \\u{ord(char):04x}", stop)  # fmt: skip
+
+
+def _bad_surrogate(text: str, at: int) -> JsonError:
+    """Find the half of a surrogate pair in the text in quotes that begins at ``at``."""
+    high: re.Match[str] | None = None
+    for escape in _ESCAPED.finditer(text, at):
+        code = int(escape[1], 16) if escape[1] else 0
+        low = 0xDC00 <= code <= 0xDFFF
+        if low and high and high.end() == escape.start():
+            high = None
+            continue
+        if low or high:
+            high = high or escape
+            break
+        high = escape if 0xD800 <= code <= 0xDBFF else None
+    lone = high[0] if high else ""
+    return JsonError("lone surrogate", f"the text has the escape {lone}, half of a character",
+                     "write the character itself, in UTF-8", high.start() if high else at)  # fmt: skip

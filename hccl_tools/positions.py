@@ -1,0 +1,136 @@
+"""Where the values of a JSON text stand: many places in one pass.
+
+The C scanner of ``json`` steps over whatever is not wanted, so that a place at the end of a table of 65,536
+ranks costs little more than parsing it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_BLANKS = re.compile(r"[ \t\n\r]*")
+_KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
+_COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
+
+
+class Span(NamedTuple):
+    """From ``start`` up to ``end`` stands a value, from ``key_start`` up to ``key_end`` its key with quotes.
+
+    The key's are ``None`` for the items of a list, for the whole document, and where a path leads to no value
+    (its nearest ancestor stands in).
+    """
+
+    start: int
+    end: int
+    key_start: int | None = None
+    key_end: int | None = None
+
+
+class _Wanted(dict[Any, "_Wanted"]):
+    """The wanted places below one value; ``span`` is the value's own."""
+
+    span: Span | None = None
+
+    def forget(self) -> None:
+        """Drop what was found: the key came again, and the last one counts."""
+        self.span = None
+        for inner in self.values():
+            inner.forget()
+
+
+def find_spans(text: str, paths: Iterable[tuple[str | int, ...]]) -> list[Span]:
+    """Return the span of each path, in characters.
+
+    Args:
+        text: Holds a valid JSON value; what follows the value does not matter.
+        paths: Object keys and list indices, outermost first, in any order.
+    """
+    wanted = list(paths)
+    root = _Wanted()
+    for path in wanted:
+        node = root
+        for key in path:
+            following = node.get(key)
+            if following is None:
+                following = node[key] = _Wanted()
+            node = following
+    _Scan(text).value(_blanks(text, 0), root, None, None)
+    return [_nearest(root, path) for path in wanted]
+
+
+def _nearest(root: _Wanted, path: tuple[str | int, ...]) -> Span:
+    node, missing = root, False
+    for key in path:
+        if node[key].span is None:
+            missing = True
+            break
+        node = node[key]
+    span = node.span or Span(0, 0)
+    return Span(span.start, span.end) if missing else span
+
+
+def _blanks(text: str, at: int) -> int:
+    return _BLANKS.match(text, at).end()  # type: ignore[union-attr]  # matches the empty text too
+
+
+class _Scan:
+    """One pass over a text that is known to be valid."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        # Numbers are only stepped over: no limit on their digits may stop that.
+        self._step = json.JSONDecoder(parse_int=str, parse_float=str).scan_once  # type: ignore[attr-defined]
+
+    def value(self, at: int, node: _Wanted, key_start: int | None, key_end: int | None) -> int:
+        """Note the span of the value at ``at`` and of what is wanted inside; return where it ends."""
+        char = self._text[at]
+        if not node or char not in "{[":
+            end: int = self._step(self._text, at)[1]
+        else:
+            end = self._object(at + 1, node) if char == "{" else self._list(at + 1, node)
+        node.span = Span(at, end, key_start, key_end)
+        return end
+
+    def _object(self, at: int, node: _Wanted) -> int:
+        text, step = self._text, self._step
+        if (end := _blanks(text, at)) < len(text) and text[end] == "}":
+            return end + 1
+        while True:
+            plain = _KEY.match(text, at)
+            if plain:
+                key, key_start, key_end, at = plain[1], plain.start(1) - 1, plain.end(1) + 1, plain.end()
+            else:
+                key_start = _blanks(text, at)
+                key, key_end = step(text, key_start)
+                at = _COLON.match(text, key_end).end()  # type: ignore[union-attr]  # the text is valid
+            following = node.get(key)
+            if following is None:
+                at = step(text, at)[1]
+            else:
+                if following.span is not None:
+                    following.forget()
+                at = self.value(at, following, key_start, key_end)
+            at = _blanks(text, at)
+            if text[at] == "}":
+                return at + 1
+            at += 1
+
+    def _list(self, at: int, node: _Wanted) -> int:
+        text, step = self._text, self._step
+        at = _blanks(text, at)
+        if text[at] == "]":
+            return at + 1
+        index = 0
+        while True:
+            following = node.get(index)
+            at = self.value(at, following, None, None) if following is not None else step(text, at)[1]
+            at = _blanks(text, at)
+            if text[at] == "]":
+                return at + 1
+            at = _blanks(text, at + 1)
+            index += 1

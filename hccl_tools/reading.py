@@ -1,0 +1,101 @@
+"""Reading a file or standard input whole, with an end to it: no wait on a pipe, no endless device."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import IO
+
+from hccl_tools.errors import InputError
+
+#: The largest file that is read. HCCL refuses a 1.x table whose compact text exceeds 40 MiB; six times that
+#: leaves room for indented ones, and a mistaken argument (a checkpoint, a core dump) ends at once. HCCL takes
+#: 2.0 tables up to 1 GiB, but 65,536 ranks, its limit, need 20 MB.
+SIZE_LIMIT = 256 << 20
+_CHUNK = 1 << 20
+_PIPE_HINT = "pipe it in instead: name it - and write `cat FILE | hccl-tools ... -`"
+_KINDS = (
+    (stat.S_ISDIR, "is a directory, not a file", "name the files in it, for example {}/*.json"),
+    (stat.S_ISFIFO, "is a pipe, not a file", _PIPE_HINT),
+    (stat.S_ISSOCK, "is a socket, not a file", _PIPE_HINT),
+    (stat.S_ISCHR, "is a device, not a file", _PIPE_HINT),
+    (stat.S_ISBLK, "is a device, not a file", _PIPE_HINT),
+)
+_REASONS = {
+    errno.ENOENT: ("no such file: {}", "check the name; the path is taken from the current folder"),
+    errno.ENOTDIR: ("no such file: {}, because a part of the path is a file", None),
+    errno.EACCES: ("no permission to read {}", "ask its owner for permission, or read it as another user"),
+    errno.EPERM: ("no permission to read {}", "ask its owner for permission, or read it as another user"),
+    errno.ELOOP: ("{} is a symbolic link that leads back to itself", "remove the link and make it anew"),
+    errno.ENAMETOOLONG: ("the file name is too long: {}", "give the name of a file, not its content"),
+}
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Return what a regular file holds, or standard input for ``-``.
+
+    Raises:
+        InputError: It is absent, no regular file, may not be read, or is above ``SIZE_LIMIT``.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        return _read_stdin()
+    try:
+        _refuse_special(name, Path(name).stat())
+        # O_NONBLOCK: should a pipe take the file's place right now, opening it does not wait for a writer.
+        handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            status = os.fstat(handle)
+            _refuse_special(name, status)
+            return _read_bounded(file, name, status.st_size)
+    except ValueError:
+        raise InputError(f"the file name holds a zero byte: {_shown(name)}") from None
+    except OSError as error:
+        reason, hint = _REASONS.get(error.errno or 0, (None, None))
+        message = reason.format(_shown(name)) if reason else f"{_shown(name)} cannot be read: {_words(error)}"
+        raise InputError(message, hint=hint) from None
+
+
+def _shown(name: str) -> str:
+    """Return a file name as it can be shown on one line."""
+    text = name if name.isprintable() else ascii(name)[1:-1]
+    return text if len(text) <= 300 else text[:300] + "..."
+
+
+def _words(error: OSError) -> str:
+    text = error.strerror or str(error)
+    return text[:1].lower() + text[1:]
+
+
+def _refuse_special(name: str, status: os.stat_result) -> None:
+    for is_kind, what, hint in _KINDS:
+        if is_kind(status.st_mode):
+            raise InputError(f"{_shown(name)} {what}", hint=hint.format(name.rstrip("/") or "/"))
+
+
+def _read_bounded(file: IO[bytes], name: str, size: int) -> bytes:
+    """Read to the end, at most ``SIZE_LIMIT`` bytes; ``size`` is what the file should have."""
+    if size <= SIZE_LIMIT:
+        data = file.read(size + 1)
+        if len(data) <= size and size:
+            return data
+        parts, total = [data], len(data)  # it grows, or has no size of its own (a pipe, /proc)
+        while total <= SIZE_LIMIT and (part := file.read(_CHUNK)):
+            parts.append(part)
+            total += len(part)
+        if total <= SIZE_LIMIT:
+            return b"".join(parts)
+    raise InputError(f"{_shown(name)} is larger than {SIZE_LIMIT >> 20} MiB",
+                     hint="give a rank table: even 65,536 ranks need less than 20 MB")  # fmt: skip
+
+
+def _read_stdin() -> bytes:
+    if sys.stdin is None:
+        raise InputError("standard input is closed, so there is nothing to read for -")
+    try:
+        return _read_bounded(sys.stdin.buffer, "standard input", 0)
+    except OSError as error:
+        raise InputError(f"standard input cannot be read: {_words(error)}") from None

@@ -1,0 +1,119 @@
+"""Writing a file so that its readers see the old one or the whole new one, never a part."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import WriteError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_REASONS = {
+    errno.ENOSPC: ("the disk is full", "make room, or write to another folder"),
+    errno.EDQUOT: ("your disk quota is used up", "make room, or write to another folder"),
+    errno.EFBIG: ("it would exceed the file size limit", "raise the limit (`ulimit -f`)"),
+    errno.EROFS: ("the file system is read-only", "write to another folder"),
+    errno.EACCES: ("no permission to write in its folder", "write to a folder of your own"),
+    errno.EPERM: ("no permission to write in its folder", "write to a folder of your own"),
+    errno.ENOENT: ("its folder does not exist", "make the folder first (`mkdir -p`)"),
+    errno.ENOTDIR: ("its folder is a file", "name a file in a folder that exists"),
+    errno.ELOOP: ("it is a symbolic link that leads back to itself", "remove the link"),
+    errno.ENAMETOOLONG: ("its name is too long", "give it a shorter name"),
+    errno.EBUSY: ("it is a mount point, and a mounted file cannot be replaced",
+                  "mount its folder instead, or write to another name and copy: cat NEW > TARGET"),
+    errno.EXDEV: ("it cannot be replaced in one step across file systems", "write to another folder"),
+}  # fmt: skip
+
+
+def write_atomically(path: str | os.PathLike[str], chunks: Iterable[str], *, mode: int | None = None) -> Path:
+    """Write text (UTF-8) into a file: all of it, or nothing at all.
+
+    A temporary file in the same folder is written, synced and renamed. A new file gets 0666 minus the umask,
+    an existing one keeps its mode, and its owner as far as allowed; ``mode`` outweighs both. Where ``path``
+    is a symbolic link, the file it leads to is replaced and the link stays.
+
+    Returns:
+        The file that was written: ``path``, or what it leads to.
+
+    Raises:
+        WriteError: It could not be done; what was there before still is, and nothing else was left.
+    """
+    target = Path(path)
+    try:
+        if target.is_symlink():
+            target = Path(os.path.realpath(target))
+        old = _status(target)
+        _replace(target, chunks, old, mode)
+    except UnicodeEncodeError:
+        raise WriteError(f"{path} cannot be written: its text holds a lone surrogate") from None
+    except OSError as error:
+        words, hint = _REASONS.get(error.errno or 0, (os.strerror(error.errno or 0).lower(), None))
+        raise WriteError(f"{path} cannot be written: {words}", hint=hint) from None
+    return target
+
+
+def _status(target: Path) -> os.stat_result | None:
+    """Return the status of the file to replace, or ``None`` if there is none."""
+    try:
+        status = target.lstat()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(status.st_mode):
+        raise WriteError(f"{target} cannot be written: it is a directory", hint="name a file in it")
+    if stat.S_ISLNK(status.st_mode):  # realpath gives up on a loop
+        raise WriteError(f"{target} cannot be written: it is a symbolic link that leads back to itself")
+    if not stat.S_ISREG(status.st_mode):
+        raise WriteError(f"{target} cannot be written: it is a device or a pipe, not a file",
+                         hint="use - to write to standard output")  # fmt: skip
+    return status
+
+
+def _replace(target: Path, chunks: Iterable[str], old: os.stat_result | None, mode: int | None) -> None:
+    """Write a temporary file beside the target and rename it; it is removed if anything goes wrong."""
+    if mode is None and old is not None:
+        mode = stat.S_IMODE(old.st_mode)
+    temporary = target.parent / f".hccl-tools-{os.urandom(8).hex()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    handle = os.open(temporary, flags, 0o666 if mode is None else mode & 0o600)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.writelines(chunks)
+            file.flush()
+            if old is not None:
+                _keep_owner(handle, old)
+            if mode is not None:
+                os.fchmod(handle, mode)
+            os.fsync(handle)
+        temporary.rename(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    _sync_folder(target.parent)
+
+
+def _keep_owner(handle: int, old: os.stat_result) -> None:
+    """Give the new file the old one's owner and group, or its group alone where only that is allowed."""
+    new = os.fstat(handle)
+    for uid, gid in ((old.st_uid, old.st_gid), (-1, old.st_gid)):
+        if (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid):
+            return
+        with contextlib.suppress(OSError):
+            os.fchown(handle, uid, gid)
+            return
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename survive a power cut, where the folder may be opened."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
