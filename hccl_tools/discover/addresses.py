@@ -1,0 +1,131 @@
+"""The address of each device: ``hccn_tool``, else ``hccn.conf``; where both answer they must agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover import hccn_conf, hccn_tool
+from hccl_tools.discover.address import packed
+from hccl_tools.discover.facts import DeviceFacts, Reading
+from hccl_tools.errors import DiscoveryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hccl_tools.discover.hccn_conf import HccnConf
+    from hccl_tools.discover.site import Site
+
+#: What ``--prefer`` takes.
+PREFERENCES = ("hccn_tool", "hccn.conf")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Both sources' words on one device."""
+
+    device_id: int
+    tool: Reading
+    conf: Reading
+
+    def agree(self) -> bool:
+        """Tell whether the file's address is one of those the tool gives, or one of the two has none."""
+        theirs = {packed(ip) for ip in self.tool.ips}
+        return not theirs or all(packed(ip) in theirs for ip in self.conf.ips)
+
+
+def find(
+    device_ids: Sequence[int], site: Site, *, prefer: str | None = None
+) -> tuple[list[DeviceFacts], list[str]]:
+    """Find out the addresses of devices by physical id.
+
+    Args:
+        device_ids: In the order in which they come back.
+        site: Where to look.
+        prefer: The source to believe where the two disagree (one of :data:`PREFERENCES`).
+
+    Returns:
+        The devices, and one warning for each source that failed for a device where the other had an answer.
+
+    Raises:
+        DiscoveryError: A device has no address in either source, or the sources disagree.
+        InputError: A tool or file that the user named cannot be used.
+    """
+    conf = hccn_conf.load(site)
+    asked = [_Asked(device_id, tool, conf.read(device_id)) for device_id, tool in _ask_tool(device_ids, site)]
+    _refuse_missing(asked, conf)
+    if prefer is None:
+        _refuse_disagreement(asked)
+    first, second = ("conf", "tool") if prefer == "hccn.conf" else ("tool", "conf")
+    devices, warnings = [], []
+    for one in asked:
+        chosen: Reading = getattr(one, first) if getattr(one, first).ips else getattr(one, second)
+        devices.append(DeviceFacts(one.device_id, chosen.ips, chosen.source))
+        if chosen is one.conf and one.tool.problem and one.tool.problem != _NO_TOOL:
+            warnings.append(f"device {one.device_id}: {one.tool.problem}; address from {chosen.source}")
+        elif not one.agree():
+            other = one.conf if chosen is one.tool else one.tool
+            warnings.append(
+                f"device {one.device_id}: {chosen.source} says {','.join(chosen.ips)}, {other.source} says "
+                f"{','.join(other.ips)}; took {chosen.source} (--prefer)"
+            )
+    return devices, warnings
+
+
+_NO_TOOL = f"there is no hccn_tool on PATH or at {hccn_tool.USUAL_PLACE}"
+
+
+def _ask_tool(device_ids: Sequence[int], site: Site) -> Iterable[tuple[int, Reading]]:
+    tool = hccn_tool.find(site)
+    stopped: Reading | None = Reading(hccn_tool.SOURCE, problem=_NO_TOOL) if tool is None else None
+    for device_id in device_ids:
+        if tool is None or stopped is not None:
+            yield device_id, stopped or Reading(hccn_tool.SOURCE, problem=_NO_TOOL)
+            continue
+        reading = hccn_tool.read(tool, device_id, site)
+        yield device_id, reading
+        if not reading.worth_asking:
+            # A tool that hangs or stays busy for one device does so for all: waiting N times helps nobody.
+            stopped = reading
+
+
+def _refuse_missing(asked: Sequence[_Asked], conf: HccnConf) -> None:
+    missing = [one for one in asked if not one.tool.ips and not one.conf.ips]
+    if not missing:
+        return
+    first, rest = missing[0], missing[1:]
+    also = f" (and none for device {', '.join(str(one.device_id) for one in rest)})" if rest else ""
+    raise DiscoveryError(
+        f"no address for device {first.device_id}: {first.tool.problem}, and {first.conf.problem}{also}",
+        hint=conf.remedy or _hint(first),
+    )
+
+
+def _hint(one: _Asked) -> str:
+    words = one.tool.problem or ""
+    if "permission denied" in words:
+        return "hccn_tool answers root alone: run this with sudo"
+    if "not exist!" in words:
+        return "see which devices there are: ls /dev/davinci*"
+    if words == _NO_TOOL:
+        return (
+            "name the tool with --hccn-tool PATH or a file with --hccn-conf PATH (into a container mount "
+            f"{hccn_conf.USUAL_PLACE} or /usr/local/Ascend/driver); on a machine without devices try "
+            "--simulate 910a"
+        )
+    return f"set one (hccn_tool -i {one.device_id} -ip -s address A.B.C.D netmask M.M.M.M) or pass --hccn-conf PATH"
+
+
+def _refuse_disagreement(asked: Sequence[_Asked]) -> None:
+    apart = [one for one in asked if not one.agree()]
+    if not apart:
+        return
+    told = "; ".join(
+        f"device {one.device_id}: {one.tool.source} says {','.join(one.tool.ips)}, {one.conf.source} says "
+        f"{','.join(one.conf.ips)}"
+        for one in apart
+    )
+    raise DiscoveryError(
+        f"the sources disagree about {len(apart)} of {len(asked)} addresses: {told}",
+        hint="--prefer hccn_tool takes what the devices have now, --prefer hccn.conf what the next boot sets",
+    )

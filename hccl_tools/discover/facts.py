@@ -1,0 +1,64 @@
+"""The facts about hosts and devices as plain data, free of where they come from and where they go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one source says about one device's network addresses.
+
+    Attributes:
+        source: The program or file, as a user would type it.
+        ips: The addresses, one per port; empty where the source has none.
+        problem: Why there is none, in the source's own words where it had any.
+        worth_asking: False where asking for further devices is pointless: the tool hangs or stays busy.
+    """
+
+    source: str
+    ips: tuple[str, ...] = ()
+    problem: str | None = None
+    worth_asking: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """One device of a host.
+
+    Attributes:
+        device_id: The physical id, as in ``/dev/davinciN``.
+        ips: Its addresses, one per port; empty where it has none.
+        source: Which source the addresses are from.
+        super_device_id: Its id inside its super pod (SDID), on an A3; zero is a valid one.
+    """
+
+    device_id: int
+    ips: tuple[str, ...] = ()
+    source: str = ""
+    super_device_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """One host and those of its devices that take part, in rank order.
+
+    Attributes:
+        server_id: What the table calls the host: its address.
+        server_id_source: Where that is from, as a phrase (``the address on the way to its network``).
+        product: A name of :data:`hccl_tools.products.PRODUCTS`.
+        product_source: Where that is from, as a phrase.
+        devices: In rank order.
+        super_pod_id: The super pod it stands in, on an A3; "0" is a valid one.
+        notes: What was taken from where, one sentence each.
+        warnings: What the user should look at, one sentence each.
+    """
+
+    server_id: str
+    server_id_source: str
+    product: str
+    product_source: str
+    devices: tuple[DeviceFacts, ...]
+    super_pod_id: str | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()

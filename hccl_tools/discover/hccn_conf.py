@@ -1,0 +1,116 @@
+"""Device addresses from ``hccn.conf``, the file from which the driver sets them at boot.
+
+Lines are ``key_N=value``, N a physical id, in any order; many keys end in a number (``IPv6address_0``,
+``bond_address_0``, ``ip_rule_1``), and ``address_1`` is not ``address_10``. The file may be out of date
+against the device.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover import address
+from hccl_tools.discover.facts import Reading
+from hccl_tools.errors import DiscoveryError, InputError
+
+if TYPE_CHECKING:
+    from hccl_tools.discover.site import Site
+
+USUAL_PLACE = "/etc/hccn.conf"
+
+#: The keys that give a device its address, IPv4 before IPv6.
+_ADDRESS_KEYS = ("address", "IPv6address")
+_KEY = re.compile(r"(?P<name>[A-Za-z0-9_]*[A-Za-z_])_(?P<device>[0-9]{1,9})")
+#: A file of all keys for 64 devices is 100 kB; what is larger is something else.
+_MOST_BYTES = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class HccnConf:
+    """The file as read.
+
+    Attributes:
+        path: The file.
+        values: Key and physical id -> value and line number.
+        missing: Why there is nothing (no file, no permission), as a phrase; None where it was read.
+        remedy: What to do about that.
+    """
+
+    path: str
+    values: dict[tuple[str, int], tuple[str, int]] = field(default_factory=dict)
+    missing: str | None = None
+    remedy: str | None = None
+
+    def read(self, device_id: int) -> Reading:
+        """Return one device's address; IPv6 where the file has no IPv4 address for it."""
+        if self.missing is not None:
+            return Reading(self.path, problem=f"{self.path} {self.missing}")
+        for name in _ADDRESS_KEYS:
+            value, line = self.values.get((name, device_id), ("", 0))
+            value = value.split("/", 1)[0]
+            if not value:
+                continue
+            if address.packed(value) is None or address.is_unset(value):
+                told = f'{self.path} line {line} gives "{value}" for {name}_{device_id}, which is no address'
+                return Reading(self.path, problem=told)
+            return Reading(self.path, (value,))
+        return Reading(self.path, problem=f"{self.path} has no address_{device_id}")
+
+
+def load(site: Site) -> HccnConf:
+    """Read the user's file, else ``/etc/hccn.conf``.
+
+    Returns:
+        The values, or why there are none: a file that is absent is told apart from one without permission.
+
+    Raises:
+        InputError: A file that the user named cannot be read.
+        DiscoveryError: One key stands there twice with different values.
+    """
+    path = site.hccn_conf if site.hccn_conf is not None else site.path(USUAL_PLACE)
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            raw = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        denied = isinstance(error, PermissionError)
+        missing = "may not be read by this user" if denied else _absent(error)
+        remedy = _remedy(path) if denied else None
+        if site.hccn_conf is not None:
+            raise InputError(f"--hccn-conf {path} {missing}", hint=remedy) from error
+        return HccnConf(path, missing=missing, remedy=remedy)
+    if len(raw) > _MOST_BYTES:
+        raise DiscoveryError(
+            f"{path} is larger than {_MOST_BYTES >> 20} MiB", hint="name another: --hccn-conf"
+        )
+    return HccnConf(path, _parse(raw.decode("utf-8-sig", "backslashreplace"), path))
+
+
+def _absent(error: OSError) -> str:
+    return "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
+
+
+def _remedy(path: str) -> str:
+    return (
+        f"the driver makes {path} readable for root alone (640): run this with sudo, or have root copy it "
+        "and pass --hccn-conf COPY"
+    )
+
+
+def _parse(text: str, path: str) -> dict[tuple[str, int], tuple[str, int]]:
+    values: dict[tuple[str, int], tuple[str, int]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        key, equals, value = line.partition("=")
+        match = _KEY.fullmatch(key.strip())
+        if not equals or match is None:
+            continue
+        name, device_id, value = match["name"], int(match["device"]), value.strip()
+        before = values.setdefault((name, device_id), (value, number))
+        if name in _ADDRESS_KEYS and before[0] != value:
+            raise DiscoveryError(
+                f'{path} gives {name}_{device_id} twice: "{before[0]}" in line {before[1]} and "{value}" in '
+                f"line {number}",
+                hint=f"see what the device has: hccn_tool -i {device_id} -ip -g, and remove the other line",
+            )
+    return values

@@ -1,0 +1,110 @@
+"""Device addresses from ``hccn_tool``, the program that sets them.
+
+The tool refuses parallel calls with a notice on stdout, so it is called for one device after the other.
+Notices, usage texts and empty answers are no addresses, whatever the exit status.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover import address
+from hccl_tools.discover.facts import Reading
+from hccl_tools.discover.site import is_program
+from hccl_tools.discover.tool import Answer, ToolHangsError, run
+from hccl_tools.errors import InputError
+
+if TYPE_CHECKING:
+    from hccl_tools.discover.site import Site
+
+SOURCE = "hccn_tool"
+USUAL_PLACE = "/usr/local/Ascend/driver/tools/hccn_tool"
+
+#: The left sides of the lines that hold an address: IPv4; the two IPv6 spellings.
+_LABELS = {"ipaddr", "ipv6_address", "ipv6 address"}
+#: Said on stdout while another call runs; the second on stderr while the device is busy.
+_BUSY = ("is busy, please try again", "The cmd line execute timeout!")
+_NOT_SET = "no ip was preset"
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
+
+
+def find(site: Site) -> str | None:
+    """Return the path of ``hccn_tool``: the user's, else on PATH, else the driver's folder, else None.
+
+    Raises:
+        InputError: The user named one that is not there or may not be executed.
+    """
+    if site.hccn_tool is not None:
+        if not is_program(site.hccn_tool):
+            what = "may not be executed" if os.path.exists(site.hccn_tool) else "does not exist"  # noqa: PTH110
+            raise InputError(f"--hccn-tool {site.hccn_tool} {what}", hint=f"its usual place is {USUAL_PLACE}")
+        return os.path.abspath(site.hccn_tool)  # noqa: PTH100
+    return site.program("hccn_tool", USUAL_PLACE)
+
+
+def read(tool: str, device_id: int, site: Site) -> Reading:
+    """Ask for one device's addresses: IPv4, and IPv6 where no IPv4 address is set.
+
+    Args:
+        tool: Path of ``hccn_tool``.
+        device_id: The physical id.
+        site: Environment and time limit.
+    """
+    try:
+        answer = _ask([tool, "-i", str(device_id), "-ip", "-g"], site)
+        reading = _understand(answer)
+        if not reading.ips and _NOT_SET in answer.stderr + answer.stdout:
+            six = _understand(_ask([tool, "-i", str(device_id), "-ip", "-inet6", "-g"], site))
+            return six if six.ips else reading
+    except ToolHangsError as error:
+        return Reading(SOURCE, problem=error.message, worth_asking=False)
+    return reading
+
+
+def _ask(command: list[str], site: Site) -> Answer:
+    """Run the tool, again and again while it is busy, for at most the time one answer may take."""
+    deadline = time.monotonic() + site.tool_timeout
+    wait = _FIRST_WAIT
+    while True:
+        answer = run(command, site)
+        if not is_busy(answer) or time.monotonic() + wait > deadline:
+            return answer
+        time.sleep(wait)
+        wait = min(2 * wait, _LONGEST_WAIT)
+
+
+def is_busy(answer: Answer) -> bool:
+    """Return whether the tool only says that it cannot be asked just now."""
+    return any(notice in answer.stdout or notice in answer.stderr for notice in _BUSY)
+
+
+def _understand(answer: Answer) -> Reading:
+    values = addresses(answer.stdout)
+    wrong = next(
+        (value for value in values if address.packed(value) is None or address.is_unset(value)), None
+    )
+    if is_busy(answer):
+        return Reading(SOURCE, problem=f"hccn_tool stays busy: {answer.words()}", worth_asking=False)
+    if wrong is not None:
+        return Reading(SOURCE, problem=f'hccn_tool gives "{wrong}", which is no address of a device')
+    if answer.status != 0 or not values:
+        return Reading(SOURCE, problem=f"hccn_tool says {answer.words()}")
+    return Reading(SOURCE, tuple(values))
+
+
+def addresses(stdout: str) -> list[str]:
+    r"""Return what stands behind the address labels, one per port, without a prefix length.
+
+    >>> addresses("ipaddr:10.0.245.11\nnetmask:255.255.255.0\n")
+    ['10.0.245.11']
+    >>> addresses("ipv6 address: 2001:db8::1/64\n")
+    ['2001:db8::1']
+    """
+    found = []
+    for line in stdout.splitlines():
+        label, colon, value = line.partition(":")
+        if colon and label.strip().lower() in _LABELS:
+            found.append(value.strip().split("/", 1)[0])
+    return found

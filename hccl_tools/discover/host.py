@@ -1,0 +1,120 @@
+"""What the host itself is: the address by which others reach it, and the product in it."""
+
+from __future__ import annotations
+
+import fcntl
+import socket
+import struct
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover import address, npu_smi, pci
+from hccl_tools.errors import DiscoveryError, UsageError
+
+if TYPE_CHECKING:
+    from hccl_tools.discover.site import Site
+
+#: Addresses that are no one's (RFC 5737, RFC 3849): a route to them is the route to the rest of the network.
+_FAR_AWAY = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+_SIOCGIFADDR = 0x8915
+_HOW = "name it with --server_ip ADDRESS (one machine alone: --server_ip 127.0.0.1)"
+
+
+def own_address() -> tuple[str, str]:
+    """Return the address by which this host reaches its network, and how it was found, as a phrase.
+
+    Nothing is sent: a datagram socket is told where it would send to, and the kernel picks the source.
+    Where no route leads away, the only address of the host is taken.
+
+    Raises:
+        DiscoveryError: There is none but loopback and link-local ones, or several and nothing to choose by.
+    """
+    for family, far in _FAR_AWAY:
+        found = _source_address(family, far)
+        if found is not None and _usable(found):
+            return found, "the address by which this host reaches its network"
+    found_all = sorted(
+        {ip for ip in map(_interface_address, _interfaces()) if ip is not None and _usable(ip)}
+    )
+    if len(found_all) == 1:
+        return found_all[0], "the only address of this host"
+    if found_all:
+        raise DiscoveryError(
+            f"this host has several addresses ({', '.join(found_all)}) and no default route", hint=_HOW
+        )
+    raise DiscoveryError("this host has no address by which others could reach it", hint=_HOW)
+
+
+def stated_address(text: str) -> tuple[str, str | None]:
+    """Check the address a user named.
+
+    Returns:
+        The address, and one sentence on what a loopback or link-local one means, else None.
+
+    Raises:
+        UsageError: It is no address that one host can have.
+    """
+    ip = text.strip()
+    raw = address.packed(ip)
+    if raw is None or not address.is_host(raw):
+        raise UsageError(
+            f'--server_ip "{text}" is not an IP address of a host', hint="give an address such as 10.0.0.1"
+        )
+    if address.is_loopback(raw):
+        return ip, (
+            f"server_id {ip} is good for this machine alone: in a table of several machines each needs the "
+            "address by which the others reach it"
+        )
+    if address.is_link_local(raw):
+        return ip, f"server_id {ip} is a link-local address: machines beyond the same cable cannot reach it"
+    return ip, None
+
+
+def product(site: Site) -> tuple[str, str] | None:
+    """Return the product in this host and where that is from; None where no source knows.
+
+    Raises:
+        DiscoveryError: A source lists cards of several products.
+    """
+    by_card = pci.product(site)
+    if by_card is not None:
+        return by_card
+    tool = npu_smi.find(site)
+    if tool is None:
+        return None
+    named = npu_smi.product(tool, site)
+    return (named, "npu-smi info -m") if named is not None else None
+
+
+def _usable(ip: str) -> bool:
+    raw = address.packed(ip)
+    return (
+        raw is not None
+        and address.is_host(raw)
+        and not (address.is_loopback(raw) or address.is_link_local(raw))
+    )
+
+
+def _source_address(family: socket.AddressFamily, far: str) -> str | None:
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((far, 9))
+            return str(probe.getsockname()[0])
+    except OSError:
+        return None
+
+
+def _interfaces() -> list[str]:
+    try:
+        return [name for _, name in socket.if_nameindex()]
+    except OSError:
+        return []
+
+
+def _interface_address(name: str) -> str | None:
+    """Return the IPv4 address of a network interface, None where it has none."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            request = struct.pack("256s", name.encode()[:15])
+            return socket.inet_ntoa(fcntl.ioctl(probe, _SIOCGIFADDR, request)[20:24])
+    except OSError:
+        return None

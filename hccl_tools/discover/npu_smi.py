@@ -1,0 +1,180 @@
+"""What ``npu-smi`` says: which NPUs and chips there are, of which product, and where in a super pod.
+
+Its tables differ from product to product, so columns are found by the header, never by position.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover.tool import run
+from hccl_tools.errors import DiscoveryError
+
+if TYPE_CHECKING:
+    from hccl_tools.discover.site import Site
+
+SOURCE = "npu-smi"
+USUAL_PLACE = "/usr/local/sbin/npu-smi"
+
+_GAP = re.compile(r"\s{2,}|\t+")
+#: Chip names, as far as each product's are known, and how a name is told apart.
+_NAMES = (
+    (re.compile(r"Ascend ?910B[1-4]"), "a2"),
+    (re.compile(r"Ascend ?910_93"), "a3"),
+    (re.compile(r"Ascend ?910(A|Pro|Premium)"), "910a"),
+    (re.compile(r"Ascend ?950"), "a5"),
+    (re.compile(r"Ascend ?310P"), "300i"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One row of ``npu-smi info -m``: a chip that computes (controllers, "Mcu", are left out).
+
+    ``logic_id`` is this machine's or container's own numbering, ``physical_id`` the ``N`` of
+    ``/dev/davinciN``; None where the table has no such column.
+    """
+
+    npu_id: int
+    chip_id: int
+    logic_id: int | None
+    physical_id: int | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SuperPodPlace:
+    """A chip's place in its super pod (``-t spod-info``); zero is a valid id everywhere."""
+
+    super_device_id: int
+    super_pod_size: int
+    super_pod_id: int
+    server_index: int
+
+
+def find(site: Site) -> str | None:
+    """Return the path of ``npu-smi``, or None."""
+    return site.program("npu-smi", USUAL_PLACE, "/usr/local/Ascend/driver/tools/npu-smi")
+
+
+def chips(tool: str, site: Site) -> list[Chip]:
+    """Return the chips that ``npu-smi info -m`` lists, in its order.
+
+    Raises:
+        DiscoveryError: It fails or prints no such table.
+    """
+    answer = run([tool, "info", "-m"], site)
+    found = parse_mapping(answer.stdout)
+    if answer.status != 0 or not found:
+        raise DiscoveryError(
+            f"`npu-smi info -m` says {answer.words()}", hint="see whether `npu-smi info` works"
+        )
+    return found
+
+
+def parse_mapping(text: str) -> list[Chip]:
+    """Read the table of ``npu-smi info -m``; rows without a numeric chip id are controllers."""
+    header: list[str] = []
+    found = []
+    for line in text.splitlines():
+        cells = _GAP.split(line.strip())
+        if "NPU ID" in cells and "Chip ID" in cells:
+            header = cells
+            continue
+        row = dict(zip(header, cells, strict=False)) if header else {}
+        npu_id, chip_id = _number(row.get("NPU ID")), _number(row.get("Chip ID"))
+        logic_id, physical_id = _number(row.get("Chip Logic ID")), _number(row.get("Chip Phy-ID"))
+        if npu_id is None or chip_id is None or (logic_id is None and physical_id is None):
+            continue
+        found.append(Chip(npu_id, chip_id, logic_id, physical_id, row.get("Chip Name", "")))
+    return found
+
+
+def product(tool: str, site: Site) -> str | None:
+    """Return the product by the chip names of ``npu-smi info -m``, or None where they tell nothing.
+
+    Raises:
+        DiscoveryError: The tool fails, or chips of several products are in this machine.
+    """
+    found = chips(tool, site)
+    products = {named for chip in found if (named := product_of(chip)) is not None}
+    if len(products) > 1:
+        raise DiscoveryError(
+            f"npu-smi lists chips of several products: {', '.join(sorted({chip.name for chip in found}))}",
+            hint="say which one with --product",
+        )
+    return products.pop() if products else None
+
+
+def product_of(chip: Chip) -> str | None:
+    """Return the product of one chip by its name; a bare "Ascend910" with physical ids is an A3."""
+    for pattern, name in _NAMES:
+        if pattern.match(chip.name):
+            return name
+    return "a3" if chip.name == "Ascend910" and chip.physical_id is not None else None
+
+
+def npu_ids(tool: str, site: Site) -> list[tuple[int, int]]:
+    """Return NPU id and chip count of each card from ``npu-smi info -l``; the ids may have gaps.
+
+    A card without a chip count (Ascend 950) has one chip.
+
+    Raises:
+        DiscoveryError: The tool fails or lists nothing.
+    """
+    answer = run([tool, "info", "-l"], site)
+    found: list[tuple[int, int]] = []
+    for key, value in _pairs(answer.stdout):
+        number = _number(value)
+        if key == "NPU ID" and number is not None:
+            found.append((number, 1))
+        elif key == "Chip Count" and number is not None and found:
+            found[-1] = (found[-1][0], number)
+    if answer.status != 0 or not found:
+        raise DiscoveryError(
+            f"`npu-smi info -l` says {answer.words()}", hint="see whether `npu-smi info` works"
+        )
+    return found
+
+
+def board(tool: str, npu_id: int, site: Site) -> dict[str, str]:
+    """Return what ``npu-smi info -t board -i N`` lists (``PCI Device ID``, ``Board ID`` ...).
+
+    Raises:
+        DiscoveryError: It fails or lists nothing.
+    """
+    answer = run([tool, "info", "-t", "board", "-i", str(npu_id)], site)
+    found = dict(_pairs(answer.stdout))
+    if answer.status != 0 or not found:
+        raise DiscoveryError(f"`npu-smi info -t board -i {npu_id}` says {answer.words()}")
+    return found
+
+
+def super_pod_place(tool: str, npu_id: int, chip_id: int, site: Site) -> SuperPodPlace:
+    """Return a chip's place in its super pod.
+
+    Raises:
+        DiscoveryError: The chip has none (it says so), or the answer lacks a value.
+    """
+    answer = run([tool, "info", "-t", "spod-info", "-i", str(npu_id), "-c", str(chip_id)], site)
+    pairs = dict(_pairs(answer.stdout))
+    values = [_number(pairs.get(key)) for key in ("SDID", "Super Pod Size", "Super Pod ID", "Server Index")]
+    numbers = [value for value in values if value is not None]
+    if answer.status != 0 or len(numbers) != len(values):
+        raise DiscoveryError(
+            f"`npu-smi info -t spod-info -i {npu_id} -c {chip_id}` says {answer.words()}",
+            hint="a machine outside super-pod mode has no such ids: --product a3-server --format 1.0",
+        )
+    return SuperPodPlace(*numbers)
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """Return the ``key : value`` lines; a blank may stand before the colon, and after it or not."""
+    split = (line.partition(":") for line in text.splitlines())
+    return [(key.strip(), value.strip()) for key, colon, value in split if colon]
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdecimal() and len(text) <= 10 else None

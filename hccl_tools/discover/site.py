@@ -1,0 +1,46 @@
+"""Where on this machine the facts are looked for: file tree, environment, time given to a tool."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Another place than ``/`` under which ``/dev``, ``/etc``, ``/sys`` and ``/usr`` of the host are found: in a
+#: container, the folder where the host's tree is mounted.
+ROOT_VARIABLE = "HCCL_TOOLS_ROOT"
+#: Seconds a tool may take for one answer before it is ended.
+TOOL_TIMEOUT = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One host to look at.
+
+    ``hccn_tool`` and ``hccn_conf`` are what the user named in place of the usual ones; ``tool_timeout`` is in
+    seconds.
+    """
+
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    hccn_tool: str | None = None
+    hccn_conf: str | None = None
+    tool_timeout: float = TOOL_TIMEOUT
+
+    def path(self, absolute: str) -> str:
+        """Return where a file of the host is found; ``absolute`` is its usual place."""
+        root = self.environ.get(ROOT_VARIABLE, "")
+        return root.rstrip("/") + absolute if root else absolute
+
+    def program(self, name: str, *elsewhere: str) -> str | None:
+        """Return the path of a program: the first on PATH, else the first of the usual places, else None."""
+        folders = [folder for folder in self.environ.get("PATH", os.defpath).split(os.pathsep) if folder]
+        places = [*(os.path.join(folder, name) for folder in folders), *map(self.path, elsewhere)]  # noqa: PTH118
+        return next((place for place in places if is_program(place)), None)
+
+
+def is_program(path: str) -> bool:
+    """Return whether a path is a file that may be executed."""
+    return os.access(path, os.X_OK) and os.path.isfile(path)  # noqa: PTH113

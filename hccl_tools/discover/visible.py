@@ -1,0 +1,102 @@
+"""Which devices this container or process is given: ``ASCEND_VISIBLE_DEVICES`` and its relatives.
+
+``ASCEND_VISIBLE_DEVICES`` (ascend-docker-runtime) holds physical ids, in any order, with ranges and the
+prefixes ``npu-`` and ``Ascend910-``. ``ASCEND_RT_VISIBLE_DEVICES`` (CANN) holds logical ids of this container,
+a plain list whose order counts.
+
+Source: ascend-docker-runtime runtime/process/process.go:438-485.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import DiscoveryError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.discover.site import Site
+
+PHYSICAL_VARIABLE = "ASCEND_VISIBLE_DEVICES"
+LOGICAL_VARIABLE = "ASCEND_RT_VISIBLE_DEVICES"
+
+_ITEM = re.compile(r"(?:(?:npu|Ascend[0-9A-Za-z]*)-)?(?P<first>[0-9]{1,4})", re.ASCII)
+_SPAN = re.compile(r"(?P<first>[0-9]{1,4})\s*-\s*(?P<last>[0-9]{1,4})", re.ASCII)
+_LARGEST = 128
+_DAVINCI = re.compile(r"davinci([0-9]{1,9})", re.ASCII)
+
+
+def physical(environ: Mapping[str, str]) -> tuple[int, ...] | None:
+    """Return the physical ids of ``ASCEND_VISIBLE_DEVICES``, ascending; None where it is not set.
+
+    Raises:
+        DiscoveryError: The value cannot be read, says ``void``, or numbers virtual NPUs.
+    """
+    text = environ.get(PHYSICAL_VARIABLE, "").strip()
+    if not text:
+        return None
+    if "VIRTUAL" in environ.get("ASCEND_RUNTIME_OPTIONS", "").upper():
+        raise DiscoveryError(
+            f"{PHYSICAL_VARIABLE}={text} numbers virtual NPUs (ASCEND_RUNTIME_OPTIONS=VIRTUAL), "
+            "which HCCL cannot use",
+            hint="run on whole NPUs, or name the physical ids with --devices",
+        )
+    if text == "void":
+        raise DiscoveryError(
+            f"{PHYSICAL_VARIABLE}=void gives this container no device",
+            hint="start it with the devices it needs",
+        )
+    ids: set[int] = set()
+    for item in text.split(","):
+        ids.update(_physical_item(item.strip(), text))
+    return tuple(sorted(ids))
+
+
+def _physical_item(item: str, text: str) -> range:
+    span, single = _SPAN.fullmatch(item), _ITEM.fullmatch(item)
+    if span is not None:
+        first, last = int(span["first"]), int(span["last"])
+    elif single is not None:
+        first = last = int(single["first"])
+    else:
+        first, last = 1, 0
+    if first > last or last > _LARGEST:
+        raise DiscoveryError(
+            f'cannot read "{item}" in {PHYSICAL_VARIABLE}={text}',
+            hint="it takes physical ids such as 0,2-5 or npu-1,npu-3; --devices overrides it",
+        )
+    return range(first, last + 1)
+
+
+def logical(environ: Mapping[str, str]) -> tuple[int, ...] | None:
+    """Return the logical ids of ``ASCEND_RT_VISIBLE_DEVICES`` in their order; None where it is not set.
+
+    Raises:
+        DiscoveryError: The value is no plain list of different ids.
+    """
+    text = environ.get(LOGICAL_VARIABLE, "").strip()
+    if not text:
+        return None
+    items = [item.strip() for item in text.split(",")]
+    wrong = next((item for item in items if not re.fullmatch(r"[0-9]{1,4}", item, re.ASCII)), None)
+    if wrong is not None:
+        raise DiscoveryError(
+            f'cannot read "{wrong}" in {LOGICAL_VARIABLE}={text}',
+            hint="CANN takes a plain list of this container's ids there, such as 0,1,2,3, and no ranges",
+        )
+    ids = tuple(map(int, items))
+    if len(set(ids)) < len(ids):
+        raise DiscoveryError(f"{LOGICAL_VARIABLE}={text} names a device twice", hint="name every device once")
+    return ids
+
+
+def present(site: Site) -> tuple[int, ...]:
+    """Return the physical ids of this host's or container's device nodes, ascending by number."""
+    try:
+        names = os.listdir(site.path("/dev"))  # noqa: PTH208
+    except OSError:
+        return ()
+    return tuple(sorted(int(match[1]) for name in names if (match := _DAVINCI.fullmatch(name))))
