@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hccl_tools.file_problem import bad_byte_problem, file_problem
+from hccl_tools.file_problem import bad_byte_problem, no_text, unreadable
 from hccl_tools.json_clean import UNCLEAN, parse_clean
 from hccl_tools.json_problem import JsonError, JsonProblem
 from hccl_tools.json_text import DuplicateKey, Reader
@@ -90,7 +90,7 @@ class Document:
             return self.data[self._body : stop].decode(), stop
 
     def _read_slowly(self) -> None:
-        self.problem = file_problem(self.data, self._body)
+        self.problem = unreadable(self.data, self._body)
         if self.problem:
             return
         text, bad_byte = self._decoded
@@ -98,9 +98,10 @@ class Document:
         try:
             self.value = reader.read()
         except JsonError as error:
-            self.problem = replace(error.problem, offset=self._byte_offset(error.problem.offset))
-            if bad_byte is not None and error.problem.kind in {"cut off", "empty file"}:
-                self.problem = bad_byte_problem(self.data, bad_byte)
+            found = replace(error.problem, offset=self._byte_offset(error.problem.offset))
+            if bad_byte is not None and found.kind in {"cut off", "empty file"}:
+                found = bad_byte_problem(self.data, bad_byte)
+            self.problem = no_text(self.data) or found
             return
         self.duplicates = [
             DuplicateKey(one.path, self._byte_offset(one.first), self._byte_offset(one.last))
@@ -127,15 +128,18 @@ class Document:
 
     def _byte_offset(self, index: int) -> int:
         """Turn an index into the text into an offset into the file."""
-        if self._blocks is None or not index:
+        text, bad_byte = self._decoded
+        if index >= len(text):
+            return len(self.data) if bad_byte is None else bad_byte
+        if self._blocks is None:
             return self._body + index
         wanted = index + (1 if self._body else 0)  # the byte order mark is one character
         block = bisect_right(self._blocks, wanted) - 1
         part = self.data[block * _BLOCK : (block + 1) * _BLOCK + 4]
         # The block may begin inside the character before.
         begin = len(part) - len(part.lstrip(_CONTINUATION))
-        text = part[begin:].decode(errors="ignore")[: wanted - self._blocks[block]]
-        return block * _BLOCK + begin + len(text.encode())
+        before = part[begin:].decode(errors="ignore")[: wanted - self._blocks[block]]
+        return block * _BLOCK + begin + len(before.encode())
 
     @cached_property
     def _lines(self) -> list[int]:

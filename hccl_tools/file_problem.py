@@ -23,8 +23,8 @@ _AGAIN = "copy or write the file again, as a whole"
 _AS_UTF8 = "save the file as UTF-8, for example: iconv -f {} -t UTF-8 OLD.json > NEW.json"
 
 
-def file_problem(data: bytes, body: int) -> JsonProblem | None:
-    """Return what is wrong with a file as a whole, or ``None`` if its text is worth reading.
+def unreadable(data: bytes, body: int) -> JsonProblem | None:
+    """Return why no JSON value can begin in a file, or ``None`` if its text is worth reading.
 
     Args:
         data: The whole file.
@@ -36,17 +36,21 @@ def file_problem(data: bytes, body: int) -> JsonProblem | None:
     for mark, name in _WIDE:
         if data.startswith(mark):
             return _wide(name)
-    head = data[:_SAMPLE]
-    if not head.strip(b"\0"):
+    if not data[:_SAMPLE].strip(b"\0"):
         return JsonProblem("binary", "the file holds zero bytes, as after a full disk or a power cut",
                            _AGAIN, 0)  # fmt: skip
+    return None
+
+
+def no_text(data: bytes) -> JsonProblem | None:
+    """Return what a file is that the reader refused, or ``None`` if it is text in UTF-8."""
+    head = data[:_SAMPLE]
     if head[:1] == b"\0" or head[1:2] == b"\0":
         return _wide("UTF-16")
     for magic, what in _BINARY.items():
         if data.startswith(magic):
             return JsonProblem("binary", f"the file is no text: it is {what}", _NOT_A_TABLE, 0)
-    first = data[body:].lstrip(b" \t\n\r")[:1]
-    if first not in b"{[" and len(head.translate(None, _CONTROL)) < 0.9 * len(head):
+    if head.lstrip(b" \t\n\r")[:1] not in b"{[" and len(head.translate(None, _CONTROL)) < 0.9 * len(head):
         return JsonProblem("binary", "the file is no text", _NOT_A_TABLE, 0)
     return None
 

@@ -154,7 +154,7 @@ def _punctuation(place: Place) -> JsonError | None:
         return JsonError("single quotes", "a single quote stands here, and JSON knows only double quotes",
                          "write \" instead of '; if Python printed this, use json.dumps", at)  # fmt: skip
     if char in _CURLY:
-        return JsonError("curly quotes", f"the curly quote {char} stands here, and JSON knows only the plain one",
+        return JsonError("curly quotes", f"the curly quote {char} stands here instead of a plain one",
                          'write " instead', at)  # fmt: skip
     if char in _FULL_WIDTH:
         return JsonError("full-width punctuation", f"the full-width {char} stands here",
@@ -181,7 +181,7 @@ def _bracket_or_comma(place: Place) -> JsonError | None:
     char, at = place.rest[0], place.at
     if char in "}]":
         comma = place.after - 1
-        if place.expected in {"key", "value"} and place.text[comma] == ",":
+        if place.expected in {"key", "value"} and comma >= 0 and place.text[comma] == ",":
             message = f"a comma stands before the closing {char}"
             return JsonError("trailing comma", message, "remove the comma", comma)
         if place.expected in {"value", "colon"} and place.opener == "{" and char == "}":

@@ -187,8 +187,8 @@ class Reader:
         return value, end
 
     def _scalar(self, at: int) -> tuple[Any, int]:
-        word, value = _LITERALS.get(self._text[at : at + 1], ("\0", None))
-        if self._text.startswith(word, at):
+        word, value = _LITERALS.get(self._text[at : at + 1], ("", None))
+        if word and self._text.startswith(word, at):
             return value, at + len(word)
         found = _NUMBER.match(self._text, at)
         if not found:
