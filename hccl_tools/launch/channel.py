@@ -28,13 +28,13 @@ _EVENT = struct.Struct("<BIiiqqq")
 class Event(NamedTuple):
     """Something that happened to one process of the job.
 
-    ``index`` counts the started processes from 0. ``value`` is the raw wait status of ENDED and the errno of
+    ``task`` counts the started processes from 0. ``value`` is the raw wait status of ENDED and the errno of
     CANNOT_RUN and BROKEN. ``time`` is ``time.monotonic_ns()``, ``cpu`` the CPU time of the process and of the
     children it waited for in nanoseconds, ``extra`` its peak memory in KiB or what CANNOT_RUN was about.
     """
 
     kind: int
-    index: int
+    task: int
     pid: int
     value: int
     time: int

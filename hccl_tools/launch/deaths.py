@@ -17,7 +17,7 @@ class Death(NamedTuple):
     """A rank's end: raw wait status, CPU time in nanoseconds, peak memory in KiB."""
 
     pid: int
-    index: int
+    task: int
     status: int
     cpu: int
     peak: int
@@ -50,7 +50,7 @@ class Deaths:
         self._order.register(descriptor, select.EPOLLIN)
 
     def running(self) -> list[tuple[int, int]]:
-        """Process id and index of the ranks that have not been collected, which makes their ids safe to use."""
+        """Process id and index of the ranks not collected yet; that makes their ids safe to use."""
         return list(self._indexes.items())
 
     def forget_order(self) -> None:
@@ -97,4 +97,3 @@ class Deaths:
         _, status, usage = os.wait4(pid, 0)
         cpu = round((usage.ru_utime + usage.ru_stime) * 1e9)
         return Death(pid, self._indexes.pop(pid), status, cpu, usage.ru_maxrss)
-

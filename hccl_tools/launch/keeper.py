@@ -74,6 +74,7 @@ class Keeper:
     def close(self, wait: float = 1.0) -> None:
         """Let the keeper end; it first kills what is still there. Waits at most ``wait`` seconds for it."""
         os.close(self._commands)
+        _started.remove(self)
         poller = select.poll()
         poller.register(self.fileno(), select.POLLIN)
         deadline = time.monotonic() + wait
@@ -108,6 +109,9 @@ class Keeper:
             return  # The end of file on the event pipe tells the same, once and for all.
 
 
+_started: list[Keeper] = []
+
+
 def _collect_ended(since: int) -> None:
     me = os.getpid()
     for process in proc.processes().values():
@@ -131,16 +135,23 @@ def start(*, fresh: bool = False, subreaper: bool = True) -> Keeper:
     if fresh:
         pid = _start_interpreter(commands, events, launcher)
     elif (pid := os.fork()) == 0:
-        from hccl_tools.launch.keeping import serve  # noqa: PLC0415  (the launcher itself never needs it)
+        from hccl_tools.launch.keeping import serve
 
         serve(commands, events, launcher)
     os.close(commands)
     os.close(events)
-    return Keeper(pid, to_keeper, from_keeper)
+    keeper = Keeper(pid, to_keeper, from_keeper)
+    _started.append(keeper)
+    return keeper
+
+
+def current() -> Keeper | None:
+    """The keeper that this process has started and not closed, if any."""
+    return _started[-1] if _started else None
 
 
 def _start_interpreter(commands: int, events: int, launcher: int) -> int:
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     program = (
         f"import sys; sys.path.insert(0, {root!r}); from hccl_tools.launch.keeping import serve;"
         f" serve({commands}, {events}, {launcher})"

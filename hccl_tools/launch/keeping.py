@@ -1,7 +1,7 @@
 """The keeper process itself: start, signal and collect the processes of a job.
 
-It is forked from the launcher early and stays small: a child of it shares few pages, so starting one is cheap.
-All signals are blocked in it, so that the children it forks have default dispositions and only unblock.
+It is forked from the launcher early and stays small: a child of it shares few pages, so starting one is
+cheap. All signals are blocked in it, so that its children have default dispositions and only unblock.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def serve(commands: int, events: int, launcher: int) -> NoReturn:
         keeping.obey_until_alone()
         keeping.end_everything()
         code = 0
-    except BaseException as error:  # noqa: BLE001  (nothing may propagate: the frames above are the launcher's)
+    except BaseException as error:
         channel.send_event(events, Event(channel.BROKEN, 0, 0, getattr(error, "errno", 0) or 0, 0))
         proc.signal_all(os.getpid(), signal.SIGKILL)
     finally:
@@ -104,7 +104,7 @@ class _Keeping:
         if not head or body is None:
             return False
         if kind == channel.START:
-            tasks, self.common, directory, self.stdin_for = marshal.loads(body)  # noqa: S302  (our own launcher's)
+            tasks, self.common, directory, self.stdin_for = marshal.loads(body)
             self.waiting = [Task(*task) for task in reversed(tasks)]
             self.started = 0
             self.enter(directory)
@@ -123,10 +123,12 @@ class _Keeping:
 
     def signal(self, number: int, to: int) -> None:
         """Signal everyone, the ranks, or one of them; what was asked to end is not started any more."""
-        if number in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        ending = number in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+        if ending:
             self.waiting.clear()
         if to == channel.EVERYONE:
-            proc.signal_all(self.me, number)
+            # A stopped process acts on a signal only once it goes on.
+            proc.signal_all(self.me, number, *[signal.SIGCONT] * (ending and number != signal.SIGKILL))
         else:
             for pid, index in self.deaths.running():
                 if to in (channel.RANKS, index):
@@ -148,9 +150,7 @@ class _Keeping:
     def tell(self, kind: int, index: int, pid: int, value: int, cpu: int = 0, extra: int = 0) -> None:
         """Send an event to the launcher, if it still listens."""
         try:
-            channel.send_event(
-                self.events, Event(kind, index, pid, value, time.monotonic_ns(), cpu, extra)
-            )
+            channel.send_event(self.events, Event(kind, index, pid, value, time.monotonic_ns(), cpu, extra))
         except BrokenPipeError:
             return
 
@@ -190,10 +190,10 @@ class _Keeping:
                     os.sched_setaffinity(0, task.cpus)
                 environment = {**self.common, **task.environment}
                 signal.pthread_sigmask(signal.SIG_SETMASK, ())
-                os.execve(task.program, task.argv, environment)  # noqa: S606  (an argument list, no shell)
+                os.execve(task.program, task.argv, environment)
         except OSError as error:
             number = error.errno or 0
-            code = 127 if number == errno.ENOENT and not os.path.exists(task.program) else 126  # noqa: PTH110
+            code = 127 if number == errno.ENOENT and not os.path.exists(task.program) else 126
             self.tell(channel.CANNOT_RUN, index, os.getpid(), number, extra=channel.PROGRAM)
         finally:
             os._exit(code)

@@ -1,7 +1,8 @@
 """The few Linux calls that Python has no name for: prctl(2) and signalfd(2).
 
-The keeper and the launcher are built on them: a subreaper inherits orphaned descendants, a parent-death signal
-ends a process with its parent, and a signal descriptor lets one poll() wait for signals, processes and output.
+The keeper and the launcher are built on them: a subreaper inherits orphaned descendants, a parent-death
+signal ends a process with its parent, and a signal descriptor lets one poll() wait for signals, processes and
+output.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def signal_descriptor(signals: Iterable[int]) -> int:
 
 def read_signals(descriptor: int) -> list[Received]:
     """All signals that are pending on a descriptor of ``signal_descriptor``, which does not block."""
-    received = []
+    received: list[Received] = []
     while True:
         try:
             data = os.read(descriptor, 16 * _SIGINFO_BYTES)

@@ -94,12 +94,13 @@ def waits_in(pid: int) -> str:
     return "" if channel == "0" else channel
 
 
-def signal_all(ancestor: int, number: int, *, since: int = 0) -> int:
-    """Send a signal to every living descendant; how many there were."""
+def signal_all(ancestor: int, *numbers: int, since: int = 0) -> int:
+    """Send one or more signals to every living descendant; how many there were."""
     found = descendants(ancestor, since=since)
     for process in found:
-        try:
-            os.kill(process.pid, number)
-        except (ProcessLookupError, PermissionError):
-            continue
+        for number in numbers:
+            try:
+                os.kill(process.pid, number)
+            except (ProcessLookupError, PermissionError):
+                continue
     return len(found)

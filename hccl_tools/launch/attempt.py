@@ -1,0 +1,273 @@
+"""One start of all ranks of this host, from the first process to the last: watch, decide, end.
+
+Everything arrives in one poll(): what the keeper saw, what the launcher was sent, room on the terminal, time.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch import channel
+from hccl_tools.launch import signals as received
+from hccl_tools.launch.outcome import LAUNCHER_FAILED, TIMED_OUT, Outcome, RankEnd, Reason, signal_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hccl_tools.launch.channel import Event
+    from hccl_tools.launch.console import Console
+    from hccl_tools.launch.keeper import Keeper
+    from hccl_tools.launch.logs import Followers
+    from hccl_tools.launch.proc import Status
+    from hccl_tools.launch.signals import Signals
+
+_RUNNING, _ENDING, _KILLING, _OVER = range(4)
+#: Seconds between two rounds of SIGKILL, and until what survives them is given up as stuck in the kernel.
+_KILL_AGAIN, _GIVE_UP = 0.1, 5.0
+#: Seconds that what the ranks left behind gets to end by itself after them.
+_LEFT_BEHIND = 0.25
+#: Two SIGINT that follow each other faster than this are one Ctrl-C that reached us on two ways.
+_SAME_KEY = 0.2
+
+
+class Attempt:
+    """The state of a running job; ``run`` sees it to its end."""
+
+    def __init__(
+        self,
+        ends: list[RankEnd],
+        *,
+        keeper: Keeper,
+        signals: Signals,
+        console: Console,
+        followers: Followers,
+        followed: Callable[[RankEnd], bool],
+        grace: float,
+        scheduler_wait: float,
+    ) -> None:
+        self.ends = ends
+        self.keeper, self.signals, self.console, self.followers = keeper, signals, console, followers
+        self.grace, self.scheduler_wait = grace, scheduler_wait
+        self.reason: Reason = "ended"
+        self.detail = ""
+        self.first: RankEnd | None = None
+        self.signal = 0
+        self.stuck: list[Status] = []
+        self._followed = followed
+        self._phase = _RUNNING
+        self._began = time.monotonic()
+        self._interrupted = 0.0
+        self._timers: dict[str, tuple[float, Callable[[], None]]] = {}
+        self._on_end: list[Callable[[RankEnd], None]] = []
+
+    # What watchers may use.
+
+    def at(self, name: str, seconds: float, act: Callable[[], None]) -> None:
+        """Call ``act`` once in so many seconds; a later call of the same name replaces an earlier one."""
+        self._timers[name] = (time.monotonic() + seconds, act)
+
+    def on_end(self, act: Callable[[RankEnd], None]) -> None:
+        """Call ``act`` for every process that ends."""
+        self._on_end.append(act)
+
+    @property
+    def running(self) -> list[RankEnd]:
+        """The processes that have been started and have not ended."""
+        return [end for end in self.ends if end.pid and end.status is None]
+
+    @property
+    def age(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._began
+
+    def end(self, reason: Reason, detail: str = "", number: int = signal.SIGTERM) -> None:
+        """Begin to end the job, unless it is ending: signal everyone, and after the grace time kill."""
+        if self._phase != _RUNNING:
+            return
+        self._phase = _ENDING
+        self.reason, self.detail = reason, detail
+        if self.grace <= 0:
+            self._kill()
+            return
+        self.keeper.signal(number)
+        if number != signal.SIGTERM:
+            self.at("terminate", self.grace / 3, lambda: self.keeper.signal(signal.SIGTERM))
+        self.at("kill", self.grace, self._kill)
+
+    # The loop.
+
+    def run(self) -> Outcome:
+        """See the job to its end; the processes have been handed to the keeper."""
+        poller = select.poll()
+        poller.register(self.keeper.fileno(), select.POLLIN)
+        poller.register(self.signals.fileno(), select.POLLIN)
+        while self._phase != _OVER:
+            self._look(poller)
+        while self.followers.show(last=True) or self.console.waiting:
+            if not self._drain(poller):
+                break
+        return self._outcome()
+
+    def _look(self, poller: select.poll) -> None:
+        for stream in self.console.streams:
+            if stream.waiting:
+                poller.register(stream.fileno(), select.POLLOUT)
+        due = min([self.followers.next_look, *(due for due, _ in self._timers.values())])
+        wait = None if due == float("inf") else max(0.0, due - time.monotonic()) * 1000 + 0.5
+        ready = {descriptor for descriptor, _ in poller.poll(wait)}
+        for stream in self.console.streams:
+            if stream.fileno() in ready:
+                poller.unregister(stream.fileno())
+                stream.pump()
+                self.followers.next_look = 0.0
+        for event in self.keeper.events():
+            self._hear(event)
+        for number in self.signals.read():
+            self._receive(number)
+        if self.keeper.gone and self._phase != _OVER:
+            self._lose_keeper()
+        now = time.monotonic()
+        if now >= self.followers.next_look:
+            self.followers.show()
+        for name in [name for name, (due, _) in self._timers.items() if due <= now]:
+            _, act = self._timers.pop(name)
+            act()
+
+    def _drain(self, poller: select.poll) -> bool:
+        """Wait for room on the terminal; false when a signal says not to wait for it."""
+        if self.console.waiting:
+            for stream in self.console.streams:
+                if stream.waiting:
+                    poller.register(stream.fileno(), select.POLLOUT)
+            poller.unregister(self.keeper.fileno())
+            poller.poll()
+            poller.register(self.keeper.fileno(), select.POLLIN)
+            for stream in self.console.streams:
+                stream.pump()
+        return not received.ENDING & set(self.signals.read())
+
+    # What happens.
+
+    def _hear(self, event: Event) -> None:
+        end = self.ends[event.task]
+        if event.kind == channel.STARTED:
+            end.pid, end.started = event.pid, event.time / 1e9
+            if self._followed(end):
+                self.followers.follow(end.log, end.process.rank)
+        elif event.kind == channel.CANNOT_RUN:
+            self._hear_cannot(event, end)
+        elif event.kind == channel.ENDED:
+            end.cpu, end.peak = event.cpu / 1e9, event.extra
+            self._hear_end(end, event.value, event.time / 1e9)
+        elif event.kind == channel.EMPTY:
+            self._phase = _OVER
+        else:
+            self.detail = os.strerror(event.value)
+
+    def _hear_cannot(self, event: Event, end: RankEnd) -> None:
+        end.error = event.value
+        if event.extra == channel.PROGRAM:
+            return  # Its end is told next.
+        why = os.strerror(event.value)
+        if event.extra == channel.DIRECTORY:
+            self.end("refused", f"cannot enter the working directory: {why}")
+        elif event.extra == channel.LOG:
+            self.end("refused", f"cannot write {end.log}: {why}")
+        else:
+            self.end("refused", f"cannot start {end.process.name}: {why}")
+
+    def _hear_end(self, end: RankEnd, status: int, when: float) -> None:
+        end.status, end.ended = status, when
+        end.asked = self._phase != _RUNNING
+        for act in self._on_end:
+            act(end)
+        if self._phase != _RUNNING:
+            return
+        ranks_over = all(other.status == 0 for other in self.ends if other.process.rank >= 0)
+        if status != 0 and not (ranks_over and end.process.rank < 0):
+            self.first = end
+            self.end("failed")
+        elif all(other.status is not None for other in self.ends):
+            self.at("left behind", _LEFT_BEHIND, self._end_left_behind)
+        elif ranks_over:
+            self.at("scheduler", self.scheduler_wait, self._end_scheduler)
+
+    def _end_left_behind(self) -> None:
+        for process in self.keeper.descendants():
+            self.console.say(f"ending what the job left behind: {describe(process.pid)}")
+        self.end("ended")
+
+    def _end_scheduler(self) -> None:
+        self.console.say(
+            f"all ranks have ended; ending the scheduler, which did not within {self.scheduler_wait:g} s"
+        )
+        self.end("ended")
+
+    def _receive(self, number: int) -> None:
+        if number in received.PASSED_ON:
+            self.keeper.signal(number, channel.RANKS)
+        elif number == signal.SIGTSTP:
+            self.keeper.signal(signal.SIGSTOP)
+            received.stop_self()
+            self.keeper.signal(signal.SIGCONT)
+        elif number == signal.SIGCONT:
+            self.keeper.signal(signal.SIGCONT)
+        elif self._phase == _RUNNING:
+            self.signal, self._interrupted = number, time.monotonic()
+            self.console.say(
+                f"{signal_name(number)}: ending the job (at most {self.grace:g} s; Ctrl-C kills at once)"
+            )
+            self.end("signal", number=number)
+        elif number == signal.SIGINT and time.monotonic() - self._interrupted > _SAME_KEY:
+            self._kill()
+
+    def _kill(self) -> None:
+        if self._phase != _KILLING:
+            self._phase = _KILLING
+            self.at("give up", _GIVE_UP, self._give_up)
+        self.keeper.signal(signal.SIGKILL)
+        self.at("kill", _KILL_AGAIN, self._kill)
+
+    def _give_up(self) -> None:
+        self.stuck = self.keeper.descendants()
+        self._phase = _OVER
+
+    def _lose_keeper(self) -> None:
+        """The keeper was killed: the kernel kills the ranks, and what they started has become our child."""
+        if self._phase == _RUNNING:
+            self.reason = "keeper"
+        self.stuck = self.keeper.end_orphans(_GIVE_UP)
+        self._phase = _OVER
+
+    def _outcome(self) -> Outcome:
+        codes = {
+            "ended": 0,
+            "timeout": TIMED_OUT,
+            "signal": 128 + self.signal,
+            "keeper": 128 + signal.SIGKILL,
+            "failed": (self.first.code if self.first else None) or 1,
+        }
+        others = [end for end in self.ends if end is not self.first and end.status != 0]
+        others.sort(key=lambda end: (end.ended or float("inf"), end.process.rank))
+        return Outcome(
+            exit_code=codes.get(self.reason, LAUNCHER_FAILED),
+            reason=self.reason,
+            ends=self.ends,
+            duration=self.age,
+            first=self.first,
+            consequences=others,
+            signal=self.signal,
+            stuck=self.stuck,
+            detail=self.detail,
+        )
+
+
+def describe(pid: int) -> str:
+    """``process 4711 (python worker.py)``: a process in one phrase."""
+    from hccl_tools.launch import proc
+
+    return f"process {pid} ({proc.command(pid) or 'ended'})"

@@ -1,0 +1,171 @@
+"""Writing to the terminal (or pipe, or file) without ever waiting for it.
+
+A terminal under Ctrl-S or a slow reader must not keep the launcher from seeing a rank die: what it does not
+take at once waits here, and the logs are read on only when nothing waits.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+
+#: The most one write() may hand to a descriptor that we had to leave blocking: POSIX's PIPE_BUF on Linux.
+_SAFE = 4096
+_ERASE = b"\r\x1b[K"
+
+
+class Stream:
+    """One of the launcher's standard outputs."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.is_terminal = os.isatty(descriptor)
+        self.closed = False
+        self.midline = False
+        self._waiting = bytearray()
+        self._status = b""
+        self._descriptor, self._may_block = _open_without_waiting(descriptor)
+        self._owned = self._descriptor != descriptor
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the reader has not taken everything yet."""
+        return bool(self._waiting)
+
+    def fileno(self) -> int:
+        """To poll() for POLLOUT while something waits."""
+        return self._descriptor
+
+    def send(self, data: bytes) -> None:
+        """Write, as far as the reader takes it now."""
+        if not data or self.closed:
+            return
+        if self._status and not self.midline:
+            data = _ERASE + data
+        self.midline = not data.endswith(b"\n")
+        self._waiting += data if self.midline else data + self._status
+        self.pump()
+
+    def say(self, text: str) -> None:
+        """Write lines of the launcher's own, starting on a new line."""
+        start = b"\n" if self.midline else b""
+        self.send(start + text.encode(errors="surrogateescape") + b"\n")
+
+    def show_status(self, text: str) -> None:
+        """Show one line below everything else, "" to take it away; for terminals only."""
+        before, self._status = self._status, text.encode()
+        if before != self._status and not self.midline and not self._waiting:
+            self._waiting += _ERASE + self._status
+            self.pump()
+
+    def pump(self) -> None:
+        """Hand over what waits, as far as it is taken now."""
+        if self.closed:
+            self._waiting.clear()
+        while self._waiting:
+            if self._may_block and not _takes(self._descriptor):
+                return
+            size = _SAFE if self._may_block else 1 << 18
+            try:
+                done = os.write(self._descriptor, self._waiting[:size])
+            except BlockingIOError:
+                return
+            except OSError:
+                self.closed = True  # The reader has gone (`| head`), or the disk behind it is full.
+                self._waiting.clear()
+                return
+            del self._waiting[:done]
+
+    def close(self) -> None:
+        """Give the descriptor back; what still waits is dropped."""
+        if self._owned:
+            os.close(self._descriptor)
+        self.closed = True
+
+
+def _open_without_waiting(descriptor: int) -> tuple[int, bool]:
+    """Our own, non-blocking opening of the file behind a descriptor, and whether writing may block.
+
+    Setting O_NONBLOCK on the descriptor itself would set it for everybody who shares it: the user's shell.
+    """
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:
+        return descriptor, False
+    if stat.S_ISREG(mode):
+        return descriptor, False
+    if os.isatty(descriptor) or stat.S_ISFIFO(mode):
+        flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        try:
+            return os.open(f"/proc/self/fd/{descriptor}", flags), False
+        except OSError:
+            return descriptor, True
+    return descriptor, stat.S_ISSOCK(mode)
+
+
+def _takes(descriptor: int) -> bool:
+    poller = select.poll()
+    poller.register(descriptor, select.POLLOUT)
+    return bool(poller.poll(0))
+
+
+class Console:
+    """Where the ranks' lines go (``out``, stdout) and where the launcher speaks (``err``, stderr).
+
+    Both are one stream where they lead to the same place, so that no line of one splits a line of the other.
+    """
+
+    def __init__(
+        self, *, color: bool | None = None, progress: bool | None = None, out: int = 1, err: int = 2
+    ) -> None:
+        """Prepare both streams.
+
+        Args:
+            color: Whether to colour; ``None``: on a terminal in whose foreground we are, without NO_COLOR.
+            progress: Whether to show a progress line; ``None`` decides likewise.
+            out: The descriptor of the ranks' lines.
+            err: The descriptor of the launcher's own lines.
+        """
+        self.out = Stream(out)
+        self.err = self.out if _same_place(out, err) else Stream(err)
+        plain = os.environ.get("TERM", "dumb") == "dumb"
+        front = _in_foreground(out if self.out.is_terminal else err)
+        if color is None:
+            color = self.out.is_terminal and front and not plain and not os.environ.get("NO_COLOR")
+        if progress is None:
+            progress = self.err.is_terminal and front and not plain
+        self.color, self.progress = color, progress
+
+    @property
+    def streams(self) -> list[Stream]:
+        """The streams, each once."""
+        return [self.out] if self.err is self.out else [self.out, self.err]
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a reader has not taken everything yet."""
+        return any(stream.waiting for stream in self.streams)
+
+    def say(self, text: str) -> None:
+        """A line of the launcher's own."""
+        self.err.say(f"hccl-tools: {text}")
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        for stream in self.streams:
+            stream.close()
+
+
+def _same_place(one: int, other: int) -> bool:
+    try:
+        first, second = os.fstat(one), os.fstat(other)
+    except OSError:
+        return False
+    return (first.st_dev, first.st_ino, first.st_rdev) == (second.st_dev, second.st_ino, second.st_rdev)
+
+
+def _in_foreground(descriptor: int) -> bool:
+    try:
+        return os.tcgetpgrp(descriptor) == os.getpgrp()
+    except OSError:
+        return False

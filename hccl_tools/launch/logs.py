@@ -1,0 +1,145 @@
+"""Following the ranks' logs on the terminal: whole lines, none lost, none torn, none twice.
+
+The ranks write to their files themselves and never wait for us: the file is the buffer. We read on only when
+the terminal has taken what it was given, so a slow one costs no memory either.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.console import Stream
+
+Style = Literal["auto", "prefix", "plain"]
+
+_CHUNK = 1 << 17
+#: A line longer than this is broken when several ranks share the terminal.
+_LONGEST_LINE = 1 << 20
+#: Seconds between two looks at quiet files: from the first to the last, doubling.
+_FIRST_LOOK, _LAST_LOOK = 0.01, 0.2
+#: A line that is redrawn with carriage returns and does not end is shown this often (terminal, other).
+_REDRAWN_EVERY = (1.0, 10.0)
+_COLORS = (36, 33, 32, 35, 34, 31)
+
+
+class Follower:
+    """One log and how far it has been shown; ``prefix`` stands before each line."""
+
+    def __init__(self, path: str, prefix: bytes = b"", *, live: bool = False) -> None:
+        self.path = path
+        self.prefix = prefix
+        self.live = live
+        self.redrawn_every = _REDRAWN_EVERY[0 if live else 1]
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._offset = 0
+        self._shown_at = time.monotonic()
+
+    def read(self, *, last: bool = False) -> bytes:
+        """What can be shown now, "" when there is nothing; ``last`` includes a line without its end."""
+        data = self._peek(_CHUNK)
+        cut = data.rfind(b"\n") + 1
+        if not cut and len(data) == _CHUNK:
+            data = self._peek(_LONGEST_LINE)
+            cut = data.rfind(b"\n") + 1 or (len(data) if len(data) == _LONGEST_LINE or not self.prefix else 0)
+        if not cut and (last or (self.live and not self.prefix)):
+            cut = len(data)
+        if not cut:
+            return self._redrawn(data)
+        self._offset += cut
+        self._shown_at = time.monotonic()
+        return self._prefixed(data[:cut]) if self.prefix else data[:cut]
+
+    def close(self) -> None:
+        """Close the log."""
+        os.close(self._descriptor)
+
+    def _peek(self, size: int) -> bytes:
+        data = os.pread(self._descriptor, size, self._offset)
+        if not data and os.fstat(self._descriptor).st_size < self._offset:
+            self._offset = 0  # Somebody emptied the file (`> rank_0.log`) to make room.
+        return data
+
+    def _redrawn(self, data: bytes) -> bytes:
+        """The last state of a progress bar that has not ended its line, now and then."""
+        cut = data.rstrip(b"\r").rfind(b"\r") + 1 if self.prefix else 0
+        if not cut or time.monotonic() - self._shown_at < self.redrawn_every:
+            return b""
+        self._offset += cut
+        self._shown_at = time.monotonic()
+        return self._prefixed(data[:cut])
+
+    def _prefixed(self, data: bytes) -> bytes:
+        body = data.removesuffix(b"\n")
+        if b"\r" in body:
+            # Of a line that was redrawn only the last state counts.
+            body = b"\n".join(line.rstrip(b"\r").rpartition(b"\r")[2] for line in body.split(b"\n"))
+        return self.prefix + body.replace(b"\n", b"\n" + self.prefix) + b"\n"
+
+
+class Followers:
+    """The followed logs of a job and the stream they are shown on."""
+
+    def __init__(self, stream: Stream, *, style: Style = "auto", several: bool, color: bool = False) -> None:
+        """Follow nothing yet.
+
+        Args:
+            stream: Where the lines go.
+            style: Whether lines get a prefix; ``auto`` does when there are several logs to tell apart.
+            several: Whether more than one log will be followed.
+            color: Whether prefixes are coloured.
+        """
+        self._stream = stream
+        self._prefixed = style == "prefix" or (style == "auto" and several)
+        self._alone = not several
+        self._color = color
+        self._followers: list[Follower] = []
+        self._interval = _FIRST_LOOK
+        self.next_look = float("inf")
+
+    def follow(self, path: str, rank: int) -> None:
+        """Begin to show a log that exists."""
+        prefix = b""
+        if self._prefixed:
+            prefix = f"[rank {rank}] ".encode()
+            if self._color:
+                prefix = b"\x1b[%dm%s\x1b[0m" % (_COLORS[rank % len(_COLORS)], prefix)
+        live = self._stream.is_terminal and (self._alone or self._prefixed)
+        self._followers.append(Follower(path, prefix, live=live))
+        self.next_look = time.monotonic()
+
+    def show(self, *, last: bool = False) -> bool:
+        """Show what has come, as far as the stream takes it; false once nothing more is there now.
+
+        Args:
+            last: The ranks have ended: show lines without an end, too.
+        """
+        shown = most = 0
+        for follower in self._followers:
+            if self._stream.waiting or self._stream.closed:
+                break
+            data = follower.read(last=last)
+            self._stream.send(data)
+            shown, most = shown + len(data), max(most, len(data))
+        # Fairness: when the stream took no more, the others come first next time.
+        self._followers.append(self._followers.pop(0)) if self._followers else None
+        self._interval = _FIRST_LOOK if shown else min(2 * self._interval, _LAST_LOOK)
+        # A full chunk means that we are behind; otherwise a short pause makes for fewer, larger reads.
+        self.next_look = time.monotonic() + (0 if most > _CHUNK // 2 else self._interval)
+        if self._stream.waiting:
+            self.next_look = float("inf")
+        return bool(shown or self._stream.waiting) and not self._stream.closed
+
+    @property
+    def behind(self) -> bool:
+        """Whether the stream is what everything waits for."""
+        return self._stream.waiting
+
+    def close(self) -> None:
+        """Close the logs."""
+        for follower in self._followers:
+            follower.close()
+        self._followers.clear()
+        self.next_look = float("inf")
