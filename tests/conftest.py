@@ -1,0 +1,50 @@
+"""What all tests share: a clean environment, and test beds that CI may not leave out."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+pytest_plugins = ["tests.beds.two_hosts", "tests.beds.two_nodes"]
+
+#: Variables of the machine that the product, or a program under it, would read.
+FOREIGN_PREFIXES = (
+    *("ASCEND_", "FLAGS_", "GITHUB_", "GLOG_", "HCCL_", "MS_"),
+    *("OMPI_", "PADDLE_", "PMIX_", "PRTE_", "SLURM_"),
+)
+FOREIGN_NAMES = {
+    *("CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "NO_COLOR", "PYTHONUNBUFFERED"),
+    *("DEVICE_ID", "DEVICE_NUM", "DEVICE_TARGET", "RANK_ID", "RANK_SIZE", "RANK_TABLE_FILE", "SERVER_ID"),
+    *("LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"),
+    *("HOST_IP", "MA_CURRENT_HOST_IP", "POD_IP"),
+}
+BEDS_REQUIRED = os.environ.get("HCCL_TOOLS_REQUIRE_BEDS") == "1"
+NEVER_LEFT_OUT_IN_CI = ("bed", "mindspore", "mpi")
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away what this machine sets and another does not."""
+    for name in list(os.environ):
+        if name.startswith(FOREIGN_PREFIXES) or name in FOREIGN_NAMES:
+            monkeypatch.delenv(name)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where beds are required, a test that was left out for want of one has failed."""
+    report = yield
+    mark = next((mark for mark in NEVER_LEFT_OUT_IN_CI if item.get_closest_marker(mark)), None)
+    if BEDS_REQUIRED and mark and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = (
+            f"HCCL_TOOLS_REQUIRE_BEDS=1: no test marked {mark} may be left out\n{report.longrepr}"
+        )
+    return report

@@ -1,0 +1,234 @@
+"""The Ascend tools as programs: ``hccn_tool``, ``npu-smi`` and ``lspci`` of a host described in ``host.json``.
+
+One program under three names. It prints what the real tools print, letter by letter and stream by stream, and
+refuses parallel calls as ``hccn_tool`` does. It needs nothing but the standard library and starts with
+``python -IS``. The description stands beside the program; ``tests/support/hosts.py`` writes both.
+"""
+
+import fcntl
+import json
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(sys.argv[0]))
+LSPCI = "{:02x}:00.0 Processing accelerators: Huawei Technologies Co., Ltd. Device {} (rev 20)"
+NEW_USAGE = """Usage
+        hccn_tool -mode -cmd -npu_info [-options]
+mode:
+        -g      For -cmd and -npu_info, enter [ hccn_tool -h -g ] for more details.
+"""
+CLASSIC_USAGE = """usage:
+        hccn_tool -i devid -ip -g
+        hccn_tool -i devid -vnic -g
+        hccn_tool -i devid -hccs_ping
+"""
+
+
+def end(stdout="", stderr="", status=0):
+    sys.stdout.write(stdout)
+    sys.stderr.write(stderr)
+    sys.stdout.flush()
+    os._exit(status)
+
+
+def log_call(name, words):
+    with open(os.path.join(HERE, "calls.log"), "a") as file:
+        file.write(" ".join([name, *words]) + "\n")
+
+
+def scripted(host, name, words):
+    """Answer as the description says word for word; ``hang`` sleeps with a child that holds the streams."""
+    told = host.get("answers", {}).get(name + " " + " ".join(words))
+    if told is None:
+        return
+    if told.get("hang"):
+        os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "600")
+        time.sleep(600)
+    end(told.get("stdout", ""), told.get("stderr", ""), told.get("status", 0))
+
+
+def busy_now(host):
+    """Count down how often the tool is to say that it is busy."""
+    path = os.path.join(HERE, "busy")
+    try:
+        with open(path) as file:
+            left = int(file.read())
+    except FileNotFoundError:
+        left = host.get("busy", 0)
+    if left > 0:
+        with open(path, "w") as file:
+            file.write(str(left - 1))
+    return left > 0
+
+
+def hccn_tool(host, words):
+    lock = open(os.path.join(HERE, "lock"), "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        end(stdout="hccn_tool is busy, please try again.\n", status=host.get("busy_status", 1))
+    if busy_now(host):
+        end(stdout="hccn_tool is busy, please try again.\n", status=host.get("busy_status", 1))
+    time.sleep(host.get("delay", 0))
+    if host.get("denied"):
+        end(stderr="permission denied: pls check this cmd run permission.\n", status=1)
+    if host.get("vm"):
+        end(stderr="The VM does not support this command.\n", status=1)
+    if host["product"] == "a5":
+        hccn_tool_new(host, words)
+    if words in (["-h"], []):
+        end(stdout=CLASSIC_USAGE)
+    if words[0] != "-i" or len(words) < 4:
+        end(stderr="Command execute failed!\n", status=1)
+    device = host["devices"].get(words[1])
+    if device is None:
+        end(stderr="The device is not exist!\n", status=1)
+    classic_query(host, device, words[2:])
+
+
+def classic_query(host, device, query):
+    if query == ["-ip", "-g"]:
+        if not device.get("ip"):
+            end(stderr="Get ipconf failed, because no ip was preset there!\n", status=13)
+        ports = [device["ip"]] if isinstance(device["ip"], str) else device["ip"]
+        mask = device.get("netmask", "255.255.255.0")
+        end(stdout="".join(f"ipaddr:{ip}\nnetmask:{mask}\n" for ip in ports))
+    if query == ["-ip", "-inet6", "-g"]:
+        if not device.get("ipv6"):
+            end(stdout="This device does not support IPV6!\n")
+        end(stdout=f"ipv6_address:{device['ipv6']}\nprefix_length:64\n")
+    if query == ["-vnic", "-g"]:
+        if not device.get("vnic"):
+            end(stdout="The command is not supported on this product.\n")
+        end(
+            stdout=f"vnic link status: UP\nvnic ipaddr: {device['vnic']}\nvnic netmask: 255.255.255.0\n"
+        )
+    end(stderr="Command execute failed!\n", status=1)
+
+
+def hccn_tool_new(host, words):
+    if words[:1] in ([], ["-h"]):
+        end(stdout=NEW_USAGE)
+    if words[:1] != ["-g"] or "-i" not in words:
+        end(stdout=NEW_USAGE, stderr="Command execute failed!\n", status=1)
+    device = host["devices"].get(words[words.index("-i") + 1])
+    if device is None:
+        end(stderr="The device is not exist!\n", status=1)
+    if words[1] == "-ip":
+        end(stderr="Get ip failed, because no ip was preset there!\n", status=1)
+    if words[1] == "-vnic":
+        end(
+            stdout=f"vnic link status: UP\nvnic ipaddr: {device['vnic']}\nvnic netmask: 255.255.255.0\n"
+        )
+    end(stderr="Command execute failed!\n", status=1)
+
+
+def npu_smi(host, words):
+    if words == ["info", "-l"]:
+        end(stdout=npu_list(host))
+    if words == ["info", "-m"]:
+        end(stdout=mapping(host))
+    if words[:4] == ["info", "-t", "board", "-i"]:
+        end(stdout=board(host, words[4]))
+    if words[:4] == ["info", "-t", "spod-info", "-i"] and words[5:6] == ["-c"]:
+        end(stdout=spod_info(host, words[4], words[6]))
+    end(stderr="Error parameter\n", status=1)
+
+
+def dies(host):
+    return 2 if host["product"] in ("a3", "300i") else 1
+
+
+def npus(host):
+    return sorted({int(device) // dies(host) for device in host["devices"]})
+
+
+def rows(pairs, tab="\t"):
+    return "".join(f"{tab}{key:<31}: {value}\n" for key, value in pairs)
+
+
+def npu_list(host):
+    tab = "" if host["product"] == "a5" else "\t"
+    text = rows([("Total Count", len(npus(host)))], tab)
+    for npu in npus(host):
+        pairs = [("NPU ID", npu)]
+        if host["product"] == "300i":
+            pairs += [("Product Name", "IT21PDDA01"), ("Serial Number", "033VNY10MB000071")]
+        if host["product"] == "a5":
+            pairs += [("Product Name", "A5 PCIe Card"), ("Serial Number", "IT23HMDA0502FAA")]
+        else:
+            pairs += [("Chip Count", dies(host))]
+        text += "\n" + rows(pairs, tab)
+    return text
+
+
+def mapping(host):
+    product = host["product"]
+    names = {"910a": "Ascend 910A", "a2": "Ascend 910B3", "a3": "Ascend910", "a5": "Ascend950PR"}
+    name = host.get("chip_name", names.get(product, "Ascend 310P3"))
+    header = ["NPU ID", "Chip ID", "Chip Logic ID", "Chip Name"]
+    if product == "a3":
+        header.insert(3, "Chip Phy-ID")
+    if product == "a5":
+        header = ["NPU ID", "Slot ID", "Chip ID", "Chip Phy-ID", "Chip Name"]
+    text = line(header)
+    for logic, device in enumerate(sorted(map(int, host["devices"]))):
+        npu, chip = divmod(device, dies(host))
+        cells = [npu, chip, logic, name]
+        if product == "a3":
+            cells.insert(3, device)
+        if product == "a5":
+            cells = [npu, npu, chip, device, name]
+        text += line(cells)
+        if product in ("a2", "a3") and chip == dies(host) - 1:
+            text += line([npu, chip + 1, "-", *(["-"] if product == "a3" else []), "Mcu"])
+    return text
+
+
+def line(cells):
+    return "\t" + "".join(f"{cell!s:<31}" for cell in cells).rstrip() + "\n"
+
+
+def board(host, npu):
+    pci = {"910a": "0xD801", "a2": "0xD802", "a3": "0xD803", "a5": "0xD806", "300i": "0xD500"}
+    return rows(
+        [
+            ("NPU ID", npu), ("Software Version", "23.0.5"), ("Firmware Version", "7.1.0.7.220"),
+            ("Compatibility", "OK"), ("Board ID", "0x02"), ("PCB ID", "A"), ("BOM ID", "1"),
+            ("PCIe Bus Info", "0000:61:00.0"), ("Slot ID", npu), ("Class ID", "NA"),
+            ("PCI Vendor ID", "0x19E5"), ("PCI Device ID", pci[host["product"]]),
+            ("Subsystem Vendor ID", "0x0200"), ("Subsystem Device ID", "0x0100"), ("Chip Count", dies(host)),
+        ]
+    )  # fmt: skip
+
+
+def spod_info(host, npu, chip):
+    device = host["devices"].get(str(int(npu) * dies(host) + int(chip)), {})
+    if device.get("sdid") is None:
+        return "This device does not support querying spod-info.\n"
+    return rows(
+        [
+            ("SDID", device["sdid"]), ("Super Pod Size", host.get("super_pod_size", 384)),
+            ("Super Pod ID", host.get("super_pod_id", 0)), ("Server Index", host.get("server_index", 0)),
+        ]
+    )  # fmt: skip
+
+
+def lspci(host, words):
+    cards = {"910a": "d801", "a2": "d802", "a3": "d803", "a5": "d806", "300i": "d500"}
+    lines = ["00:00.0 Host bridge: Intel Corporation 440FX - 82441FX PMC [Natoma] (rev 02)"]
+    lines += [LSPCI.format(0x3D + npu, cards[host["product"]]) for npu in npus(host)]
+    end(stdout="\n".join(lines) + "\n")
+
+
+def main():
+    name, words = os.path.basename(sys.argv[0]), sys.argv[1:]
+    with open(os.path.join(HERE, "host.json")) as file:
+        host = json.load(file)
+    log_call(name, words)
+    scripted(host, name, words)
+    {"hccn_tool": hccn_tool, "npu-smi": npu_smi, "lspci": lspci}[name](host, words)
+
+
+main()

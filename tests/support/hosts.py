@@ -1,0 +1,136 @@
+"""A made-up Ascend host on disk: its tools on PATH, its ``/dev``, ``/etc`` and what they say.
+
+A test states only what differs from a sound machine.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_PROGRAM = Path(__file__).with_name("ascend_tools.py")
+TOOLS = ("hccn_tool", "npu-smi", "lspci")
+#: The addresses of the 910A machine in the guides.
+IPS_910A = tuple(f"192.168.{100 + device % 4}.{101 if device < 4 else 100}" for device in range(8))
+
+
+def described_910a() -> dict[str, Any]:
+    """Return the description of a sound 910A machine."""
+    return {"product": "910a", "devices": {str(device): {"ip": ip} for device, ip in enumerate(IPS_910A)}}
+
+
+def conf_text(ips: Mapping[int, str] | Iterable[str]) -> str:
+    """Return an ``hccn.conf`` with these addresses by device id."""
+    pairs = ips.items() if hasattr(ips, "items") else enumerate(ips)
+    return "".join(f"address_{device}={ip}\nnetmask_{device}=255.255.255.0\n" for device, ip in pairs)
+
+
+@dataclass
+class StandInHost:
+    """One host under a folder: ``bin/`` with its tools, ``root/`` in place of ``/``."""
+
+    folder: Path
+
+    @property
+    def bin(self) -> Path:
+        return self.folder / "bin"
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "root"
+
+    def describe(self, description: Mapping[str, Any]) -> None:
+        (self.bin / "host.json").write_text(json.dumps(description))
+
+    def install(self, tool: str, folder: Path | None = None) -> Path:
+        """Put a tool into a folder (``bin/`` by default) and return its path."""
+        place = folder or self.bin
+        place.mkdir(parents=True, exist_ok=True)
+        program = place / tool
+        program.write_text(f"#!{sys.executable} -IS\n" + _PROGRAM.read_text())
+        program.chmod(0o755)
+        return program
+
+    def conf(self, text: str) -> Path:
+        """Write ``/etc/hccn.conf``."""
+        path = self.root / "etc" / "hccn.conf"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def nodes(self, device_ids: Iterable[int]) -> None:
+        """Make ``/dev/davinciN`` and the manager's node."""
+        dev = self.root / "dev"
+        dev.mkdir(parents=True, exist_ok=True)
+        for name in ("davinci_manager", "hisi_hdc", *(f"davinci{device}" for device in device_ids)):
+            (dev / name).touch()
+
+    def calls(self) -> list[str]:
+        """Return the command lines of all calls so far."""
+        log = self.bin / "calls.log"
+        return log.read_text().splitlines() if log.exists() else []
+
+    def environ(self, **more: str) -> dict[str, str]:
+        return {"PATH": str(self.bin), "HCCL_TOOLS_ROOT": str(self.root), "LANG": "C.UTF-8", **more}
+
+    def run(self, *args: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run ``python -m hccl_tools`` with these arguments on this host; ``more`` is its environment."""
+        return subprocess.run(
+            [sys.executable, "-m", "hccl_tools", *args],
+            check=False, capture_output=True, text=True, timeout=120,
+            cwd=cwd or self.work, env=self.environ(**more),
+        )  # fmt: skip
+
+    def gen(self, *args: str, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run ``gen`` for a host called 10.0.0.5."""
+        return self.run("gen", "--server_ip", "10.0.0.5", *args, **more)
+
+    @property
+    def work(self) -> Path:
+        """The current folder of the commands."""
+        path = self.folder / "work"
+        path.mkdir(exist_ok=True)
+        return path
+
+    def tables(self) -> list[str]:
+        """Return the names of all files in the current folder, hidden ones too."""
+        return sorted(path.name for path in self.work.iterdir())
+
+
+def make_host(
+    folder: Path,
+    description: Mapping[str, Any] | None = None,
+    *,
+    tools: Iterable[str] = TOOLS,
+    nodes: Iterable[int] = (),
+    conf: str | None = None,
+    **differs: Any,
+) -> StandInHost:
+    """Make a host: a sound 910A machine unless told otherwise.
+
+    Args:
+        folder: An empty folder for it.
+        description: In place of the 910A machine's.
+        tools: Which tools are on its PATH.
+        nodes: Its ``/dev/davinciN``.
+        conf: The text of its ``/etc/hccn.conf``; None for no such file.
+        differs: Single entries of the description (``busy=2``, ``devices={...}``).
+    """
+    host = StandInHost(folder)
+    host.bin.mkdir(parents=True)
+    host.root.mkdir()
+    for tool in tools:
+        host.install(tool)
+    host.describe({**(description or described_910a()), **differs})
+    if conf is not None:
+        host.conf(conf)
+    if nodes:
+        host.nodes(nodes)
+    return host
