@@ -1,0 +1,166 @@
+"""Two hosts with their own addresses: network namespaces, joined by a cable, an sshd in each."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.beds.daemons import Daemon, end_processes, need, program, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PORT = 2222
+
+SSHD_CONFIG = """\
+Port {port}
+ListenAddress {address}
+HostKey {folder}/host_key
+AuthorizedKeysFile {keys}
+PidFile none
+StrictModes no
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM {pam}
+MaxStartups 200
+MaxSessions 200
+"""
+
+
+@dataclass(frozen=True)
+class Host:
+    """One of the two: programs started with ``run`` or ``start`` see its network only."""
+
+    namespace: str
+    cable: str
+    address: str
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        return [program("ip"), "netns", "exec", self.namespace, *argv]
+
+    def run(self, argv: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        """Run a program on this host to its end (at most 120 s) and capture what it says."""
+        options = {"timeout": 120, "capture_output": True, **options}
+        return subprocess.run(self.command(argv), text=True, check=False, **options)
+
+    def start(self, argv: Sequence[str], **options: Any) -> subprocess.Popen[str]:
+        """Start a program on this host."""
+        return subprocess.Popen(self.command(argv), text=True, **options)
+
+    def pids(self) -> list[int]:
+        """The processes on this host."""
+        told = _ip("netns", "pids", self.namespace, check=False).stdout
+        return [int(pid) for pid in told.split()]
+
+    def cut_off(self) -> None:
+        """Pull this host's cable."""
+        _ip("-n", self.namespace, "link", "set", self.cable, "down")
+
+    def reconnect(self) -> None:
+        _ip("-n", self.namespace, "link", "set", self.cable, "up")
+
+
+@dataclass(frozen=True)
+class TwoHosts:
+    """The bed: two hosts, and a program that takes the place of ``ssh`` between them."""
+
+    first: Host
+    second: Host
+    ssh: Path
+
+
+def _ip(*args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([program("ip"), *args], text=True, capture_output=True, check=check)
+
+
+def _make_host(stack: ExitStack, name: str, cable: str, address: str) -> Host:
+    made = _ip("netns", "add", name, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"bed two_hosts: network namespaces are not allowed here: {made.stderr.strip()}")
+    host = Host(name, cable, address)
+    stack.callback(_ip, "netns", "del", name)
+    stack.callback(end_processes, host.pids)
+    _ip("-n", name, "link", "set", "lo", "up")
+    return host
+
+
+def _make_key(path: Path) -> str:
+    """Make a key pair and return its public line."""
+    subprocess.run(
+        [program("ssh-keygen"), "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)], check=True
+    )
+    return path.with_suffix(".pub").read_text().strip()
+
+
+def _root_is_locked() -> bool:
+    """Whether sshd would refuse root without PAM, key or not: its password field starts with "!"."""
+    rows = (row.split(":") for row in Path("/etc/shadow").read_text().splitlines())
+    return any(row[0] == "root" and row[1].startswith("!") for row in rows)
+
+
+def _start_sshd(stack: ExitStack, host: Host, folder: Path, keys: Path) -> str:
+    """Start one host's sshd; return its line for ``known_hosts``."""
+    folder.mkdir()
+    public = _make_key(folder / "host_key")
+    config = folder / "sshd_config"
+    pam = "yes" if _root_is_locked() else "no"
+    config.write_text(SSHD_CONFIG.format(port=PORT, address=host.address, folder=folder, keys=keys, pam=pam))
+    log = folder / "sshd.log"
+    daemon = Daemon(host.command([program("sshd"), "-D", "-e", "-f", str(config)]), log=log)
+    stack.callback(daemon.stop)
+    return f"[{host.address}]:{PORT} {public}\n"
+
+
+def _answers(host: Host) -> bool:
+    probe = f"exec 3<>/dev/tcp/{host.address}/{PORT}"
+    return host.run([program("bash"), "-c", probe]).returncode == 0
+
+
+def _write_ssh(folder: Path, known_hosts: Path) -> Path:
+    wrapper = folder / "ssh"
+    wrapper.write_text(
+        "#!/bin/sh\n"
+        f"exec {program('ssh')} -F /dev/null -p {PORT} -i {folder}/key -o BatchMode=yes -o IdentitiesOnly=yes"
+        f' -o StrictHostKeyChecking=yes -o UserKnownHostsFile={known_hosts} -o LogLevel=ERROR "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    return wrapper
+
+
+@pytest.fixture(scope="session")
+def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
+    """Two hosts, 10.77.0.1 and 10.77.0.2, that reach each other through ``ssh`` and nothing else."""
+    need("two_hosts", ["ip", "sshd", "ssh", "ssh-keygen", "bash"])
+    folder = tmp_path_factory.mktemp("two_hosts")
+    tag = f"{os.getpid()}"
+    with ExitStack() as stack:
+        first = _make_host(stack, f"hccl{tag}a", "cable", "10.77.0.1")
+        second = _make_host(stack, f"hccl{tag}b", "cable", "10.77.0.2")
+        _ip(
+            *["link", "add", "name", "cable", "netns", first.namespace, "type", "veth"],
+            *["peer", "name", "cable", "netns", second.namespace],
+        )
+        for host in (first, second):
+            _ip("-n", host.namespace, "addr", "add", f"{host.address}/24", "dev", host.cable)
+            _ip("-n", host.namespace, "link", "set", host.cable, "up")
+
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+        keys = folder / "authorized_keys"
+        keys.write_text(_make_key(folder / "key") + "\n")
+        known_hosts = folder / "known_hosts"
+        lines = [
+            _start_sshd(stack, host, folder / name, keys)
+            for name, host in (("first", first), ("second", second))
+        ]
+        known_hosts.write_text("".join(lines))
+        for name, host in (("first", first), ("second", second)):
+            wait_until(partial(_answers, host), f"sshd on {host.address}", log=folder / name / "sshd.log")
+        yield TwoHosts(first, second, _write_ssh(folder, known_hosts))
