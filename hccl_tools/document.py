@@ -22,7 +22,7 @@ from hccl_tools.reading import read_file
 from hccl_tools.writing import write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["Document", "DuplicateKey", "JsonProblem", "Position", "Span", "read_file", "write_atomically"]
 
@@ -98,16 +98,16 @@ class Document:
         try:
             self.value = reader.read()
         except JsonError as error:
-            found = replace(error.problem, offset=self._byte_offset(error.problem.offset))
+            index = error.problem.offset
+            found = replace(error.problem, offset=self._byte_offsets([index])[index])
             if bad_byte is not None and found.kind in {"cut off", "empty file"}:
                 found = bad_byte_problem(self.data, bad_byte)
             self.problem = no_text(self.data) or found
             return
-        self.duplicates = [
-            DuplicateKey(one.path, self._byte_offset(one.first), self._byte_offset(one.last))
-            for one in reader.duplicates
-        ]
-        behind = _NOT_BLANK.search(self.data, self._byte_offset(reader.end))
+        repeats = reader.duplicates
+        at = self._byte_offsets([reader.end, *(place for one in repeats for place in (one.first, one.last))])
+        self.duplicates = [DuplicateKey(one.path, at[one.first], at[one.last]) for one in repeats]
+        behind = _NOT_BLANK.search(self.data, at[reader.end])
         self.trailing = behind.start() if behind else None
 
     @cached_property
@@ -126,20 +126,17 @@ class Document:
         block = offset // _BLOCK
         return self._blocks[block] + _characters(self.data[block * _BLOCK : offset])
 
-    def _byte_offset(self, index: int) -> int:
-        """Turn an index into the text into an offset into the file."""
-        text, bad_byte = self._decoded
-        if index >= len(text):
-            return len(self.data) if bad_byte is None else bad_byte
-        if self._blocks is None:
-            return self._body + index
-        wanted = index + (1 if self._body else 0)  # the byte order mark is one character
-        block = bisect_right(self._blocks, wanted) - 1
-        part = self.data[block * _BLOCK : (block + 1) * _BLOCK + 4]
-        # The block may begin inside the character before.
-        begin = len(part) - len(part.lstrip(_CONTINUATION))
-        before = part[begin:].decode(errors="ignore")[: wanted - self._blocks[block]]
-        return block * _BLOCK + begin + len(before.encode())
+    def _byte_offsets(self, indices: Iterable[int]) -> Mapping[int, int]:
+        """Turn indices into the text into offsets into the file."""
+        text = self._decoded[0]
+        if text.isascii():
+            return {index: self._body + index for index in indices}
+        offsets, at, offset = {}, 0, self._body
+        for index in sorted(set(indices)):
+            offset += len(text[at:index].encode())
+            offsets[index] = offset
+            at = index
+        return offsets
 
     @cached_property
     def _lines(self) -> list[int]:
@@ -169,12 +166,13 @@ class Document:
         found = find_spans(self._decoded[0], paths)
         if not self._body and self._blocks is None:
             return found
+        at = self._byte_offsets(index for span in found for index in span if index is not None)
         return [
             Span(
-                self._byte_offset(span.start),
-                self._byte_offset(span.end),
-                None if span.key_start is None else self._byte_offset(span.key_start),
-                None if span.key_end is None else self._byte_offset(span.key_end),
+                at[span.start],
+                at[span.end],
+                None if span.key_start is None else at[span.key_start],
+                None if span.key_end is None else at[span.key_end],
             )
             for span in found
         ]
