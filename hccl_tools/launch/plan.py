@@ -44,8 +44,13 @@ class Plan:
 
     ``processes`` are in rank order, the scheduler (if any) first. ``removed`` names the variables of the
     caller's shell that no rank inherits; ``common`` is set for every process. ``table`` is the absolute path
-    of the rank table as given, ``None`` with ``--no-table``. ``notes`` are sentences that the user should read
-    (which table, product, start and Python were chosen and why).
+    of the rank table as given, ``None`` with ``--no-table``. ``notes`` are sentences that the user should
+    read. ``here`` is the index of this host's server, ``None`` where the whole job runs on this machine.
+    ``chosen`` holds by subject (rank table, product, start, python) what was taken and why.
+
+    The last five are for engines: the program that starts the job on the hosts (``/usr/bin/mpirun``), its
+    flavour (``openmpi-4``), the command of the per-rank shim, whether the caller is root, and whether the job
+    is a rehearsal on the CPU.
     """
 
     processes: tuple[RankProcess, ...]
@@ -58,11 +63,25 @@ class Plan:
     common: dict[str, str] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    here: int | None = None
+    chosen: dict[str, str] = field(default_factory=dict)
+    engine_program: str = ""
+    engine_flavour: str = ""
+    shim: tuple[str, ...] = ()
+    as_root: bool = False
+    cpu: bool = False
 
     @property
     def ranks(self) -> tuple[RankProcess, ...]:
         """The ranks without the scheduler, in rank order."""
         return tuple(process for process in self.processes if process.rank >= 0)
+
+    @property
+    def local(self) -> tuple[RankProcess, ...]:
+        """The processes of this host, the scheduler among them where rank 0 is here."""
+        if self.here is None:
+            return self.processes
+        return tuple(process for process in self.processes if process.server_index == self.here)
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -1,0 +1,125 @@
+"""``hccl-tools launch``: start one process per rank."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import click
+
+from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP
+from hccl_tools.cli.option_groups import GroupedCommand
+from hccl_tools.errors import UsageError
+from hccl_tools.launch.request import ProgramKind, Request
+
+#: ``python -m hccl_tools.launch`` runs under this name and says by it that its own interpreter is meant.
+MODULE_NAME = "python -m hccl_tools.launch"
+
+
+def _launch(**options: Any) -> int:
+    request = request_of(options, own_python=click.get_current_context().find_root().info_name == MODULE_NAME)
+    from hccl_tools.launch import starting  # noqa: PLC0415  (`--help` does not need it)
+
+    if options["dry_run"]:
+        click.echo(starting.dry_run(request, form=options["dry_run"]), nl=False)
+        return 0
+    return starting.launch(request, options)
+
+
+def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
+    """Return what was asked for, from the options as click hands them over.
+
+    Raises:
+        UsageError: Options exclude each other, or the program is missing.
+    """
+    program = tuple(options["program"])
+    if not program:
+        raise UsageError("what is to be started?", hint="hccl-tools launch --rank-table FILE train.py")
+    if options["module"] and options["no_python"]:
+        raise UsageError("-m and --no-python exclude each other", hint="leave one out")
+    kind: ProgramKind = "module" if options["module"] else "program" if options["no_python"] else "script"
+    node_count, per_node = options["node_count"], _per_node(options["per_node"])
+    address, port = _master(options)
+    return Request(
+        program=program,
+        kind=kind,
+        rank_table=options["rank_table"],
+        count=_count(options["count"], per_node, node_count),
+        devices=options["devices"],
+        no_table=options["no_table"],
+        product=options["product"],
+        ignore=options["ignore"],
+        start=None if options["start"] == "auto" else options["start"],
+        engine=options["engine"],
+        cpu=options["cpu"],
+        all_here=options["all_here"],
+        max_ranks=options["max_ranks"],
+        server=options["server"],
+        ignore_visible=options["ignore_visible"],
+        environment=_environment(options["env"], options["env_file"]),
+        keep_mpi=options["keep_mpi"],
+        pass_table=options["pass_table"],
+        buffered=options["buffered"],
+        python=options["python"],
+        own_python=own_python,
+        log_dir=options["log_dir"],
+        log_file=options["log_file"],
+        flat_logs=options["flat_logs"],
+        start_port=port,
+        master_address=address,
+        ips=tuple(part.strip() for part in (options["ips"] or "").split(",") if part.strip()),
+        node_count=node_count,
+        node_rank=options["node_rank"],
+        per_node=per_node,
+    )
+
+
+def _per_node(text: str | None) -> int | None:
+    """Read ``--nproc-per-node``; torchrun's words for "all of them" mean what no number means."""
+    if text is None or text in {"auto", "npu", "gpu"}:
+        return None
+    if not text.isdecimal() or int(text) == 0:
+        raise UsageError(f'--nproc-per-node "{text}" is no number of ranks', hint="a number from 1, or auto")
+    return int(text)
+
+
+def _count(count: int | None, per_node: int | None, node_count: int | None) -> int | None:
+    """Return the ranks in all, where they were said in any way."""
+    if per_node is None:
+        return count
+    total = per_node * (node_count or 1)
+    # msrun users give both; torchrun users only the second. They must not disagree.
+    if count is not None and count % per_node:
+        raise UsageError(
+            f"{count} ranks do not make up machines of {per_node}", hint="leave one of the two out"
+        )
+    return count if count is not None else total
+
+
+def _master(options: dict[str, Any]) -> tuple[str | None, int | None]:
+    """Return the address and port that were named, also as paddle's ``--master ip:port``."""
+    address, port = options["master_address"], options["start_port"]
+    if options["master"]:
+        host, _, number = options["master"].rpartition(":")
+        if not host or not number.isdecimal():
+            raise UsageError(
+                f'--master "{options["master"]}" is not ADDRESS:PORT', hint="--master 10.0.0.1:18118"
+            )
+        address, port = address or host, port or int(number)
+    return address, port
+
+
+def _environment(assignments: tuple[str, ...], files: tuple[str, ...]) -> dict[str, str]:
+    if not assignments and not files:
+        return {}
+    from hccl_tools.launch.environment import parse_assignments, read_environment_file  # noqa: PLC0415
+
+    found: dict[str, str] = {}
+    for path in files:
+        found.update(read_environment_file(path))
+    found.update(parse_assignments(assignments, where="--env"))
+    return found
+
+
+command = GroupedCommand(
+    "launch", cast("dict[str, Any]", GROUPS), BARE, callback=_launch, help=HELP, epilog=EPILOG
+)

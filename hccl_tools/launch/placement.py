@@ -1,0 +1,232 @@
+"""Which rank sits where, and which of a table's servers this host is."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import LaunchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hccl_tools.table import RankTable, Server
+
+#: Variables by which platforms tell a container its own address (ModelArts, Volcano, Kubernetes manifests).
+_ADDRESS_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP", "POD_IP")
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """The place of one rank: its server (index in the table), physical device, and place on that server.
+
+    ``local_rank`` counts the server's devices by ascending device id, whatever the order of the ranks.
+    """
+
+    rank: int
+    host: str
+    server_index: int
+    device: int
+    local_rank: int
+    local_size: int
+
+
+def seats_of_table(table: RankTable) -> list[Seat]:
+    """Return the seats of a valid table, by rank."""
+    ranks, devices = table.rank_numbers, table.device_numbers
+    seats: list[Seat] = []
+    for index, server in enumerate(table.servers):
+        host = address(server)
+        by_device = sorted(server.rows, key=lambda row: devices[row] or 0)
+        size = len(by_device)
+        seats += [
+            Seat(ranks[row] or 0, host, index, devices[row] or 0, place, size)
+            for place, row in enumerate(by_device)
+        ]
+    return sorted(seats, key=lambda seat: seat.rank)
+
+
+def seats_of_devices(devices: Sequence[int], hosts: Sequence[str]) -> list[Seat]:
+    """Return the seats of a job without a table: on every host the same devices, in the listed order."""
+    order = sorted(devices)
+    size = len(devices)
+    return [
+        Seat(index * size + place, host, index, device, order.index(device), size)
+        for index, host in enumerate(hosts)
+        for place, device in enumerate(devices)
+    ]
+
+
+def address(server: Server) -> str:
+    """Return how other machines reach a server: its host_ip, else its server_id."""
+    return server.host_ip or server.server_id
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address or name means the machine itself."""
+    return host in {"localhost", "::1"} or host.startswith("127.")
+
+
+def is_address(text: str) -> bool:
+    """Tell whether a text is an IPv4 or IPv6 address."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, text)
+        except (OSError, ValueError):
+            continue
+        return True
+    return False
+
+
+def is_local_address(text: str) -> bool:
+    """Tell whether an address is one of this machine's: only to those can a socket be bound."""
+    if not is_address(text) or text in {"0.0.0.0", "::"}:  # noqa: S104  (compared, not bound)
+        return False
+    family = socket.AF_INET6 if ":" in text else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((text, 0))
+    except OSError:
+        return False
+    return True
+
+
+def this_server(
+    table: RankTable,
+    *,
+    wanted: str | None = None,
+    environ: Mapping[str, str],
+    device_addresses: Mapping[int, str] | None = None,
+    local: Callable[[str], bool] = is_local_address,
+) -> int:
+    """Return the index of the server that this host is.
+
+    Args:
+        table: A valid table.
+        wanted: The server_id that the user named (``--server``).
+        environ: The caller's environment.
+        device_addresses: What this host's devices really have as address, where known.
+        local: Whether an address is this machine's.
+
+    Raises:
+        LaunchError: No server matches, or more than one does; the message shows what was looked for.
+    """
+    if wanted is not None:
+        return _named(table, wanted)
+    names = {socket.gethostname(), socket.gethostname().split(".")[0]}
+    pod = environ.get("POD_NAME") or next(iter(sorted(names)))
+    own = {environ[name] for name in _ADDRESS_VARIABLES if environ.get(name)}
+    ways: list[tuple[str, Callable[[Server], bool]]] = [
+        ("device addresses", lambda server: _has_devices(table, server, device_addresses)),
+        ("host_ip", lambda server: _foreign(server.host_ip) and local(server.host_ip or "")),
+        ("container_ip", lambda server: _foreign(_field(server, "container_ip"))
+         and local(_field(server, "container_ip") or "")),
+        ("server_id as address", lambda server: _foreign(server.server_id) and local(server.server_id)),
+        ("server_id as host name", lambda server: server.server_id in names),
+        ("pod_name", lambda server: _field(server, "pod_name") in {pod, *names}),
+        ("/".join(_ADDRESS_VARIABLES), lambda server: server.server_id in own or address(server) in own),
+    ]  # fmt: skip
+    for what, matches in ways:
+        found = [index for index, server in enumerate(table.servers) if matches(server)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise _ambiguous(table, found, what)
+    return _by_loopback(table, device_addresses, sorted(names))
+
+
+def _by_loopback(table: RankTable, device_addresses: Mapping[int, str] | None, names: list[str]) -> int:
+    only = table.servers[0]
+    if len(table.servers) == 1 and is_loopback(address(only)):
+        if not device_addresses or all(ip is None for ip in table.device_ips):
+            return 0
+        raise LaunchError(
+            f"the table's only server is \"{only.server_id}\", but this host's devices have other addresses",
+            hint="write the table of this host with `hccl-tools gen`, or say `--server "
+            f"{only.server_id}` if it is right",
+        )
+    shown = ", ".join(f'"{server.server_id}"' for server in table.servers[:4])
+    more = f" and {len(table.servers) - 4} more" if len(table.servers) > 4 else ""
+    raise LaunchError(
+        f"none of the table's servers is this host ({shown}{more})",
+        hint=f"this host is {', '.join(names)}{_own_addresses()}; say which server it is with "
+        f"`--server {only.server_id}`, or rehearse the whole job here with `--cpu --all-here`",
+    )
+
+
+def _own_addresses() -> str:
+    try:
+        found = {str(item[4][0]) for item in socket.getaddrinfo(socket.gethostname(), None)}
+    except OSError:
+        return ""
+    return f" ({', '.join(sorted(found))})" if found else ""
+
+
+def _named(table: RankTable, wanted: str) -> int:
+    found = [
+        index for index, server in enumerate(table.servers) if wanted in (server.server_id, server.host_ip)
+    ]
+    if found:
+        return found[0]
+    known = ", ".join(server.server_id for server in table.servers[:8])
+    raise LaunchError(f'the table has no server "{wanted}"', hint=f"its servers: {known}")
+
+
+def _ambiguous(table: RankTable, found: list[int], what: str) -> LaunchError:
+    shown = " and ".join(f'"{table.servers[index].server_id}"' for index in found[:4])
+    return LaunchError(
+        f"servers {shown} are both this host by their {what}",
+        hint=f"say which with `--server {table.servers[found[0]].server_id}`",
+    )
+
+
+def _has_devices(table: RankTable, server: Server, addresses: Mapping[int, str] | None) -> bool:
+    if not addresses:
+        return False
+    numbers, ips = table.device_numbers, table.device_ips
+    listed = [(numbers[row], ips[row]) for row in server.rows if ips[row]]
+    return bool(listed) and all(addresses.get(number or 0) == ip for number, ip in listed)
+
+
+def _field(server: Server, key: str) -> str | None:
+    value = server.fields.get(key)
+    return value if isinstance(value, str) else None
+
+
+def _foreign(host: str | None) -> bool:
+    return bool(host) and not is_loopback(host or "")
+
+
+def master_of(table: RankTable, seats: Sequence[Seat]) -> str:
+    """Return the address where the ranks meet: that of rank 0's server, as other machines reach it.
+
+    Raises:
+        LaunchError: The job has several servers and rank 0's is only known as loopback, or by a name that
+            nobody here can resolve.
+    """
+    if len(table.servers) == 1:
+        return "127.0.0.1"
+    host = seats[0].host
+    if is_loopback(host):
+        raise LaunchError(
+            f'rank 0 is on "{host}", which on every other machine means that machine itself',
+            hint="give its server a host_ip or a server_id that the other machines can reach",
+        )
+    if is_address(host):
+        return host
+    try:
+        return socket.gethostbyname(host)
+    except OSError as error:
+        raise LaunchError(
+            f'the name of rank 0\'s server, "{host}", cannot be resolved: {error.strerror or error}',
+            hint="give it a host_ip in the table, or say `--master-addr ADDRESS`",
+        ) from error
+
+
+def present_devices() -> tuple[int, ...]:
+    """Return the device ids that this host or container holds, ascending; empty without NPUs."""
+    from hccl_tools.launch.visible import device_nodes  # noqa: PLC0415
+
+    return device_nodes(os.listdir("/dev"))

@@ -1,0 +1,248 @@
+"""Make the plan of a launch from what was asked for, the table, and what this host is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch import environment, interpreter, placement, ports, run_directory, scheduler
+from hccl_tools.launch.plan import Plan, RankProcess
+from hccl_tools.launch.visible import VisibleDevices, visible_devices
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.launch.job_table import JobTable
+    from hccl_tools.launch.placement import Seat
+    from hccl_tools.launch.plan import Start
+    from hccl_tools.launch.request import Request
+
+TABLE_COPY = "rank_table.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A plan and what carrying it out needs besides: the cleaned environment and the table's bytes."""
+
+    plan: Plan
+    environment: dict[str, str]
+    table_data: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """The seats of a job, which server is here (``None``: all are), and where its ranks meet."""
+
+    seats: list[Seat]
+    here: int | None
+    server_count: int
+    master: str
+    visible: VisibleDevices
+    table: JobTable | None = None
+
+    @property
+    def local(self) -> list[Seat]:
+        """The seats of this host."""
+        return [seat for seat in self.seats if self.here in (None, seat.server_index)]
+
+
+def prepare(
+    request: Request,
+    *,
+    environ: Mapping[str, str],
+    working_dir: str,
+    nodes: tuple[int, ...] | None = None,
+) -> Prepared:
+    """Return the plan of a launch; nothing is written or started.
+
+    Args:
+        request: What the user asked for.
+        environ: The caller's environment.
+        working_dir: The caller's directory, absolute; relative names count from it.
+        nodes: The device nodes of this host; looked up where ``None``.
+
+    Raises:
+        UsageError: What was asked for cannot be meant.
+        LaunchError: The table, the devices or the program stand against it.
+    """
+    nodes = placement.present_devices() if nodes is None else nodes
+    visible = visible_devices(environ, nodes)
+    notes: list[str] = []
+    job = _job(request, environ, visible, notes)
+    python, start, start_reason = _start(request, environ, has_table=job.table is not None)
+    interpreter.check_program(request.kind, request.program, environ)
+    engine_program, flavour = _engine(request, environ)
+    kept, removed = environment.cleaned(environ, start=start, keep_mpi=request.keep_mpi)
+    run_dir = run_directory.path_for(request.log_dir, environ)
+    facts = _facts(request, job, start, environ=environ, run_dir=run_dir, notes=notes)
+    argv = interpreter.command(request.kind, request.program, python.path)
+    processes = [_process(request, seat, facts, argv) for seat in job.seats]
+    if _wants_scheduler(facts, python, request):
+        processes.insert(0, scheduler.process(job.seats[0], facts, python.path))
+    chosen = {
+        "rank table": job.table.path if job.table else "none",
+        "product": job.table.product if job.table else "",
+        "start": f"{start} ({start_reason})",
+        "python": f"{python.path} ({python.reason})",
+    }
+    plan = Plan(
+        processes=tuple(processes),
+        start=start,
+        engine=request.engine,
+        run_dir=run_dir,
+        working_dir=working_dir,
+        world_size=len(job.seats),
+        table=job.table.path if job.table else None,
+        common=environment.common_environment(environ, buffered=request.buffered),
+        removed=removed,
+        notes=tuple(notes),
+        here=job.here,
+        engine_program=engine_program,
+        engine_flavour=flavour,
+        shim=(sys.executable, "-m", "hccl_tools.launch.rank"),
+        as_root=os.geteuid() == 0,
+        cpu=request.cpu,
+        chosen={subject: text for subject, text in chosen.items() if text},
+    )
+    return Prepared(plan, kept, job.table.data if job.table else None)
+
+
+def _job(request: Request, environ: Mapping[str, str], visible: VisibleDevices, notes: list[str]) -> _Job:
+    from hccl_tools.launch import job_table  # noqa: PLC0415  (`rank.py` plans without it)
+
+    found = job_table.locate(request, environ)
+    if found is None:
+        return _job_without_table(request, visible)
+    path, why = found
+    if why:
+        notes.append(why)
+    loaded = job_table.load(path, request)
+    notes += loaded.notes
+    table = loaded.table
+    seats = placement.seats_of_table(table)
+    if request.all_here:
+        _check_all_here(request, len(seats))
+        return _Job(seats, None, 1, "127.0.0.1", visible, loaded)
+    here = placement.this_server(table, wanted=request.server, environ=environ)
+    master = request.master_address or placement.master_of(table, seats)
+    job = _Job(seats, here if len(table.servers) > 1 else None, len(table.servers), master, visible, loaded)
+    _check_visible(request, job)
+    return job
+
+
+def _job_without_table(request: Request, visible: VisibleDevices) -> _Job:
+    from hccl_tools.launch import tableless  # noqa: PLC0415
+
+    hosts = tableless.hosts(request)
+    here = tableless.this_host(hosts, request)
+    devices = tableless.devices(request, visible, len(hosts))
+    seats = placement.seats_of_devices(devices, hosts)
+    if len(hosts) > 1 and request.start == "table":
+        raise UsageError(
+            "--start table needs a rank table for several machines", hint="add --rank-table FILE"
+        )
+    master = tableless.master(hosts, request)
+    return _Job(seats, here if len(hosts) > 1 else None, len(hosts), master, visible)
+
+
+def _check_all_here(request: Request, count: int) -> None:
+    if not request.cpu:
+        raise UsageError("--all-here is a rehearsal and needs --cpu", hint="add --cpu")
+    if count > request.max_ranks:
+        raise LaunchError(
+            f"the table has {count} ranks, more than --max-ranks {request.max_ranks} allows on one machine",
+            hint=f"add --max-ranks {count} if this machine can bear them",
+        )
+
+
+def _check_visible(request: Request, job: _Job) -> None:
+    if request.cpu or request.ignore_visible:
+        return
+    outside = job.visible.outside([seat.device for seat in job.local])
+    if not outside:
+        return
+    listed = ", ".join(map(str, outside))
+    raise LaunchError(
+        f"the table uses device{'s' if len(outside) > 1 else ''} {listed}, outside the visible "
+        f"{', '.join(map(str, job.visible.chosen or ()))} ({job.visible.source})",
+        hint="make a table of the visible devices, or say --ignore-visible if the variable is wrong",
+    )
+
+
+def _start(
+    request: Request, environ: Mapping[str, str], *, has_table: bool
+) -> tuple[interpreter.Interpreter, Start, str]:
+    """Return the ranks' Python, how the framework is started, and why so."""
+    mpi_ranks = request.engine == "mpirun" and not has_table
+    plain = request.kind == "program" and not has_table and not request.cpu
+    settled = request.start or ("mpi" if mpi_ranks else "table" if plain else None)
+    # Under an MPI start on the CPU it has to be known whether MindSpore is there and needs its scheduler.
+    ask = settled is None or (settled == "mpi" and request.cpu)
+    python = interpreter.find(request.python, own=request.own_python, environ=environ, ask=ask)
+    if settled is not None:
+        reason = "--start" if request.start else "ranks are MPI processes" if mpi_ranks else "a plain program"
+        return python, settled, reason
+    start, reason = interpreter.choose_start(python.frameworks, cpu=request.cpu)
+    return python, start, reason
+
+
+def _engine(request: Request, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the program of the engine and its flavour; the loop needs none."""
+    if request.engine != "mpirun":
+        return "", ""
+    from hccl_tools.launch.engines import openmpi  # noqa: PLC0415  (only this engine needs it)
+
+    return openmpi.find(environ)
+
+
+def _facts(
+    request: Request, job: _Job, start: Start, *, environ: Mapping[str, str], run_dir: str, notes: list[str]
+) -> environment.JobFacts:
+    if job.server_count > 1:
+        port, whence = ports.agreed_port(request.start_port, environ)
+        notes += [f"{doubt} ({whence})" for doubt in ports.doubts(port)]
+    else:
+        port = request.start_port or ports.free_port()
+    return environment.JobFacts(
+        start=start,
+        world_size=len(job.seats),
+        master=job.master,
+        port=port,
+        table=os.path.join(run_dir, TABLE_COPY) if job.table else None,
+        devices=tuple(seat.device for seat in job.local),
+        visible=job.visible,
+        cpu=request.cpu,
+        keep_mpi=request.keep_mpi,
+        pass_table=request.pass_table,
+    )
+
+
+def _process(request: Request, seat: Seat, facts: environment.JobFacts, argv: Sequence[str]) -> RankProcess:
+    variables = environment.rank_environment(seat, facts)
+    return RankProcess(
+        rank=seat.rank,
+        host=seat.host,
+        server_index=seat.server_index,
+        device=seat.device,
+        device_id=int(variables["DEVICE_ID"]),
+        environment={**variables, **request.environment},
+        argv=tuple(argv),
+        log=_log(request, seat),
+    )
+
+
+def _log(request: Request, seat: Seat) -> str:
+    if request.log_file and seat.rank == 0:
+        return os.path.abspath(request.log_file)
+    if request.flat_logs:
+        return os.path.abspath(os.path.join(request.log_dir, f"workerlog.{seat.local_rank}"))
+    return f"rank_{seat.rank}.log"
+
+
+def _wants_scheduler(facts: environment.JobFacts, python: interpreter.Interpreter, request: Request) -> bool:
+    if facts.start == "mpi":
+        return request.cpu and "mindspore" in python.frameworks
+    return facts.start == "cluster"

@@ -1,0 +1,87 @@
+"""The port where the ranks of a job meet."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: For jobs on several hosts, where all hosts must choose the same port without asking each other.
+DEFAULT_PORT = 18118
+#: Free of MindSpore's 8118, torch's 29500 and HCCL's 16666 and 60000-60015.
+FIRST, LAST = 10000, 19999
+_LOCAL_RANGE = "/proc/sys/net/ipv4/ip_local_port_range"
+_HCCL_DEVICE_PORT = 16666
+
+
+def is_free(port: int, address: str = "") -> bool:
+    """Tell whether a TCP port can be listened on right now."""
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+            probe.listen(1)
+        except OSError:
+            return False
+    return True
+
+
+def free_port() -> int:
+    """Return a free port of 10000-19999, below the range that outgoing connections take theirs from.
+
+    Raises:
+        UsageError: None of them is free.
+    """
+    span = LAST - FIRST + 1
+    # A random beginning keeps two launches of the same second apart.
+    first = int.from_bytes(os.urandom(4), "little") % span
+    for step in range(span):
+        port = FIRST + (first + step) % span
+        if port != _HCCL_DEVICE_PORT and is_free(port):
+            return port
+    raise UsageError(
+        f"no port of {FIRST}-{LAST} is free on this host", hint="say which to use with --start-port"
+    )
+
+
+def agreed_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, str]:
+    """Return the port of a job on several hosts and where it comes from.
+
+    Raises:
+        UsageError: FLAGS_START_PORT is no port number.
+    """
+    if asked is not None:
+        return asked, "--start-port"
+    text = environ.get("FLAGS_START_PORT", "")
+    if not text:
+        return DEFAULT_PORT, "the default"
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        raise UsageError(f'FLAGS_START_PORT="{text}" is no port', hint="a number from 1024 to 65535")
+    return int(text), "FLAGS_START_PORT"
+
+
+def doubts(port: int) -> list[str]:
+    """Return what speaks against a port on every host of a job, as sentences; none for a good one."""
+    found = []
+    if not FIRST <= port <= LAST + 1:
+        found.append(f"port {port} is outside 10000-20000, where sites open ports for such jobs")
+    if (used := _local_range()) and used[0] <= port <= used[1]:
+        found.append(
+            f"port {port} lies in {used[0]}-{used[1]}, from which outgoing connections take theirs "
+            "(ip_local_port_range): it can be taken at any time"
+        )
+    return found
+
+
+def _local_range() -> tuple[int, int] | None:
+    try:
+        with open(_LOCAL_RANGE, encoding="ascii") as file:
+            first, last = file.read().split()
+    except (OSError, ValueError):
+        return None
+    return int(first), int(last)

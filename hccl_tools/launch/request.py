@@ -1,0 +1,54 @@
+"""What the user asked ``launch`` for, as data, before anything is looked up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.plan import Engine, Start
+
+ProgramKind = Literal["script", "module", "program"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of ``launch``.
+
+    ``program`` is the script, module or program and its own arguments, untouched. ``devices`` is the text as
+    typed and counts within the visible devices. ``environment`` is set for every rank and wins over what the
+    launcher would set. ``own_python`` says that the caller chose the interpreter by running
+    ``python -m hccl_tools.launch`` with it.
+    """
+
+    program: tuple[str, ...]
+    kind: ProgramKind = "script"
+    rank_table: str | None = None
+    count: int | None = None
+    devices: str | None = None
+    no_table: bool = False
+    product: str | None = None
+    ignore: tuple[str, ...] = ()
+    start: Start | None = None
+    engine: Engine = "loop"
+    cpu: bool = False
+    all_here: bool = False
+    max_ranks: int = 16
+    server: str | None = None
+    ignore_visible: bool = False
+    local_check: bool = True
+    environment: dict[str, str] = field(default_factory=dict)
+    keep_mpi: bool = False
+    pass_table: bool = False
+    buffered: bool = False
+    python: str | None = None
+    own_python: bool = False
+    log_dir: str = "log"
+    log_file: str | None = None
+    flat_logs: bool = False
+    start_port: int | None = None
+    master_address: str | None = None
+    ips: tuple[str, ...] = ()
+    node_count: int | None = None
+    node_rank: int | None = None
+    per_node: int | None = None

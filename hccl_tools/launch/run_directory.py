@@ -1,0 +1,137 @@
+"""The directory of one launch, its ``latest`` link, and the lock that keeps a table from running twice."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import time
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import LaunchError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LATEST = "latest"
+
+
+def path_for(log_dir: str, environ: Mapping[str, str], *, now: float | None = None) -> str:
+    """Return the absolute path of a new run directory, ``log/20261121-101530-a1b2``; nothing is created.
+
+    ``%j`` in ``log_dir`` stands for Slurm's job id. Inside a Slurm job the name ends with the id as well.
+    """
+    job = environ.get("SLURM_JOB_ID", "")
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
+    name = f"{stamp}-{os.urandom(2).hex()}" + (f"-{job}" if job else "")
+    return os.path.join(os.path.abspath(log_dir.replace("%j", job or "nojob")), name)
+
+
+def create(run_dir: str) -> None:
+    """Make the run directory and let ``latest`` beside it point there.
+
+    Raises:
+        LaunchError: It cannot be made; the message holds the place and the reason.
+    """
+    try:
+        os.makedirs(run_dir)
+    except OSError as error:
+        raise LaunchError(
+            f"the run directory {run_dir} cannot be made: {error.strerror}",
+            hint="name a place you may write to with --log-dir",
+        ) from error
+    parent, name = os.path.split(run_dir)
+    link, fresh = os.path.join(parent, LATEST), os.path.join(parent, f".{LATEST}-{name}")
+    try:
+        os.symlink(name, fresh)
+        os.replace(fresh, link)
+    except OSError:
+        # A file system without links, or a real directory of that name: the run itself is not touched by it.
+        _remove_quietly(fresh)
+
+
+def write(run_dir: str, name: str, data: bytes) -> str:
+    """Write one file of the run directory and return its path.
+
+    Raises:
+        LaunchError: It cannot be written.
+    """
+    path = os.path.join(run_dir, name)
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
+    return path
+
+
+def fresh_log(run_dir: str, log: str, rank: int) -> None:
+    """Empty a log that lies outside the run directory (``--log-file``) and link to it from there.
+
+    Raises:
+        LaunchError: It cannot be written.
+    """
+    path = os.path.join(run_dir, log)
+    try:
+        with open(path, "wb"):
+            pass
+        os.symlink(path, os.path.join(run_dir, f"rank_{rank}.log"))
+    except OSError as error:
+        raise LaunchError(f"the log {path} cannot be written: {error.strerror}") from error
+
+
+def fingerprint(data: bytes) -> str:
+    """Return the SHA-256 of a table's bytes in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def lock_table(digest: str, run_dir: str, environ: Mapping[str, str]) -> int:
+    """Take the lock of a table on this host and return its descriptor; it is held until that is closed.
+
+    The kernel releases it when the launcher ends, however it ends. A host where the lock cannot be kept
+    (read-only or missing temporary directory) goes without; then the descriptor is -1.
+
+    Raises:
+        LaunchError: Another launch of the same table is running; the message names its pid and directory.
+    """
+    path = os.path.join(environ.get("TMPDIR") or "/tmp", f"hccl-tools-{digest[:32]}.lock")  # noqa: S108
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        try:
+            descriptor = os.open(path, flags)
+        except FileNotFoundError:
+            descriptor = os.open(path, flags | os.O_CREAT, 0o666)
+            os.fchmod(descriptor, 0o666)
+    except PermissionError:
+        # Another user's file from a run under a strict umask: a shared lock on it is still a lock.
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
+            return -1
+    except OSError:
+        return -1
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = os.pread(descriptor, 4096, 0).decode("utf-8", "replace").splitlines()
+        os.close(descriptor)
+        if error.errno != errno.EWOULDBLOCK:
+            return -1
+        pid, directory = (*holder, "?", "?")[:2]
+        raise LaunchError(
+            f"this table already runs on this host: pid {pid}, {directory}",
+            hint=f"wait for it, or end it with `kill {pid}`",
+        ) from None
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n{run_dir}\n".encode(), 0)
+    except OSError:
+        pass  # Somebody else's file: the lock holds, only its holder stays unnamed.
+    return descriptor
+
+
+def _remove_quietly(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)

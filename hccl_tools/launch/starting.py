@@ -1,0 +1,161 @@
+"""Carry a plan out on this host: run directory, lock, table copy, supervision. Or only print it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
+from hccl_tools.launch import describe, keeper, planning, run_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from hccl_tools.launch.plan import Plan, RankProcess
+    from hccl_tools.launch.planning import Prepared
+    from hccl_tools.launch.request import Request
+
+PLAN_FILE = "plan.json"
+
+
+def dry_run(request: Request, *, form: str) -> str:
+    """Return the plan of a launch as ``text`` or ``json``; nothing is written or started.
+
+    Raises:
+        LaunchError: The launch would be refused.
+    """
+    prepared = _prepare(request)
+    show = describe.as_json if form == "json" else describe.as_text
+    return show(prepared.plan, prepared.environment, _command(prepared.plan))
+
+
+def launch(request: Request, options: Mapping[str, Any]) -> int:
+    """Start the job, see it to its end and return the exit code.
+
+    Args:
+        request: What to start.
+        options: How to watch and end it, as the command line hands it over (``grace``, ``tail``, ...).
+
+    Raises:
+        LaunchError: The launch is refused; nothing has been started.
+    """
+    guard = keeper.start()
+    try:
+        prepared = _prepare(request)
+        plan = prepared.plan
+        lock = _lock(prepared)
+        _write(prepared)
+    except BaseException:
+        guard.close()
+        raise
+    for line in _announcement(plan):
+        sys.stderr.write(f"hccl-tools: {line}\n")
+    from hccl_tools.launch import supervisor  # noqa: PLC0415  (a refused launch does not need it)
+
+    outcome = supervisor.supervise(
+        _processes(plan),
+        run_dir=Path(plan.run_dir),
+        environment={**prepared.environment, **plan.common},
+        working_dir=plan.working_dir,
+        options=_supervision(options),
+        keeper=guard,
+    )
+    if lock >= 0:
+        os.close(lock)
+    return outcome.exit_code
+
+
+def _prepare(request: Request) -> Prepared:
+    try:
+        return planning.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
+    except (UsageError, LaunchError):
+        raise
+    except HcclToolsError as error:
+        # Whatever stands against a start is a refusal: 125, so that nobody takes it for a rank's own code.
+        raise LaunchError(error.message, hint=error.hint) from error
+
+
+def _lock(prepared: Prepared) -> int:
+    if prepared.table_data is None:
+        return -1
+    digest = run_directory.fingerprint(prepared.table_data)
+    return run_directory.lock_table(digest, prepared.plan.run_dir, os.environ)
+
+
+def _write(prepared: Prepared) -> None:
+    """Make the run directory with the plan and the ranks' copy of the table."""
+    plan = prepared.plan
+    run_directory.create(plan.run_dir)
+    text = describe.as_json(plan, prepared.environment, _command(plan))
+    run_directory.write(plan.run_dir, PLAN_FILE, text.encode())
+    if prepared.table_data is not None:
+        run_directory.write(plan.run_dir, planning.TABLE_COPY, prepared.table_data)
+    for process in plan.local:
+        if os.path.isabs(process.log):
+            run_directory.fresh_log(plan.run_dir, process.log, process.rank)
+
+
+def _command(plan: Plan) -> list[str]:
+    from hccl_tools.launch import engines  # noqa: PLC0415
+
+    return [] if plan.engine == "loop" else engines.command(plan)
+
+
+def _processes(plan: Plan) -> Sequence[RankProcess]:
+    """Return what the supervisor of this host starts: its ranks, or the engine that starts them."""
+    if plan.engine == "loop":
+        return plan.local
+    from hccl_tools.launch.engines import openmpi  # noqa: PLC0415
+
+    return openmpi.processes(plan)
+
+
+def _announcement(plan: Plan) -> Iterator[str]:
+    ranks = [process for process in plan.local if process.rank >= 0]
+    which = ", ".join(str(process.device) for process in ranks[:16]) + (", ..." if len(ranks) > 16 else "")
+    many = "s" if len(ranks) > 1 else ""
+    of = f" of {plan.world_size}" if len(ranks) < plan.world_size else ""
+    what = "a rehearsal on the CPU" if plan.cpu else f"device{many} {which}"
+    yield f"{len(ranks)}{of} rank{many}, {what}, start {plan.start}; logs: {_short(plan)}"
+    yield from plan.notes
+    if plan.removed:
+        yield f"removed from the ranks' environment: {', '.join(_shown(plan.removed))}"
+
+
+def _shown(names: Sequence[str]) -> list[str]:
+    return [*names[:8], f"and {len(names) - 8} more"] if len(names) > 9 else list(names)
+
+
+def _short(plan: Plan) -> str:
+    relative = os.path.relpath(plan.run_dir, plan.working_dir)
+    return plan.run_dir if relative.startswith("..") else relative
+
+
+def _supervision(options: Mapping[str, Any]) -> Any:
+    from hccl_tools.launch.supervisor import Supervision  # noqa: PLC0415
+
+    return Supervision(
+        grace=options["grace"],
+        tail=_tail(options["tail"]),
+        early_exit_warn=options["early_exit_warn"] or None,
+        hang_warn=options["hang_warn"] or None,
+        timeout=options["timeout"],
+        stdin_rank=options["stdin"],
+        on_log_error=options["on_log_error"],
+        notify=options["notify"],
+        max_restarts=options["max_restarts"],
+    )
+
+
+def _tail(text: str) -> Any:
+    """Read ``--tail``: ``all``, ``none`` or ranks such as ``0,3``."""
+    if text == "all":
+        return "all"
+    if text in {"none", ""}:
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise UsageError(f'--tail "{text}" names no ranks', hint="for example --tail 0,3 or --tail all")
+    return tuple(int(part) for part in parts)

@@ -1,0 +1,107 @@
+"""Which devices this process may use, and what it calls them.
+
+The table and HCCL speak of physical devices; a process speaks of the devices it sees, counted from 0. A
+container that holds physical 4-7 calls them 0-3, and ASCEND_RT_VISIBLE_DEVICES counts anew within those.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_DEVICE_NODE = re.compile(r"davinci([0-9]+)")
+#: One part of ASCEND_VISIBLE_DEVICES: ``4``, ``4-7`` or Kubernetes' ``Ascend910-4``.
+_PART = re.compile(r"(?:Ascend[0-9A-Za-z]*-)?([0-9]+)(?:-([0-9]+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleDevices:
+    """The devices this process may use.
+
+    ``present`` are the physical ids that the container or host holds, ascending: the i-th is device i to
+    the runtime. ``chosen`` are those of them that ASCEND_RT_VISIBLE_DEVICES leaves, ascending: the i-th is
+    DEVICE_ID i. Both are ``None`` where nothing is known, and then nothing is limited. ``source`` says
+    whence.
+    """
+
+    present: tuple[int, ...] | None = None
+    chosen: tuple[int, ...] | None = None
+    source: str = ""
+
+    def device_id(self, device: int) -> int:
+        """Return DEVICE_ID for a physical device; an unlimited device keeps its own number."""
+        if self.chosen is None or device not in self.chosen:
+            return device
+        return self.chosen.index(device)
+
+    def runtime_id(self, device: int) -> int:
+        """Return the number by which ASCEND_RT_VISIBLE_DEVICES names a physical device."""
+        if self.present is None or device not in self.present:
+            return device
+        return self.present.index(device)
+
+    def outside(self, devices: list[int]) -> list[int]:
+        """Return those of the physical devices that this process may not use."""
+        return [] if self.chosen is None else [device for device in devices if device not in self.chosen]
+
+
+def visible_devices(environ: Mapping[str, str], nodes: tuple[int, ...]) -> VisibleDevices:
+    """Find out which devices are visible.
+
+    Args:
+        environ: The caller's environment.
+        nodes: The N of the device nodes ``/dev/davinciN``, ascending; empty on a host without NPUs.
+
+    Raises:
+        UsageError: A variable cannot be read, or names a device that is not there.
+    """
+    container = _container_devices(environ)
+    present = nodes or container
+    source = "/dev/davinci*" if nodes else "ASCEND_VISIBLE_DEVICES" if container else ""
+    limited = present
+    if nodes and container is not None:
+        limited = tuple(device for device in nodes if device in container)
+        source = "ASCEND_VISIBLE_DEVICES"
+    chosen_text = environ.get("ASCEND_RT_VISIBLE_DEVICES", "").strip()
+    if not chosen_text:
+        return VisibleDevices(present, limited, source) if present else VisibleDevices()
+    indices = _numbers("ASCEND_RT_VISIBLE_DEVICES", chosen_text)
+    if present and (missing := [index for index in indices if index >= len(present)]):
+        raise UsageError(
+            f"ASCEND_RT_VISIBLE_DEVICES={chosen_text} names device {missing[0]} of {len(present)}",
+            hint=f"it counts the devices of {source} from 0: 0 to {len(present) - 1}",
+        )
+    chosen = tuple(sorted(present[index] if present else index for index in indices))
+    if limited:
+        chosen = tuple(device for device in chosen if device in limited)
+    return VisibleDevices(present or None, chosen, "ASCEND_RT_VISIBLE_DEVICES")
+
+
+def device_nodes(names: list[str]) -> tuple[int, ...]:
+    """Return the N of all ``davinciN`` among the names of ``/dev``, ascending."""
+    return tuple(sorted(int(match[1]) for name in names if (match := _DEVICE_NODE.fullmatch(name))))
+
+
+def _container_devices(environ: Mapping[str, str]) -> tuple[int, ...] | None:
+    text = environ.get("ASCEND_VISIBLE_DEVICES", "").strip()
+    # "void" is how the Ascend container runtime says: mount none.
+    if not text or text.lower() in {"void", "none"}:
+        return None
+    return tuple(sorted(set(_numbers("ASCEND_VISIBLE_DEVICES", text))))
+
+
+def _numbers(name: str, text: str) -> list[int]:
+    found: list[int] = []
+    for part in text.split(","):
+        match = _PART.fullmatch(part.strip())
+        if match is None:
+            raise UsageError(f'{name}={text} is unreadable at "{part.strip()}"', hint=f"{name}=0,1,2,3")
+        first = int(match[1])
+        found += range(first, int(match[2]) + 1) if match[2] else [first]
+    return found
