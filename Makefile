@@ -1,0 +1,49 @@
+# `make demo` and `make test` need nothing but bash, make and a Python 3.10 to 3.12 with its venv module.
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The version that the demo and the tests are known to run with.
+MINDSPORE := mindspore==2.10.0
+SHELL_SCRIPTS := .ci/run .ci/find-python examples/demo.sh $(wildcard launchers/*.sh launchers/*.sbatch)
+
+.PHONY: help demo test lint typecheck bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.demo-installed  ## make a table, check it, train on four ranks from it (on the CPU)
+	@DEMO_INSTALLED_IN="$$(cat $<)" PATH="$(abspath $(BIN)):$$PATH" examples/demo.sh
+
+test: lint typecheck  ## run every check and every test
+	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile $(PYTEST_ARGS)
+
+lint: $(VENV)/.test-installed  ## check the style of Python and shell files
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check --quiet || { echo 'to mend it: $(BIN)/ruff format' >&2; exit 1; }
+	@if command -v shellcheck >/dev/null; then shellcheck $(SHELL_SCRIPTS); \
+	else echo 'shellcheck is not installed: the shell scripts are not checked'; fi
+
+typecheck: $(VENV)/.test-installed  ## check the types
+	@$(BIN)/mypy
+
+bench: $(VENV)/.test-installed  ## take the figures of the README
+	@for figure in gen validate launch; do PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m "benchmarks.$$figure"; done
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	@python="$$(.ci/find-python)" && echo "making $(VENV) with $$python" && "$$python" -m venv $(VENV)
+
+$(VENV)/.demo-installed: pyproject.toml | $(BIN)/python
+	@echo 'installing hccl-tools, $(MINDSPORE) and scikit-learn into $(VENV) (a minute or two)'
+	@SECONDS=0; $(BIN)/python -m pip install --quiet --editable '.[fast,examples]' '$(MINDSPORE)'; echo $$SECONDS > $@
+
+$(VENV)/.test-installed: pyproject.toml | $(BIN)/python
+	@echo 'installing hccl-tools, $(MINDSPORE) and the test tools into $(VENV) (a minute or two)'
+	@$(BIN)/python -m pip install --quiet --editable '.[dev,fast,mpi,examples]' '$(MINDSPORE)'; touch $@

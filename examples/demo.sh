@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# What `make demo` runs: make a rank table, check it, train on four ranks from it. It needs no NPU.
+set -euo pipefail
+LC_ALL=C # a point in the decimals of EPOCHREALTIME
+cd "$(dirname "$0")/.."
+
+table=hccl_4p_4567_127.0.0.1.json
+times=${DEMO_INSTALLED_IN:+install $DEMO_INSTALLED_IN s, }
+
+# Show a command, run it, keep its time under a name.
+stage() {
+  local name=$1 started=$EPOCHREALTIME
+  shift
+  printf '\n$ %s\n' "$(printf ' %q' "$@" | cut -c2-)"
+  "$@"
+  times+=$(awk -v "name=$name" -v "from=$started" -v "to=$EPOCHREALTIME" \
+    'BEGIN { printf "%s %.1f s, ", name, to - from }')
+}
+
+stage gen hccl-tools gen --simulate 910a --device_num "[4,8)"
+stage validate hccl-tools validate "$table"
+stage launch hccl-tools launch --rank-table "$table" --cpu examples/train_digits.py
+
+cat <<EOF
+
+the table   $table
+the logs    log/latest/rank_0.log to rank_3.log, report.json
+the time    ${times%, }
+
+What to type next:
+  source .venv/bin/activate
+  hccl-tools launch --rank-table $table --cpu --dry-run examples/train_digits.py     what was started, rank by rank
+  python examples/train_digits.py                                                    the same training on one rank
+  hccl-tools gen --help                                                              a table for your own devices
+EOF
