@@ -69,8 +69,8 @@ def stated_address(text: str) -> tuple[str, str | None]:
     return ip, None
 
 
-def product(site: Site) -> tuple[str, str] | None:
-    """Return the product in this host and where that is from; None where no source knows.
+def product(site: Site) -> tuple[str | None, str]:
+    """Return the product in this host and where that is from; None, and why, where no source knows.
 
     Raises:
         DiscoveryError: A source lists cards of several products.
@@ -80,9 +80,15 @@ def product(site: Site) -> tuple[str, str] | None:
         return by_card
     tool = npu_smi.find(site)
     if tool is None:
-        return None
-    named = npu_smi.product(tool, site)
-    return (named, "npu-smi info -m") if named is not None else None
+        return None, "neither lspci nor npu-smi tells the product"
+    try:
+        chips = npu_smi.chips(tool, site)
+    except DiscoveryError as error:
+        return None, error.message
+    named = npu_smi.product(chips)
+    if named is None:
+        return None, f'npu-smi calls the chips "{chips[0].name}"'
+    return named, "npu-smi info -m"
 
 
 def _usable(ip: str) -> bool:

@@ -13,6 +13,8 @@ from hccl_tools.discover.tool import run
 from hccl_tools.errors import DiscoveryError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hccl_tools.discover.site import Site
 
 SOURCE = "npu-smi"
@@ -92,13 +94,12 @@ def parse_mapping(text: str) -> list[Chip]:
     return found
 
 
-def product(tool: str, site: Site) -> str | None:
-    """Return the product by the chip names of ``npu-smi info -m``, or None where they tell nothing.
+def product(found: Sequence[Chip]) -> str | None:
+    """Return the product by the chips' names, or None where they tell nothing.
 
     Raises:
-        DiscoveryError: The tool fails, or chips of several products are in this machine.
+        DiscoveryError: The chips are of several products.
     """
-    found = chips(tool, site)
     products = {named for chip in found if (named := product_of(chip)) is not None}
     if len(products) > 1:
         raise DiscoveryError(

@@ -65,10 +65,10 @@ def _product(request: Request) -> tuple[products.Product, str]:
         return products.by_name(request.product), "--product"
     if named := request.site.environ.get(PRODUCT_VARIABLE):
         return products.by_name(named), PRODUCT_VARIABLE
-    found = host.product(request.site)
+    found, source = host.product(request.site)
     if found is not None:
-        return products.by_name(found[0]), found[1]
-    return products.by_name(_DEFAULT_PRODUCT), "the default: neither lspci nor npu-smi tells the product"
+        return products.by_name(found), source
+    return products.by_name(_DEFAULT_PRODUCT), f"the default: {source}"
 
 
 def _server(request: Request) -> tuple[str, str, tuple[str, ...]]:

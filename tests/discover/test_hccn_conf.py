@@ -76,7 +76,9 @@ def test_blanks_comments_and_line_ends(tmp_path: Path) -> None:
     assert [conf.read(device).ips for device in range(3)] == [("10.0.0.1",), (), ("10.0.0.3",)]
 
 
-@pytest.mark.parametrize("value", ["-.-.-.-", "10.0.0", "10.0.0.256", "01.2.3.4", "0.0.0.0", "host", "10.0.0.1 x"])
+@pytest.mark.parametrize(
+    "value", ["-.-.-.-", "10.0.0", "10.0.0.256", "01.2.3.4", "0.0.0.0", "host", "10.0.0.1 x"]
+)
 def test_what_is_no_address(tmp_path: Path, value: str) -> None:
     reading = load(tmp_path, f"netmask_3=255.255.255.0\naddress_3={value}\n").read(3)
 
@@ -90,7 +92,9 @@ def test_an_empty_value_and_an_empty_file_hold_no_address(tmp_path: Path) -> Non
 
 
 def test_one_device_with_two_addresses(tmp_path: Path) -> None:
-    with pytest.raises(DiscoveryError, match='address_0 twice: "10.0.0.1" in line 1 and "10.0.0.2" in line 2'):
+    with pytest.raises(
+        DiscoveryError, match='address_0 twice: "10.0.0.1" in line 1 and "10.0.0.2" in line 2'
+    ):
         load(tmp_path, "address_0=10.0.0.1\naddress_0=10.0.0.2\n")
     assert load(tmp_path, "address_0=10.0.0.1\naddress_0=10.0.0.1\n").read(0).ips == ("10.0.0.1",)
 

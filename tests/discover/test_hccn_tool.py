@@ -46,7 +46,10 @@ def test_a_sound_machine(tmp_path: Path) -> None:
         ("ipaddr: 192.161.200.10 \n", ("192.161.200.10",)),
         ("netmask:255.255.255.0\nipaddr:10.0.0.1\n", ("10.0.0.1",)),
         ("hccn_tool: some notice\nipaddr:10.0.0.1\n", ("10.0.0.1",)),
-        ("ipaddr:10.0.0.1\nnetmask:255.0.0.0\nipaddr:10.1.0.1\nnetmask:255.0.0.0\n", ("10.0.0.1", "10.1.0.1")),
+        (
+            "ipaddr:10.0.0.1\nnetmask:255.0.0.0\nipaddr:10.1.0.1\nnetmask:255.0.0.0\n",
+            ("10.0.0.1", "10.1.0.1"),
+        ),
         ("ipaddr:2001:db8::1\n", ("2001:db8::1",)),
         ("ipv6_address:2001:db8::1\nprefix_length:64\n", ("2001:db8::1",)),
         ("ipv6 address: 2001:db8::1/64\n", ("2001:db8::1",)),
@@ -71,7 +74,10 @@ def test_forms_of_an_answer(tmp_path: Path, stdout: str, ips: tuple[str, ...]) -
         ({"stdout": "ipaddr:0.0.0.0\n"}, '"0.0.0.0"'),
         ({"stdout": "ipaddr:\n"}, '""'),
         ({"stdout": "ipaddr:10.0.0.1\nipaddr:10.0.0.300\n"}, '"10.0.0.300"'),
-        ({"stdout": "ipaddr:10.0.0.1\n", "stderr": "Segmentation fault\n", "status": 139}, "Segmentation fault"),
+        (
+            {"stdout": "ipaddr:10.0.0.1\n", "stderr": "Segmentation fault\n", "status": 139},
+            "Segmentation fault",
+        ),
         ({"stdout": "Kernel 5.10: driver loaded 10:22\n"}, "Kernel 5.10"),
     ],
 )

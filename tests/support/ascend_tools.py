@@ -39,7 +39,7 @@ def log_call(name, words):
 
 def scripted(host, name, words):
     """Answer as the description says word for word; ``hang`` sleeps with a child that holds the streams."""
-    told = host.get("answers", {}).get(name + " " + " ".join(words))
+    told = host.get("answers", {}).get(" ".join([name, *words]))
     if told is None:
         return
     if told.get("hang"):
@@ -101,9 +101,7 @@ def classic_query(host, device, query):
     if query == ["-vnic", "-g"]:
         if not device.get("vnic"):
             end(stdout="The command is not supported on this product.\n")
-        end(
-            stdout=f"vnic link status: UP\nvnic ipaddr: {device['vnic']}\nvnic netmask: 255.255.255.0\n"
-        )
+        end(stdout=f"vnic link status: UP\nvnic ipaddr: {device['vnic']}\nvnic netmask: 255.255.255.0\n")
     end(stderr="Command execute failed!\n", status=1)
 
 
@@ -118,9 +116,7 @@ def hccn_tool_new(host, words):
     if words[1] == "-ip":
         end(stderr="Get ip failed, because no ip was preset there!\n", status=1)
     if words[1] == "-vnic":
-        end(
-            stdout=f"vnic link status: UP\nvnic ipaddr: {device['vnic']}\nvnic netmask: 255.255.255.0\n"
-        )
+        end(stdout=f"vnic link status: UP\nvnic ipaddr: {device['vnic']}\nvnic netmask: 255.255.255.0\n")
     end(stderr="Command execute failed!\n", status=1)
 
 
