@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,9 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Format = Literal["1.0", "1.2", "2.0", "group_list"]
-#: One value per device; ``None`` where the device has no such key. Texts in 1.x and group_list tables,
-#: numbers in 2.0 tables.
+#: One value per device; ``None`` where the device has no such key, ``NULL`` where it is ``null`` in the file.
+#: Texts in 1.x and group_list tables, numbers in 2.0 tables.
 Column = list[Any]
+
+
+class Null(Enum):
+    """The type of ``NULL``: a ``null`` in the file, which HCCL does not take for an absent key."""
+
+    NULL = "null"
+
+
+NULL = Null.NULL
 
 _UINT32_MAX = 0xFFFFFFFF
 _UINT64 = 1 << 64

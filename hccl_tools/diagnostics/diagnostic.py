@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.document import Document
+    from hccl_tools.table import RankTable
 
 #: Where in a document: object keys and array indices, outermost first.
 Path = tuple[str | int, ...]
@@ -94,6 +95,8 @@ class Report:
     findings: tuple[Diagnostic, ...]
     verdict: Verdict
     document: Document | None = None
+    #: The table as read; None where its structure is damaged or HCCL's loader never gets so far.
+    table: RankTable | None = None
 
     @property
     def errors(self) -> Sequence[Diagnostic]:

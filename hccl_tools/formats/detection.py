@@ -20,7 +20,6 @@ _VERSIONS: dict[str, Format] = {"1.0": "1.0", "1.2": "1.2", "2.0": "2.0", "Stand
 _OTHERS = (
     ("server_group_list", "a MindIE service table (server_group_list); HCCL does not read it"),
     ("prefill_device_list", "a prefill/decode device list; HCCL does not read it"),
-    ("node_list", "a heterogeneous table (version 1.1), which no training job uses"),
     ("apiVersion", "a Kubernetes object; the rank table is the text under one of its data keys"),
     ("Servers", "an HCCL role table, which is no rank table"),
     ("host_list", "a list of hosts, not a rank table"),
@@ -33,6 +32,8 @@ class Detection(NamedTuple):
 
     format: Format | None
     reason: str
+    #: Version 1.1, a format of its own that no training job uses.
+    heterogeneous: bool = False
 
 
 def detect(value: Any) -> Detection:
@@ -40,6 +41,8 @@ def detect(value: Any) -> Detection:
     if not isinstance(value, dict):
         return Detection(None, f"it is {_kind(value)}, not an object")
     version = value.get("version")
+    if version == "1.1":
+        return Detection(None, 'version is "1.1", the heterogeneous format', heterogeneous=True)
     if isinstance(version, str) and version in _VERSIONS and not _is_other(value):
         return Detection(_VERSIONS[version], f'version is "{version}"')
     if "version" not in value and isinstance(value.get("group_list"), list):

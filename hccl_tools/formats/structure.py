@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import TableError
+from hccl_tools.table import NULL
 
 if TYPE_CHECKING:
     from hccl_tools.table import Column
@@ -98,16 +99,12 @@ def columns(entries: list[_Object], required: tuple[str, ...], texts_if_there: f
         if key in found:
             continue
         column = [entry.get(key) for entry in entries]
-        if key in texts_if_there and set(map(type, column)) - {str}:
-            _refuse_unless_absent(entries, key, column)
+        if None in column:
+            column = [NULL if value is None and key in entry else value for entry, value in zip(entries, column, strict=True)]
+        if key in texts_if_there and set(map(type, column)) - {str, type(None)}:
+            raise StructureError((key,), f"{key} is not a string")
         found[key] = column
     return found
-
-
-def _refuse_unless_absent(entries: list[_Object], key: str, column: Column) -> None:
-    for entry, value in zip(entries, column, strict=True):
-        if key in entry and type(value) is not str:
-            raise StructureError((key,), f"{key} is not a string")
 
 
 def text(holder: _Object, key: str) -> str:

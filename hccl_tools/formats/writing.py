@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.table import NULL
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -23,7 +25,8 @@ def dump_at(value: Any, level: int) -> str:
 
 def members(keys: Sequence[str], columns: Sequence[Column], row: int) -> dict[str, Any]:
     """Return one device as an object: the keys whose columns have a value in this row."""
-    return {key: column[row] for key, column in zip(keys, columns, strict=True) if column[row] is not None}
+    values = ((key, column[row]) for key, column in zip(keys, columns, strict=True))
+    return {key: None if value is NULL else value for key, value in values if value is not None}
 
 
 def write_document(

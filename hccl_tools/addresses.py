@@ -1,0 +1,74 @@
+"""Addresses as HCCL reads them.
+
+Source: hcomm hccl_ip_address.cc: ``inet_pton`` behind an optional ``%interface``; two or more colons mean
+IPv6. ``0.0.0.0`` counts as no address.
+"""
+
+from __future__ import annotations
+
+import re
+from socket import AF_INET, AF_INET6, inet_pton
+
+_HEX_GROUP = re.compile(r"[0-9A-Fa-f]{1,4}")
+_OCTET = r"(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
+_IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
+_EID = re.compile(r"[0-9A-Fa-f]{32}")
+_IPV6_COLONS = 2
+
+
+def family(text: str) -> int | None:
+    """Return AF_INET or AF_INET6, or ``None`` where HCCL takes the text for no address."""
+    address, mark, zone = text.partition("%")
+    if mark and not (address and zone):
+        return None
+    address = address.partition("\0")[0]
+    kind = AF_INET6 if address.count(":") >= _IPV6_COLONS else AF_INET
+    try:
+        inet_pton(kind, address)
+    except (OSError, UnicodeEncodeError):
+        return None
+    return kind
+
+
+def is_unset(text: str) -> bool:
+    """Whether HCCL takes a valid address for none at all: ``0.0.0.0``, with or without an interface."""
+    return text.partition("%")[0].partition("\0")[0] == "0.0.0.0"  # noqa: S104  (nothing is bound)
+
+
+def is_v2_ipv4(text: str) -> bool:
+    """Whether the 2.0 parser takes a text as IPv4: four numbers up to 255 without leading zeros."""
+    return _IPV4.fullmatch(text) is not None
+
+
+def is_v2_ipv6(text: str) -> bool:
+    """Whether the 2.0 parser takes a text as IPv6.
+
+    It is narrower than ``inet_pton``: ``::`` must stand for at least two groups, and no interface follows.
+    """
+    left, gap, right = text.partition("::")
+    groups = (left.split(":") if left else []) + (right.split(":") if right else [])
+    size = len(groups)
+    if groups and "." in groups[-1] and (right or not gap):
+        if not _valid(AF_INET, groups.pop()):
+            return False
+        size += 1
+    if not all(_HEX_GROUP.fullmatch(group) for group in groups):
+        return False
+    return size <= 6 if gap else size == 8  # noqa: PLR2004  (an address has eight groups)
+
+
+def is_eid(text: str) -> bool:
+    """Whether a text is an EID: 32 hex digits."""
+    return _EID.fullmatch(text) is not None
+
+
+#: What the 2.0 parser demands of an address, by its ``addr_type``.
+V2_CHECKS = {"IPV4": is_v2_ipv4, "IPV6": is_v2_ipv6, "EID": is_eid}
+
+
+def _valid(kind: int, text: str) -> bool:
+    try:
+        inet_pton(kind, text)
+    except (OSError, UnicodeEncodeError):
+        return False
+    return True

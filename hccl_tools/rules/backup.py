@@ -1,0 +1,115 @@
+"""Rules on backup addresses (A3, with HCCL_OP_EXPANSION_MODE=AI_CPU and retries between super pods)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.addresses import family, is_unset
+from hccl_tools.rules.network import addresses_read
+from hccl_tools.rules.ports import HIGHEST_PORT
+from hccl_tools.rules.registry import Finding, Related, Subject, rule
+from hccl_tools.table import read_uint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FORMATS = ("1.0", "1.2")
+
+
+def _rows(subject: Subject) -> Iterator[tuple[int, Any]]:
+    """Yield the rows whose backup_device_ip HCCL reads, with its value; none unless it is set up to."""
+    retry = subject.env.get("HCCL_OP_RETRY_ENABLE", "").replace(" ", "")
+    on = subject.env.get("HCCL_OP_EXPANSION_MODE") == "AI_CPU" and "L2:1" in retry.split(",")
+    if on and subject.product.dies_per_npu > 1:
+        for row, value in enumerate(subject.table.columns.get("backup_device_ip", ())):
+            if value is not None:
+                yield row, value
+
+
+def _addresses(value: Any) -> list[str]:
+    if not isinstance(value, str) or not value:
+        return []
+    parts = value.split(",")
+    return parts if parts[-1] else parts[:-1]
+
+
+@rule("HCC441", "backup-ip", "refused", code="EI0014", formats=_FORMATS, source="topoinfo_ranktableConcise.cc:572-620")
+def backup_ip(subject: Subject) -> Iterator[Finding]:
+    """A backup_device_ip is no address, or is used twice.
+
+    Base: 1.2 2x8 env HCCL_OP_EXPANSION_MODE=AI_CPU HCCL_OP_RETRY_ENABLE=L2:1
+    Example: /server_list/0/device/0/backup_device_ip = "192.168.1"
+    Instead: /server_list/0/device/0/backup_device_ip = "192.168.0.101"
+    """
+    first: dict[str, int] = {}
+    for row, value in _rows(subject):
+        path = subject.device_path(row, "backup_device_ip")
+        if not isinstance(value, str):
+            yield Finding("backup_device_ip is no string", path, "write the address as a string")
+        for address in _addresses(value):
+            if family(address) is None or is_unset(address):
+                yield Finding(f'"{address}" is no IP address', path, "write the address of the NPU's other die")
+            elif address in first:
+                related = (Related(subject.device_path(first[address], "backup_device_ip"), "first used here"),)
+                yield Finding(f'backup_device_ip "{address}" is used twice', path, "give every device its own backup", related)
+            first.setdefault(address, row)
+
+
+@rule("HCC442", "backup-port", "refused", formats=_FORMATS, source="topoinfo_ranktableConcise.cc:732-760")
+def backup_port(subject: Subject) -> Iterator[Finding]:
+    """A backup_device_port beside a backup_device_ip is not within 1 to 65535.
+
+    Base: 1.2 2x8 env HCCL_OP_EXPANSION_MODE=AI_CPU HCCL_OP_RETRY_ENABLE=L2:1
+    Example: /server_list/0/device/0/backup_device_ip = "192.168.0.101"; /server_list/0/device/0/backup_device_port = "0"
+    Instead: /server_list/0/device/0/backup_device_ip = "192.168.0.101"; /server_list/0/device/0/backup_device_port = "16667"
+    """
+    ports = subject.table.column("backup_device_port")
+    for row, value in _rows(subject):
+        port = ports[row]
+        if not _addresses(value) or port is None:
+            continue
+        number = read_uint(port) if isinstance(port, str) else None
+        if number is None or not 1 <= number <= HIGHEST_PORT:
+            path = subject.device_path(row, "backup_device_port")
+            yield Finding(f'backup_device_port "{port}" is not within 1 to 65535', path, 'write a port as a string: "16667"')
+
+
+@rule("HCC443", "backup-partner", "refused", formats=_FORMATS, needs=("device_id", "device_ip"), source="topoinfo_ranktableConcise.cc:773-833")
+def backup_partner(subject: Subject) -> Iterator[Finding]:
+    """A backup address is not the one of the NPU's other die, or its port is taken there.
+
+    HCCL looks the other die up by its place on its own server, but among all ranks: only the first
+    server is checked rightly, and a port may clash with one of another server.
+
+    Base: 1.2 2x8 env HCCL_OP_EXPANSION_MODE=AI_CPU HCCL_OP_RETRY_ENABLE=L2:1
+    Example: /server_list/0/device/0/backup_device_ip = "192.168.0.100"
+    Instead: /server_list/0/device/0/backup_device_ip = "192.168.0.101"
+    """
+    table = subject.table
+    place: dict[str, int] = {}
+    for server in table.servers:
+        for index, row in enumerate(server.rows):
+            for address in addresses_read(subject)[row]:
+                place.setdefault(address.partition("%")[0], index)
+    for row, value in _rows(subject):
+        for address in _addresses(value):
+            partner = place.get(address.partition("%")[0])
+            fault = None if partner is None else _partner_fault(subject, row, partner)
+            if fault:
+                path = subject.device_path(row, "backup_device_ip")
+                yield Finding(f"backup address {address} {fault}", path, "write the address of the NPU's other die")
+
+
+def _partner_fault(subject: Subject, row: int, partner: int) -> str | None:
+    own, other = subject.table.device_numbers[row], subject.table.device_numbers[partner]
+    if own is None or other is None:
+        return None
+    if own == other:
+        return "is the device's own"
+    dies = subject.product.dies_per_npu
+    if own // dies != other // dies:
+        return f"belongs to device {other}, which is on another NPU than device {own}"
+    port, taken = (subject.table.column(key)[at] for key, at in (("backup_device_port", row), ("device_port", partner)))
+    if isinstance(port, str) and isinstance(taken, str) and read_uint(port) == read_uint(taken):
+        return f"and backup_device_port {port} clash with device_port of device {other}"
+    return None

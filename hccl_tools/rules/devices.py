@@ -1,0 +1,91 @@
+"""Rules on device ids."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules.registry import Finding, Related, Subject, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LEGACY = ("1.0", "1.2", "group_list")
+_ALL = (*_LEGACY, "2.0")
+#: A group_list is the 910A's format: HCCL takes ids up to 7 in it on every product.
+GROUP_LIST_LIMIT = 8
+
+
+def _limit(subject: Subject) -> int:
+    return GROUP_LIST_LIMIT if subject.table.format == "group_list" else subject.product.device_limit
+
+
+def _all_in_range(subject: Subject) -> bool:
+    ids, limit = set(subject.table.device_ids), _limit(subject)
+    return ids <= set(map(str, range(limit))) if subject.table.format != "2.0" else ids <= set(range(limit))
+
+
+@rule("HCC301", "device-id-no-number", "refused", formats=_ALL, needs=("device_id",), source="topoinfo_ranktableConcise.cc:423")
+def device_id_no_number(subject: Subject) -> Iterator[Finding]:
+    """A device id is no number that HCCL can read.
+
+    Example: /server_list/0/device/1/device_id = "npu1"
+    Instead: /server_list/0/device/1/device_id = "1"
+    """
+    if _all_in_range(subject):
+        return
+    for row, number in enumerate(subject.table.device_numbers):
+        if number is None or number < 0:
+            value = subject.table.device_ids[row]
+            yield Finding(
+                f'device id "{value}" is no number from 0 on',
+                subject.device_path(row, "device_id"),
+                f"write the physical device id, 0 to {_limit(subject) - 1}",
+            )
+
+
+@rule("HCC302", "device-id-too-high", "refused", formats=_ALL, needs=("device_id",), source="topoinfo_ranktableConcise.cc:420-444, device_capacity.cc:238")
+def device_id_too_high(subject: Subject) -> Iterator[Finding]:
+    """A device id is higher than the product's devices go.
+
+    Example: /server_list/0/device/1/device_id = "8"
+    Instead: /server_list/0/device/1/device_id = "1"
+    """
+    if _all_in_range(subject):
+        return
+    limit = _limit(subject)
+    for row, number in enumerate(subject.table.device_numbers):
+        if number is not None and number >= limit:
+            where = "a group_list" if subject.table.format == "group_list" else subject.product.title
+            yield Finding(
+                f'device id "{subject.table.device_ids[row]}" is too high: {where} has devices 0 to {limit - 1}',
+                subject.device_path(row, "device_id"),
+                "write the physical device id, or name the machine with --product",
+            )
+
+
+@rule("HCC303", "duplicate-device-id", "refused", code="EI0014", formats=_LEGACY, needs=("device_id", "server_id"), stage="topology", source="topoinfo_parse.cc:165")
+def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
+    """Two entries of one server have the same device id.
+
+    HCCL reads the ids as numbers: "1" and "01" are the same device.
+
+    Example: /server_list/0/device/1/device_id = "0"
+    Instead: /server_list/0/device/1/device_id = "1"
+    """
+    table = subject.table
+    ids, numbers = table.device_ids, table.device_numbers
+    plain = set(ids) <= set(map(str, range(_limit(subject))))
+    first: dict[str, dict[int | None, int]] = {}
+    for server in table.servers:
+        if plain and table.format != "group_list" and len({ids[row] for row in server.rows}) == len(server.rows):
+            continue
+        seen = first.setdefault(server.server_id, {})
+        for row in server.rows:
+            earlier = seen.setdefault(numbers[row], row)
+            if earlier != row and numbers[row] is not None:
+                yield Finding(
+                    f'device id "{ids[row]}" is used twice on server "{server.server_id}"',
+                    subject.device_path(row, "device_id"),
+                    "list every device of a server once",
+                    (Related(subject.device_path(earlier, "device_id"), "first used here"),),
+                )

@@ -1,0 +1,201 @@
+"""Rules on a document of any kind: can HCCL load it, and is it a rank table at all?"""
+
+from __future__ import annotations
+
+import json
+from os.path import realpath
+from typing import TYPE_CHECKING
+
+from hccl_tools.formats.detection import detect
+from hccl_tools.products import DEFAULT_FOR_FORMAT, PRODUCTS
+from hccl_tools.rules.registry import Finding, Subject, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: hccl_common.h:83 STRING_MAX_LENGTH: what HCCL makes of the file, without blanks, may have 40 MiB.
+LARGEST_TEXT = 40 * 1024 * 1024
+_SUFFIX = ".json"
+
+
+@rule("HCC101", "broken-json", "refused", code="EI0004", stage="load", source="topoinfo_ranktableParser.cc:127")
+def broken_json(subject: Subject) -> Iterator[Finding]:
+    """The file holds no JSON that HCCL's parser takes.
+
+    Comments, trailing commas, single quotes and NaN are no JSON, although guides print tables with them.
+    HCCL stops with EI0004 and a sentence that names three causes at once: path, permission, format.
+
+    Example: text {"version": "1.0",}
+    Instead: text {"version": "1.0"}
+    """
+    if subject.document is not None and (problem := subject.document.problem) is not None:
+        yield Finding(problem.message, hint=problem.hint, offset=problem.offset)
+
+
+@rule("HCC102", "file-name", "refused", code="EI0004", stage="load", source="topoinfo_ranktableParser.cc:50, :155")
+def file_name(subject: Subject) -> Iterator[Finding]:
+    """The file's real name does not end in .json, or .json stands in it earlier.
+
+    HCCL follows links first and then looks for the first ".json" in the whole path, folders included: it
+    must be the end. A Kubernetes ConfigMap's link to a file without that ending is refused, and so is
+    everything below a folder named "jobs.json.d". Ascend 950 has no such rule.
+
+    Example: file ranktable.txt
+    Instead: file ranktable.json
+    """
+    if subject.path is None or subject.product.loader != "legacy":
+        return
+    real = realpath(subject.path)
+    first = real.find(_SUFFIX)
+    if first >= 0 and first + len(_SUFFIX) == len(real):
+        return
+    if real.endswith(_SUFFIX):
+        folder = real[: real.index("/", first)]
+        yield Finding(f'".json" stands in the path before its end, in "{folder}"', hint="move the table elsewhere")
+    else:
+        what = f'"{real}"' if real == subject.path else f'"{real}", which the file really is,'
+        yield Finding(f"{what} does not end in .json", hint="rename the file: HCCL asks for the ending .json")
+
+
+@rule("HCC103", "too-large", "refused", code="EI0004", stage="load", source="param_check.cc:75, hccl_common.h:83")
+def too_large(subject: Subject) -> Iterator[Finding]:
+    """The table has more than 40 MiB of text, blanks not counted.
+
+    Example: size 41943041
+    Instead: size 41943040
+    """
+    if subject.product.loader != "legacy" or subject.document is None or subject.document.problem is not None:
+        return
+    if len(subject.document.data) <= LARGEST_TEXT:
+        return
+    size = len(json.dumps(subject.value, separators=(",", ":"), ensure_ascii=False).encode())
+    if size > LARGEST_TEXT:
+        yield Finding(
+            f"the table has {size:,} bytes without blanks, HCCL takes {LARGEST_TEXT:,}",
+            hint="leave out keys that HCCL does not read, or split the job",
+        )
+
+
+@rule("HCC104", "text-behind-the-table", "refused", stage="load", source="param_check_v2.cc:427")
+def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
+    """Text follows the table's closing brace, which the loader of Ascend 950 refuses.
+
+    Base: a5
+    Example: text {"version": "2.0"} end
+    Instead: text {"version": "2.0"}
+    """
+    if subject.product.loader != "legacy" and subject.document is not None:
+        offset = subject.document.trailing
+        if offset is not None:
+            yield Finding("text follows the table", hint="delete what follows the closing brace", offset=offset)
+
+
+@rule("HCC106", "status-not-completed", "hangs", code="EI0004", stage="load", source="topoinfo_ranktableParser.cc:178")
+def status_not_completed(subject: Subject) -> Iterator[Finding]:
+    """The status is not "completed", so HCCL waits.
+
+    HCCL reads the file anew every second, for 30 minutes, and then gives up with a time-out. That is meant
+    for cluster managers that fill the table in ("initializing"), but a misspelt "Completed" waits as well.
+
+    Example: /status = "Completed"
+    Instead: /status = "completed"
+    """
+    value = subject.value
+    if subject.product.loader != "legacy" or not isinstance(value, dict):
+        return
+    status = value.get("status")
+    if isinstance(status, str) and status != "completed":
+        waiting = status == "initializing"
+        yield Finding(
+            f'status is "{status}", so HCCL waits 30 minutes for "completed"',
+            ("status",),
+            "wait for the cluster manager to complete the table" if waiting else 'write "status": "completed"',
+        )
+
+
+@rule("HCC109", "format-of-another-product", "refused", code="EI0014", source="config.cc:44-59, rank_table_info.cc:26")
+def format_of_another_product(subject: Subject) -> Iterator[Finding]:
+    """The product does not take tables of this format.
+
+    Ascend 950 takes 2.0 only, and no other product takes 2.0. A 1.0 table left over from an older machine
+    is the usual cause.
+
+    Base: 2.0 1x2 910a
+    Example: /version = "2.0"
+    Instead: product a5
+    """
+    found = detect(subject.value).format
+    if found is not None and found not in subject.product.formats:
+        other = PRODUCTS[DEFAULT_FOR_FORMAT[found]]
+        path = ("version",) if "version" in subject.value else ()
+        yield Finding(
+            f"{subject.product.title} does not take format {found}",
+            path,
+            f"use --product {other.name} if the machine is an {other.title}; "
+            f"otherwise make a {subject.product.default_format} table",
+        )
+
+
+@rule("HCC110", "not-a-rank-table", "refused", code="EI0017", source="config.cc:44-59")
+def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
+    """The document is something else than a rank table.
+
+    Service tables of MindIE, Kubernetes objects, lists of hosts and prefill/decode device lists look alike
+    and are no rank tables for HCCL.
+
+    Example: text {"server_group_list": []}
+    Instead: table
+    """
+    if subject.document is not None and subject.document.problem is not None:
+        return
+    found = detect(subject.value)
+    legacy_1_1 = found.heterogeneous and subject.product.loader == "legacy"
+    if found.format is None and not legacy_1_1:
+        yield Finding(f"not a rank table: {found.reason}", hint="give the file with server_list, group_list or rank_list")
+
+
+@rule("HCC114", "heterogeneous-table", "refused", source="topoinfo_ranktableHeterog.cc")
+def heterogeneous_table(subject: Subject) -> Iterator[Finding]:
+    """Version 1.1 is a heterogeneous table, and this one is none.
+
+    Version 1.1 describes host processes and devices together (collective_id, node_list) and serves no
+    training job. A table with server_list is version 1.0.
+
+    Example: /version = "1.1"
+    Instead: /version = "1.0"
+    """
+    if subject.product.loader == "legacy" and detect(subject.value).heterogeneous:
+        from hccl_tools.rules.heterogeneous import faults  # noqa: PLC0415  (hardly ever needed)
+
+        for path, message in faults(subject.value):
+            yield Finding(f"version 1.1: {message}", path, 'write "version": "1.0" for a table with server_list')
+
+
+@rule("HCC601", "duplicate-key", "advice", source="topoinfo_ranktableParser.cc:127 (nlohmann::json)")
+def duplicate_key(subject: Subject) -> Iterator[Finding]:
+    """A key stands twice in one object; HCCL takes the last without a word.
+
+    Example: text {"version": "1.0", "version": "1.0"}
+    Instead: text {"version": "1.0"}
+    """
+    for duplicate in subject.document.duplicates if subject.document is not None else ():
+        key = duplicate.path[-1]
+        yield Finding(
+            f'key "{key}" stands twice in one object; the last counts',
+            duplicate.path,
+            "delete one of the two",
+            at_key=True,
+        )
+
+
+@rule("HCC602", "ignored-text", "advice", source="topoinfo_ranktableParser.cc:127 (operator>>)")
+def ignored_text(subject: Subject) -> Iterator[Finding]:
+    """Text follows the table's closing brace; HCCL ignores it.
+
+    Example: text {"version": "1.0"} {"version": "1.0"}
+    Instead: text {"version": "1.0"}
+    """
+    if subject.product.loader == "legacy" and subject.document is not None:
+        offset = subject.document.trailing
+        if offset is not None:
+            yield Finding("HCCL ignores what follows the table", hint="delete it", offset=offset)

@@ -1,0 +1,85 @@
+"""Rules on the groups and instances of group_list tables.
+
+Source: hcomm topoinfo_ranktableStandard.cc, cloud mode (no ``deploy_mode``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules.registry import Finding, Related, Subject, rule
+from hccl_tools.table import read_uint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Path
+
+_FORMATS = ("group_list",)
+#: GROUP_NAME_MAX_LEN, in bytes.
+LONGEST_NAME = 127
+
+
+@rule("HCC511", "group-count", "refused", formats=_FORMATS, source="topoinfo_ranktableStandard.cc:281-289, :421")
+def group_count(subject: Subject) -> Iterator[Finding]:
+    """group_count is not the number of groups.
+
+    Example: /group_count = "2"
+    Instead: /group_count = "1"
+    """
+    yield from _count(subject.table.declared["group_count"], len(subject.table.groups or ()), ("group_count",))
+
+
+@rule("HCC512", "device-or-instance-count", "refused", formats=_FORMATS, source="topoinfo_ranktableStandard.cc:364-371, :517")
+def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
+    """device_count or instance_count is not what the group holds.
+
+    Example: /group_list/0/device_count = "7"
+    Instead: /group_list/0/device_count = "8"
+    """
+    table = subject.table
+    for index, group in enumerate(table.groups or ()):
+        devices = sum(len(table.servers[server].rows) for server in group.servers)
+        for key, count in (("instance_count", len(group.servers)), ("device_count", devices)):
+            yield from _count(table.declared[key][index], count, ("group_list", index, key))
+
+
+def _count(text: str, count: int, path: Path) -> Iterator[Finding]:
+    if read_uint(text) != count:
+        yield Finding(f'{path[-1]} is "{text}", but there are {count}', path, f'write "{path[-1]}": "{count}"')
+
+
+@rule("HCC513", "group-name", "refused", code="EI0014", formats=_FORMATS, source="topoinfo_ranktableStandard.cc:435-438")
+def group_name(subject: Subject) -> Iterator[Finding]:
+    """A group_name has more than 127 bytes, or two groups share one.
+
+    Example: /group_list/0/group_name = "gggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggg"
+    Instead: /group_list/0/group_name = "g"
+    """
+    names = [group.group_name for group in subject.table.groups or ()]
+    yield from _names(names, [("group_list", index, "group_name") for index in range(len(names))])
+
+
+@rule("HCC514", "pod-name", "refused", code="EI0014", formats=_FORMATS, source="topoinfo_ranktableStandard.cc:533-537")
+def pod_name(subject: Subject) -> Iterator[Finding]:
+    """A pod_name has more than 127 bytes, or two instances share one.
+
+    A rank finds itself by pod_name and device, so that two instances of one name cannot be told apart.
+
+    Base: group_list 2x8
+    Example: /group_list/0/instance_list/1/pod_name = "job0"
+    Instead: /group_list/0/instance_list/1/pod_name = "job1"
+    """
+    names = [server.fields["pod_name"] for server in subject.table.servers]
+    yield from _names(names, [subject.server_path(index, "pod_name") for index in range(len(names))])
+
+
+def _names(names: list[str], paths: list[Path]) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    for index, name in enumerate(names):
+        key = paths[index][-1]
+        if len(name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
+            yield Finding(f"{key} has more than {LONGEST_NAME} bytes", paths[index], "give it a shorter name")
+        if (seen := first.setdefault(name, index)) != index:
+            related = (Related(paths[seen], "first used here"),)
+            yield Finding(f'{key} "{name}" is used twice', paths[index], f"give every {key} its own name", related)

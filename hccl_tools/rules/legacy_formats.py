@@ -1,0 +1,126 @@
+"""Rules on the undocumented "lab" form of group_list tables (key ``deploy_mode`` present).
+
+Nobody should write such tables any more; HCCL still takes them, so its verdict has to be known.
+
+Source: hcomm topoinfo_ranktableStandard.cc, GetHcomInfo, GetLabSingleGroup, GetDevList.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.addresses import family, is_unset
+from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.table import read_uint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Path
+
+_AVERAGES = (1, 2, 4, 8, 16)
+_LIMIT_910A = 8
+
+
+def is_lab(value: Any) -> bool:
+    """Whether a group_list document is of the lab form."""
+    return isinstance(value, dict) and "deploy_mode" in value
+
+
+@rule("HCC115", "lab-table", "refused", formats=("lab",), source="topoinfo_ranktableStandard.cc:152-167, :364-412")
+def lab_table(subject: Subject) -> Iterator[Finding]:
+    """A table of the old "lab" form (deploy_mode) is incomplete or contradicts itself.
+
+    Base: lab
+    Example: /para_plane_nic_location = "host"
+    Instead: /para_plane_nic_location = "device"
+    """
+    hint = "make a 1.0 table instead: this form is no longer documented"
+    for path, message in _Lab(subject).faults():
+        yield Finding(f"lab table (deploy_mode): {message}", path, hint)
+
+
+class _Lab:
+    """One pass over a lab table, collecting what must be compared at the end."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.rank_ids: list[int] = []
+        self.server_ids: list[str] = []
+        self.servers = 0
+        self.ips: set[str] = set()
+
+    def faults(self) -> Iterator[tuple[Path, str]]:
+        value = self.subject.value
+        if value.get("para_plane_nic_location") != "device":
+            yield ("para_plane_nic_location",), 'para_plane_nic_location is not "device"'
+        groups = value.get("group_list")
+        if not isinstance(groups, list) or not groups:
+            yield ("group_list",), "group_list is missing, empty or no list"
+            return
+        if _count(value.get("group_count")) != len(groups):
+            yield ("group_count",), f"group_count is not {len(groups)}"
+        for index, group in enumerate(groups):
+            path: Path = ("group_list", index)
+            if not isinstance(group, dict):
+                yield path, "a group is no object"
+                continue
+            yield from self._group(group, path)
+        if sorted(self.rank_ids) != list(range(len(self.rank_ids))):
+            yield ("group_list",), "the rank ids are not 0 to N-1"
+        if len(set(self.server_ids)) != self.servers:
+            yield ("group_list",), f"server_num says {self.servers} servers, the instances name {len(set(self.server_ids))}"
+
+    def _group(self, group: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
+        if not isinstance(group.get("group_name"), str):
+            yield path, "group_name is missing"
+        devices, servers = _count(group.get("device_num")), _count(group.get("server_num"))
+        if not devices or not servers:
+            yield path, "device_num or server_num is missing or zero"
+            return
+        self.servers += servers
+        average = devices / servers
+        if not self.subject.product.single_server and average not in _AVERAGES:
+            yield (*path, "device_num"), "device_num divided by server_num is not 1, 2, 4, 8 or 16"
+        instances = group.get("instance_list")
+        if not isinstance(instances, list) or not instances:
+            yield path, "instance_list is missing, empty or no list"
+            return
+        if _count(group.get("instance_count")) != devices or len(instances) != devices:
+            yield (*path, "instance_count"), "instance_count, device_num and the number of instances differ"
+        for index, instance in enumerate(instances):
+            yield from self._instance(instance, (*path, "instance_list", index))
+
+    def _instance(self, instance: Any, path: Path) -> Iterator[tuple[Path, str]]:
+        keys = ("server_id", "rank_id")
+        if not isinstance(instance, dict) or not all(isinstance(instance.get(key), str) for key in keys):
+            yield path, "server_id or rank_id is missing or no string"
+            return
+        self.server_ids.append(instance["server_id"])
+        rank = read_uint(instance["rank_id"])
+        if rank is None or not 1 <= len(instance["server_id"].encode()) <= 64:  # noqa: PLR2004  (as HCC502)
+            yield path, "rank_id is no number, or server_id has not 1 to 64 bytes"
+        else:
+            self.rank_ids.append(rank)
+        devices = instance.get("devices")
+        if not isinstance(devices, list) or len(devices) != 1 or not isinstance(devices[0], dict):
+            yield path, "an instance has one device"
+            return
+        yield from self._device(devices[0], (*path, "devices", 0))
+
+    def _device(self, device: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
+        number = _count(device.get("device_id"))
+        limit = _LIMIT_910A if self.subject.product.name == "910a" else 32
+        if number is None or number >= limit:
+            yield path, f"device_id is missing or not below {limit}"
+        ip = device.get("device_ip")
+        if not isinstance(ip, str):
+            yield path, "device_ip is missing"
+        elif ip:
+            if family(ip) is None or is_unset(ip) or ip in self.ips:
+                yield (*path, "device_ip"), f'device_ip "{ip}" is no address, or is used twice'
+            self.ips.add(ip)
+
+
+def _count(text: Any) -> int | None:
+    return read_uint(text) if isinstance(text, str) else None

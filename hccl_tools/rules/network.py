@@ -1,0 +1,75 @@
+"""What HCCL makes of the addresses of a table: facts that several rules share. No rules here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.addresses import family, is_unset
+
+if TYPE_CHECKING:
+    from hccl_tools.rules.registry import Subject
+
+
+def intra_roce(subject: Subject) -> bool:
+    """Whether HCCL_INTRA_ROCE_ENABLE=1 makes addresses necessary on one server, too."""
+    return subject.env.get("HCCL_INTRA_ROCE_ENABLE") == "1"
+
+
+def server_count(subject: Subject) -> int:
+    """Return the number of servers as HCCL counts them: by server_id in a group_list."""
+    servers = subject.table.servers
+    if subject.table.format == "group_list":
+        return len({server.server_id for server in servers})
+    return len(servers)
+
+
+def hosts_set(subject: Subject) -> list[bool]:
+    """For each server, whether it has a host_ip that counts (not 0.0.0.0)."""
+    return [server.host_ip is not None and not is_unset(server.host_ip) for server in subject.table.servers]
+
+
+def addresses_read(subject: Subject) -> list[list[str]]:
+    """For each row the addresses that HCCL reads from device_ip: split at commas, empty for none.
+
+    In a group_list an instance that is alone in its group has its addresses left unread.
+    """
+    known: list[list[str]] | None = subject.memo.get("addresses")
+    if known is None:
+        table = subject.table
+        known = [_split(value) for value in table.device_ips]
+        if table.format == "group_list":
+            known = [addresses[:1] and [str(table.device_ips[row])] for row, addresses in enumerate(known)]
+            for group in table.groups or ():
+                if len(group.servers) == 1:
+                    for row in table.servers[group.servers[0]].rows:
+                        known[row] = []
+        subject.memo["addresses"] = known
+    return known
+
+
+def _split(value: Any) -> list[str]:
+    if type(value) is not str or not value:
+        return []
+    if "," not in value:
+        return [value]
+    parts = value.split(",")
+    return parts if parts[-1] else parts[:-1]
+
+
+def all_plain(subject: Subject) -> bool:
+    """Whether every device has exactly one valid address and no two are the same: asked of whole columns."""
+    known: bool | None = subject.memo.get("addresses are plain")
+    if known is None:
+        ips = subject.table.columns.get("device_ip", [None])
+        known = set(map(type, ips)) == {str} and len(set(ips)) == len(ips)
+        if known:
+            families = set(map(family, ips))
+            subject.memo["families"] = families
+            known = None not in families and "0.0.0.0" not in ips and not any("%" in ip for ip in ips)  # noqa: S104
+        subject.memo["addresses are plain"] = known
+    return known
+
+
+def has_address(addresses: list[str]) -> bool:
+    """Whether the first address of a device counts as one."""
+    return bool(addresses) and not is_unset(addresses[0])

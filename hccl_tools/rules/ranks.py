@@ -1,0 +1,108 @@
+"""Rules on rank ids: they must be 0 to N-1, each once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules.registry import Finding, Related, Subject, rule
+from hccl_tools.table import read_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FORMATS = ("1.0", "1.2", "2.0")
+_UINT32_MAX = 0xFFFFFFFF
+#: rank_table_info.cc:35, MAX_RANKCOUNT.
+MOST_RANKS = 65536
+
+
+def _are_0_to_n(subject: Subject) -> bool:
+    """Whether the rank ids are right, asked of the whole column at once."""
+    known: bool | None = subject.memo.get("ranks are 0 to n")
+    if known is None:
+        ids, size = set(subject.table.rank_ids), len(subject.table)
+        known = ids == set(map(str, range(size))) if subject.table.format != "2.0" else ids == set(range(size))
+        subject.memo["ranks are 0 to n"] = known
+    return known
+
+
+@rule("HCC201", "rank-id-no-number", "refused", code="EI0014", formats=_FORMATS, needs=("rank_id",), source="topoinfo_ranktableConcise.cc:459")
+def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
+    """A rank id is no number that HCCL can read.
+
+    Example: /server_list/0/device/1/rank_id = "one"
+    Instead: /server_list/0/device/1/rank_id = "1"
+    """
+    if _are_0_to_n(subject):
+        return
+    for row, number in enumerate(subject.table.rank_numbers):
+        if number is None or not 0 <= number <= _UINT32_MAX:
+            yield Finding(
+                f"rank id {_shown(subject, row)} is no number from 0 on",
+                subject.device_path(row, "rank_id"),
+                f"number the ranks 0 to {len(subject.table) - 1}",
+            )
+
+
+@rule("HCC202", "rank-id-too-high", "refused", code="EI0014", formats=_FORMATS, needs=("rank_id",), stage="check", source="config.cc:359; rank_table_info.cc:69")
+def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
+    """A rank id is not below the number of ranks, so that there is a gap.
+
+    Example: /server_list/0/device/1/rank_id = "2"
+    Instead: /server_list/0/device/1/rank_id = "1"
+    """
+    if _are_0_to_n(subject):
+        return
+    size = len(subject.table)
+    for row, number in enumerate(subject.table.rank_numbers):
+        if number is not None and size <= number <= _UINT32_MAX:
+            yield Finding(
+                f"rank id {_shown(subject, row)} is too high for {size} ranks",
+                subject.device_path(row, "rank_id"),
+                f"number the ranks 0 to {size - 1} without a gap",
+            )
+
+
+@rule("HCC203", "duplicate-rank-id", "refused", code="EI0014", formats=_FORMATS, needs=("rank_id",), stage="check", source="config.cc:359; rank_table_info.cc:69")
+def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
+    """Two devices share one rank id.
+
+    HCCL reads the ids as numbers: "1" and "01" are the same rank. Tables of single servers that were put
+    together without renumbering are the usual cause.
+
+    Example: /server_list/0/device/1/rank_id = "0"
+    Instead: /server_list/0/device/1/rank_id = "1"
+    """
+    if _are_0_to_n(subject):
+        return
+    first: dict[int, int] = {}
+    for row, number in enumerate(subject.table.rank_numbers):
+        if number is not None and (seen := first.setdefault(number, row)) != row:
+            yield Finding(
+                f"rank id {_shown(subject, row)} is used by two devices",
+                subject.device_path(row, "rank_id"),
+                "give every device its own rank id, 0 to N-1",
+                (Related(subject.device_path(seen, "rank_id"), "first used here"),),
+            )
+
+
+def _shown(subject: Subject, row: int) -> str:
+    value = subject.table.rank_ids[row]
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+@rule("HCC204", "rank-count", "refused", code="EI0014", formats=("2.0",), source="rank_table_info.cc:35-63")
+def rank_count(subject: Subject) -> Iterator[Finding]:
+    """rank_count is not the number of ranks, or not within 1 to 65536.
+
+    Example: /rank_count = 3
+    Instead: /rank_count = 2
+    """
+    declared = subject.table.declared["rank_count"] if subject.table.declared else len(subject.table)
+    count, size = read_integer(declared), len(subject.table)
+    if size > MOST_RANKS:
+        yield Finding(f"the table has {size} ranks, HCCL takes {MOST_RANKS}", ("rank_list",), "split the job")
+    elif size == 0:
+        yield Finding("rank_list is empty", ("rank_list",), "list one entry per rank")
+    elif count != size:
+        yield Finding(f"rank_count is {declared}, but rank_list has {size} entries", ("rank_count",), f'write "rank_count": {size}')

@@ -1,0 +1,211 @@
+"""How a rule is declared, and how rules are found, chosen and run.
+
+A rule is a generator function under ``@rule``: it yields what is wrong and never raises, prints, sorts or
+reads configuration. Its docstring is its page: a title, why it matters, ``Example:`` and ``Instead:`` tables
+that a test runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+from hccl_tools.diagnostics.diagnostic import Consequence, Diagnostic, Path, Related, RuleFacts
+from hccl_tools.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from hccl_tools.document import Document
+    from hccl_tools.products import Product
+    from hccl_tools.table import RankTable
+
+_SERVER_LIST = ("1.0", "1.2")
+_LEGACY = (*_SERVER_LIST, "group_list")
+_ALL = (*_LEGACY, "2.0")
+#: The modules whose import declares the rules, and the formats that they are for.
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "document": _ALL,
+    "structure": _ALL,
+    "legacy_formats": ("lab",),
+    "servers": _SERVER_LIST,
+    "groups": ("group_list",),
+    "ranks": (*_SERVER_LIST, "2.0"),
+    "devices": _ALL,
+    "addresses": _LEGACY,
+    "ports": (*_SERVER_LIST, "2.0"),
+    "backup": _SERVER_LIST,
+    "super_pods": ("1.2",),
+    "topology": _LEGACY,
+    "levels": ("2.0",),
+    "guide": _ALL,
+    "clusters": ("1.0",),
+    "advice": _ALL,
+}
+
+#: When HCCL meets the fault: while it loads the file, reads entry by entry, compares entries, or at the topology.
+Stage = Literal["load", "structure", "parse", "check", "topology", "none"]
+STAGES: tuple[Stage, ...] = ("load", "structure", "parse", "check", "topology", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule yields: see ``Diagnostic`` for the fields."""
+
+    message: str
+    path: Path = ()
+    hint: str | None = None
+    related: tuple[Related, ...] = ()
+    offset: int | None = None
+    at_key: bool = False
+
+
+@dataclass
+class Subject:
+    """What rules look at: the document as parsed, the table read from it, and for what it is judged.
+
+    ``table`` is set only for rules on tables; ``path`` is the file's name, ``None`` for bytes and stdin.
+    ``env`` holds the variables that change HCCL's verdict. ``memo`` keeps what several rules work out.
+    """
+
+    product: Product
+    value: Any = None
+    document: Document | None = None
+    path: str | None = None
+    table: RankTable = field(default=None)  # type: ignore[assignment]
+    env: Mapping[str, str] = field(default_factory=dict)
+    memo: dict[str, Any] = field(default_factory=dict)
+
+    def device_path(self, row: int, *keys: str) -> Path:
+        """Return where a device (or a key of it) stands in the document."""
+        from hccl_tools.formats import module  # noqa: PLC0415  (cheap after the first call; used on findings only)
+
+        return (*module(self.table.format).device_path(self.table, row), *keys)
+
+    def server_path(self, index: int, *keys: str | int) -> Path:
+        """Return where a server's entry (or a key of it) stands in the document."""
+        from hccl_tools.formats import module  # noqa: PLC0415
+
+        return (*module(self.table.format).server_path(self.table, index), *keys)
+
+    def rank_name(self, row: int) -> str:
+        """Return how a message speaks of a device: by its rank where it has one."""
+        rank = self.table.column("rank_id")[row]
+        return f'rank "{rank}"' if isinstance(rank, str) else f"rank {rank}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule and everything declared beside it.
+
+    ``formats`` is empty for rules on any document. ``needs`` names the device and server keys that must be
+    sound for the rule to make sense: damage in them silences it. ``guide_only`` rules enforce what a guide
+    says and HCCL does not.
+    """
+
+    facts: RuleFacts
+    check: Callable[[Subject], Iterable[Finding]]
+    formats: tuple[str, ...]
+    stage: Stage
+    needs: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """The first line of the docstring."""
+        return (self.check.__doc__ or "").strip().splitlines()[0].rstrip(".")
+
+    def run(self, subject: Subject) -> Iterator[Diagnostic]:
+        """Yield the diagnostics of one subject."""
+        for found in self.check(subject):
+            yield Diagnostic(
+                self.facts, found.message, found.path, found.hint, found.related, found.offset, found.at_key
+            )
+
+
+_RULES: dict[str, Rule] = {}
+
+
+def rule(
+    rule_id: str,
+    name: str,
+    consequence: Consequence,
+    *,
+    source: str,
+    code: str | None = None,
+    formats: tuple[str, ...] = (),
+    stage: Stage = "parse",
+    needs: tuple[str, ...] = (),
+) -> Callable[[Callable[[Subject], Iterable[Finding]]], Callable[[Subject], Iterable[Finding]]]:
+    """Declare a rule.
+
+    Args:
+        rule_id: ``HCC``, family digit, two digits; never reused.
+        name: Completes "allow ...".
+        consequence: What becomes of a job with such a table.
+        source: The guide's section, or the file and line of HCCL's source.
+        code: The error code that HCCL shows; ``None`` where it only logs.
+        formats: The table formats it is for; empty for documents of any kind.
+        stage: When HCCL meets the fault.
+        needs: Keys whose damage silences the rule.
+    """
+
+    def declare(check: Callable[[Subject], Iterable[Finding]]) -> Callable[[Subject], Iterable[Finding]]:
+        if rule_id in _RULES:
+            raise ValueError(f"{rule_id} is both {_RULES[rule_id].facts.name} and {name}")
+        facts = RuleFacts(rule_id, name, consequence, source, code)
+        _RULES[rule_id] = Rule(facts, check, formats, stage, needs)
+        return check
+
+    return declare
+
+
+def all_rules() -> dict[str, Rule]:
+    """Return every rule by id, in the order of the ids."""
+    for family in FAMILIES:
+        import_module(f"hccl_tools.rules.{family}")
+    return dict(sorted(_RULES.items()))
+
+
+def document_rules() -> list[Rule]:
+    """Return the rules for documents of any kind."""
+    import_module("hccl_tools.rules.document")
+    return [found for found in _RULES.values() if not found.formats]
+
+
+def table_rules(table_format: str) -> list[Rule]:
+    """Return the rules for tables of a format; only the families that it needs are loaded."""
+    for family, formats in FAMILIES.items():
+        if table_format in formats:
+            import_module(f"hccl_tools.rules.{family}")
+    return [found for found in _RULES.values() if table_format in found.formats]
+
+
+def rule_by_id(rule_id: str) -> Rule:
+    """Return a rule that has been loaded."""
+    return _RULES[rule_id]
+
+
+def chosen(select: Iterable[str], ignore: Iterable[str]) -> Callable[[RuleFacts], bool]:
+    """Return whether a rule was chosen by ids, prefixes (``HCC2``) or names.
+
+    Raises:
+        UsageError: A selector fits no rule.
+    """
+    select, ignore = tuple(select), tuple(ignore)
+    if not select and not ignore:
+        return lambda _facts: True
+    everything = [found.facts for found in all_rules().values()]
+    for selector in (*select, *ignore):
+        if not any(_fits(facts, selector) for facts in everything):
+            raise UsageError(f'no rule is called "{selector}"', hint="`hccl-tools rules` lists them")
+
+    def keep(facts: RuleFacts) -> bool:
+        wanted = not select or any(_fits(facts, selector) for selector in select)
+        return wanted and not any(_fits(facts, selector) for selector in ignore)
+
+    return keep
+
+
+def _fits(facts: RuleFacts, selector: str) -> bool:
+    return facts.name == selector or facts.id.startswith(selector.upper())

@@ -1,0 +1,76 @@
+"""Rules on the servers of 1.0 and 1.2 tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules.registry import Finding, Related, Subject, rule
+from hccl_tools.table import read_uint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FORMATS = ("1.0", "1.2")
+#: SERVERID_MAX_LENGTH, in bytes.
+LONGEST_SERVER_ID = 64
+
+
+@rule("HCC501", "server-count", "refused", code="EI0014", formats=_FORMATS, source="topoinfo_ranktableConcise.cc:235-269")
+def server_count(subject: Subject) -> Iterator[Finding]:
+    """server_count is not the number of servers.
+
+    Example: /server_count = "2"
+    Instead: /server_count = "1"
+    """
+    count, servers = subject.table.declared.get("server_count"), len(subject.table.servers)
+    if count is None or count == str(servers):
+        return
+    number = read_uint(count)
+    if number is None:
+        yield Finding(f'server_count "{count}" is no number', ("server_count",), f'write "server_count": "{servers}"')
+    elif number != servers:
+        message = f'server_count is "{count}", but server_list has {servers} {"entry" if servers == 1 else "entries"}'
+        yield Finding(message, ("server_count",), f'write "server_count": "{servers}", or complete server_list')
+
+
+@rule("HCC502", "server-id-length", "refused", formats=(*_FORMATS, "group_list"), source="topoinfo_ranktableConcise.cc:289-300")
+def server_id_length(subject: Subject) -> Iterator[Finding]:
+    """A server_id is empty or has more than 64 bytes.
+
+    Bytes count, not characters: 22 Chinese characters are too many.
+
+    Example: /server_list/0/server_id = ""
+    Instead: /server_list/0/server_id = "10.0.0.1"
+    """
+    for index, server in enumerate(subject.table.servers):
+        size = len(server.server_id.encode("utf-8", "surrogatepass"))
+        if not server.server_id:
+            yield Finding("server_id is empty", subject.server_path(index, "server_id"), "give the server its address")
+        elif size > LONGEST_SERVER_ID:
+            message = f"server_id has {size} bytes, HCCL takes {LONGEST_SERVER_ID}"
+            yield Finding(message, subject.server_path(index, "server_id"), "give the server a shorter id, such as its address")
+
+
+@rule("HCC503", "duplicate-server-id", "refused", code="EI0014", formats=_FORMATS, source="topoinfo_ranktableConcise.cc:306", stage="parse")
+def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
+    """Two servers have the same server_id.
+
+    HCCL's message says that an "IP" is repeated, whatever the server_id is. Merging a table into itself
+    is the usual cause.
+
+    Base: 2x8
+    Example: /server_list/1/server_id = "10.0.0.1"
+    Instead: /server_list/1/server_id = "10.0.0.2"
+    """
+    servers = subject.table.servers
+    if len({server.server_id for server in servers}) == len(servers):
+        return
+    first: dict[str, int] = {}
+    for index, server in enumerate(servers):
+        if (seen := first.setdefault(server.server_id, index)) != index:
+            yield Finding(
+                f'server_id "{server.server_id}" is used by two servers',
+                subject.server_path(index, "server_id"),
+                "give every server its own server_id, or list its devices in one entry",
+                (Related(subject.server_path(seen, "server_id"), "first used here"),),
+            )

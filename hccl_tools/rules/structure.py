@@ -1,0 +1,119 @@
+"""Rules on structure: what the format's JSON Schema refuses, in the user's words.
+
+The schema names the rule of each constraint; ``hccl_tools.validation`` puts the violations into the
+subject's memo when a reader has refused the document.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.schema import value_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.schema import Violation
+
+_FORMATS = ("1.0", "1.2", "2.0", "group_list")
+
+
+@rule("HCC105", "no-status", "refused", code="EI0017", formats=_FORMATS, stage="structure", source="topoinfo_ranktableParser.cc:310")
+def no_status(subject: Subject) -> Iterator[Finding]:
+    """The table has no status, or one that is no string.
+
+    Example: remove /status
+    Instead: /status = "completed"
+    """
+    yield from _violated(subject, "HCC105")
+
+
+@rule("HCC107", "no-version", "refused", code="EI0017", formats=_FORMATS, stage="structure", source="topoinfo_ranktableParser.cc:296-340")
+def no_version(subject: Subject) -> Iterator[Finding]:
+    """The table has no version, or one that is no string.
+
+    Without a version HCCL reads the table as a group_list and complains of a missing group_count. The
+    number 1.0 in place of the string "1.0" is called missing.
+
+    Example: /version = 1.0
+    Instead: /version = "1.0"
+    """
+    yield from _violated(subject, "HCC107")
+
+
+@rule("HCC108", "unknown-version", "refused", code="EI0014", formats=_FORMATS, stage="structure", source="config.cc:44-59")
+def unknown_version(subject: Subject) -> Iterator[Finding]:
+    """The version is none that HCCL knows, or not the one of this kind of table.
+
+    Example: /version = "1.00"
+    Instead: /version = "1.0"
+    """
+    yield from _violated(subject, "HCC108")
+
+
+@rule("HCC111", "missing-key", "refused", code="EI0017", formats=_FORMATS, stage="structure", source="topoinfo_ranktableParser.cc:336-470")
+def missing_key(subject: Subject) -> Iterator[Finding]:
+    """A key that HCCL demands is missing.
+
+    Example: remove /server_list/0/device/0/rank_id
+    Instead: /server_list/0/device/0/rank_id = "0"
+    """
+    yield from _violated(subject, "HCC111")
+
+
+@rule("HCC112", "wrong-type", "refused", code="EI0017", formats=_FORMATS, stage="structure", source="topoinfo_ranktableParser.cc:336-470")
+def wrong_type(subject: Subject) -> Iterator[Finding]:
+    """A value is of the wrong JSON type.
+
+    In 1.x and group_list tables every number is a string ("0"); in 2.0 tables numbers are numbers. HCCL
+    calls a number in place of a string "missing" (EI0017), which is the most misleading of its messages.
+
+    Example: /server_list/0/device/0/rank_id = 0
+    Instead: /server_list/0/device/0/rank_id = "0"
+    """
+    yield from _violated(subject, "HCC112")
+
+
+@rule("HCC113", "list-size", "refused", formats=_FORMATS, stage="structure", source="topoinfo_ranktableParser.cc:363, :457; new_rank_info.cc:77")
+def list_size(subject: Subject) -> Iterator[Finding]:
+    """A list is empty where HCCL demands entries, or has more than it takes.
+
+    Example: /server_list/0/device = []
+    Instead: /server_list/0/device = [{"device_id": "0", "rank_id": "0"}]
+    """
+    yield from _violated(subject, "HCC113")
+
+
+def _violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
+    for violation in subject.memo.get("violations", ()):
+        if violation.rule_id == rule_id:
+            yield Finding(_message(subject.value, violation), violation.path, violation.hint)
+
+
+def _message(value: Any, violation: Violation) -> str:
+    if violation.keyword == "required":
+        return f'"{violation.key}" is missing'
+    last = violation.path[-1] if violation.path else "the document"
+    name = f'"{last}"' if isinstance(last, str) else f"entry {last} of {violation.path[-2]}"
+    found = value_at(value, violation.path)
+    if violation.keyword == "const":
+        return f'{name} is "{found}"'
+    if violation.keyword == "type":
+        return f"{name} is {_described(found)}"
+    if violation.keyword == "minItems":
+        return f"{name} is empty"
+    return f"{name} has {len(found)} entries, too many"
+
+
+def _described(found: Any) -> str:
+    """Return a value and its type as a message has them."""
+    if found is None:
+        return "null"
+    if isinstance(found, bool):
+        return f"the truth value {str(found).lower()}"
+    if isinstance(found, (int, float)):
+        return f"the number {found}"
+    if isinstance(found, str):
+        return f'the string "{found}"'
+    return "a list" if isinstance(found, list) else "an object"

@@ -1,0 +1,213 @@
+"""Rules of HCCL's topology check: which devices and addresses may stand together on a server."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules.addresses import rank_0_uses_host
+from hccl_tools.rules.network import addresses_read, all_plain, has_address, hosts_set, server_count
+from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.super_pods import pod_count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_FORMATS = ("1.0", "1.2", "group_list")
+#: HCCL_AISERVER_DEVICE_NUM: the topology rules for addresses concern servers of eight devices.
+FULL_SERVER = 8
+_FOUR = 4
+
+
+def rows_by_server(subject: Subject) -> dict[str, list[int]]:
+    """Return the rows of each server_id, in order of appearance: a group_list may list a server twice."""
+    known: dict[str, list[int]] | None = subject.memo.get("rows by server")
+    if known is None:
+        known = {}
+        for server in subject.table.servers:
+            known.setdefault(server.server_id, []).extend(server.rows)
+        subject.memo["rows by server"] = known
+    return known
+
+
+def _device_sets(subject: Subject) -> dict[str, tuple[int, ...]]:
+    """Return each server's device ids, ascending; rows whose id cannot be read are left out."""
+    numbers = subject.table.device_numbers
+    return {
+        server_id: tuple(sorted(number for row in rows if (number := numbers[row]) is not None))
+        for server_id, rows in rows_by_server(subject).items()
+    }
+
+
+def _trimmed(server_id: str) -> str:
+    """Return a server_id as part of HCCL compares it: without blanks at its ends (sal.cc, SalTrim)."""
+    return server_id.strip(" ") or server_id
+
+
+def _place(subject: Subject, server_id: str) -> int:
+    return next(index for index, server in enumerate(subject.table.servers) if server.server_id == server_id)
+
+
+@rule("HCC304", "device-count", "refused", code="EI0014", formats=_FORMATS, needs=("device_id",), stage="topology", source="hccl_communicator_attrs_host.cc:621-673")
+def device_count(subject: Subject) -> Iterator[Finding]:
+    """A 910A server has 3, 5, 6 or 7 devices.
+
+    Where two of a server's devices are joined by HCCS, their number must be 1, 2, 4 or 8.
+
+    Base: 1x4
+    Example: remove /server_list/0/device/3
+    Instead: table
+    """
+    if not subject.product.checks_hccs_count:
+        return
+    for server_id in servers_of_refused_count(subject):
+        count = len(rows_by_server(subject)[server_id])
+        yield Finding(
+            f'server "{server_id}" has {count} devices; {subject.product.title} takes 1, 2, 4 or 8',
+            (*subject.server_path(_place(subject, server_id)),),
+            "take 1, 2, 4 or 8 devices, or name the machine with --product if it is no 910A",
+        )
+
+
+def servers_of_refused_count(subject: Subject) -> list[str]:
+    """Return the servers whose ranks HCCL refuses for their number of devices.
+
+    HCCL counts the first server in the order of their trimmed ids, and a rank checks only if its own server
+    has two devices in one group.
+    """
+    counts: Counter[str] = Counter()
+    sets = _device_sets(subject)
+    if all(len(devices) in (1, 2, 4, 8) for devices in sets.values()) and all(name == _trimmed(name) for name in sets):
+        return []
+    for server_id, rows in rows_by_server(subject).items():
+        counts[_trimmed(server_id)] += len(rows)
+    size = subject.product.group_size or FULL_SERVER
+    refused = []
+    for server_id, devices in sets.items():
+        joined = any(count > 1 for count in Counter(device // size for device in set(devices)).values())
+        counted = counts[min((*counts, server_id))]
+        if joined and counted > 2 and counted not in (4, 8):  # noqa: PLR2004  (two or fewer always pass)
+            refused.append(server_id)
+    return refused
+
+
+@rule("HCC305", "four-device-set", "refused", code="EI0014", formats=_FORMATS, needs=("device_id",), stage="topology", source="topoinfo_parse.cc:32, :278-317")
+def four_device_set(subject: Subject) -> Iterator[Finding]:
+    """Four devices of a 910A server are neither one group nor two facing pairs.
+
+    HCCL takes 0-3, 4-7, and the six sets made of two pairs that face each other: 0,1,4,5; 0,2,4,6;
+    0,3,4,7; 1,2,5,6; 1,3,5,7; 2,3,6,7.
+
+    Base: 1x4
+    Example: /server_list/0/device/3/device_id = "4"
+    Instead: /server_list/0/device/3/device_id = "3"
+    """
+    legal = subject.product.four_device_sets
+    if legal is None:
+        return
+    for server_id, devices in _device_sets(subject).items():
+        if len(devices) == _FOUR and len(set(devices)) == _FOUR and devices not in legal:
+            yield Finding(
+                f'devices {",".join(map(str, devices))} of server "{server_id}" are no set of four that HCCL takes',
+                subject.server_path(_place(subject, server_id), *_devices_key(subject)),
+                "take devices 0-3 or 4-7",
+            )
+
+
+def _devices_key(subject: Subject) -> tuple[str, ...]:
+    return ("devices",) if subject.table.format == "group_list" else ("device",)
+
+
+@rule("HCC306", "uneven-servers", "refused", code="EI0014", formats=_FORMATS, needs=("server_id",), stage="check", source="config.cc:483-530")
+def uneven_servers(subject: Subject) -> Iterator[Finding]:
+    """Servers have different numbers of devices. A2 and A3 allow it, 910A and 300I Duo do not.
+
+    Base: 2x8
+    Example: remove /server_list/1/device/7
+    Instead: table
+    """
+    if not subject.product.even_servers:
+        return
+    rows = rows_by_server(subject)
+    usual = Counter(map(len, rows.values())).most_common(1)[0][0]
+    for server_id, own in rows.items():
+        if len(own) != usual:
+            yield Finding(
+                f'server "{server_id}" has {len(own)} devices, others have {usual}',
+                subject.server_path(_place(subject, server_id), *_devices_key(subject)),
+                "take the same number of devices on every server",
+            )
+
+
+@rule("HCC410", "uneven-addresses", "refused", formats=_FORMATS, needs=("device_ip", "host_ip", "device_id", "rank_id"), stage="topology", source="topoinfo_parse.cc:208-269")
+def uneven_addresses(subject: Subject) -> Iterator[Finding]:
+    """Of servers with eight devices, some devices have addresses and others do not, in a way HCCL refuses.
+
+    With eight devices per server at least one must have an address; the devices with one must be the same
+    on every server, and their number must divide the number of all devices. Blanks at the ends of a
+    server_id have the same effect as missing addresses.
+
+    Base: 2x8 300i
+    Example: /server_list/0/device/0/device_ip = ""
+    Instead: /server_list/0/device/0/device_ip = "192.168.0.100"
+    """
+    rows = rows_by_server(subject)
+    servers = server_count(subject)
+    plain_ids = all(name == _trimmed(name) for name in rows)
+    if servers == 1 or pod_count(subject) == 1 or (all_plain(subject) and plain_ids and not _unread(subject)):
+        return
+    with_address = _with_address(subject)
+    for server_id, own in rows.items():
+        if len(own) != FULL_SERVER or servers * FULL_SERVER != len(subject.table) or _on_host(subject, own):
+            continue
+        nics = with_address(server_id, True)
+        if nics and len(subject.table) % len(nics) == 0 and (
+            len(nics) == FULL_SERVER or all(found in ([], nics) for found in (with_address(name, False) for name in rows))
+        ):
+            continue
+        yield Finding(
+            _address_words(server_id, nics), subject.server_path(_place(subject, server_id)),
+            "give every device of every server its device_ip",
+        )  # fmt: skip
+
+
+def _unread(subject: Subject) -> bool:
+    return any(len(group.servers) == 1 for group in subject.table.groups or ())
+
+
+def _with_address(subject: Subject) -> Callable[[str, bool], list[int]]:
+    """Return a function: the devices of a server that have an address, as HCCL finds them.
+
+    Its second argument says whether the server is the asking rank's own: HCCL then trims the ids of the
+    others, and a host_ip counts as an address.
+    """
+    addresses, hosts, numbers = addresses_read(subject), hosts_set(subject), subject.table.device_numbers
+    owner = subject.table.server_of_row
+    rows = rows_by_server(subject)
+
+    def found(server_id: str, own: bool) -> list[int]:
+        names = [name for name in rows if _trimmed(name) == server_id] if own else [server_id]
+        return sorted(
+            number
+            for name in names
+            for row in rows[name]
+            if (has_address(addresses[row]) or (own and hosts[owner[row]])) and (number := numbers[row]) is not None
+        )
+
+    return found
+
+
+def _on_host(subject: Subject, rows: list[int]) -> bool:
+    """Whether all ranks of a server have the network on the host, where no check of addresses is made."""
+    if subject.table.format == "group_list":
+        return False
+    positions = subject.table.column("net_position")
+    return rank_0_uses_host(subject) or all(positions[row] == "host" for row in rows)
+
+
+def _address_words(server_id: str, nics: list[int]) -> str:
+    if server_id != _trimmed(server_id):
+        return f'server_id "{server_id}" has blanks at its ends, so that HCCL finds no addresses for it'
+    if not nics:
+        return f'no device of server "{server_id}" has an address'
+    return f'only devices {",".join(map(str, nics))} of server "{server_id}" have addresses, and other servers differ'

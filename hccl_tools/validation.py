@@ -1,0 +1,203 @@
+"""Is a rank table what HCCL takes? A document in, a report out.
+
+The way is: bytes, document, reader, rules. Only where the reader refuses is the schema asked what is wrong;
+a sound table is judged without loading a schema library.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools import formats
+from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, Diagnostic, Report, Verdict
+from hccl_tools.document import Document, read_file
+from hccl_tools.errors import TableError
+from hccl_tools.formats import StructureError
+from hccl_tools.products import DEFAULT_FOR_FORMAT, Product, by_name
+from hccl_tools.rules.registry import (
+    STAGES,
+    Rule,
+    Subject,
+    chosen,
+    document_rules,
+    rule_by_id,
+    table_rules,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hccl_tools.table import RankTable
+
+#: The variable that names the product where ``product`` does not.
+PRODUCT_VARIABLE = "HCCL_TOOLS_PRODUCT"
+_FALLBACK_PRODUCT = "910a"
+_LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104"})
+
+
+def validate(
+    source: str | os.PathLike[str] | bytes | Any,
+    *,
+    product: str | None = None,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    env: Mapping[str, str] | None = None,
+) -> Report:
+    """Check one rank table.
+
+    Args:
+        source: A path (``-`` for standard input), the bytes of a file, or a parsed JSON object or list.
+        product: One of ``hccl_tools.products.PRODUCTS``; by default the one that the table's format is for.
+        select: Report only these rules: ids, prefixes (``HCC2``) or names.
+        ignore: Leave these rules out.
+        env: HCCL's own variables that change its verdict: HCCL_INTRA_ROCE_ENABLE, HCCL_OP_EXPANSION_MODE,
+            HCCL_OP_RETRY_ENABLE.
+
+    Returns:
+        The report. Its ``verdict`` is HCCL's, whatever was selected; ``ok`` concerns the findings reported.
+
+    Raises:
+        InputError: The file cannot be read at all.
+        UsageError: There is no such product or rule.
+    """
+    keep = chosen(select, ignore)
+    subject, file = _subject(source)
+    found = formats.detect(subject.value) if _readable(subject) else None
+    subject.product, product_reason = _product(product, found.format if found else None)
+    subject.env = env or {}
+    diagnostics = _judge(subject, found)
+    return _report(subject, diagnostics, keep, file, found, product_reason)
+
+
+def check_table(
+    table: RankTable, *, product: str | None = None, ignore: Iterable[str] = (), env: Mapping[str, str] | None = None
+) -> Report:
+    """Check a table that is not on disk yet; see ``validate``."""
+    chosen_product, reason = _product(product, table.format)
+    subject = Subject(chosen_product, table=table, env=env or {})
+    keep = chosen((), ignore)
+    found = formats.Detection(table.format, "it was made so")
+    return _report(subject, _judge_table(subject), keep, "table", found, reason)
+
+
+def load(
+    path: str | os.PathLike[str], *, product: str | None = None, ignore: Iterable[str] = ()
+) -> tuple[RankTable, Report]:
+    """Read a table that must be without errors.
+
+    Raises:
+        TableError: It has an error; the message holds what was found.
+        InputError: The file cannot be read at all.
+    """
+    report = validate(path, product=product, ignore=ignore)
+    if not report.ok:
+        from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
+
+        text = "".join(render([report], "text", show_all=False, color=False)).rstrip()
+        raise TableError(f"{report.file} cannot be used\n{text}")
+    if report.table is None:
+        raise TableError(f"{report.file} is no table that can be used: {report.format_reason}")
+    return report.table, report
+
+
+def _subject(source: Any) -> tuple[Subject, str]:
+    unknown = by_name(_FALLBACK_PRODUCT)
+    if isinstance(source, (str, os.PathLike)):
+        file = os.fspath(source)
+        document = Document.parse(read_file(file), file)
+        return Subject(unknown, document.value, document, None if file == "-" else file), file
+    if isinstance(source, (bytes, bytearray)):
+        document = Document.parse(bytes(source), "<bytes>")
+        return Subject(unknown, document.value, document), "<bytes>"
+    return Subject(unknown, source), "<object>"
+
+
+def _readable(subject: Subject) -> bool:
+    return subject.document is None or subject.document.problem is None
+
+
+def _product(name: str | None, table_format: str | None) -> tuple[Product, str]:
+    if name:
+        return by_name(name), "as told"
+    if variable := os.environ.get(PRODUCT_VARIABLE):
+        return by_name(variable), f"from {PRODUCT_VARIABLE}"
+    if table_format is None:
+        return by_name(_FALLBACK_PRODUCT), "assumed"
+    return by_name(DEFAULT_FOR_FORMAT[table_format]), f"assumed for format {table_format}"
+
+
+def _judge(subject: Subject, found: formats.Detection | None) -> list[Diagnostic]:
+    diagnostics = _run(document_rules(), subject)
+    if found is None or found.format is None or found.format not in subject.product.formats:
+        return diagnostics
+    if found.format == "group_list" and "deploy_mode" in subject.value:
+        return diagnostics + _run(table_rules("lab"), subject)
+    try:
+        subject.table = formats.read(subject.value, found.format)
+    except StructureError:
+        return diagnostics + _judge_damaged(subject, found.format)
+    return diagnostics + _judge_table(subject)
+
+
+def _judge_table(subject: Subject, damaged: frozenset[str] = frozenset()) -> list[Diagnostic]:
+    rules = table_rules(subject.table.format)
+    return _run((rule for rule in rules if damaged.isdisjoint(rule.needs)), subject)
+
+
+def _judge_damaged(subject: Subject, table_format: str) -> list[Diagnostic]:
+    """Say what the schema refuses, and what else is wrong in the parts that it does not."""
+    from hccl_tools import repair, schema  # noqa: PLC0415  (only where the reader has refused)
+
+    violations = schema.violations(subject.value, table_format)
+    subject.memo["violations"] = violations
+    diagnostics = _run((rule for rule in table_rules(table_format) if rule.stage == "structure"), subject)
+    repaired = repair.without(subject.value, violations)
+    if repaired is not None:
+        try:
+            subject.table = formats.read(repaired.value, table_format)
+        except StructureError:
+            return diagnostics
+        subject.memo = {}
+        diagnostics += _judge_table(subject, repaired.damaged)
+    return diagnostics
+
+
+def _run(rules: Iterable[Rule], subject: Subject) -> list[Diagnostic]:
+    return [diagnostic for rule in rules for diagnostic in rule.run(subject)]
+
+
+def _report(
+    subject: Subject,
+    diagnostics: list[Diagnostic],
+    keep: Any,
+    file: str,
+    found: formats.Detection | None,
+    product_reason: str,
+) -> Report:
+    kept = tuple(sorted((one for one in diagnostics if keep(one.rule)), key=_order))
+    reason = found.reason if found else "it is no JSON"
+    return Report(
+        file, found.format if found else None, reason, subject.product.name, product_reason, kept,
+        _verdict(diagnostics), subject.document, subject.table,
+    )  # fmt: skip
+
+
+def _verdict(diagnostics: list[Diagnostic]) -> Verdict:
+    """Return HCCL's verdict: a file that cannot be loaded is refused before HCCL could wait for it."""
+    consequences = {diagnostic.rule.consequence for diagnostic in diagnostics}
+    if any(diagnostic.rule.id in _LOAD_IDS for diagnostic in diagnostics):
+        return "refused"
+    if "hangs" in consequences:
+        return "hangs"
+    return "refused" if "refused" in consequences else "accepted"
+
+
+def _order(diagnostic: Diagnostic) -> tuple[bool, int, int, list[tuple[int, int | str]], str]:
+    """Sort as HCCL would meet things: what stops it first, by stage, then by place."""
+    rule = rule_by_id(diagnostic.rule.id)
+    place: list[tuple[int, int | str]] = [
+        (0, key) if isinstance(key, int) else (1, key) for key in diagnostic.path
+    ]
+    stopping = diagnostic.rule.consequence in HCCL_CONSEQUENCES
+    return not stopping, diagnostic.rule.severity == "warning", STAGES.index(rule.stage), place, diagnostic.rule.id
