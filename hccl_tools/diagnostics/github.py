@@ -1,0 +1,80 @@
+"""Annotations for GitHub Actions: the ten worst findings of the whole call, the others as plain lines.
+
+Source: docs.github.com, "Workflow commands for GitHub Actions" (the form), and its limit of ten annotations
+of a kind in a step; what is beyond is dropped there without a word.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics import concise
+from hccl_tools.diagnostics.placing import place
+from hccl_tools.diagnostics.wording import SEVEREST_FIRST, count, hccl_says, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
+    from hccl_tools.diagnostics.placing import Placed, View
+
+#: Annotations that GitHub shows for one step.
+LIMIT = 10
+_RANK = {consequence: rank for rank, consequence in enumerate(SEVEREST_FIRST)}
+
+
+def render(reports: Iterable[Report], view: View) -> Iterator[str]:
+    """Yield the annotations once all reports are there, worst first, then a line for each other finding."""
+    found: list[tuple[Report, Diagnostic]] = []
+    folded = 0
+    for report in reports:
+        shown, more = view.fold(view.findings(report))
+        found += [(report, finding) for finding in shown]
+        folded += sum(more.values())
+    found.sort(key=lambda pair: _RANK[pair[1].rule.consequence])  # stable: files and places stay in order
+    for report, placed in _placed(found[:LIMIT]):
+        yield _annotation(report, placed)
+    others = found[LIMIT:]
+    if others or folded:
+        rest = count(len(others) + folded, "more finding")
+        yield f"{rest} beyond the {LIMIT} annotations that GitHub shows for a step\n"
+    for report, placed in _placed(others):
+        yield concise.line(report, placed, ascii_only=view.ascii_only)
+    if folded:
+        yield f"... and {folded:,} more (`--all`)\n"
+
+
+def _placed(found: list[tuple[Report, Diagnostic]]) -> Iterator[tuple[Report, Placed]]:
+    """Place findings with one pass over each document."""
+    by_report: dict[int, list[Diagnostic]] = {}
+    reports = {id(report): report for report, _ in found}
+    for report, finding in found:
+        by_report.setdefault(id(report), []).append(finding)
+    places = {key: iter(place(reports[key], findings)) for key, findings in by_report.items()}
+    for report, _ in found:
+        yield report, next(places[id(report)])
+
+
+def _annotation(report: Report, placed: Placed) -> str:
+    finding, where, _ = placed
+    properties = {"title": f"hccl-tools ({finding.rule.id})", "file": report.file}
+    if where:
+        properties["line"] = str(where.start.line)
+        properties["col"] = str(where.start.column)
+        if where.end.line == where.start.line and where.end.column > where.start.column:
+            properties["endColumn"] = str(where.end.column)
+    joined = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    lines = [finding.message + (f" ({finding.pointer})" if finding.pointer else "")]
+    lines.append(f"HCCL: {hccl_says(finding)}")
+    if finding.hint:
+        lines.append(f"help: {finding.hint}")
+    message = "%0A".join(_data(line) for line in lines)
+    return f"::{finding.rule.severity} {joined}::{message}\n"
+
+
+def _data(text: str) -> str:
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

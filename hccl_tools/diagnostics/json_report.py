@@ -1,0 +1,69 @@
+"""The output for programs: JSON with a version. New keys may come; what is there stays as it is.
+
+Nothing is folded. Text that is no ASCII stands escaped, so that any terminal and any reader takes it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.diagnostics.diagnostic import pointer
+from hccl_tools.diagnostics.placing import place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.diagnostics.placing import Place, Placed, View
+
+SCHEMA_VERSION = 1
+
+
+def render(reports: Iterable[Report], view: View) -> Iterator[str]:
+    """Yield the document piece by piece, one finding a line."""
+    encode = json.JSONEncoder().encode
+    yield f'{{"schema_version": {SCHEMA_VERSION}, "files": ['
+    first = True
+    for report in reports:
+        head = {
+            "file": report.file,
+            "format": report.format,
+            "product": report.product,
+            "verdict": report.verdict,
+        }
+        yield f'{"" if first else ","}\n{encode(head)[:-1]}, "findings": ['
+        first = False
+        separator = "\n  "
+        for placed in place(report, view.findings(report)):
+            yield separator + encode(_finding(placed))
+            separator = ",\n  "
+        yield "]}"
+    yield "\n]}\n"
+
+
+def _finding(placed: Placed) -> dict[str, Any]:
+    finding, where, others = placed
+    return {
+        "rule": finding.rule.id,
+        "name": finding.rule.name,
+        "severity": finding.rule.severity,
+        "consequence": finding.rule.consequence,
+        "message": finding.message,
+        "pointer": finding.pointer,
+        **_position(where),
+        "hint": finding.hint,
+        "hccl_code": finding.rule.hccl_code,
+        "source": finding.rule.source,
+        "related": [
+            {"pointer": pointer(related.path), **_position(other), "message": related.message}
+            for related, other in zip(finding.related, others, strict=True)
+        ],
+    }
+
+
+def _position(where: Place | None) -> dict[str, int | None]:
+    """Return line and column, from 1; ``None`` where the source was no text."""
+    if where is None:
+        return {"line": None, "column": None}
+    return {"line": where.start.line, "column": where.start.column}

@@ -1,0 +1,102 @@
+"""SARIF 2.1.0, for code scanning services. Nothing is folded.
+
+Source: OASIS "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from hccl_tools.diagnostics.diagnostic import Path, pointer
+from hccl_tools.diagnostics.placing import place
+from hccl_tools.diagnostics.wording import hccl_says
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Diagnostic, Report, RuleFacts
+    from hccl_tools.diagnostics.placing import Place, Placed, View
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def render(reports: Iterable[Report], view: View) -> Iterator[str]:
+    """Yield the log piece by piece, one result a line; the rules follow the results that they explain."""
+    encode = json.JSONEncoder().encode
+    rules: dict[str, tuple[int, RuleFacts]] = {}
+    head = {"$schema": _SCHEMA, "version": "2.1.0"}
+    yield f'{encode(head)[:-1]}, "runs": [{{"columnKind": "unicodeCodePoints", "results": ['
+    separator = "\n  "
+    for report in reports:
+        for placed in place(report, view.findings(report)):
+            facts = placed.finding.rule
+            index, _ = rules.setdefault(facts.id, (len(rules), facts))
+            yield separator + encode(_result(report, placed, index))
+            separator = ",\n  "
+    tool = {"driver": _driver([facts for _, facts in rules.values()])}
+    yield f'\n], "tool": {encode(tool)}}}]}}\n'
+
+
+def _driver(rules: list[RuleFacts]) -> dict[str, Any]:
+    from hccl_tools import __version__  # noqa: PLC0415  (the package's own top, which imports from here)
+
+    return {
+        "name": "hccl-tools",
+        "version": __version__,
+        "rules": [
+            {
+                "id": facts.id,
+                "name": facts.name,
+                "shortDescription": {"text": facts.name.replace("-", " ")},
+                "help": {"text": f"`hccl-tools rules {facts.id}` explains this rule. Source: {facts.source}"},
+                "defaultConfiguration": {"level": facts.severity},
+                "properties": {"consequence": facts.consequence, "hccl_code": facts.hccl_code},
+            }
+            for facts in rules
+        ],
+    }
+
+
+def _result(report: Report, placed: Placed, rule_index: int) -> dict[str, Any]:
+    finding, where, others = placed
+    result: dict[str, Any] = {
+        "ruleId": finding.rule.id,
+        "ruleIndex": rule_index,
+        "level": finding.rule.severity,
+        "message": {"text": _message(finding)},
+        "locations": [_location(report, finding.path, where)],
+    }
+    if finding.related:
+        result["relatedLocations"] = [
+            {**_location(report, related.path, other), "id": number, "message": {"text": related.message}}
+            for number, (related, other) in enumerate(zip(finding.related, others, strict=True))
+        ]
+    return result
+
+
+def _message(finding: Diagnostic) -> str:
+    hint = f" Help: {finding.hint}." if finding.hint else ""
+    return f"{finding.message}. HCCL: {hccl_says(finding)}.{hint}"
+
+
+def _location(report: Report, path: Path, where: Place | None) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(report.file)}}
+    if where is not None:
+        physical["region"] = {
+            "startLine": where.start.line,
+            "startColumn": where.start.column,
+            "endLine": where.end.line,
+            "endColumn": where.end.column,
+        }
+    location: dict[str, Any] = {"physicalLocation": physical}
+    if path:
+        location["logicalLocations"] = [{"name": str(path[-1]), "fullyQualifiedName": pointer(path)}]
+    return location
+
+
+def _uri(file: str) -> str:
+    """Return a file name as a relative reference, or as a ``file:`` URI where it is absolute."""
+    quoted = quote(file, errors="surrogateescape")
+    return f"file://{quoted}" if file.startswith("/") else quoted

@@ -1,0 +1,75 @@
+"""The source line of a finding, cut to a window, with its marker below."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.diagnostics.wording import visible
+
+if TYPE_CHECKING:
+    from hccl_tools.diagnostics.placing import Place
+    from hccl_tools.document import Document
+
+#: Characters of the line that are shown; a table without line breaks may have millions.
+_WINDOW = 110
+_BEFORE = 50
+_MARKED = 40
+_BYTES_A_CHARACTER = 4
+_CUT = "..."
+_CONTINUATION = bytes(range(0x80, 0xC0))
+
+
+class Snippet(NamedTuple):
+    """A line and, below it, the carets; both as wide on a terminal as they count."""
+
+    source: str
+    marker: str
+
+
+def snippet(document: Document, place: Place, *, ascii_only: bool = False) -> Snippet:
+    """Return the line in which a place begins; what follows on other lines is not marked."""
+    start, end = document.line_bounds(place.begin)
+    begin = min(place.begin, end)
+    stop = max(begin, min(place.stop, end))
+    whole = end - start <= _WINDOW
+    before, cut_left = _last(document.data[start:begin], _WINDOW if whole else _BEFORE)
+    marked, cut_right = _first(document.data[begin:stop], _WINDOW if whole else _MARKED)
+    after = ""
+    if not cut_right:
+        after, cut_right = _first(
+            document.data[stop:end], _WINDOW if whole else _WINDOW - len(before + marked)
+        )
+    before, marked, after = (
+        visible(part.replace("\t", "    "), ascii_only=ascii_only) for part in (before, marked, after)
+    )
+    left = (_CUT if cut_left else "") + before
+    source = left + marked + after + (_CUT if cut_right else "")
+    return Snippet(source, " " * _width(left) + "^" * max(1, _width(marked)))
+
+
+def _last(part: bytes, room: int) -> tuple[str, bool]:
+    """Return the end of what stands before a place, and whether more stands before it."""
+    near = part[-_BYTES_A_CHARACTER * room :]
+    text = (near.lstrip(_CONTINUATION) if len(near) < len(part) else near).decode(errors="replace")
+    return text[-room:], len(near) < len(part) or len(text) > room
+
+
+def _first(part: bytes, room: int) -> tuple[str, bool]:
+    """Return the beginning of a stretch, and whether more of it follows."""
+    near = part[: _BYTES_A_CHARACTER * room]
+    text = near.decode(errors="replace")
+    return text[:room], len(near) < len(part) or len(text) > room
+
+
+def _width(text: str) -> int:
+    """Return the columns that a text takes on a terminal; Chinese characters take two."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns(char) for char in text)
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1

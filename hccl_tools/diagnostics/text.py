@@ -1,0 +1,113 @@
+"""The output for people: each finding with its line, what HCCL does about it, and what to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics.placing import View, place
+from hccl_tools.diagnostics.snippet import snippet
+from hccl_tools.diagnostics.wording import count, hccl_says, reference, verdict, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.diagnostics.placing import Placed
+
+_STYLES = {
+    "error": "1;31", "warning": "1;33", "message": "1", "frame": "1;34",
+    "help": "36", "good": "1;32", "quiet": "2",
+}  # fmt: skip
+
+
+class _Pen:
+    """Paints words, or leaves them as they are."""
+
+    def __init__(self, view: View) -> None:
+        self._color = view.color
+        self._ascii = view.ascii_only
+
+    def __call__(self, style: str, text: str) -> str:
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._color else text
+
+    def safe(self, text: str) -> str:
+        """Make text from outside safe to print."""
+        return visible(text, ascii_only=self._ascii)
+
+
+def render(reports: Iterable[Report], view: View) -> Iterator[str]:
+    """Yield the output, one report after the other as they come."""
+    pen = _Pen(view)
+    verdicts: Counter[str] = Counter()
+    for report in reports:
+        if verdicts:
+            yield "\n"
+        verdicts[report.verdict] += 1
+        yield from _report(report, view, pen)
+    if (files := verdicts.total()) > 1:
+        parts = ", ".join(f"{number:,} {name}" for name, number in verdicts.items())
+        yield f"\n{count(files, 'file')}: {parts}\n"
+
+
+def _report(report: Report, view: View, pen: _Pen) -> Iterator[str]:
+    yield pen("quiet", _heading(report, pen)) + "\n"
+    findings = view.findings(report)
+    shown, folded = view.fold(findings)
+    for placed in place(report, shown):
+        yield "\n" + _block(report, placed, view, pen)
+    names = {finding.rule.id: finding.rule.name for finding in shown}
+    if folded:
+        yield "\n"
+    for rule, number in folded.items():
+        yield f"... and {number:,} more {rule} {names[rule]} (`--all`)\n"
+    errors = sum(finding.rule.severity == "error" for finding in findings)
+    counted = [count(errors, "error")] if errors else []
+    if warnings := len(findings) - errors:
+        counted.append(count(warnings, "warning"))
+    style = "error" if errors else "warning" if warnings else "good"
+    yield (
+        ("\n" if findings else "")
+        + pen(style, f"{', '.join(counted) or 'no findings'}: {verdict(report)}")
+        + "\n"
+    )
+
+
+def _heading(report: Report, pen: _Pen) -> str:
+    if report.format is None:
+        return f"{pen.safe(report.file)}: no rank table ({pen.safe(report.format_reason)})"
+    return (
+        f"{pen.safe(report.file)}: format {report.format} ({pen.safe(report.format_reason)}), "
+        f"product {report.product} ({pen.safe(report.product_reason)})"
+    )
+
+
+def _block(report: Report, placed: Placed, view: View, pen: _Pen) -> str:
+    finding, where, _ = placed
+    severity = finding.rule.severity
+    file = pen.safe(report.file)
+    pointer = pen.safe(finding.pointer)
+    lines = [
+        f"{pen(severity, f'{severity}[{finding.rule.id}]')}{pen('message', ': ' + pen.safe(finding.message))}"
+    ]
+    if where is None or report.document is None:
+        margin = ""
+        lines.append(f" {pen('frame', '-->')} {file}  ({pointer or '/'})")
+    else:
+        margin = " " * len(str(where.start.line))
+        suffix = f"  ({pointer})" if pointer else ""
+        source = snippet(report.document, where, ascii_only=view.ascii_only)
+        bar = pen("frame", f"{margin} |")
+        lines += [
+            f"{margin}{pen('frame', '-->')} {file}:{where.start.line}:{where.start.column}{suffix}",
+            bar,
+            f"{pen('frame', f'{where.start.line} |')} {source.source}",
+            f"{bar} {pen(severity, source.marker)}",
+        ]
+    mark = f"{margin or ' '} {pen('frame', '=')}"
+    for related, other in zip(finding.related, placed.related, strict=True):
+        lines.append(f"{mark} {pen.safe(reference(related, report.file, other))}")
+    lines.append(f"{mark} HCCL: {hccl_says(finding)}")
+    if finding.hint:
+        lines.append(f"{mark} {pen('help', 'help')}: {pen.safe(finding.hint)}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,69 @@
+"""Words that several outputs share, and how text from a table is made safe to print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics.diagnostic import pointer
+
+if TYPE_CHECKING:
+    from hccl_tools.diagnostics.diagnostic import Consequence, Diagnostic, Related, Report
+    from hccl_tools.diagnostics.placing import Place
+
+_VERDICTS = {
+    "refused": "HCCL refuses this table",
+    "hangs": "HCCL waits 30 minutes for this table and then fails",
+}
+#: From worst to mildest.
+SEVEREST_FIRST: tuple[Consequence, ...] = ("refused", "hangs", "fails-later", "forbidden", "advice")
+
+
+def visible(text: str, *, ascii_only: bool = False) -> str:
+    r"""Return text that may be sent to a terminal: what does not print stands as ``\u001b``."""
+    if ascii_only and not text.isascii():
+        text = "".join(char if char.isascii() else _escape(char) for char in text)
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def _escape(char: str) -> str:
+    return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"
+
+
+def hccl_says(finding: Diagnostic) -> str:
+    """Return what HCCL does about a finding."""
+    code = finding.rule.hccl_code
+    consequence = finding.rule.consequence
+    if consequence == "refused":
+        return f"refused with {code}" if code else "refused, with a line in its log only"
+    if consequence == "hangs":
+        return f"waits 30 minutes and then fails{f' with {code}' if code else ''}"
+    if consequence == "fails-later":
+        return f"takes the table; the job fails later{f' with {code}' if code else ''}"
+    if consequence == "forbidden":
+        return "takes the table, although the product's guide forbids it"
+    return "takes the table"
+
+
+def verdict(report: Report) -> str:
+    """Return the sentence on a whole table."""
+    if report.verdict in _VERDICTS:
+        return _VERDICTS[report.verdict]
+    consequences = {finding.rule.consequence for finding in report.errors}
+    if "fails-later" in consequences:
+        return "HCCL takes this table, and the job fails later"
+    if consequences:
+        return f"HCCL takes this table, although the guide of {report.product} forbids it"
+    return "HCCL takes this table"
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: ``1 error``, ``65,516 errors``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def reference(related: Related, file: str, place: Place | None) -> str:
+    """Return a related place on one line: ``first used at table.json:7:67``."""
+    where = f"{file}:{place.start.line}:{place.start.column}" if place else pointer(related.path) or "/"
+    return f"{related.message.removesuffix(' here')} at {where}"
