@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import UsageError
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.visible import VisibleDevices
 
 
-@dataclass(frozen=True, slots=True)
-class JobFacts:
+class JobFacts(NamedTuple):
     """What all ranks share: world size, where they meet, the table's path, this server's physical devices."""
 
     start: Start

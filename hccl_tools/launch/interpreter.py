@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError
 
@@ -36,13 +36,12 @@ class ProgramRefusedError(LaunchError):
     exit_code = 126
 
 
-@dataclass(frozen=True, slots=True)
-class Interpreter:
+class Interpreter(NamedTuple):
     """The Python of the ranks: its path, why that one, and the versions of the frameworks it can import."""
 
     path: str
     reason: str
-    frameworks: Mapping[str, str] = field(default_factory=dict)
+    frameworks: Mapping[str, str] = MappingProxyType({})
 
 
 def find(python: str | None, *, own: bool, environ: Mapping[str, str], ask: bool) -> Interpreter:
@@ -186,7 +185,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _is_shell_script(path: str) -> bool:
-    """Tell whether a Python is a script in front of the real one (pyenv's shims take 0.1 s at every start)."""
+    """Tell whether a Python is a script in front of the real one (pyenv's take 0.1 s at every start)."""
     with open(path, "rb") as file:
         return file.read(2) == b"#!"
 

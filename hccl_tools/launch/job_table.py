@@ -59,6 +59,22 @@ def locate(request: Request, environ: Mapping[str, str]) -> tuple[str, str | Non
 
 
 def load(path: str, request: Request) -> JobTable:
+    """Read and check the table of a request.
+
+    Raises:
+        InputError: The file cannot be read at all.
+        LaunchError: The table has errors, or not as many ranks as were asked for.
+    """
+    loaded = load_file(path, product=request.product, ignore=request.ignore)
+    if request.count not in (None, len(loaded.table)):
+        raise LaunchError(
+            f"{request.count} ranks were asked for, but the table has {len(loaded.table)}",
+            hint="leave the number out, or give a table of that size",
+        )
+    return loaded
+
+
+def load_file(path: str, *, product: str | None, ignore: tuple[str, ...]) -> JobTable:
     """Read and check a table.
 
     Raises:
@@ -70,19 +86,14 @@ def load(path: str, request: Request) -> JobTable:
 
     data = read_file(path)
     try:
-        table, report = validation.load(path, product=request.product, ignore=request.ignore)
+        table, report = validation.load(path, product=product, ignore=ignore)
     except TableError as error:
         raise LaunchError(error.message, hint=error.hint) from error
-    if request.count not in (None, len(table)):
-        raise LaunchError(
-            f"-n {request.count} was asked for, but the table has {len(table)} ranks",
-            hint="leave -n out, or give a table of that size",
-        )
     notes = tuple(f"{path}: {finding.message}" for finding in report.warnings)
-    product = f"{report.product}: {report.product_reason}"
+    judged = f"{report.product}: {report.product_reason}"
     if table.format == "group_list":
-        return JobTable(os.path.abspath(path), *_as_1_0(table), product, notes)
-    return JobTable(os.path.abspath(path), table, data, product, notes)
+        return JobTable(os.path.abspath(path), *_as_1_0(table), judged, notes)
+    return JobTable(os.path.abspath(path), table, data, judged, notes)
 
 
 def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:

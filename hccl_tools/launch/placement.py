@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError
 
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
 _ADDRESS_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP", "POD_IP")
 
 
-@dataclass(frozen=True, slots=True)
-class Seat:
+class Seat(NamedTuple):
     """The place of one rank: its server (index in the table), physical device, and place on that server.
 
     ``local_rank`` counts the server's devices by ascending device id, whatever the order of the ranks.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
@@ -47,6 +48,21 @@ def free_port() -> int:
     raise UsageError(
         f"no port of {FIRST}-{LAST} is free on this host", hint="say which to use with --start-port"
     )
+
+
+def told_port(path: str, *, seconds: float) -> int:
+    """Return the port that rank 0 writes to a file, waiting for it.
+
+    Raises:
+        UsageError: It has not come in time.
+    """
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if os.path.exists(path):
+            with open(path, encoding="ascii") as file:
+                return int(file.read())
+        time.sleep(0.005)
+    raise UsageError(f"rank 0 has not said within {seconds:g} s where the ranks meet", hint=f"see {path}")
 
 
 def agreed_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, str]:

@@ -18,32 +18,34 @@ if TYPE_CHECKING:
 LATEST = "latest"
 
 
-def path_for(log_dir: str, environ: Mapping[str, str], *, now: float | None = None) -> str:
+def path_for(
+    log_dir: str, environ: Mapping[str, str], *, now: float | None = None, ending: str | None = None
+) -> str:
     """Return the absolute path of a new run directory, ``log/20261121-101530-a1b2``; nothing is created.
 
     ``%j`` in ``log_dir`` stands for Slurm's job id. Inside a Slurm job the name ends with the id as well.
     """
     job = environ.get("SLURM_JOB_ID", "")
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
-    name = f"{stamp}-{os.urandom(2).hex()}" + (f"-{job}" if job else "")
+    name = f"{stamp}-{ending or os.urandom(2).hex()}" + (f"-{job}" if job else "")
     return os.path.join(os.path.abspath(log_dir.replace("%j", job or "nojob")), name)
 
 
-def create(run_dir: str) -> None:
-    """Make the run directory and let ``latest`` beside it point there.
+def create(run_dir: str, *, shared: bool = False) -> None:
+    """Make the run directory and let ``latest`` beside it point there; ``shared`` ones may be there already.
 
     Raises:
         LaunchError: It cannot be made; the message holds the place and the reason.
     """
     try:
-        os.makedirs(run_dir)
+        os.makedirs(run_dir, exist_ok=shared)
     except OSError as error:
         raise LaunchError(
             f"the run directory {run_dir} cannot be made: {error.strerror}",
             hint="name a place you may write to with --log-dir",
         ) from error
     parent, name = os.path.split(run_dir)
-    link, fresh = os.path.join(parent, LATEST), os.path.join(parent, f".{LATEST}-{name}")
+    link, fresh = os.path.join(parent, LATEST), os.path.join(parent, f".{LATEST}-{name}-{os.getpid()}")
     try:
         os.symlink(name, fresh)
         os.replace(fresh, link)

@@ -7,8 +7,7 @@ container that holds physical 4-7 calls them 0-3, and ASCEND_RT_VISIBLE_DEVICES 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import UsageError
 
@@ -20,8 +19,7 @@ _DEVICE_NODE = re.compile(r"davinci([0-9]+)")
 _PART = re.compile(r"(?:Ascend[0-9A-Za-z]*-)?([0-9]+)(?:-([0-9]+))?")
 
 
-@dataclass(frozen=True, slots=True)
-class VisibleDevices:
+class VisibleDevices(NamedTuple):
     """The devices this process may use.
 
     ``present`` are the physical ids that the container or host holds, ascending: the i-th is device i to

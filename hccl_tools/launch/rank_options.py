@@ -1,0 +1,158 @@
+"""The command line of the shim, read by hand: click and argparse would cost every rank 30 ms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.errors import UsageError
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.plan import Start
+    from hccl_tools.launch.request import ProgramKind
+
+USAGE = """\
+usage: mpirun -n N python -m hccl_tools.launch.rank [OPTIONS] train.py ARGS...
+
+Start train.py as one rank of the job that mpirun has started: with RANK_ID, DEVICE_ID, RANK_SIZE and a log
+of its own. Without a table the ranks of a host take devices 0, 1, 2 ... in order.
+
+  --rank-table FILE   take RANK_ID and DEVICE_ID from this table
+  --devices 4,5       take these devices instead of 0, 1, ...
+  --cpu               rehearse on the CPU: MindSpore's ranks meet at a scheduler that rank 0 starts
+  --start WAY         table, cluster, mpi or torch; by default mpi without a table, else the framework's
+  --env K=V           set a variable
+  --log-dir DIR       where the run's directory is made (log)
+  --tail 0,3          the ranks shown on the terminal (0)
+  --python PATH       the rank's Python; by default this one
+  -m, --no-python     PROGRAM is a module, or any program
+  --keep-mpi          let OMPI_* and PMIX_* through under --start table and cluster
+  --keep-binding      stay on the core that mpirun has bound this rank to
+  --exec              become the program, without log, signals and report
+"""
+
+_WITH_VALUE = (
+    "--rank-table", "--run-dir", "--log-dir", "--start", "--devices", "--scheduler-port", "--master-addr",
+    "--python", "--env", "--product", "--ignore", "--tail",
+)  # fmt: skip
+_FLAGS = (
+    "--cpu", "--exec", "--keep-binding", "--keep-mpi", "--no-python", "--buffered", "--module", "-m",
+    "--help", "-h",
+)  # fmt: skip
+
+
+class RankOptions(NamedTuple):
+    """What the shim was asked for; see ``USAGE``. The launcher adds ``run_dir`` and ``scheduler_port``."""
+
+    program: tuple[str, ...]
+    kind: ProgramKind = "script"
+    rank_table: str | None = None
+    run_dir: str | None = None
+    log_dir: str = "log"
+    start: Start | None = None
+    devices: list[int] | None = None
+    scheduler_port: int | None = None
+    master_address: str | None = None
+    python: str | None = None
+    environment: dict[str, str] = {}  # noqa: RUF012  (never changed: it is merged into another)
+    product: str | None = None
+    ignore: tuple[str, ...] = ()
+    tail: str = "0"
+    cpu: bool = False
+    exec: bool = False
+    keep_binding: bool = False
+    keep_mpi: bool = False
+    buffered: bool = False
+
+
+def parse(args: list[str]) -> RankOptions:
+    """Read the shim's command line; options end at the program.
+
+    Raises:
+        UsageError: An unknown option, one without its value, or no program.
+        SystemExit: ``--help`` was asked for and has been printed.
+    """
+    values, flags, program = _split(args)
+    if flags & {"-h", "--help"}:
+        print(USAGE, end="")
+        raise SystemExit(0)
+    if not program:
+        raise UsageError(
+            "what is to be started?", hint="mpirun -n 2 python -m hccl_tools.launch.rank train.py"
+        )
+    module = bool(flags & {"-m", "--module"})
+    last = {name: given[-1] for name, given in values.items()}
+    return RankOptions(
+        program=tuple(program),
+        kind="module" if module else "program" if "--no-python" in flags else "script",
+        rank_table=last.get("--rank-table"),
+        run_dir=last.get("--run-dir"),
+        log_dir=last.get("--log-dir", "log"),
+        start=_start(last.get("--start")),
+        devices=_numbers(last["--devices"]) if "--devices" in last else None,
+        scheduler_port=_numbers(last["--scheduler-port"])[0] if "--scheduler-port" in last else None,
+        master_address=last.get("--master-addr"),
+        python=last.get("--python"),
+        environment=_environment(values.get("--env", [])),
+        product=last.get("--product"),
+        ignore=tuple(values.get("--ignore", ())),
+        tail=last.get("--tail", "0"),
+        cpu="--cpu" in flags,
+        exec="--exec" in flags,
+        keep_binding="--keep-binding" in flags,
+        keep_mpi="--keep-mpi" in flags,
+        buffered="--buffered" in flags,
+    )
+
+
+def _split(args: list[str]) -> tuple[dict[str, list[str]], set[str], list[str]]:
+    """Return the values by option, the flags, and the program with its own arguments."""
+    values: dict[str, list[str]] = {}
+    flags: set[str] = set()
+    position = 0
+    while position < len(args) and args[position].startswith("-"):
+        word = args[position]
+        position += 1
+        if word == "--":
+            break
+        name, equals, value = word.partition("=")
+        name = name.replace("_", "-")
+        if name in _FLAGS and not equals:
+            flags.add(name)
+        elif name in _WITH_VALUE:
+            if not equals:
+                if position == len(args):
+                    raise UsageError(f"{name} needs a value")
+                value = args[position]
+                position += 1
+            values.setdefault(name, []).append(value)
+        else:
+            import difflib  # noqa: PLC0415  (only for a mistake)
+
+            close = difflib.get_close_matches(name, [*_WITH_VALUE, *_FLAGS], n=1)
+            raise UsageError(
+                f"there is no option {word}", hint=f"did you mean {close[0]}?" if close else None
+            )
+    return values, flags, args[position:]
+
+
+def _start(text: str | None) -> Start | None:
+    from hccl_tools.launch.environment import FAMILIES  # noqa: PLC0415
+
+    if text in {None, "auto"}:
+        return None
+    if text not in FAMILIES:
+        raise UsageError(f'--start "{text}"', hint=f"one of auto, {', '.join(FAMILIES)}")
+    return text
+
+
+def _numbers(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise UsageError(f'"{text}" is not a list of numbers', hint="for example 0,1,2,3")
+    return [int(part) for part in parts]
+
+
+def _environment(assignments: list[str]) -> dict[str, str]:
+    from hccl_tools.launch.environment import parse_assignments  # noqa: PLC0415
+
+    return parse_assignments(assignments, where="--env") if assignments else {}

@@ -1,0 +1,262 @@
+"""The parent of one MPI rank: starts it in its own session, passes signals on, shows its log, ends it all.
+
+The session must be the rank's, not ours: under Open MPI 5 ``setsid`` in the process that mpirun has started
+fails. Everything arrives in one poll(): signals, ended children, time to look at the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from hccl_tools.launch import kernel, proc
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.launch.logs import Follower
+    from hccl_tools.launch.rank import Prepared
+    from hccl_tools.launch.rank_options import RankOptions
+
+_PASSED_ON = (
+    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
+    signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGTSTP,
+)  # fmt: skip
+_LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+#: Milliseconds between two looks at a followed log, and seconds between two at an idle scheduler.
+_LOOK, _SCHEDULER_LOOK = 20, 0.2
+#: Seconds that the scheduler gets to see that the ranks have gone.
+_SCHEDULER_WAIT = 10.0
+_LAST_LINES = 20
+_LAST_BYTES = 16384
+#: Where the launcher finds what became of each rank; by hand it goes to mpirun's stdout.
+ENDS_FILE = "rank_ends.jsonl"
+
+
+def run(prepared: Prepared, options: RankOptions) -> int:
+    """Start the rank and see it to its end; return its exit code, 128+n for signal n."""
+    said = "" if options.keep_binding else _unbind()
+    if options.exec:
+        os.execvpe(prepared.argv[0], prepared.argv, prepared.environment)  # noqa: S606  (no shell)
+    kernel.become_subreaper()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON})
+    signals = kernel.signal_descriptor({signal.SIGCHLD, *_PASSED_ON})
+    scheduler = _start_scheduler(prepared)
+    log = os.path.join(prepared.run_dir, f"rank_{prepared.seat.rank}.log")
+    began = time.monotonic()
+    pid = _start(prepared.argv, prepared.environment, log, said)
+    follower = _follower(log) if _is_shown(prepared.seat.rank, options.tail) else None
+    status = _watch(pid, signals, follower)
+    duration = time.monotonic() - began
+    _end_rest(keep=scheduler)
+    if follower:
+        _show(follower, last=True)
+    code = os.waitstatus_to_exitcode(status)
+    if code != 0:
+        _tell(prepared, options, _Failure(pid, code, duration, log))
+    if scheduler:
+        _end_scheduler(scheduler, prepared.facts.port, patiently=code == 0)
+    return code if code >= 0 else 128 - code
+
+
+def _start(argv: tuple[str, ...], variables: Mapping[str, str], log: str, said: str = "") -> int:
+    """Fork a child that becomes the program, its output going to its log; return its pid."""
+    parent = os.getpid()
+    descriptor = os.open(log, _LOG_FLAGS, 0o666)
+    if said:
+        os.write(descriptor, said.encode())
+    pid = os.fork()
+    if pid == 0:
+        _become(argv, variables, descriptor, parent)
+    os.close(descriptor)
+    return pid
+
+
+def _become(argv: tuple[str, ...], variables: Mapping[str, str], log: int, parent: int) -> NoReturn:
+    code = 126
+    try:
+        os.setsid()
+        kernel.die_with_parent(signal.SIGKILL)
+        if os.getppid() == parent:
+            null = os.open(os.devnull, os.O_RDONLY)
+            for source, target in ((null, 0), (log, 1), (log, 2)):
+                os.dup2(source, target)
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            for number in (*_PASSED_ON, signal.SIGPIPE):
+                signal.signal(number, signal.SIG_DFL)
+            os.execvpe(argv[0], argv, variables)  # noqa: S606  (no shell)
+    except OSError as error:
+        code = 127 if isinstance(error, FileNotFoundError) else 126
+        os.write(2, f"hccl-tools: {argv[0]} cannot be run: {error.strerror}\n".encode())
+    finally:
+        os._exit(code)
+
+
+def _watch(pid: int, signals: int, follower: Follower | None) -> int:
+    """Pass signals on and show the log until the rank has ended; return its wait status."""
+    poller = select.poll()
+    poller.register(signals, select.POLLIN)
+    while True:
+        poller.poll(_LOOK if follower else None)
+        for received in kernel.read_signals(signals):
+            if received.number != signal.SIGCHLD:
+                _pass_on(pid, received.number)
+        if follower:
+            _show(follower)
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status
+        _collect_adopted(but=pid)
+
+
+def _pass_on(pid: int, number: int) -> None:
+    """Signal the rank's whole group: its own session makes it one."""
+    try:
+        os.killpg(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def _collect_adopted(but: int) -> None:
+    """Collect orphans that became ours while the rank runs; the rank itself is waited for by number."""
+    me = os.getpid()
+    for process in proc.processes().values():
+        if process.parent == me and process.pid != but and process.state in proc.ENDED_STATES:
+            os.waitpid(process.pid, os.WNOHANG)
+
+
+def _end_rest(keep: int) -> None:
+    """Kill what the rank has left behind, again and again until nothing is left, the scheduler apart."""
+    pause = 0.001
+    while left := [process for process in proc.descendants(os.getpid()) if process.pid != keep]:
+        for process in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+        time.sleep(pause)
+        if (pause := 2 * pause) > 1:
+            return  # Stuck in the kernel: nobody can end it now.
+
+
+def _follower(log: str) -> Follower:
+    from hccl_tools.launch.logs import Follower  # noqa: PLC0415  (only a shown rank needs it)
+
+    return Follower(log)
+
+
+def _is_shown(rank: int, tail: str) -> bool:
+    return tail == "all" or str(rank) in tail.split(",")
+
+
+def _show(follower: Follower, *, last: bool = False) -> None:
+    while data := follower.read(last=last):
+        written = 0
+        while written < len(data):
+            written += os.write(1, data[written:])
+
+
+def _unbind() -> str:
+    """Undo a binding to one core (mpirun's default for up to two ranks); return a line that says so, or "".
+
+    What mpirun's own process may use is the measure: a limit from outside (taskset, a container) stays.
+    """
+    try:
+        own, parents = os.sched_getaffinity(0), os.sched_getaffinity(os.getppid())
+        # Two hardware threads are one core; wider bindings (numa, socket) were meant.
+        if len(own) > 2 or not own < parents:
+            return ""
+        os.sched_setaffinity(0, parents)
+    except OSError:
+        return ""
+    cores = ",".join(str(core) for core in sorted(own))
+    return (
+        f"hccl-tools: mpirun had bound this rank to core {cores}; it may use all {len(parents)} now "
+        "(--keep-binding keeps it there)\n"
+    )
+
+
+def _start_scheduler(prepared: Prepared) -> int:
+    if prepared.scheduler is None:
+        return 0
+    argv, variables = prepared.scheduler
+    return _start(argv, variables, os.path.join(prepared.run_dir, "scheduler.log"))
+
+
+def _end_scheduler(pid: int, port: int, *, patiently: bool) -> None:
+    """Let the scheduler end by itself while other ranks are connected to it, then end it."""
+    deadline = time.monotonic() + _SCHEDULER_WAIT
+    while patiently and (time.monotonic() < deadline or _is_connected(port)):
+        if os.waitpid(pid, os.WNOHANG)[0]:
+            return
+        if not _is_connected(port):
+            break
+        time.sleep(_SCHEDULER_LOOK)
+    _pass_on(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def _is_connected(port: int) -> bool:
+    """Tell whether anybody holds a connection to a port of this host (state 01 in /proc/net/tcp)."""
+    wanted = f":{port:04X}"
+    for path in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(path, encoding="ascii") as file:
+                rows = [line.split() for line in file]
+        except OSError:
+            continue
+        if any(row[1].endswith(wanted) and row[3] == "01" for row in rows[1:]):
+            return True
+    return False
+
+
+class _Failure(NamedTuple):
+    """How a rank ended: ``code`` is negative for a signal, ``duration`` in seconds."""
+
+    pid: int
+    code: int
+    duration: float
+    log: str
+
+
+def _tell(prepared: Prepared, options: RankOptions, failure: _Failure) -> None:
+    """Say as one JSON line how the rank failed: to the launcher's file, or by hand to mpirun's stdout."""
+    pid, code, duration, log = failure
+    lines = _last_lines(log)
+    traceback = next(
+        (index for index in reversed(range(len(lines))) if lines[index].startswith("Traceback ")), None
+    )
+    facts = {
+        "hccl_tools": "rank failed",
+        "rank": prepared.seat.rank,
+        "device": prepared.seat.device,
+        "host": socket.gethostname(),
+        "pid": pid,
+        "exit_code": code if code >= 0 else 128 - code,
+        "signal": signal.Signals(-code).name if code < 0 else None,
+        "time": time.time(),
+        "duration": round(duration, 3),
+        "log": log,
+        "last_lines": lines[-_LAST_LINES:],
+        "traceback": lines[traceback:] if traceback is not None else None,
+    }
+    line = json.dumps(facts, ensure_ascii=False) + "\n"
+    if options.run_dir is None:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+        return
+    descriptor = os.open(os.path.join(prepared.run_dir, ENDS_FILE), _LOG_FLAGS, 0o666)
+    os.write(descriptor, line.encode())
+    os.close(descriptor)
+
+
+def _last_lines(log: str) -> list[str]:
+    with open(log, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _LAST_BYTES))
+        return file.read().decode("utf-8", "replace").splitlines()[-200:]
