@@ -11,9 +11,9 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import channel
+from hccl_tools.launch import channel, proc
 from hccl_tools.launch import signals as received
-from hccl_tools.launch.outcome import LAUNCHER_FAILED, TIMED_OUT, Outcome, RankEnd, Reason, signal_name
+from hccl_tools.launch.outcome import Outcome, RankEnd, Reason, signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +57,7 @@ class Attempt:
         self.first: RankEnd | None = None
         self.signal = 0
         self.stuck: list[Status] = []
+        self.notes: list[str] = []
         self._followed = followed
         self._phase = _RUNNING
         self._began = time.monotonic()
@@ -64,11 +65,14 @@ class Attempt:
         self._timers: dict[str, tuple[float, Callable[[], None]]] = {}
         self._on_end: list[Callable[[RankEnd], None]] = []
 
-    # What watchers may use.
-
     def at(self, name: str, seconds: float, act: Callable[[], None]) -> None:
         """Call ``act`` once in so many seconds; a later call of the same name replaces an earlier one."""
         self._timers[name] = (time.monotonic() + seconds, act)
+
+    def say(self, text: str) -> None:
+        """Tell the user, now and in the report."""
+        self.notes.append(text)
+        self.console.say(text)
 
     def on_end(self, act: Callable[[RankEnd], None]) -> None:
         """Call ``act`` for every process that ends."""
@@ -98,8 +102,6 @@ class Attempt:
             self.at("terminate", self.grace / 3, lambda: self.keeper.signal(signal.SIGTERM))
         self.at("kill", self.grace, self._kill)
 
-    # The loop.
-
     def run(self) -> Outcome:
         """See the job to its end; the processes have been handed to the keeper."""
         poller = select.poll()
@@ -107,9 +109,12 @@ class Attempt:
         poller.register(self.signals.fileno(), select.POLLIN)
         while self._phase != _OVER:
             self._look(poller)
+        self.console.err.show_status("")
         while self.followers.show(last=True) or self.console.waiting:
-            if not self._drain(poller):
-                break
+            if self.console.waiting:
+                self.console.wait(self.signals.fileno())
+            if received.ENDING & set(self.signals.read()):
+                break  # Whoever interrupts now does not want to wait for the terminal.
         return self._outcome()
 
     def _look(self, poller: select.poll) -> None:
@@ -136,21 +141,6 @@ class Attempt:
         for name in [name for name, (due, _) in self._timers.items() if due <= now]:
             _, act = self._timers.pop(name)
             act()
-
-    def _drain(self, poller: select.poll) -> bool:
-        """Wait for room on the terminal; false when a signal says not to wait for it."""
-        if self.console.waiting:
-            for stream in self.console.streams:
-                if stream.waiting:
-                    poller.register(stream.fileno(), select.POLLOUT)
-            poller.unregister(self.keeper.fileno())
-            poller.poll()
-            poller.register(self.keeper.fileno(), select.POLLIN)
-            for stream in self.console.streams:
-                stream.pump()
-        return not received.ENDING & set(self.signals.read())
-
-    # What happens.
 
     def _hear(self, event: Event) -> None:
         end = self.ends[event.task]
@@ -198,11 +188,11 @@ class Attempt:
 
     def _end_left_behind(self) -> None:
         for process in self.keeper.descendants():
-            self.console.say(f"ending what the job left behind: {describe(process.pid)}")
+            self.say(f"ending what the job left behind: {proc.describe(process.pid)}")
         self.end("ended")
 
     def _end_scheduler(self) -> None:
-        self.console.say(
+        self.say(
             f"all ranks have ended; ending the scheduler, which did not within {self.scheduler_wait:g} s"
         )
         self.end("ended")
@@ -211,6 +201,7 @@ class Attempt:
         if number in received.PASSED_ON:
             self.keeper.signal(number, channel.RANKS)
         elif number == signal.SIGTSTP:
+            self.console.err.show_status("")
             self.keeper.signal(signal.SIGSTOP)
             received.stop_self()
             self.keeper.signal(signal.SIGCONT)
@@ -218,7 +209,7 @@ class Attempt:
             self.keeper.signal(signal.SIGCONT)
         elif self._phase == _RUNNING:
             self.signal, self._interrupted = number, time.monotonic()
-            self.console.say(
+            self.say(
                 f"{signal_name(number)}: ending the job (at most {self.grace:g} s; Ctrl-C kills at once)"
             )
             self.end("signal", number=number)
@@ -244,30 +235,13 @@ class Attempt:
         self._phase = _OVER
 
     def _outcome(self) -> Outcome:
-        codes = {
-            "ended": 0,
-            "timeout": TIMED_OUT,
-            "signal": 128 + self.signal,
-            "keeper": 128 + signal.SIGKILL,
-            "failed": (self.first.code if self.first else None) or 1,
-        }
-        others = [end for end in self.ends if end is not self.first and end.status != 0]
-        others.sort(key=lambda end: (end.ended or float("inf"), end.process.rank))
         return Outcome(
-            exit_code=codes.get(self.reason, LAUNCHER_FAILED),
             reason=self.reason,
             ends=self.ends,
             duration=self.age,
             first=self.first,
-            consequences=others,
             signal=self.signal,
             stuck=self.stuck,
+            notes=self.notes,
             detail=self.detail,
         )
-
-
-def describe(pid: int) -> str:
-    """``process 4711 (python worker.py)``: a process in one phrase."""
-    from hccl_tools.launch import proc
-
-    return f"process {pid} ({proc.command(pid) or 'ended'})"

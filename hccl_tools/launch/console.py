@@ -147,8 +147,24 @@ class Console:
         return any(stream.waiting for stream in self.streams)
 
     def say(self, text: str) -> None:
-        """A line of the launcher's own."""
-        self.err.say(f"hccl-tools: {text}")
+        """Lines of the launcher's own; those that begin with a blank belong to the one above."""
+        lines = text.split("\n")
+        self.err.say("\n".join(line if line.startswith(" ") else f"hccl-tools: {line}" for line in lines))
+
+    def pump(self) -> None:
+        """Hand over what waits, as far as it is taken now."""
+        for stream in self.streams:
+            stream.pump()
+
+    def wait(self, interrupt: int) -> None:
+        """Wait until a reader takes more, or the descriptor ``interrupt`` is readable."""
+        poller = select.poll()
+        poller.register(interrupt, select.POLLIN)
+        for stream in self.streams:
+            if stream.waiting:
+                poller.register(stream.fileno(), select.POLLOUT)
+        poller.poll()
+        self.pump()
 
     def close(self) -> None:
         """Give the descriptors back."""

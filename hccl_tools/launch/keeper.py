@@ -135,7 +135,7 @@ def start(*, fresh: bool = False, subreaper: bool = True) -> Keeper:
     if fresh:
         pid = _start_interpreter(commands, events, launcher)
     elif (pid := os.fork()) == 0:
-        from hccl_tools.launch.keeping import serve
+        from hccl_tools.launch.keeping import serve  # noqa: PLC0415  (the launcher itself never needs it)
 
         serve(commands, events, launcher)
     os.close(commands)

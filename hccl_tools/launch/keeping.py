@@ -18,6 +18,7 @@ from typing import NoReturn
 from hccl_tools.launch import channel, kernel, proc
 from hccl_tools.launch.channel import Event, Task
 from hccl_tools.launch.deaths import Deaths
+from hccl_tools.launch.descriptors import leave_callers_files
 
 _ALL_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 #: Dispositions that Python, nohup or a shell's ``&`` may have changed; the ranks get the default.
@@ -44,7 +45,7 @@ def serve(commands: int, events: int, launcher: int) -> NoReturn:
         keeping.obey_until_alone()
         keeping.end_everything()
         code = 0
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  (the frames above are the launcher's)
         channel.send_event(events, Event(channel.BROKEN, 0, 0, getattr(error, "errno", 0) or 0, 0))
         proc.signal_all(os.getpid(), signal.SIGKILL)
     finally:
@@ -63,7 +64,7 @@ class _Keeping:
         kernel.name_process("hccl-keeper")
         self.me = os.getpid()
         self.commands, self.events = commands, events
-        self.stdin = _leave_callers_files({commands, events})
+        self.stdin = leave_callers_files({commands, events})
         self.signals = kernel.signal_descriptor({signal.SIGCHLD})
         self.deaths = Deaths()
         self.waiting: list[Task] = []
@@ -104,7 +105,7 @@ class _Keeping:
         if not head or body is None:
             return False
         if kind == channel.START:
-            tasks, self.common, directory, self.stdin_for = marshal.loads(body)
+            tasks, self.common, directory, self.stdin_for = marshal.loads(body)  # noqa: S302  (ours)
             self.waiting = [Task(*task) for task in reversed(tasks)]
             self.started = 0
             self.enter(directory)
@@ -118,8 +119,8 @@ class _Keeping:
             os.chdir(directory)
         except OSError as error:
             self.waiting.clear()
-            self.tell(channel.CANNOT_RUN, 0, 0, error.errno or 0, extra=channel.DIRECTORY)
-            self.tell(channel.EMPTY, 0, 0, 0)
+            self.tell(channel.CANNOT_RUN, value=error.errno or 0, extra=channel.DIRECTORY)
+            self.tell(channel.EMPTY)
 
     def signal(self, number: int, to: int) -> None:
         """Signal everyone, the ranks, or one of them; what was asked to end is not started any more."""
@@ -135,19 +136,21 @@ class _Keeping:
                     os.kill(pid, number)
         self.collect()
         if not self.have_children:
-            self.tell(channel.EMPTY, 0, 0, 0)
+            self.tell(channel.EMPTY)
 
     def collect(self) -> None:
         """Tell of every process that has ended, in order, and when none is left."""
         if not self.have_children:
             return
         for pid, index, status, cpu, peak in self.deaths.collect():
-            self.tell(channel.ENDED, index, pid, status, cpu, peak)
+            self.tell(channel.ENDED, index, pid, status, cpu=cpu, extra=peak)
         if self.deaths.nobody_left and not self.waiting:
             self.have_children = False
-            self.tell(channel.EMPTY, 0, 0, 0)
+            self.tell(channel.EMPTY)
 
-    def tell(self, kind: int, index: int, pid: int, value: int, cpu: int = 0, extra: int = 0) -> None:
+    def tell(
+        self, kind: int, index: int = 0, pid: int = 0, value: int = 0, *, cpu: int = 0, extra: int = 0
+    ) -> None:
         """Send an event to the launcher, if it still listens."""
         try:
             channel.send_event(self.events, Event(kind, index, pid, value, time.monotonic_ns(), cpu, extra))
@@ -190,7 +193,7 @@ class _Keeping:
                     os.sched_setaffinity(0, task.cpus)
                 environment = {**self.common, **task.environment}
                 signal.pthread_sigmask(signal.SIG_SETMASK, ())
-                os.execve(task.program, task.argv, environment)
+                os.execve(task.program, task.argv, environment)  # noqa: S606  (no shell)
         except OSError as error:
             number = error.errno or 0
             code = 127 if number == errno.ENOENT and not os.path.exists(task.program) else 126
@@ -225,30 +228,3 @@ def _watch(launcher: int) -> int:
         return os.pidfd_open(launcher)
     except OSError:
         return -1
-
-
-def _leave_callers_files(keep: set[int]) -> int:
-    """Close every inherited file but ``keep``; the terminal or pipe behind them must not wait for the keeper.
-
-    Returns:
-        The launcher's stdin under a new number (the ranks do not inherit it), -1 if it has none.
-    """
-    null = os.open(os.devnull, os.O_RDWR)
-    try:
-        stdin = os.dup(0)
-    except OSError:
-        stdin = -1
-    for name in os.listdir("/proc/self/fd"):
-        descriptor = int(name)
-        if descriptor > 2 and descriptor not in keep and descriptor not in (null, stdin):
-            try:
-                os.close(descriptor)
-            except OSError:
-                continue  # The descriptor of the listing itself.
-    for standard in (0, 1, 2):
-        os.dup2(null, standard)
-    for descriptor in keep:
-        os.set_inheritable(descriptor, False)
-    if null > 2:
-        os.close(null)
-    return stdin

@@ -79,17 +79,35 @@ class Outcome:
 
     ``reason`` is why the end began: every rank ended by itself, one failed, the time was over, the launcher
     was signalled, the logs could not be written, the keeper was killed, nothing could be started.
-    ``first`` is the first failure in time; ``consequences`` the others that did not end well, in order of
-    time; ``stuck`` the processes that the kernel did not let go.
+    ``first`` is the first failure in time, ``signal`` what the launcher received, ``stuck`` the processes
+    that the kernel did not let go, ``notes`` what was said on the way. ``duration`` is in seconds.
     """
 
-    exit_code: int
     reason: Reason
     ends: list[RankEnd]
     duration: float
     first: RankEnd | None = None
-    consequences: list[RankEnd] = field(default_factory=list)
     signal: int = 0
     stuck: list[Status] = field(default_factory=list)
     restarts: int = 0
     detail: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """What the launcher exits with."""
+        if self.reason == "failed":
+            return (self.first.code if self.first else None) or 1
+        codes = {
+            "ended": 0,
+            "timeout": TIMED_OUT,
+            "signal": 128 + self.signal,
+            "keeper": 128 + signal.SIGKILL,
+        }
+        return codes.get(self.reason, LAUNCHER_FAILED)
+
+    @property
+    def consequences(self) -> list[RankEnd]:
+        """The others that did not end well, in order of time."""
+        others = [end for end in self.ends if end is not self.first and end.status != 0]
+        return sorted(others, key=lambda end: (end.ended or float("inf"), end.process.rank))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import NamedTuple
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
@@ -79,6 +80,11 @@ def command(pid: int) -> str:
     return words if len(words) <= 120 else words[:117] + "..."
 
 
+def describe(pid: int) -> str:
+    """``process 4711 (python worker.py)``: a process in one phrase."""
+    return f"process {pid} ({command(pid) or 'ended'})"
+
+
 def variable(pid: int, name: str) -> str | None:
     """An environment variable as the process was started with it."""
     for setting in read(f"/proc/{pid}/environ").split("\0"):
@@ -98,9 +104,8 @@ def signal_all(ancestor: int, *numbers: int, since: int = 0) -> int:
     """Send one or more signals to every living descendant; how many there were."""
     found = descendants(ancestor, since=since)
     for process in found:
-        for number in numbers:
-            try:
+        # It may have ended meanwhile, or have become another user's (sudo).
+        with suppress(ProcessLookupError, PermissionError):
+            for number in numbers:
                 os.kill(process.pid, number)
-            except (ProcessLookupError, PermissionError):
-                continue
     return len(found)

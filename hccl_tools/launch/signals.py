@@ -35,7 +35,7 @@ class Signals:
         self._mask: set[int] = set()
         self._descriptor = -1
 
-    def __enter__(self) -> Signals:
+    def __enter__(self) -> Signals:  # noqa: PYI034  (Self needs Python 3.11)
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._handled | _UNWANTED)
         self._descriptor = kernel.signal_descriptor(self._handled)
         return self
@@ -65,6 +65,50 @@ def stop_self() -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
-def run_unblocked() -> tuple[set[int], set[int]]:
-    """The signal mask and the signals to reset for a program that the launcher starts itself."""
-    return set(), {signal.SIGPIPE, signal.SIGXFSZ}
+class Helper:
+    """A program that the launcher runs for itself (py-spy, ``--notify``), never a part of the job."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._ended = False
+
+    def ended(self) -> bool:
+        """Whether it has ended; does not wait."""
+        self._ended = self._ended or os.waitpid(self.pid, os.WNOHANG)[0] == self.pid
+        return self._ended
+
+    def end(self) -> None:
+        """Kill it if it still runs, and what shares its process group."""
+        if not self.ended():
+            os.killpg(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self._ended = True
+
+
+def spawn(argv: list[str], *, stdin: int = -1, stdout: int = 2, stderr: int = 2, **variables: str) -> Helper:
+    """Start a helper program with default signals, in a process group of its own.
+
+    Args:
+        argv: The program, as a path, and its arguments.
+        stdin: A descriptor; without one it reads /dev/null.
+        stdout: A descriptor.
+        stderr: A descriptor.
+        **variables: Set on top of our own environment.
+    """
+    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    source = null if stdin < 0 else stdin
+    pid = os.posix_spawn(
+        argv[0],
+        argv,
+        {**os.environ, **variables},
+        file_actions=[
+            (os.POSIX_SPAWN_DUP2, source, 0),
+            (os.POSIX_SPAWN_DUP2, stdout, 1),
+            (os.POSIX_SPAWN_DUP2, stderr, 2),
+        ],
+        setpgroup=0,
+        setsigmask=(),
+        setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
+    )
+    os.close(null)
+    return Helper(pid)

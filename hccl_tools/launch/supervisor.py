@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from hccl_tools.launch import keeper as keepers
+from hccl_tools.launch import report
 from hccl_tools.launch.attempt import Attempt
 from hccl_tools.launch.channel import Task
 from hccl_tools.launch.console import Console
 from hccl_tools.launch.logs import Followers, Style
+from hccl_tools.launch.oom import kills
 from hccl_tools.launch.outcome import Outcome, RankEnd
-from hccl_tools.launch.signals import Signals
+from hccl_tools.launch.program import find_program
+from hccl_tools.launch.progress import Progress
+from hccl_tools.launch.signals import ENDING, Signals
+from hccl_tools.launch.silence import EarlyExit, Hang
+from hccl_tools.launch.space import LogSpace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -84,23 +90,9 @@ def supervise(
     Returns:
         How the job ended. The report has been printed, written and passed on by then.
     """
-    keeper = keeper or keepers.current() or keepers.start()
-    console = Console(color=options.color, progress=options.progress)
-    restarts = 0
     with Signals() as signals:
-        while True:
-            ends = [RankEnd(process, str(run_dir / log_name(process, restarts))) for process in processes]
-            outcome = _attempt(ends, keeper, signals, console, options, environment, str(working_dir))
-            if outcome.reason != "failed" or outcome.stuck or restarts >= options.max_restarts:
-                break
-            restarts += 1
-            console.say(f"restart {restarts} of {options.max_restarts}: starting all ranks again")
-            if options.before_restart:
-                processes = options.before_restart(restarts)
-        outcome.restarts = restarts
-        keeper.close()
-    console.close()
-    return outcome
+        host = _Host(run_dir, environment, working_dir, options)
+        return host.run(processes, keeper or keepers.current() or keepers.start(), signals)
 
 
 def log_name(process: RankProcess, restart: int) -> str:
@@ -111,62 +103,109 @@ def log_name(process: RankProcess, restart: int) -> str:
     return f"{stem}.restart_{restart}{suffix}"
 
 
-def _attempt(
-    ends: list[RankEnd],
-    keeper: Keeper,
-    signals: Signals,
-    console: Console,
-    options: Supervision,
-    environment: Mapping[str, str],
-    working_dir: str,
-) -> Outcome:
-    tail = options.tail
-    shown = [end for end in ends if end.process.rank >= 0 and (tail == "all" or end.process.rank in tail)]
-    followers = Followers(console.out, style=options.log_style, several=len(shown) > 1, color=console.color)
-    attempt = Attempt(
-        ends,
-        keeper=keeper,
-        signals=signals,
-        console=console,
-        followers=followers,
-        followed=lambda end: end in shown,
-        grace=options.grace,
-        scheduler_wait=options.scheduler_wait,
-    )
-    stdin = [index for index, end in enumerate(ends) if end.process.rank == options.stdin_rank]
-    keeper.start_tasks(_tasks(ends, environment, options), environment, working_dir, *stdin)
-    outcome = attempt.run()
-    followers.close()
-    return outcome
+class _Host:
+    """This host's part of a job, over all its restarts."""
 
+    def __init__(
+        self,
+        run_dir: str | Path,
+        environment: Mapping[str, str],
+        working_dir: str | Path,
+        options: Supervision,
+    ) -> None:
+        self.run_dir, self.working_dir = str(run_dir), str(working_dir)
+        self.environment, self.options = environment, options
+        self.console = Console(color=options.color, progress=options.progress)
+        self.oom_kills = kills()
 
-def _tasks(ends: list[RankEnd], environment: Mapping[str, str], options: Supervision) -> list[Task]:
-    found: dict[tuple[str, str], str] = {}
-    tasks = []
-    for end in ends:
-        process = end.process
-        path = process.environment.get("PATH") or environment.get("PATH") or os.defpath
-        key = (process.argv[0], path)
-        if key not in found:
-            found[key] = find_program(*key)
-        cpus = tuple((options.cpus or {}).get(process.rank, ()))
-        tasks.append(Task(found[key], process.argv, process.environment, end.log, cpus))
-    return tasks
+    def run(self, processes: Sequence[RankProcess], keeper: Keeper, signals: Signals) -> Outcome:
+        """Start the processes, again if they fail and may be restarted, and tell how it ended."""
+        options, restarts = self.options, 0
+        outcome = self.attempt(processes, restarts, keeper, signals)
+        while outcome.reason == "failed" and not outcome.stuck and restarts < options.max_restarts:
+            restarts += 1
+            self.console.say(report.text(self.report(outcome)))
+            self.console.say(f"restart {restarts} of {options.max_restarts}: starting all ranks again")
+            if options.before_restart:
+                processes = options.before_restart(restarts)
+            outcome = self.attempt(processes, restarts, keeper, signals)
+        outcome.restarts = restarts
+        keeper.close(wait=0.1 if outcome.stuck else 1.0)
+        self.tell(outcome, signals)
+        self.console.close()
+        return outcome
 
+    def attempt(
+        self, processes: Sequence[RankProcess], restart: int, keeper: Keeper, signals: Signals
+    ) -> Outcome:
+        """Start the processes once and see them to their end."""
+        options, console = self.options, self.console
+        ends = [RankEnd(process, f"{self.run_dir}/{log_name(process, restart)}") for process in processes]
+        several = sum(self.is_shown(end) for end in ends) > 1
+        followers = Followers(console.out, style=options.log_style, several=several, color=console.color)
+        attempt = Attempt(
+            ends,
+            keeper=keeper,
+            signals=signals,
+            console=console,
+            followers=followers,
+            followed=self.is_shown,
+            grace=options.grace,
+            scheduler_wait=options.scheduler_wait,
+        )
+        self.watch(attempt)
+        stdin = [index for index, end in enumerate(ends) if end.process.rank == options.stdin_rank]
+        keeper.start_tasks(self.tasks(ends), self.environment, self.working_dir, *stdin)
+        outcome = attempt.run()
+        followers.close()
+        return outcome
 
-def find_program(name: str, path: str) -> str:
-    """Where a program is, as a shell finds it; "" if nowhere.
+    def is_shown(self, end: RankEnd) -> bool:
+        """Whether a process's log is followed on the terminal."""
+        tail = self.options.tail
+        return end.process.rank >= 0 and (tail == "all" or end.process.rank in tail)
 
-    A file that is there without permission to run it is returned when nothing better is: running it then
-    says so (exit code 126).
-    """
-    if "/" in name:
-        return name
-    forbidden = ""
-    for folder in path.split(os.pathsep):
-        candidate = os.path.join(folder or ".", name)
-        if os.path.isfile(candidate):
-            if os.access(candidate, os.X_OK):
-                return candidate
-            forbidden = forbidden or candidate
-    return forbidden
+    def watch(self, attempt: Attempt) -> None:
+        """Set up what watches the job beside the attempt itself."""
+        options = self.options
+        LogSpace(attempt, self.run_dir, options.on_log_error)
+        if options.timeout is not None:
+            attempt.at("timeout", options.timeout, lambda: attempt.end("timeout"))
+        if options.early_exit_warn is not None:
+            EarlyExit(attempt, options.early_exit_warn)
+        if options.hang_warn is not None:
+            Hang(attempt, options.hang_warn, self.run_dir)
+        if self.console.progress:
+            Progress(attempt)
+
+    def tasks(self, ends: list[RankEnd]) -> list[Task]:
+        """What the keeper is to start."""
+        found: dict[tuple[str, str], str] = {}
+        tasks = []
+        for end in ends:
+            process = end.process
+            path = process.environment.get("PATH") or self.environment.get("PATH") or os.defpath
+            key = (process.argv[0], path)
+            if key not in found:
+                found[key] = find_program(*key)
+            cpus = tuple((self.options.cpus or {}).get(process.rank, ()))
+            tasks.append(Task(found[key], process.argv, process.environment, end.log, cpus))
+        return tasks
+
+    def report(self, outcome: Outcome) -> dict[str, Any]:
+        """The report on an attempt."""
+        return report.make(outcome, run_dir=self.run_dir, killed_by_oom=kills().since(self.oom_kills))
+
+    def tell(self, outcome: Outcome, signals: Signals) -> None:
+        """Print the report of a job that did not end well, write every job's, pass it on."""
+        made = self.report(outcome)
+        if outcome.exit_code != 0:
+            self.console.say(report.text(made))
+        path = f"{self.run_dir}/report.json"
+        if why := report.write(made, path):
+            self.console.say(f"cannot write {path}: {why}")
+        notify = self.options.notify
+        if outcome.exit_code != 0 and notify and (why := report.notify(made, notify, signals)):
+            self.console.say(f"--notify: {why}")
+        while self.console.waiting and not ENDING & set(signals.read()):
+            self.console.wait(signals.fileno())

@@ -1,0 +1,78 @@
+"""What to show of a failed rank's log: its last traceback, its last lines, HCCL's codes in them."""
+
+from __future__ import annotations
+
+import os
+import re
+
+#: How much of the end of a log is read, in bytes.
+_TAIL = 1 << 18
+_LONGEST_LINE = 400
+_MOST_TRACEBACK_LINES = 60
+_TRACEBACK = "Traceback (most recent call last):"
+#: Between two tracebacks of one failure Python says how they belong together.
+_CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
+_CODE = re.compile(r"(?<![A-Za-z0-9])E[IJ]\d{4}(?![A-Za-z0-9])")
+
+
+def log_end(path: str) -> list[str]:
+    """The lines at the end of a log, the newest last; of a line that was redrawn only its last state."""
+    try:
+        with open(path, "rb") as log:
+            size = os.fstat(log.fileno()).st_size
+            log.seek(max(0, size - _TAIL))
+            data = log.read(_TAIL)
+    except OSError:
+        return []
+    lines = data.decode(errors="replace").split("\n")
+    if size > _TAIL:
+        del lines[0]  # It begins somewhere in the middle.
+    return [_clean(line) for line in lines]
+
+
+def _clean(line: str) -> str:
+    shown = line.rstrip("\r").rpartition("\r")[2].rstrip()
+    shown = "".join(character if character.isprintable() or character == "\t" else "?" for character in shown)
+    return shown if len(shown) <= _LONGEST_LINE else shown[:_LONGEST_LINE] + " ..."
+
+
+def last_lines(lines: list[str], count: int = 20) -> list[str]:
+    """The last lines that are not empty."""
+    return [line for line in lines if line][-count:]
+
+
+def last_traceback(lines: list[str]) -> list[str]:
+    """The last Python traceback, with those that it says led to it; [] if there is none.
+
+    Of a long one the beginning and the end are kept.
+    """
+    starts = [number for number, line in enumerate(lines) if line.lstrip().startswith(_TRACEBACK)]
+    if not starts:
+        return []
+    first = starts[-1]
+    end = _traceback_end(lines, first)
+    for start in reversed(starts[:-1]):
+        if not any(line.startswith(_CHAINED) for line in lines[_traceback_end(lines, start) : first]):
+            break
+        first = start
+    shown = lines[first:end]
+    if len(shown) > _MOST_TRACEBACK_LINES:
+        head, tail = _MOST_TRACEBACK_LINES // 4, _MOST_TRACEBACK_LINES * 3 // 4
+        shown = [*shown[:head], f"  ... {len(shown) - head - tail} lines ...", *shown[-tail:]]
+    return shown
+
+
+def _traceback_end(lines: list[str], start: int) -> int:
+    indent = len(lines[start]) - len(lines[start].lstrip())
+    number = start + 1
+    while number < len(lines) and lines[number].startswith(" " * (indent + 1)):
+        number += 1
+    # The exception's own message may have several lines; an empty one ends it.
+    while number < len(lines) and lines[number].strip():
+        number += 1
+    return number
+
+
+def hccl_codes(lines: list[str]) -> list[str]:
+    """HCCL's error codes in the lines (EI0006, EJ0003, ...), in the order in which they first appear."""
+    return list(dict.fromkeys(code for line in lines for code in _CODE.findall(line)))

@@ -1,0 +1,48 @@
+"""How often the kernel has killed for want of memory: counted before and after, it explains a SIGKILL."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hccl_tools.launch import proc
+
+
+class Kills(NamedTuple):
+    """Out-of-memory kills so far, in our cgroup and on the whole machine; ``None`` where that is not told."""
+
+    cgroup: int | None
+    machine: int | None
+
+    def since(self, before: Kills) -> bool | None:
+        """Whether there has been one since; ``None`` if neither count can be read."""
+        pairs = [pair for pair in zip(self, before, strict=True) if None not in pair]
+        return any(now != then for now, then in pairs) if pairs else None
+
+
+def kills() -> Kills:
+    """The counts now."""
+    return Kills(_in_cgroup(), _count(proc.read("/proc/vmstat"), "oom_kill"))
+
+
+def _in_cgroup() -> int | None:
+    for line in proc.read("/proc/self/cgroup").splitlines():
+        hierarchy, controllers, path = line.split(":", 2)
+        if hierarchy == "0":
+            candidates = [f"/sys/fs/cgroup{path}/memory.events", "/sys/fs/cgroup/memory.events"]
+        elif "memory" in controllers.split(","):
+            candidates = [f"/sys/fs/cgroup/memory{at}/memory.oom_control" for at in (path, "")]
+        else:
+            continue
+        # In a container the path may be the host's, with only our own part of the tree mounted.
+        for candidate in candidates:
+            if (count := _count(proc.read(candidate), "oom_kill")) is not None:
+                return count
+    return None
+
+
+def _count(text: str, name: str) -> int | None:
+    for line in text.splitlines():
+        key, _, value = line.partition(" ")
+        if key == name and value.isdigit():
+            return int(value)
+    return None

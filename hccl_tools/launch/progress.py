@@ -1,0 +1,48 @@
+"""One line at the bottom of the terminal: how many ranks run, for how long, how long they have been quiet."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.attempt import Attempt
+
+_EVERY = 1.0
+#: Seconds without output after which the line says so.
+_QUIET = 10.0
+
+
+class Progress:
+    """Redraws the line once a second; it is gone when something else is written and comes back below it."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        attempt.at("progress", _EVERY, self._draw)
+
+    def _draw(self) -> None:
+        ranks = [end for end in self._attempt.ends if end.process.rank >= 0]
+        running = sum(end.status is None for end in ranks)
+        minutes, seconds = divmod(int(self._attempt.age), 60)
+        text = f"{running} of {len(ranks)} ranks running, {minutes // 60}:{minutes % 60:02}:{seconds:02}"
+        quiet = time.time() - max((_written(end.log) for end in ranks), default=0.0)
+        if _QUIET < quiet < self._attempt.age:
+            text += f", no output for {quiet:.0f} s"
+        width = _terminal_width(self._attempt.console.err.fileno())
+        self._attempt.console.err.show_status(text[: width - 1])
+        self._attempt.at("progress", _EVERY, self._draw)
+
+
+def _written(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _terminal_width(descriptor: int) -> int:
+    try:
+        return os.get_terminal_size(descriptor).columns or 80
+    except OSError:
+        return 80

@@ -1,0 +1,204 @@
+"""The report of a job that did not end well: for people on stderr, for programs as report.json."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.launch import excerpt, hints, proc
+from hccl_tools.launch.outcome import signal_name
+from hccl_tools.launch.signals import ENDING, spawn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.launch.outcome import Outcome, RankEnd
+    from hccl_tools.launch.signals import Signals
+
+SCHEMA_VERSION = 1
+_MOST_CONSEQUENCES = 8
+#: Seconds that a ``--notify`` command gets.
+_NOTIFY_WAIT = 30.0
+
+
+def make(outcome: Outcome, *, run_dir: str, killed_by_oom: bool | None) -> dict[str, Any]:
+    """Everything there is to say about a job's end, ready for JSON; times in seconds.
+
+    Args:
+        outcome: How it ended.
+        run_dir: The run directory.
+        killed_by_oom: Whether the kernel killed for want of memory meanwhile, ``None`` if that is not told.
+    """
+    first = outcome.first
+    report: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "exit_code": outcome.exit_code,
+        "reason": outcome.reason,
+        "detail": outcome.detail,
+        "signal": signal_name(outcome.signal) if outcome.signal else None,
+        "ended": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "duration": round(outcome.duration, 3),
+        "restarts": outcome.restarts,
+        "run_dir": run_dir,
+        "first_failure": None,
+        "consequences": [_end(end) for end in outcome.consequences],
+        "stuck": [_stuck(process) for process in outcome.stuck],
+        "ranks": [_end(end) for end in outcome.ends],
+        "warnings": outcome.notes,
+    }
+    if first is not None:
+        lines = excerpt.log_end(first.log)
+        codes = excerpt.hccl_codes(lines)
+        report["first_failure"] = {
+            **_end(first),
+            "hints": hints.for_end(first, killed_by_oom=killed_by_oom) + hints.for_codes(codes),
+            "hccl_codes": codes,
+            "traceback": excerpt.last_traceback(lines),
+            "last_lines": excerpt.last_lines(lines),
+        }
+    return report
+
+
+def _end(end: RankEnd) -> dict[str, Any]:
+    process = end.process
+    return {
+        "rank": process.rank,
+        "name": process.name,
+        "host": process.host,
+        "device": process.device,
+        "pid": end.pid or None,
+        "exit_code": end.code,
+        "signal": signal_name(end.signal) if end.signal else None,
+        "how": end.way,
+        "duration": round(end.duration, 3) if end.ended else None,
+        "cpu": round(end.cpu, 3),
+        "peak_memory_kib": end.peak,
+        "asked_to_end": end.asked,
+        "log": end.log,
+    }
+
+
+def _stuck(process: proc.Status) -> dict[str, Any]:
+    rank = proc.variable(process.pid, "RANK_ID")
+    return {
+        "pid": process.pid,
+        "rank": int(rank) if rank and rank.isdigit() else None,
+        "command": proc.command(process.pid),
+        "state": process.state,
+        "waits_in": proc.waits_in(process.pid),
+    }
+
+
+def write(report: Mapping[str, Any], path: str) -> str | None:
+    """Write the report, whole or not at all; why that was not possible, or ``None``."""
+    import json  # noqa: PLC0415  (most jobs end well and print no report)
+
+    temporary = f"{path}.{os.getpid()}"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(report, file, indent=2)
+            file.write("\n")
+        os.replace(temporary, path)
+    except OSError as error:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        return error.strerror
+    return None
+
+
+def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | None:
+    """Hand the report to a shell command on its stdin; what went wrong with that, or ``None``.
+
+    It has ``_NOTIFY_WAIT`` seconds, and Ctrl-C ends it. Its output goes to stderr.
+    """
+    import json  # noqa: PLC0415
+
+    memory = os.memfd_create("report.json")
+    try:
+        os.write(memory, json.dumps(report).encode())
+        os.lseek(memory, 0, os.SEEK_SET)
+        helper = spawn(["/bin/sh", "-c", command], stdin=memory, HCCL_TOOLS_RUN_DIR=report["run_dir"])
+    except OSError as error:
+        return error.strerror
+    finally:
+        os.close(memory)
+    deadline = time.monotonic() + _NOTIFY_WAIT
+    pause = 0.001
+    while not helper.ended():
+        if time.monotonic() > deadline or ENDING & set(signals.read()):
+            helper.end()
+            return f"the command did not end and was killed: {command}"
+        time.sleep(pause)
+        pause = min(2 * pause, 0.1)
+    return None
+
+
+def text(report: Mapping[str, Any]) -> str:
+    """The report for people; its last line says whose the exit code is."""
+    lines: list[str] = []
+    first = report["first_failure"]
+    if first:
+        lines += _first_failure(first)
+    if report["consequences"] and (first or report["reason"] != "ended"):
+        lines += _consequences(report["consequences"], after_failure=bool(first))
+    for process in report["stuck"]:
+        whose = "" if process["rank"] is None else f" of rank {process['rank']}"
+        where = f" in {process['waits_in']}" if process["waits_in"] else ""
+        what = f"process {process['pid']}{whose}, state {process['state']} ({process['command']})"
+        lines.append(f"  stuck in the kernel{where} and left: {what}")
+    lines.append(f"  logs and report.json: {report['run_dir']}")
+    lines.append(verdict(report))
+    return "\n".join(lines)
+
+
+def _first_failure(first: Mapping[str, Any]) -> list[str]:
+    device = "" if first["rank"] < 0 else f"device {first['device']}, "
+    pid = f", pid {first['pid']}" if first["pid"] else ""
+    after = seconds(first["duration"] or 0.0)
+    lines = [
+        f"{first['name']} failed first: {first['how']} after {after} ({device}host {first['host']}{pid})"
+    ]
+    shown = first["traceback"] or first["last_lines"]
+    if shown:
+        what = "last traceback" if first["traceback"] else "last lines"
+        lines.append(f"  its {what}, from {first['log']}:")
+        lines += [f"    | {line}" for line in shown]
+    else:
+        lines.append(f"  it has written nothing to {first['log']}")
+    lines += [f"  hint: {hint}" for hint in first["hints"]]
+    return lines
+
+
+def _consequences(ends: list[Mapping[str, Any]], *, after_failure: bool) -> list[str]:
+    shown = [f"{end['name']} {end['how']}" for end in ends[:_MOST_CONSEQUENCES]]
+    if len(ends) > len(shown):
+        shown.append(f"{len(ends) - len(shown)} more")
+    return [f"  {'as a consequence' if after_failure else 'ended'}: {', '.join(shown)}"]
+
+
+def verdict(report: Mapping[str, Any]) -> str:
+    """One line: the exit code and why it is what it is."""
+    code, reason, first = report["exit_code"], report["reason"], report["first_failure"]
+    if reason == "failed" and first:
+        why = f"is that of {first['name']}"
+        if first["signal"]:
+            why += f", ended by {first['signal']} (128 + {code - 128})"
+    elif reason == "timeout":
+        why = "says that the job ran out of its --timeout"
+    elif reason == "signal":
+        why = f"is the launcher's own: it received {report['signal']}"
+    elif reason == "keeper":
+        why = "is the launcher's own: its keeper process was killed, and every rank with it"
+    else:
+        why = f"is the launcher's own: {report['detail'] or reason}"
+    return f"exit code {code} {why}"
+
+
+def seconds(duration: float) -> str:
+    """``1.53 s``, ``12 min 5 s``, ``3 h 2 min``."""
+    if duration < 60:
+        return f"{duration:.2f} s"
+    minutes, rest = divmod(round(duration), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -1,0 +1,158 @@
+"""Telling of silence: a rank that has ended while others wait for it, and a job in which nothing happens."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch import proc
+from hccl_tools.launch.program import find_program
+from hccl_tools.launch.report import seconds
+from hccl_tools.launch.signals import spawn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hccl_tools.launch.attempt import Attempt
+    from hccl_tools.launch.outcome import RankEnd
+    from hccl_tools.launch.signals import Helper
+
+#: Less than this part of one core, for all ranks together, counts as no CPU time: heartbeats do not compute.
+_IDLE = 0.01
+_FEWEST_SAMPLES = 8
+_LONGEST_PAUSE = 30.0
+_MOST_SHOWN = 16
+#: Seconds that py-spy gets.
+_STACKS_WAIT = 10.0
+_STATES = {
+    "R": "running",
+    "S": "sleeping",
+    "D": "waiting in the kernel, not to be interrupted",
+    "T": "stopped",
+    "t": "held by a debugger",
+}
+
+
+def rank_list(ranks: Iterable[int]) -> str:
+    """``rank 3`` or ``ranks 0-2, 5``.
+
+    >>> rank_list([5, 0, 1, 2])
+    'ranks 0-2, 5'
+    """
+    spans: list[list[int]] = []
+    for rank in sorted(ranks):
+        if spans and rank == spans[-1][1] + 1:
+            spans[-1][1] = rank
+        else:
+            spans.append([rank, rank])
+    words = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
+    return f"rank {words}" if words.isdigit() else f"ranks {words}"
+
+
+class EarlyExit:
+    """Say so, once, when ranks have ended with 0 and others go on for long."""
+
+    def __init__(self, attempt: Attempt, after: float) -> None:
+        self._attempt, self._after = attempt, after
+        attempt.on_end(self._ended)
+
+    def _ended(self, end: RankEnd) -> None:
+        if end.status == 0 and end.process.rank >= 0:
+            good = [other for other in self._attempt.ends if other.status == 0 and other.process.rank >= 0]
+            if len(good) == 1:
+                self._attempt.at("early exit", self._after, self._tell)
+
+    def _tell(self) -> None:
+        running = [end.process.rank for end in self._attempt.running if end.process.rank >= 0]
+        if not running:
+            return
+        good = [end for end in self._attempt.ends if end.status == 0 and end.process.rank >= 0]
+        first = min(end.ended for end in good)
+        self._attempt.say(
+            f"{rank_list(end.process.rank for end in good)} ended with exit code 0, but"
+            f" {rank_list(running)} still run {seconds(time.monotonic() - first)} later;"
+            " if they wait in a collective operation, they wait in vain"
+        )
+
+
+class Hang:
+    """Say so when no rank has written anything or used the CPU for long, and what each one waits for."""
+
+    def __init__(self, attempt: Attempt, after: float, run_dir: str) -> None:
+        self._attempt, self._after, self._run_dir = attempt, after, run_dir
+        self._pause = min(after / _FEWEST_SAMPLES, _LONGEST_PAUSE)
+        self._last = self._sample()
+        self._news = time.monotonic()
+        self._told = 0
+        self._quiet = False
+        attempt.at("hang", self._pause, self._look)
+
+    def _sample(self) -> tuple[float, int]:
+        """CPU seconds of all processes so far, bytes in all logs."""
+        ticks = sum(process.cpu for process in self._attempt.keeper.descendants())
+        return ticks / proc.CLOCK_TICKS, sum(_size(end.log) for end in self._attempt.ends)
+
+    def _look(self) -> None:
+        now = self._sample()
+        used = abs(now[0] - self._last[0])
+        if now[1] != self._last[1] or used > max(_IDLE * self._pause, 1 / proc.CLOCK_TICKS):
+            self._news = time.monotonic()
+            self._quiet = False
+        self._last = now
+        if not self._quiet and time.monotonic() - self._news >= self._after:
+            self._quiet = True
+            self._tell()
+        self._attempt.at("hang", self._pause, self._look)
+
+    def _tell(self) -> None:
+        lines = [_what_it_does(end) for end in self._attempt.running]
+        self._told += 1
+        path = f"{self._run_dir}/hang_{self._told}.txt"
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("\n".join(lines) + "\n")
+        except OSError:
+            path = ""
+        shown = [f"  {line}" for line in lines[:_MOST_SHOWN]]
+        if len(lines) > len(shown):
+            shown.append(f"  ... and {len(lines) - len(shown)} more in {path}")
+        pids = [end.pid for end in self._attempt.running if end.process.rank >= 0]
+        shown.append(self._stacks(pids, path))
+        self._attempt.say(
+            f"no rank has written or computed anything for {seconds(self._after)}:\n" + "\n".join(shown)
+        )
+
+    def _stacks(self, pids: list[int], path: str) -> str:
+        program = find_program("py-spy", os.environ.get("PATH", os.defpath))
+        if not program or not path:
+            return "  (with py-spy on the PATH the Python stacks would be shown, too)"
+        output = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        spies = [
+            spawn([program, "dump", "--nonblocking", "--pid", str(pid)], stdout=output, stderr=output)
+            for pid in pids[:_MOST_SHOWN]
+        ]
+        os.close(output)
+        self._attempt.at("stacks", _STACKS_WAIT, lambda: _end_all(spies))
+        return f"  Python stacks: {path}"
+
+
+def _end_all(helpers: list[Helper]) -> None:
+    for helper in helpers:
+        helper.end()
+
+
+def _what_it_does(end: RankEnd) -> str:
+    status = proc.status(end.pid)
+    if status is None:
+        return f"{end.process.name} (pid {end.pid}): ended"
+    channel = proc.waits_in(end.pid)
+    state = _STATES.get(status.state, f"state {status.state}")
+    return f"{end.process.name} (pid {end.pid}): {state}{f' in {channel}' if channel else ''}"
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
