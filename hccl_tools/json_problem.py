@@ -126,7 +126,7 @@ def _ending(place: Place) -> JsonError | None:
     if at >= len(text):
         if not place.opener:
             return JsonError("empty file", "the file is empty", _AGAIN, at)
-        return cut_off(at, place.opener)
+        return cut_off(place.after, place.opener)
     if place.opener and any(word.startswith(text[at : at + 5]) for word in ("true", "false", "null")):
         return cut_off(at, place.opener)
     if text[at] == "\0":

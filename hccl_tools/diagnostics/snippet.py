@@ -27,11 +27,18 @@ class Snippet(NamedTuple):
     marker: str
 
 
-def snippet(document: Document, place: Place, *, ascii_only: bool = False) -> Snippet:
-    """Return the line in which a place begins; what follows on other lines is not marked."""
+def snippet(document: Document, place: Place, *, ascii_only: bool = False) -> Snippet | None:
+    """Return the line in which a place begins; what follows on other lines is not marked.
+
+    Returns:
+        ``None`` where there is nothing to look at: a blank line, or no text (it has NUL bytes).
+    """
     start, end = document.line_bounds(place.begin)
     begin = min(place.begin, end)
     stop = max(begin, min(place.stop, end))
+    around = document.data[max(start, begin - _WINDOW) : min(end, begin + _WINDOW)]
+    if b"\0" in around or not around.strip():
+        return None
     whole = end - start <= _WINDOW
     before, cut_left = _last(document.data[start:begin], _WINDOW if whole else _BEFORE)
     marked, cut_right = _first(document.data[begin:stop], _WINDOW if whole else _MARKED)

@@ -98,12 +98,11 @@ def _block(report: Report, placed: Placed, view: View, pen: _Pen) -> str:
         suffix = f"  ({pointer})" if pointer else ""
         source = snippet(report.document, where, ascii_only=view.ascii_only)
         bar = pen("frame", f"{margin} |")
-        lines += [
-            f"{margin}{pen('frame', '-->')} {file}:{where.start.line}:{where.start.column}{suffix}",
-            bar,
-            f"{pen('frame', f'{where.start.line} |')} {source.source}",
-            f"{bar} {pen(severity, source.marker)}",
-        ]
+        lines.append(f"{margin}{pen('frame', '-->')} {file}:{where.start.line}:{where.start.column}{suffix}")
+        if source is not None:
+            lines.append(bar)
+            lines.append(f"{pen('frame', f'{where.start.line} |')} {source.source}")
+            lines.append(f"{bar} {pen(severity, source.marker)}")
     mark = f"{margin or ' '} {pen('frame', '=')}"
     for related, other in zip(finding.related, placed.related, strict=True):
         lines.append(f"{mark} {pen.safe(reference(related, report.file, other))}")

@@ -1,0 +1,146 @@
+"""What several commands share: options, both spellings of their names, colours, standard output."""
+
+from __future__ import annotations
+
+import os
+import sys
+from difflib import get_close_matches
+from glob import glob, has_magic
+from io import TextIOWrapper
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from hccl_tools.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+
+#: HCCL's own variables that change its verdict on a table.
+VERDICT_VARIABLES = ("HCCL_INTRA_ROCE_ENABLE", "HCCL_OP_EXPANSION_MODE", "HCCL_OP_RETRY_ENABLE")
+
+#: Settings of a command whose options may be typed with underscores or hyphens: --device_num, --device-num.
+#: Choices are matched in the same way: group_list, group-list.
+EITHER_SPELLING = {"token_normalize_func": lambda name: name.replace("_", "-")}
+
+
+def command(name: str, *, epilog: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Declare a command that takes both spellings of its options; ``epilog`` holds examples to paste."""
+    return click.command(name, epilog=f"\b\nExamples:\n{epilog}", context_settings=dict(EITHER_SPELLING))
+
+
+def product(function: _F) -> _F:
+    """Add ``--product``."""
+    text = (
+        "910a, a2, a3, a3-server, 300i, a5. Default: HCCL_TOOLS_PRODUCT, else what the table's format is for."
+    )
+    return click.option("--product", metavar="NAME", help=text)(function)
+
+
+def rule_choice(function: _F) -> _F:
+    """Add ``--select`` and ``--ignore``: comma lists of rule ids, prefixes or names, repeatable."""
+    ignore = click.option(
+        "--ignore",
+        multiple=True,
+        metavar="RULES",
+        callback=_split,
+        help="Leave these rules out: HCC4,HCC602.",
+    )
+    select = click.option(
+        "--select",
+        multiple=True,
+        metavar="RULES",
+        callback=_split,
+        help="Apply only these rules: HCC2,HCC301.",
+    )
+    return select(ignore(function))
+
+
+def env(function: _F) -> _F:
+    """Add ``--env NAME=VALUE`` for the variables of HCCL that change its verdict."""
+    text = f"HCCL's variables in the job, where they change its verdict: {', '.join(VERDICT_VARIABLES)}."
+    return click.option("--env", multiple=True, metavar="NAME=VALUE", callback=_env, help=text)(function)
+
+
+def output_format(function: _F) -> _F:
+    """Add ``-f/--format`` for findings."""
+    names = ["text", "concise", "json", "github", "sarif"]
+    return click.option(
+        "-f",
+        "--format",
+        "output_format",
+        type=click.Choice(names),
+        default="text",
+        help="How findings are shown.",
+    )(function)
+
+
+def color(function: _F) -> _F:
+    """Add ``--color``; the command gets whether to use colours."""
+    return click.option(
+        "--color", type=click.Choice(["auto", "always", "never"]), default="auto", callback=_color,
+        help="Colours; auto: on a terminal, unless NO_COLOR is set.",
+    )(function)  # fmt: skip
+
+
+def _split(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for text in values for part in text.split(",") if (name := part.strip()))
+
+
+def _env(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    variables = {}
+    for text in values:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f'--env "{text}" has no value', hint=f'write --env "{name}=VALUE"')
+        if name not in VERDICT_VARIABLES:
+            close = get_close_matches(name.upper(), VERDICT_VARIABLES, n=1)
+            meant = f"did you mean {close[0]}? " if close else ""
+            raise UsageError(f"--env: {name} does not change HCCL's verdict on a table",
+                             hint=f"{meant}these do: {', '.join(VERDICT_VARIABLES)}")  # fmt: skip
+        variables[name] = value
+    return variables
+
+
+def _color(_ctx: click.Context, _param: click.Parameter, value: str) -> bool:
+    """Decide on colours; what was typed outweighs NO_COLOR, and that FORCE_COLOR."""
+    if value != "auto":
+        return value == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if forced := os.environ.get("FORCE_COLOR"):
+        return forced != "0"
+    return sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def expand(name: str) -> list[str]:
+    """Return the files that an argument names: itself, or what a quoted pattern fits.
+
+    Raises:
+        InputError: It is a pattern, and no file fits it.
+    """
+    if not has_magic(name) or os.path.lexists(name):
+        return [name]
+    found = sorted(glob(name, recursive=True))  # noqa: PTH207  (Path.glob takes no absolute pattern)
+    if not found:
+        raise InputError(
+            f"no file fits {name}", hint="check the pattern; it is taken from the current folder"
+        )
+    return found
+
+
+def stdout_is_ascii() -> bool:
+    """Whether standard output takes nothing beyond ASCII for sure."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("_", "-")
+    return encoding not in {"utf-8", "utf8"}
+
+
+def write(pieces: Iterable[str]) -> None:
+    """Write to standard output as the pieces come; what its encoding lacks is escaped."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    for piece in pieces:
+        sys.stdout.write(piece)
+    sys.stdout.flush()

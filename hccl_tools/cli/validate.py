@@ -1,0 +1,102 @@
+"""``hccl-tools validate``: what will HCCL say to these tables?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hccl_tools.cli import options
+from hccl_tools.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Report
+
+_EXAMPLES = """\
+  hccl-tools validate hccl_8p_01234567_10.0.0.1.json       one table
+  hccl-tools validate --product a2 'tables/**/*.json'      many, for Atlas A2 machines
+  hccl-tools validate --only-hccl rank_table.json          only what HCCL itself refuses or waits for
+  cat rank_table.json | hccl-tools validate -              from a pipe
+  hccl-tools validate -f json rank_table.json              for programs; also concise, github, sarif
+"""
+
+
+@dataclass
+class _Run:
+    """Judges the files one by one and remembers what the exit code needs."""
+
+    checks: dict[str, Any]
+    strict: bool
+    only_hccl: bool
+    unreadable: bool = field(default=False, init=False)
+    failed: bool = field(default=False, init=False)
+
+    def reports(self, names: Iterable[str]) -> Iterator[Report]:
+        """Yield the reports; a file that cannot be read is told on stderr and left out."""
+        for name in names:
+            yield from self._reports_of(name)
+
+    def _reports_of(self, name: str) -> Iterator[Report]:
+        from hccl_tools.diagnostics.placing import View  # noqa: PLC0415  (`--help` does not need it)
+        from hccl_tools.validation import validate  # noqa: PLC0415
+
+        view = View(only_hccl=self.only_hccl)
+        try:
+            for file in options.expand(name):
+                report = validate(file, **self.checks)
+                found = view.findings(report)
+                self.failed |= any(self.strict or one.rule.severity == "error" for one in found)
+                yield report
+        except InputError as error:
+            self.unreadable = True
+            hint = f"\n  help: {error.hint}" if error.hint else ""
+            click.echo(f"error: {error.message}{hint}", err=True)
+
+    @property
+    def exit_code(self) -> int:
+        """2 where a file could not be read, else 1 where one has an error, else 0."""
+        return 2 if self.unreadable else int(self.failed)
+
+
+@options.command("validate", epilog=_EXAMPLES)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@options.product
+@options.rule_choice
+@click.option("--strict", is_flag=True, help="Warnings count as errors for the exit code.")
+@click.option("--only-hccl", is_flag=True, help="Show and count only what HCCL itself refuses or waits for.")
+@click.option("--all", "show_all", is_flag=True, help="Show every finding, however many a rule has.")
+@options.output_format
+@options.env
+@options.color
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    *,
+    files: tuple[str, ...],
+    strict: bool,
+    only_hccl: bool,
+    show_all: bool,
+    output_format: str,
+    color: bool,
+    **checks: Any,
+) -> None:
+    """Check rank tables: what HCCL will refuse, where, and what to do.
+
+    FILE is a table of any format, a pattern in quotes, or - for standard input. The exit code is 0 where no
+    table has an error, 1 where one has, 2 where a file cannot be read or the call is wrong.
+    """
+    from hccl_tools.diagnostics import render  # noqa: PLC0415  (`--help` does not need it)
+
+    run = _Run(checks, strict, only_hccl)
+    shown = {
+        "show_all": show_all,
+        "only_hccl": only_hccl,
+        "color": color,
+        "ascii_only": options.stdout_is_ascii(),
+    }
+    options.write(render(run.reports(files), output_format, **shown))
+    ctx.exit(run.exit_code)
