@@ -49,6 +49,8 @@ class Supervision:
         cpus: The cores each rank is bound to; a rank that is not named may use all.
         before_restart: Called with the number of the restart (1, 2, ...); returns the processes to start
             then, for instance with their table made anew.
+        explain: Called with how an attempt ended before anybody is told: an engine puts the ranks that it
+            started itself in the place of its own process.
     """
 
     grace: float = 15.0
@@ -66,6 +68,7 @@ class Supervision:
     scheduler_wait: float = 15.0
     cpus: Mapping[int, Sequence[int]] | None = None
     before_restart: Callable[[int], Sequence[RankProcess]] | None = None
+    explain: Callable[[Outcome], None] | None = None
 
 
 def supervise(
@@ -140,7 +143,9 @@ class _Host:
     ) -> Outcome:
         """Start the processes once and see them to their end."""
         options, console = self.options, self.console
-        ends = [RankEnd(process, f"{self.run_dir}/{log_name(process, restart)}") for process in processes]
+        ends = [
+            RankEnd(process, os.path.join(self.run_dir, log_name(process, restart))) for process in processes
+        ]
         several = sum(self.is_shown(end) for end in ends) > 1
         followers = Followers(console.out, style=options.log_style, several=several, color=console.color)
         attempt = Attempt(
@@ -157,6 +162,8 @@ class _Host:
         stdin = [index for index, end in enumerate(ends) if end.process.rank == options.stdin_rank]
         keeper.start_tasks(self.tasks(ends), self.environment, self.working_dir, *stdin)
         outcome = attempt.run()
+        if options.explain:
+            options.explain(outcome)
         followers.close()
         return outcome
 
