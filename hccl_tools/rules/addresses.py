@@ -129,8 +129,8 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
 
     HCCL compares the texts over the whole table, in tables of one server as well.
 
-    Example: /server_list/0/device/1/device_ip = "192.168.100.101"
-    Instead: /server_list/0/device/1/device_ip = "192.168.101.101"
+    Example: /server_list/0/device/1/device_ip = "192.168.0.100"
+    Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
     """
     if all_plain(subject):
         return
@@ -151,8 +151,8 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
 def address_count(subject: Subject) -> Iterator[Finding]:
     """Devices have different numbers of addresses.
 
-    Example: /server_list/0/device/1/device_ip = "192.168.101.101,192.168.101.102"
-    Instead: /server_list/0/device/1/device_ip = "192.168.101.101"
+    Example: /server_list/0/device/1/device_ip = "192.168.0.101,192.168.0.201"
+    Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
     """
     if all_plain(subject):
         return

@@ -1,0 +1,63 @@
+"""Every rule fires on its own bad example and is silent on its good one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.rules.registry import Rule, all_rules
+from hccl_tools.validation import validate
+from tests.support.rule_examples import example
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RULES = all_rules()
+ALL = [pytest.param(rule, id=rule_id) for rule_id, rule in RULES.items()]
+
+
+def found_by(rule: Rule, which: str, folder: Path) -> list[str]:
+    shown = example(rule, which)
+    report = validate(shown.write(folder), product=shown.product, env=shown.env)
+    return [finding.rule.id for finding in report.findings]
+
+
+@pytest.mark.parametrize("rule", ALL)
+def test_bad_example_fires_the_rule(rule: Rule, tmp_path: Path) -> None:
+    assert rule.facts.id in found_by(rule, "Example", tmp_path)
+
+
+@pytest.mark.parametrize("rule", ALL)
+def test_good_example_does_not(rule: Rule, tmp_path: Path) -> None:
+    assert rule.facts.id not in found_by(rule, "Instead", tmp_path)
+
+
+@pytest.mark.parametrize("rule", ALL)
+def test_rule_is_documented(rule: Rule) -> None:
+    facts = rule.facts
+
+    assert re.fullmatch(r"HCC[1-6]\d\d", facts.id)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", facts.name)
+    assert facts.source
+    assert 10 <= len(rule.title) <= 120
+    assert facts.hccl_code is None or re.fullmatch(r"EI\d{4}", facts.hccl_code)
+    assert (facts.consequence == "advice") == facts.id.startswith("HCC6")
+
+
+def test_names_are_unique() -> None:
+    names = [rule.facts.name for rule in RULES.values()]
+
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("rule", ALL)
+def test_messages_read_well(rule: Rule, tmp_path: Path) -> None:
+    shown = example(rule, "Example")
+    report = validate(shown.write(tmp_path), product=shown.product, env=shown.env)
+
+    for finding in report.findings:
+        assert not finding.message.endswith(".")
+        assert not finding.message[0].isupper() or finding.message.split()[0].isupper() or "Ascend" in finding.message
+        assert "\n" not in finding.message
