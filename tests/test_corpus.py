@@ -1,0 +1,94 @@
+"""HCCL's own verdicts on 2,899 rows are ours."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from hccl_tools.diagnostics.diagnostic import Verdict
+from hccl_tools.errors import InputError
+from hccl_tools.validation import validate
+
+HERE = Path(__file__).parent / "data" / "corpus"
+#: Other people's files: read in place where they are at hand, never part of this repository.
+ELSEWHERE = Path(__file__).parents[2] / "shared" / "corpus"
+VERDICTS: dict[str, Verdict] = {"ACCEPT": "accepted", "REJECT": "refused", "HANG": "hangs"}
+ENVIRONMENTS = {
+    "": {},
+    "backup": {"HCCL_OP_EXPANSION_MODE": "AI_CPU", "HCCL_OP_RETRY_ENABLE": "L0:0,L1:0,L2:1"},
+    "roce": {"HCCL_INTRA_ROCE_ENABLE": "1"},
+}
+#: Rows that no verdict on a table can answer, with the reason.
+SKIPPED = {"path_missing": "there is no such file: that is an InputError, not a finding"}
+
+
+class Row(NamedTuple):
+    name: str
+    source: object
+    product: str
+    verdict: str
+    error: str
+
+
+def rows_of(table: Path, folder: Path) -> list[Row]:
+    with table.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return [
+        Row(row.get("case", row["file"]), folder / row["file"], row["product"], row["verdict"], row["hccl_error"])
+        for row in rows
+    ]
+
+
+def disagreements(rows: list[Row]) -> list[str]:
+    found = []
+    for row in rows:
+        product, _, environment = row.product.partition("+")
+        report = validate(row.source, product=product, env=ENVIRONMENTS[environment])
+        if report.verdict != VERDICTS[row.verdict]:
+            ours = [f"{one.rule.id} {one.message} at {one.pointer}" for one in report.findings[:3]]
+            found.append(f"{row.name} on {row.product}: HCCL {row.verdict} ({row.error}), ours {report.verdict} {ours}")
+    return found
+
+
+def test_hand_made_cases() -> None:
+    rows = [row for row in rows_of(HERE / "cases.tsv", HERE / "cases") if not row.name.startswith("doc_")]
+    judged = [row for row in rows if row.name not in SKIPPED]
+
+    assert len(judged) > 700
+    assert disagreements(judged) == []
+
+
+def test_the_skipped_rows_cannot_be_read() -> None:
+    for row in rows_of(HERE / "cases.tsv", HERE / "cases"):
+        if row.name in SKIPPED:
+            with pytest.raises(InputError):
+                validate(row.source, product=row.product)
+
+
+def test_random_damage() -> None:
+    with (HERE / "random.jsonl").open(encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    rows = [Row(one["case"], one["table"], one["product"], one["verdict"], one["error"]) for one in lines]
+
+    assert len(rows) == 1998
+    assert disagreements(rows) == []
+
+
+@pytest.mark.skipif(not ELSEWHERE.is_dir(), reason="the corpus of other people's files is not at hand")
+def test_tables_found_in_the_wild() -> None:
+    rows = rows_of(ELSEWHERE / "wild.tsv", ELSEWHERE / "wild")
+
+    assert len(rows) == 170
+    assert disagreements(rows) == []
+
+
+@pytest.mark.skipif(not ELSEWHERE.is_dir(), reason="the corpus of other people's files is not at hand")
+def test_tables_printed_in_guides() -> None:
+    rows = [row for row in rows_of(ELSEWHERE / "cases.tsv", ELSEWHERE / "cases") if row.name.startswith("doc_")]
+
+    assert rows
+    assert disagreements(rows) == []
