@@ -70,7 +70,7 @@ def _super_pods(hosts: Sequence[HostFacts]) -> list[SuperPod]:
 
 
 def file_name(made: RankTable) -> str:
-    """Return the name users know: ``hccl_4p_4567_10.0.0.1.json``, or ``hccl_2s_16p.json`` for several servers.
+    """Return the name users know: ``hccl_4p_4567_10.0.0.1.json``; for several servers ``hccl_2s_16p.json``.
 
     The device ids ascend and stand joined, those of two digits too, whatever the rank order.
     """

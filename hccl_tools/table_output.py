@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hccl_tools import formats
 from hccl_tools.document import Document, read_file, write_atomically
 from hccl_tools.errors import TableError, UsageError
+from hccl_tools.generation import file_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.table import RankTable
 
 #: Standard output in place of a file.
@@ -25,8 +30,14 @@ class Saved:
     path: Path
     unchanged: bool = False
 
+    def told(self) -> str:
+        """Return what was done and what to type next."""
+        done = "left as it is, for it holds this table already:" if self.unchanged else "wrote"
+        path = shlex.quote(str(self.path))
+        return f"{done} {self.path}\nnext: hccl-tools launch --rank-table {path} train.py"
 
-def parse_mode(text: str) -> int:
+
+def parse_mode(digits: str) -> int:
     """Return a file mode as ``chmod`` takes it: three or four octal digits.
 
     Raises:
@@ -35,28 +46,61 @@ def parse_mode(text: str) -> int:
     >>> oct(parse_mode("640"))
     '0o640'
     """
-    if not 3 <= len(text) <= 4 or set(text) - set("01234567"):
-        raise UsageError(f'--mode "{text}" is no file mode', hint="give octal digits as for chmod, such as 640")
-    mode = int(text, 8)
+    if not 3 <= len(digits) <= 4 or set(digits) - set("01234567"):
+        raise UsageError(f'--mode "{digits}" is no file mode', hint="give octal digits as chmod does: 640")
+    mode = int(digits, 8)
     if mode > 0o777 or not mode & 0o400:
-        raise UsageError(f'--mode "{text}" is no mode for a table', hint="its owner must be able to read it: 640")
+        raise UsageError(f'--mode "{digits}" bars the owner or is too much', hint="give one such as 640")
     return mode
 
 
-def target(destination: str | None, file_name: str) -> Path:
+def check(table: RankTable, *, product: str, ignore: Sequence[str] = ()) -> Report:
+    """Return what ``validate`` will say to a table that is not written yet.
+
+    A table with findings is judged as a text, so that each has its line and column.
+    """
+    from hccl_tools import validation  # noqa: PLC0415  (the rules are needed for nothing else here)
+
+    report = validation.check_table(table, product=product, ignore=ignore)
+    if report.ok:
+        return report
+    report = validation.validate(text(table).encode(), product=product, ignore=ignore)
+    return replace(report, file=file_name(table))
+
+
+def shown(report: Report) -> str:
+    """Return the findings as ``validate`` shows them."""
+    from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
+
+    return "".join(render([report], "text", show_all=False, color=False))
+
+
+def refusal(report: Report) -> TableError:
+    """Return the error with which a bad table is not written: one sentence with the first cause."""
+    first, *rest = report.errors
+    more = f" (and {len(rest)} more error{'s' if len(rest) > 1 else ''})" if rest else ""
+    return TableError(f"no table is written: {first.message}{more}", hint=first.hint)
+
+
+def text(table: RankTable) -> str:
+    """Return the whole text of a table."""
+    return "".join(formats.write(table))
+
+
+def target(destination: str | None, table: RankTable) -> Path:
     """Return the file a table goes to.
 
     Args:
         destination: A folder (it exists, or ends in a slash) or a file; None is the current folder.
-        file_name: The table's own name, in a folder.
+        table: It has its own name in a folder.
 
     Raises:
         UsageError: A file whose name HCCL would not open.
     """
     if destination is None:
-        return Path(file_name)
+        return Path(file_name(table))
     if destination.endswith(os.sep) or Path(destination).is_dir():
-        return Path(destination, file_name)
+        return Path(destination, file_name(table))
     if not destination.endswith(".json"):
         raise UsageError(
             f'-o "{destination}": HCCL opens no rank table whose name does not end in .json',
@@ -92,7 +136,7 @@ def save(table: RankTable, path: Path, *, force: bool = False, mode: int | None 
 
 
 def _holds(path: Path, table: RankTable) -> bool:
-    """Return whether a file is this table, whatever its layout; unknown or broken contents are another one."""
+    """Return whether a file is this table, whatever its layout; anything else is another one."""
     value = Document.parse(read_file(path), str(path)).value
     try:
         return formats.read(value) == table

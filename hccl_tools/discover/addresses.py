@@ -113,7 +113,8 @@ def _hint(one: _Asked) -> str:
             f"{hccn_conf.USUAL_PLACE} or /usr/local/Ascend/driver); on a machine without devices try "
             "--simulate 910a"
         )
-    return f"set one (hccn_tool -i {one.device_id} -ip -s address A.B.C.D netmask M.M.M.M) or pass --hccn-conf PATH"
+    how = f"hccn_tool -i {one.device_id} -ip -s address A.B.C.D netmask M.M.M.M"
+    return f"set one ({how}) or pass --hccn-conf PATH"
 
 
 def _refuse_disagreement(asked: Sequence[_Asked]) -> None:

@@ -62,3 +62,16 @@ class HostFacts:
     super_pod_id: str | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def told(self) -> list[str]:
+        """Return what was found and where, line by line, for the user to read."""
+        return [
+            f"product {self.product} ({self.product_source})",
+            f"server_id {self.server_id} ({self.server_id_source})",
+            *self.notes,
+            *(
+                f"device {device.device_id}: {','.join(device.ips) or 'no address'} ({device.source})"
+                for device in self.devices
+            ),
+            *(f"warning: {warning}" for warning in self.warnings),
+        ]

@@ -1,8 +1,8 @@
 """Which devices this container or process is given: ``ASCEND_VISIBLE_DEVICES`` and its relatives.
 
 ``ASCEND_VISIBLE_DEVICES`` (ascend-docker-runtime) holds physical ids, in any order, with ranges and the
-prefixes ``npu-`` and ``Ascend910-``. ``ASCEND_RT_VISIBLE_DEVICES`` (CANN) holds logical ids of this container,
-a plain list whose order counts.
+prefixes ``npu-`` and ``Ascend910-``. ``ASCEND_RT_VISIBLE_DEVICES`` (CANN) holds logical ids of this
+container, a plain list whose order counts.
 
 Source: ascend-docker-runtime runtime/process/process.go:438-485.
 """

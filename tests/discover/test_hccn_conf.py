@@ -93,7 +93,7 @@ def test_an_empty_value_and_an_empty_file_hold_no_address(tmp_path: Path) -> Non
 
 def test_one_device_with_two_addresses(tmp_path: Path) -> None:
     with pytest.raises(
-        DiscoveryError, match='address_0 twice: "10.0.0.1" in line 1 and "10.0.0.2" in line 2'
+        DiscoveryError, match=r'address_0 twice: "10\.0\.0\.1" in line 1 and "10\.0\.0\.2" in line 2'
     ):
         load(tmp_path, "address_0=10.0.0.1\naddress_0=10.0.0.2\n")
     assert load(tmp_path, "address_0=10.0.0.1\naddress_0=10.0.0.1\n").read(0).ips == ("10.0.0.1",)

@@ -1,4 +1,4 @@
-"""The address of a host: what the user may state, and what the kernel says in network namespaces of its own."""
+"""The address of a host: what the user may state, and what the kernel says in namespaces of its own."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ class TestOwnAddress:
 
     def test_loopback_and_link_local_are_never_taken(self) -> None:
         found = in_namespace(
-            LOOPBACK, *CARD, "addr add 169.254.1.1/16 dev d0", "route add default via 169.254.0.1"
+            LOOPBACK,
+            *CARD,
+            "addr add 169.254.1.1/16 dev d0",
+            "route add default via 169.254.0.1",
         )
 
         assert found.startswith("this host has no address by which others could reach it")

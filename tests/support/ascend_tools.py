@@ -1,15 +1,26 @@
-"""The Ascend tools as programs: ``hccn_tool``, ``npu-smi`` and ``lspci`` of a host described in ``host.json``.
+# ruff: noqa: PTH100, PTH118, PTH119, PTH120, PTH123
+# (pathlib would double the time this program takes to start)
+"""The Ascend tools as programs: ``hccn_tool``, ``npu-smi``, ``lspci`` of a host described in ``host.json``.
 
 One program under three names. It prints what the real tools print, letter by letter and stream by stream, and
 refuses parallel calls as ``hccn_tool`` does. It needs nothing but the standard library and starts with
 ``python -IS``. The description stands beside the program; ``tests/support/hosts.py`` writes both.
 """
 
+from __future__ import annotations
+
 import fcntl
 import json
 import os
 import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, NoReturn
+
+    Host = dict[str, Any]
 
 HERE = os.path.dirname(os.path.abspath(sys.argv[0]))
 LSPCI = "{:02x}:00.0 Processing accelerators: Huawei Technologies Co., Ltd. Device {} (rev 20)"
@@ -25,30 +36,32 @@ CLASSIC_USAGE = """usage:
 """
 
 
-def end(stdout="", stderr="", status=0):
+def end(stdout: str = "", stderr: str = "", status: int = 0) -> NoReturn:
     sys.stdout.write(stdout)
     sys.stderr.write(stderr)
     sys.stdout.flush()
     os._exit(status)
 
 
-def log_call(name, words):
+def log_call(name: str, words: list[str]) -> None:
     with open(os.path.join(HERE, "calls.log"), "a") as file:
         file.write(" ".join([name, *words]) + "\n")
 
 
-def scripted(host, name, words):
+def scripted(host: Host, name: str, words: list[str]) -> None:
     """Answer as the description says word for word; ``hang`` sleeps with a child that holds the streams."""
     told = host.get("answers", {}).get(" ".join([name, *words]))
     if told is None:
         return
     if told.get("hang"):
-        os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "600")
+        os.spawnlp(  # noqa: S606
+            os.P_NOWAIT, "sleep", "sleep", "600"
+        )
         time.sleep(600)
     end(told.get("stdout", ""), told.get("stderr", ""), told.get("status", 0))
 
 
-def busy_now(host):
+def busy_now(host: Host) -> bool:
     """Count down how often the tool is to say that it is busy."""
     path = os.path.join(HERE, "busy")
     try:
@@ -62,8 +75,8 @@ def busy_now(host):
     return left > 0
 
 
-def hccn_tool(host, words):
-    lock = open(os.path.join(HERE, "lock"), "w")
+def hccn_tool(host: Host, words: list[str]) -> NoReturn:
+    lock = open(os.path.join(HERE, "lock"), "w")  # noqa: SIM115  (held to the end of the process)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -84,10 +97,10 @@ def hccn_tool(host, words):
     device = host["devices"].get(words[1])
     if device is None:
         end(stderr="The device is not exist!\n", status=1)
-    classic_query(host, device, words[2:])
+    classic_query(device, words[2:])
 
 
-def classic_query(host, device, query):
+def classic_query(device: Host, query: list[str]) -> NoReturn:
     if query == ["-ip", "-g"]:
         if not device.get("ip"):
             end(stderr="Get ipconf failed, because no ip was preset there!\n", status=13)
@@ -105,7 +118,7 @@ def classic_query(host, device, query):
     end(stderr="Command execute failed!\n", status=1)
 
 
-def hccn_tool_new(host, words):
+def hccn_tool_new(host: Host, words: list[str]) -> NoReturn:
     if words[:1] in ([], ["-h"]):
         end(stdout=NEW_USAGE)
     if words[:1] != ["-g"] or "-i" not in words:
@@ -120,7 +133,7 @@ def hccn_tool_new(host, words):
     end(stderr="Command execute failed!\n", status=1)
 
 
-def npu_smi(host, words):
+def npu_smi(host: Host, words: list[str]) -> NoReturn:
     if words == ["info", "-l"]:
         end(stdout=npu_list(host))
     if words == ["info", "-m"]:
@@ -132,23 +145,23 @@ def npu_smi(host, words):
     end(stderr="Error parameter\n", status=1)
 
 
-def dies(host):
+def dies(host: Host) -> int:
     return 2 if host["product"] in ("a3", "300i") else 1
 
 
-def npus(host):
+def npus(host: Host) -> list[int]:
     return sorted({int(device) // dies(host) for device in host["devices"]})
 
 
-def rows(pairs, tab="\t"):
+def rows(pairs: Iterable[tuple[str, object]], tab: str = "\t") -> str:
     return "".join(f"{tab}{key:<31}: {value}\n" for key, value in pairs)
 
 
-def npu_list(host):
+def npu_list(host: Host) -> str:
     tab = "" if host["product"] == "a5" else "\t"
     text = rows([("Total Count", len(npus(host)))], tab)
     for npu in npus(host):
-        pairs = [("NPU ID", npu)]
+        pairs: list[tuple[str, object]] = [("NPU ID", npu)]
         if host["product"] == "300i":
             pairs += [("Product Name", "IT21PDDA01"), ("Serial Number", "033VNY10MB000071")]
         if host["product"] == "a5":
@@ -159,7 +172,7 @@ def npu_list(host):
     return text
 
 
-def mapping(host):
+def mapping(host: Host) -> str:
     product = host["product"]
     names = {"910a": "Ascend 910A", "a2": "Ascend 910B3", "a3": "Ascend910", "a5": "Ascend950PR"}
     name = host.get("chip_name", names.get(product, "Ascend 310P3"))
@@ -171,7 +184,7 @@ def mapping(host):
     text = line(header)
     for logic, device in enumerate(sorted(map(int, host["devices"]))):
         npu, chip = divmod(device, dies(host))
-        cells = [npu, chip, logic, name]
+        cells: list[object] = [npu, chip, logic, name]
         if product == "a3":
             cells.insert(3, device)
         if product == "a5":
@@ -182,11 +195,11 @@ def mapping(host):
     return text
 
 
-def line(cells):
+def line(cells: Iterable[object]) -> str:
     return "\t" + "".join(f"{cell!s:<31}" for cell in cells).rstrip() + "\n"
 
 
-def board(host, npu):
+def board(host: Host, npu: str) -> str:
     pci = {"910a": "0xD801", "a2": "0xD802", "a3": "0xD803", "a5": "0xD806", "300i": "0xD500"}
     return rows(
         [
@@ -199,7 +212,7 @@ def board(host, npu):
     )  # fmt: skip
 
 
-def spod_info(host, npu, chip):
+def spod_info(host: Host, npu: str, chip: str) -> str:
     device = host["devices"].get(str(int(npu) * dies(host) + int(chip)), {})
     if device.get("sdid") is None:
         return "This device does not support querying spod-info.\n"
@@ -211,14 +224,14 @@ def spod_info(host, npu, chip):
     )  # fmt: skip
 
 
-def lspci(host, words):
+def lspci(host: Host, words: list[str]) -> NoReturn:
     cards = {"910a": "d801", "a2": "d802", "a3": "d803", "a5": "d806", "300i": "d500"}
     lines = ["00:00.0 Host bridge: Intel Corporation 440FX - 82441FX PMC [Natoma] (rev 02)"]
     lines += [LSPCI.format(0x3D + npu, cards[host["product"]]) for npu in npus(host)]
     end(stdout="\n".join(lines) + "\n")
 
 
-def main():
+def main() -> None:
     name, words = os.path.basename(sys.argv[0]), sys.argv[1:]
     with open(os.path.join(HERE, "host.json")) as file:
         host = json.load(file)

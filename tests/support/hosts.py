@@ -80,12 +80,12 @@ class StandInHost:
     def environ(self, **more: str) -> dict[str, str]:
         return {"PATH": str(self.bin), "HCCL_TOOLS_ROOT": str(self.root), "LANG": "C.UTF-8", **more}
 
-    def run(self, *args: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *args: str, **more: str) -> subprocess.CompletedProcess[str]:
         """Run ``python -m hccl_tools`` with these arguments on this host; ``more`` is its environment."""
         return subprocess.run(
             [sys.executable, "-m", "hccl_tools", *args],
             check=False, capture_output=True, text=True, timeout=120,
-            cwd=cwd or self.work, env=self.environ(**more),
+            cwd=self.work, env=self.environ(**more),
         )  # fmt: skip
 
     def gen(self, *args: str, **more: str) -> subprocess.CompletedProcess[str]:

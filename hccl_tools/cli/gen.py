@@ -1,0 +1,129 @@
+"""``hccl-tools gen``: the rank table of this host's devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from hccl_tools.discover.facts import HostFacts
+    from hccl_tools.discover.survey import Request
+    from hccl_tools.table import RankTable
+
+_EPILOG = """\b
+Examples:
+  hccl-tools gen                                     all devices of this host or container
+  hccl-tools gen --device_num "[0,8)"                the first eight; quote it, the shell reads brackets
+  hccl-tools gen --devices 4-7 --server_ip 10.0.0.1  devices 4 to 7, and what the table calls this host
+  hccl-tools gen --devices 7,6,5,4 -o tables/        rank 0 on device 7; the file goes into tables/
+  hccl-tools gen --simulate 910a                     without any device, to try the rest
+
+Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip -g` (PATH, then
+/usr/local/Ascend/driver/tools), else from /etc/hccn.conf; where both answer they must agree.
+"""
+
+
+@click.command("gen", epilog=_EPILOG)
+@click.option(
+    "--device_num",
+    "--device-num",
+    metavar="RANGE",
+    help='Devices, counted among the visible ones: "[0,8)", 0-7, 0,1,2,3.',
+)
+@click.option("--devices", metavar="RANGE", help="Physical device ids, in rank order: 4-7 or 7,6,5,4.")
+@click.option(
+    "--ids",
+    type=click.Choice(["physical", "logical"]),
+    default="physical",
+    help="What --devices counts: physical ids, as in /dev/davinciN, or this container's logical ids.",
+)
+@click.option(
+    "--visible_devices",
+    "--visible-devices",
+    metavar="RANGE",
+    help="The devices --device_num counts among. Default: ASCEND_VISIBLE_DEVICES, else /dev/davinciN.",
+)
+@click.option(
+    "--server_ip",
+    "--server-ip",
+    metavar="ADDRESS",
+    help="This host's address. Default: the one by which it reaches its network.",
+)
+@click.option(
+    "--product",
+    metavar="NAME",
+    help="910a, a2, a3, a3-server, 300i, a5. Default: HCCL_TOOLS_PRODUCT, else this host's, else 910a.",
+)
+@click.option("--hccn-tool", "--hccn_tool", metavar="PATH", help="The hccn_tool to ask for addresses.")
+@click.option("--hccn-conf", "--hccn_conf", metavar="PATH", help="The hccn.conf to read addresses from.")
+@click.option(
+    "--prefer",
+    type=click.Choice(["hccn_tool", "hccn.conf"]),
+    help="The source to believe where the two disagree.",
+)
+@click.option(
+    "--tool-timeout",
+    "--tool_timeout",
+    type=click.FloatRange(min=0.1),
+    metavar="SECONDS",
+    help="End a tool that takes longer for one answer. Default: 20.",
+)
+@click.option(
+    "--simulate",
+    metavar="PRODUCT",
+    help="A made-up machine instead of this host: 910a, a2, a3, 300i; 910a:2 is the second of a cluster.",
+)
+@click.option("--ignore", multiple=True, metavar="RULES", help="Rules to leave out: HCC304 or HCC4,HCC6.")
+@click.option("-o", "--output", metavar="DIR|FILE|-", help="Where it goes; - prints it. Default: here.")
+@click.option("--force", is_flag=True, help="Replace a file that holds another table.")
+@click.option("--mode", metavar="MODE", help="File mode, such as 640. Default: 0666 minus the umask.")
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:
+    """Write the rank table of this host's devices.
+
+    Devices and addresses come from this host; nothing is guessed, and a table that HCCL or the guide would
+    refuse is not written.
+    """
+    from hccl_tools import table_output  # noqa: PLC0415  (`--help` does not need it)
+
+    mode = table_output.parse_mode(options["mode"]) if options["mode"] is not None else None
+    facts, table = _make(_request(options))
+    ignore = [rule.strip() for text in options["ignore"] for rule in text.split(",")]
+    to_stdout = options["output"] == table_output.STDOUT
+    report = table_output.check(table, product=facts.product, ignore=ignore)
+    if not report.ok:
+        click.echo(table_output.shown(report), err=to_stdout, nl=False)
+        raise table_output.refusal(report)
+    if to_stdout:
+        click.echo(table_output.text(table), nl=False)
+    else:
+        path = table_output.target(options["output"], table)
+        click.echo(table_output.save(table, path, force=options["force"], mode=mode).told(), err=True)
+    ctx.exit(0)
+
+
+def _request(options: dict[str, Any]) -> Request:
+    from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
+    from hccl_tools.discover.site import TOOL_TIMEOUT, Site  # noqa: PLC0415
+    from hccl_tools.discover.survey import Request  # noqa: PLC0415
+
+    site = Site(
+        hccn_tool=options["hccn_tool"],
+        hccn_conf=options["hccn_conf"],
+        tool_timeout=options["tool_timeout"] or TOOL_TIMEOUT,
+    )
+    wanted = Wanted(options["device_num"], options["devices"], options["visible_devices"], options["ids"])
+    return Request(
+        wanted, options["server_ip"], options["product"], options["simulate"], options["prefer"], site
+    )
+
+
+def _make(request: Request) -> tuple[HostFacts, RankTable]:
+    """Find out the facts, say on stderr what was found where, and make the table."""
+    from hccl_tools import generation  # noqa: PLC0415
+    from hccl_tools.discover.survey import survey  # noqa: PLC0415
+
+    facts = survey(request)
+    click.echo("\n".join(facts.told()), err=True)
+    return facts, generation.table([facts])
