@@ -1,0 +1,51 @@
+"""The sample tables are what ``gen --simulate`` makes, and ``validate`` finds no error in them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hccl_tools import generation, table_output, validation
+from hccl_tools.discover.survey import Request, survey
+
+FOLDER = Path(__file__).parent.parent / "sample_tables"
+#: File -> the options of ``gen`` that make it.
+ONE_MACHINE = {
+    "hccl_1p_0_127.0.0.1.json": ["--devices", "0"],
+    "hccl_2p_01_127.0.0.1.json": ["--devices", "0-1"],
+    "hccl_4p_4567_127.0.0.1.json": ["--device_num", "[4,8)"],
+    "hccl_8p_01234567_127.0.0.1.json": ["--device_num", "[0,8)"],
+}
+
+
+@pytest.mark.parametrize("name", ONE_MACHINE)
+def test_one_machine(name: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hccl_tools", "gen", "--simulate", "910a", *ONE_MACHINE[name]]
+    subprocess.run(command, check=True, cwd=tmp_path, capture_output=True)
+
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_bytes() == (FOLDER / name).read_bytes()
+
+
+def test_two_machines() -> None:
+    hosts = [survey(Request(simulate=f"910a:{n}", server_ip=f"10.0.0.{n}")) for n in (1, 2)]
+    table = generation.table(hosts)
+
+    assert table_output.text(table) == (FOLDER / generation.file_name(table)).read_text()
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda path: path.name)
+def test_no_finding_but_the_loopback_advice(path: Path) -> None:
+    report = validation.validate(path)
+
+    assert report.ok
+    assert report.verdict == "accepted"
+
+
+def test_the_readme_has_a_line_for_each() -> None:
+    readme = (FOLDER / "README.md").read_text()
+
+    assert [path.name for path in FOLDER.glob("*.json") if f"`{path.name}`" not in readme] == []
