@@ -64,6 +64,7 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         log_dir=options["log_dir"],
         log_file=options["log_file"],
         flat_logs=options["flat_logs"],
+        tail=options["tail"],
         start_port=port,
         master_address=address,
         ips=tuple(part.strip() for part in (options["ips"] or "").split(",") if part.strip()),

@@ -102,7 +102,7 @@ def prepare(
         here=job.here,
         engine_program=engine_program,
         engine_flavour=flavour,
-        shim=(sys.executable, "-m", "hccl_tools.launch.rank"),
+        shim=(sys.executable, "-m", "hccl_tools.launch.rank", "--tail", request.tail or "none"),
         as_root=os.geteuid() == 0,
         cpu=request.cpu,
         chosen={subject: text for subject, text in chosen.items() if text},

@@ -46,6 +46,7 @@ class Request:
     log_dir: str = "log"
     log_file: str | None = None
     flat_logs: bool = False
+    tail: str = "0"
     start_port: int | None = None
     master_address: str | None = None
     ips: tuple[str, ...] = ()

@@ -59,8 +59,8 @@ def run(prepared: Prepared, options: RankOptions) -> int:
     if follower:
         _show(follower, last=True)
     code = os.waitstatus_to_exitcode(status)
-    if code != 0:
-        _tell(prepared, options, _Failure(pid, code, duration, log))
+    if code != 0 or options.run_dir is not None:
+        _tell(prepared, options, _End(pid, code, duration, log))
     if scheduler:
         _end_scheduler(scheduler, prepared.facts.port, patiently=code == 0)
     return code if code >= 0 else 128 - code
@@ -215,8 +215,8 @@ def _is_connected(port: int) -> bool:
     return False
 
 
-class _Failure(NamedTuple):
-    """How a rank ended: ``code`` is negative for a signal, ``duration`` in seconds."""
+class _End(NamedTuple):
+    """How the rank ended: ``code`` is negative for a signal, ``duration`` in seconds."""
 
     pid: int
     code: int
@@ -224,15 +224,15 @@ class _Failure(NamedTuple):
     log: str
 
 
-def _tell(prepared: Prepared, options: RankOptions, failure: _Failure) -> None:
-    """Say as one JSON line how the rank failed: to the launcher's file, or by hand to mpirun's stdout."""
-    pid, code, duration, log = failure
-    lines = _last_lines(log)
+def _tell(prepared: Prepared, options: RankOptions, end: _End) -> None:
+    """Say as one JSON line how the rank ended: to the launcher's file, or by hand to mpirun's stdout."""
+    pid, code, duration, log = end
+    lines = _last_lines(log) if code else []
     traceback = next(
         (index for index in reversed(range(len(lines))) if lines[index].startswith("Traceback ")), None
     )
     facts = {
-        "hccl_tools": "rank failed",
+        "hccl_tools": "rank failed" if code else "rank ended",
         "rank": prepared.seat.rank,
         "device": prepared.seat.device,
         "host": socket.gethostname(),

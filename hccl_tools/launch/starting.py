@@ -59,7 +59,7 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         run_dir=Path(plan.run_dir),
         environment={**prepared.environment, **plan.common},
         working_dir=plan.working_dir,
-        options=_supervision(options),
+        options=_supervision(options, plan),
         keeper=guard,
     )
     if lock >= 0:
@@ -133,12 +133,12 @@ def _short(plan: Plan) -> str:
     return plan.run_dir if relative.startswith("..") else relative
 
 
-def _supervision(options: Mapping[str, Any]) -> Any:
+def _supervision(options: Mapping[str, Any], plan: Plan) -> Any:
     from hccl_tools.launch.supervisor import Supervision  # noqa: PLC0415
 
     return Supervision(
         grace=options["grace"],
-        tail=_tail(options["tail"]),
+        tail=_tail(options["tail"]) if plan.engine == "loop" else (0,),
         early_exit_warn=options["early_exit_warn"] or None,
         hang_warn=options["hang_warn"] or None,
         timeout=options["timeout"],
@@ -146,7 +146,18 @@ def _supervision(options: Mapping[str, Any]) -> Any:
         on_log_error=options["on_log_error"],
         notify=options["notify"],
         max_restarts=options["max_restarts"],
+        explain=_explain(plan),
     )
+
+
+def _explain(plan: Plan) -> Any:
+    if plan.engine != "mpirun":
+        return None
+    from functools import partial  # noqa: PLC0415
+
+    from hccl_tools.launch import rank_ends  # noqa: PLC0415
+
+    return partial(rank_ends.explain, plan)
 
 
 def _tail(text: str) -> Any:
