@@ -192,9 +192,7 @@ class Attempt:
         self.end("ended")
 
     def _end_scheduler(self) -> None:
-        self.say(
-            f"all ranks have ended; ending the scheduler, which did not within {self.scheduler_wait:g} s"
-        )
+        """End what nobody needs any more; MindSpore's looks only every 5 s whether its ranks have gone."""
         self.end("ended")
 
     def _receive(self, number: int) -> None:

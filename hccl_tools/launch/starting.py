@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.request import Request
 
 PLAN_FILE = "plan.json"
+_SCHEDULER_WAIT, _SCHEDULER_WAIT_FOR_OTHERS = 0.2, 60.0
 
 
 def dry_run(request: Request, *, form: str) -> str:
@@ -147,6 +148,8 @@ def _supervision(options: Mapping[str, Any], plan: Plan) -> Any:
         notify=options["notify"],
         max_restarts=options["max_restarts"],
         explain=_explain(plan),
+        # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
+        scheduler_wait=_SCHEDULER_WAIT if plan.here is None else _SCHEDULER_WAIT_FOR_OTHERS,
     )
 
 
