@@ -17,6 +17,7 @@ stage() {
     'BEGIN { printf "%s %.1f s, ", name, to - from }')
 }
 
+export GLOG_v=3 # MindSpore's own messages: errors only
 stage gen hccl-tools gen --simulate 910a --device_num "[4,8)"
 stage validate hccl-tools validate "$table"
 stage launch hccl-tools launch --rank-table "$table" --cpu examples/train_digits.py

@@ -1,0 +1,111 @@
+"""What users install works without the checkout: the wheel is tried in an empty environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[1]
+SCHEMAS = {f"hccl_tools/schemas/{path.name}" for path in (ROOT / "schemas").glob("*.json")}
+LAUNCHERS = {
+    f"hccl_tools/launchers/{path.name}"
+    for pattern in ("*.sh", "*.sbatch")
+    for path in (ROOT / "launchers").glob(pattern)
+}
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with wheel and sdist, built from a copy so that the checkout stays as it is."""
+    folder = tmp_path_factory.mktemp("distributions")
+    source = folder / "source"
+    leave_out = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "*.egg-info", "log", "__pycache__")
+    shutil.copytree(ROOT, source, symlinks=True, ignore=leave_out)
+    run([sys.executable, "-m", "build", "--outdir", str(folder / "dist"), str(source)])
+    return folder / "dist"
+
+
+@pytest.fixture(scope="module")
+def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ``bin`` folder of an environment that holds the wheel and its dependencies, nothing else."""
+    folder = tmp_path_factory.mktemp("installed")
+    run([sys.executable, "-m", "venv", str(folder)])
+    run(
+        [
+            str(folder / "bin" / "python"),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            *map(str, distributions.glob("*.whl")),
+        ]
+    )
+    return folder / "bin"
+
+
+def run(argv: Sequence[str], *, code: int = 0, **options: Any) -> str:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=600, **options)
+    assert done.returncode == code, f"{argv}\n{done.stdout}\n{done.stderr}"
+    return str(done.stdout)
+
+
+def test_the_wheel_holds_code_schemas_and_launchers_and_nothing_else(distributions: Path) -> None:
+    (wheel,) = distributions.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+
+    assert wheel.name.endswith("-py3-none-any.whl")
+    assert SCHEMAS | LAUNCHERS | {"hccl_tools/py.typed"} <= names
+    assert {name.split("/")[0] for name in names} == {"hccl_tools"}
+    assert {name for name in names if name.endswith(".py")} == {
+        str(path.relative_to(ROOT)) for path in (ROOT / "hccl_tools").rglob("*.py")
+    }
+
+
+def test_the_sdist_can_be_built_from(distributions: Path, tmp_path: Path) -> None:
+    (sdist,) = distributions.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+
+    run([sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path / "dist"), str(source)])
+
+    (again,) = (tmp_path / "dist").glob("*.whl")
+    (first,) = distributions.glob("*.whl")
+    with zipfile.ZipFile(again) as one, zipfile.ZipFile(first) as other:
+        assert sorted(one.namelist()) == sorted(other.namelist())
+
+
+def test_the_installed_wheel_makes_checks_and_plans_from_a_table(installed: Path, tmp_path: Path) -> None:
+    env = {"PATH": f"{installed}{os.pathsep}{os.defpath}", "HOME": str(tmp_path)}
+    (tmp_path / "train.py").write_text("print('never started')\n")
+
+    def hccl_tools(*args: str, code: int = 0) -> Any:
+        return json.loads(run([str(installed / "hccl-tools"), *args], code=code, cwd=tmp_path, env=env))
+
+    made = hccl_tools("gen", "--simulate", "910a", "--device_num", "[4,8)", "-o", "-")
+    (tmp_path / "table.json").write_text(json.dumps(made))
+    (tmp_path / "broken.json").write_text(json.dumps({**made, "server_list": "none"}))
+    checked = hccl_tools("validate", "-f", "json", "table.json")
+    broken = hccl_tools("validate", "-f", "json", "broken.json", code=1)
+    plan = hccl_tools("launch", "--rank-table", "table.json", "--cpu", "--dry-run=json", "train.py")
+
+    assert [device["device_id"] for device in made["server_list"][0]["device"]] == ["4", "5", "6", "7"]
+    assert checked["files"][0]["verdict"] == "accepted"
+    assert broken["files"][0]["findings"][0]["pointer"] == "/server_list"
+    assert [rank["environment"]["DEVICE_ID"] for rank in plan["processes"]] == ["4", "5", "6", "7"]
+    assert not (tmp_path / "log").exists()
