@@ -58,11 +58,12 @@ def _placed(found: list[tuple[Report, Diagnostic]]) -> Iterator[tuple[Report, Pl
 def _annotation(report: Report, placed: Placed) -> str:
     finding, where, _ = placed
     properties = {"title": f"hccl-tools ({finding.rule.id})", "file": report.file}
-    if where:
+    if where and report.document is not None:
         properties["line"] = str(where.start.line)
         properties["col"] = str(where.start.column)
-        if where.end.line == where.start.line and where.end.column > where.start.column:
-            properties["endColumn"] = str(where.end.column)
+        end = report.document.position(where.stop)
+        if end.line == where.start.line and end.column > where.start.column:
+            properties["endColumn"] = str(end.column)
     joined = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     lines = [finding.message + (f" ({finding.pointer})" if finding.pointer else "")]
     lines.append(f"HCCL: {hccl_says(finding)}")

@@ -54,10 +54,9 @@ class View:
 
 
 class Place(NamedTuple):
-    """A stretch of a document: as people count it, and in bytes."""
+    """A stretch of a document: its first line and column, and its bytes from ``begin`` to ``stop``."""
 
     start: Position
-    end: Position
     begin: int
     stop: int
 
@@ -80,22 +79,18 @@ def place(report: Report, findings: Sequence[Diagnostic]) -> list[Placed]:
     placed = []
     for one in findings:
         own = _own(document, one, next(spans))
-        placed.append(Placed(one, own, tuple(_value(document, next(spans)) for _ in one.related)))
+        others = [next(spans) for _ in one.related]
+        placed.append(Placed(one, own, tuple(_stretch(document, other.start, other.end) for other in others)))
     return placed
 
 
 def _own(document: Document, finding: Diagnostic, span: Span) -> Place:
     if finding.offset is not None:
-        at = document.position(finding.offset)
-        return Place(at, at, finding.offset, finding.offset)
+        return _stretch(document, finding.offset, finding.offset)
     if finding.at_key and span.key_start is not None and span.key_end is not None:
         return _stretch(document, span.key_start, span.key_end)
-    return _value(document, span)
-
-
-def _value(document: Document, span: Span) -> Place:
     return _stretch(document, span.start, span.end)
 
 
 def _stretch(document: Document, begin: int, stop: int) -> Place:
-    return Place(document.position(begin), document.position(stop), begin, stop)
+    return Place(document.position(begin), begin, stop)

@@ -83,12 +83,13 @@ def _message(finding: Diagnostic) -> str:
 
 def _location(report: Report, path: Path, where: Place | None) -> dict[str, Any]:
     physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(report.file)}}
-    if where is not None:
+    if where is not None and report.document is not None:
+        end = report.document.position(where.stop)
         physical["region"] = {
             "startLine": where.start.line,
             "startColumn": where.start.column,
-            "endLine": where.end.line,
-            "endColumn": where.end.column,
+            "endLine": end.line,
+            "endColumn": end.column,
         }
     location: dict[str, Any] = {"physicalLocation": physical}
     if path:

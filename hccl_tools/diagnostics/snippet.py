@@ -40,12 +40,12 @@ def snippet(document: Document, place: Place, *, ascii_only: bool = False) -> Sn
     if b"\0" in around or not around.strip():
         return None
     whole = end - start <= _WINDOW
-    before, cut_left = _last(document.data[start:begin], _WINDOW if whole else _BEFORE)
-    marked, cut_right = _first(document.data[begin:stop], _WINDOW if whole else _MARKED)
+    before, cut_left = _last(document.data, start, begin, _WINDOW if whole else _BEFORE)
+    marked, cut_right = _first(document.data, begin, stop, _WINDOW if whole else _MARKED)
     after = ""
     if not cut_right:
         after, cut_right = _first(
-            document.data[stop:end], _WINDOW if whole else _WINDOW - len(before + marked)
+            document.data, stop, end, _WINDOW if whole else _WINDOW - len(before + marked)
         )
     before, marked, after = (
         visible(part.replace("\t", "    "), ascii_only=ascii_only) for part in (before, marked, after)
@@ -55,18 +55,19 @@ def snippet(document: Document, place: Place, *, ascii_only: bool = False) -> Sn
     return Snippet(source, " " * _width(left) + "^" * max(1, _width(marked)))
 
 
-def _last(part: bytes, room: int) -> tuple[str, bool]:
-    """Return the end of what stands before a place, and whether more stands before it."""
-    near = part[-_BYTES_A_CHARACTER * room :]
-    text = (near.lstrip(_CONTINUATION) if len(near) < len(part) else near).decode(errors="replace")
-    return text[-room:], len(near) < len(part) or len(text) > room
+def _last(data: bytes, start: int, end: int, room: int) -> tuple[str, bool]:
+    """Return the end of a stretch, and whether more stands before it."""
+    near = max(start, end - _BYTES_A_CHARACTER * room)
+    part = data[near:end]
+    text = (part.lstrip(_CONTINUATION) if near > start else part).decode(errors="replace")
+    return text[-room:], near > start or len(text) > room
 
 
-def _first(part: bytes, room: int) -> tuple[str, bool]:
+def _first(data: bytes, start: int, end: int, room: int) -> tuple[str, bool]:
     """Return the beginning of a stretch, and whether more of it follows."""
-    near = part[: _BYTES_A_CHARACTER * room]
-    text = near.decode(errors="replace")
-    return text[:room], len(near) < len(part) or len(text) > room
+    near = min(end, start + _BYTES_A_CHARACTER * room)
+    text = data[start:near].decode(errors="replace")
+    return text[:room], near < end or len(text) > room
 
 
 def _width(text: str) -> int:
