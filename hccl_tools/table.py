@@ -33,6 +33,8 @@ NULL = Null.NULL
 
 _UINT32_MAX = 0xFFFFFFFF
 _UINT64 = 1 << 64
+#: Numbers of so many digits always fit 32 bits.
+_SAFE_DIGITS = 9
 _LEADING_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?)([0-9]+)", re.ASCII)
 
 
@@ -48,7 +50,7 @@ def read_uint(text: str) -> int | None:
     Source:
         hcomm sal.cc:185, SalStrToULong: ``std::stoull`` in base 10, at most 32 bits.
     """
-    if text.isdecimal() and text.isascii() and len(text) <= 9:  # noqa: PLR2004  (9 digits always fit)
+    if text.isdecimal() and text.isascii() and len(text) <= _SAFE_DIGITS:
         return int(text)
     match = _LEADING_NUMBER.match(text)
     if match is None:
@@ -195,6 +197,10 @@ class RankTable:
 
 def numbers(column: Column) -> list[int | None]:
     """Return a column as numbers as HCCL reads them: texts by ``read_uint``, JSON numbers cut to integers."""
+    if set(map(type, column)) == {str}:
+        text = "".join(column)
+        if text.isdecimal() and text.isascii() and 0 < min(map(len, column)) <= max(map(len, column)) <= _SAFE_DIGITS:
+            return list(map(int, column))
     return [read_uint(value) if isinstance(value, str) else read_integer(value) for value in column]
 
 

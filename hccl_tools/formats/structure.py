@@ -91,11 +91,7 @@ def columns(entries: list[_Object], required: tuple[str, ...], texts_if_there: f
         texts_if_there: Optional keys whose values must be strings.
     """
     found = {key: texts(entries, key) for key in required}
-    others: dict[str, None] = {}
-    for entry in entries:
-        if len(entry) != len(required):
-            others.update(dict.fromkeys(entry))
-    for key in others:
+    for key in _other_keys(entries):
         if key in found:
             continue
         column = [entry.get(key) for entry in entries]
@@ -105,6 +101,14 @@ def columns(entries: list[_Object], required: tuple[str, ...], texts_if_there: f
             raise StructureError((key,), f"{key} is not a string")
         found[key] = column
     return found
+
+
+def _other_keys(entries: list[_Object]) -> list[str]:
+    """Return the keys that occur: those of the first entry in its order, then the rest by name."""
+    if not entries:
+        return []
+    first = list(entries[0])
+    return first + sorted(set().union(*entries).difference(first))
 
 
 def text(holder: _Object, key: str) -> str:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.rules.network import addresses_read, all_plain
 from hccl_tools.rules.registry import Finding, Related, Subject, rule
+from hccl_tools.table import numbers, read_uint
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.table import Column
 
 _SERVERS = ("1.0", "1.2")
 _LEGACY = (*_SERVERS, "group_list")
@@ -43,17 +45,20 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
     Example: /server_list/0/device/1/rank_id = "1a"
     Instead: /server_list/0/device/1/rank_id = "1"
     """
-    from hccl_tools.table import read_uint  # noqa: PLC0415
-
     for key in _NUMBER_KEYS:
         column = subject.table.columns.get(key, ())
-        if all(value is None or (type(value) is str and value.isdecimal() and value.isascii()) for value in set(column)):
-            sloppy = {value for value in set(column) if value is not None and len(value) > 1 and value[0] == "0"}
-            if not sloppy:
-                continue
+        if not column or _are_plain(subject, key, column):
+            continue
         for row, value in enumerate(column):
             if isinstance(value, str) and (number := read_uint(value)) is not None and value != str(number):
                 yield Finding(f'{key} "{value}" is read as {number}', subject.device_path(row, key), f'write "{number}"')
+
+
+def _are_plain(subject: Subject, key: str, column: Column) -> bool:
+    """Whether all texts of a column are numbers as one writes them, asked of all at once."""
+    table = subject.table
+    read = {"rank_id": table.rank_numbers, "device_id": table.device_numbers}.get(key) or numbers(column)
+    return None not in read and list(map(str, read)) == column
 
 
 @rule("HCC604", "misspelt-key", "advice", formats=_LEGACY, stage="none", source="topoinfo_ranktableConcise.cc (unknown keys are ignored)")
@@ -86,9 +91,11 @@ def _key_sets(subject: Subject) -> Iterator[tuple[Iterable[str], Path]]:
     """Yield the keys of the document, of each server, and of the devices (once for all)."""
     table = subject.table
     yield list(table.fields), ()
+    seen: set[tuple[str, ...]] = set()
     for index, server in enumerate(table.servers):
-        if server.fields:
-            yield list(server.fields), subject.server_path(index)
+        if (keys := tuple(server.fields)) not in seen:
+            seen.add(keys)
+            yield keys, subject.server_path(index)
     for key, column in table.columns.items():
         row = next((row for row, value in enumerate(column) if value is not None), None)
         if row is not None:
@@ -185,8 +192,10 @@ def rank_order(subject: Subject) -> Iterator[Finding]:
     Example: swap /server_list/0 /server_list/1
     Instead: table
     """
-    numbers = subject.table.rank_numbers
-    lowest = [min((numbers[row] or 0 for row in server.rows), default=0) for server in subject.table.servers]
+    ranks = subject.table.rank_numbers
+    if ranks == list(range(len(ranks))):
+        return
+    lowest = [min((ranks[row] or 0 for row in server.rows), default=0) for server in subject.table.servers]
     for index in range(1, len(lowest)):
         if lowest[index] < lowest[index - 1]:
             yield Finding(

@@ -85,13 +85,13 @@ def backup_partner(subject: Subject) -> Iterator[Finding]:
     Example: /server_list/0/device/0/backup_device_ip = "192.168.0.100"
     Instead: /server_list/0/device/0/backup_device_ip = "192.168.0.101"
     """
-    table = subject.table
+    rows = list(_rows(subject))
     place: dict[str, int] = {}
-    for server in table.servers:
+    for server in subject.table.servers if rows else ():
         for index, row in enumerate(server.rows):
             for address in addresses_read(subject)[row]:
                 place.setdefault(address.partition("%")[0], index)
-    for row, value in _rows(subject):
+    for row, value in rows:
         for address in _addresses(value):
             partner = place.get(address.partition("%")[0])
             fault = None if partner is None else _partner_fault(subject, row, partner)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules.registry import Finding, Related, Subject, rule
+from hccl_tools.rules.topology import device_sets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,9 +77,9 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
     ids, numbers = table.device_ids, table.device_numbers
     plain = set(ids) <= set(map(str, range(_limit(subject))))
     first: dict[str, dict[int | None, int]] = {}
+    if plain and all(len(set(devices)) == len(devices) for devices in set(device_sets(subject).values())):
+        return
     for server in table.servers:
-        if plain and table.format != "group_list" and len({ids[row] for row in server.rows}) == len(server.rows):
-            continue
         seen = first.setdefault(server.server_id, {})
         for row in server.rows:
             earlier = seen.setdefault(numbers[row], row)

@@ -11,6 +11,7 @@ from hccl_tools.addresses import family
 from hccl_tools.rules.network import hosts_set
 from hccl_tools.rules.registry import Finding, Related, Subject, rule
 from hccl_tools.rules.super_pods import pod_count
+from hccl_tools.rules.topology import device_sets, servers_of_refused_count
 from hccl_tools.table import read_integer, read_uint
 
 if TYPE_CHECKING:
@@ -19,16 +20,6 @@ if TYPE_CHECKING:
 _SERVERS = ("1.0", "1.2")
 _LEGACY = (*_SERVERS, "group_list")
 _GUIDE = "HCCL guide, constraints.md"
-
-
-def _device_sets(subject: Subject) -> dict[str, tuple[int, ...]]:
-    from hccl_tools.rules.topology import rows_by_server  # noqa: PLC0415  (not needed for 2.0 tables)
-
-    numbers = subject.table.device_numbers
-    return {
-        name: tuple(sorted(number for row in rows if (number := numbers[row]) is not None))
-        for name, rows in rows_by_server(subject).items()
-    }
 
 
 def _place(subject: Subject, name: str) -> int:
@@ -46,6 +37,8 @@ def ranks_across_servers(subject: Subject) -> Iterator[Finding]:
     Instead: table
     """
     numbers = subject.table.rank_numbers
+    if numbers == list(range(len(numbers))):
+        return
     for index, server in enumerate(subject.table.servers):
         own = {number for row in server.rows if (number := numbers[row]) is not None}
         if own and max(own) - min(own) + 1 > len(server.rows) and len(own) == len(server.rows):
@@ -61,12 +54,10 @@ def devices_on_one_machine(subject: Subject) -> Iterator[Finding]:
     Example: /server_list/0/server_id = " 10.0.0.1"; remove /server_list/0/device/3
     Instead: table
     """
-    from hccl_tools.rules.topology import servers_of_refused_count  # noqa: PLC0415
-
     counts = subject.product.counts_per_server
     if counts is None or not subject.product.checks_hccs_count or servers_of_refused_count(subject):
         return
-    sets = _device_sets(subject)
+    sets = device_sets(subject)
     for name, devices in sets.items():
         if len(sets) == 1 and len(devices) not in counts:
             message = f"{len(devices)} devices on one machine; the guide allows {', '.join(map(str, counts))}"
@@ -83,7 +74,7 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     Example: base 2x4
     Instead: table
     """
-    wanted, sets = subject.product.cluster_count, _device_sets(subject)
+    wanted, sets = subject.product.cluster_count, device_sets(subject)
     if wanted is None or len(sets) == 1:
         return
     wrong = {name: devices for name, devices in sets.items() if len(devices) != wanted}
@@ -105,7 +96,7 @@ def devices_across_groups(subject: Subject) -> Iterator[Finding]:
     size, legal = subject.product.group_size, subject.product.four_device_sets
     if size is None:
         return
-    for name, devices in _device_sets(subject).items():
+    for name, devices in device_sets(subject).items():
         crosses = len({device // size for device in devices}) > 1
         if crosses and (len(devices) == 2 or (legal is not None and devices in legal)):  # noqa: PLR2004
             shown = ",".join(map(str, devices))
@@ -261,6 +252,8 @@ def first_layer(subject: Subject) -> Iterator[Finding]:
     """
     for row, levels in enumerate(subject.table.column("level_list")):
         path = ("rank_list", row, "level_list")
+        if levels and levels[0]["net_layer"] == 0 and len(levels) == 1 and levels[0].get("net_type") == "TOPO_FILE_DESC":
+            continue
         if [read_integer(level["net_layer"]) for level in levels] != list(range(len(levels))):
             yield Finding("the levels are not layer 0, 1, 2 ... without a gap", path, "number the levels from 0")
         elif levels and levels[0].get("net_type") != "TOPO_FILE_DESC":

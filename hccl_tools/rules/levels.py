@@ -5,7 +5,9 @@ A valid table of 65,536 ranks has some 130,000 levels: each rule first asks the 
 
 from __future__ import annotations
 
-from itertools import chain
+from collections import deque
+from itertools import chain, repeat
+from socket import AF_INET, inet_pton
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.addresses import V2_CHECKS
@@ -25,6 +27,7 @@ _NET_TYPES = frozenset({"TOPO_FILE_DESC", "CLOS", "1DMESH", "2DMESH", "A3_SERVER
 _LONGEST = {"net_instance_id": 1024, "plane_id": 1024, "addr": 256, "port": 32}
 _MOST_PORTS = 16
 _HIGHEST_LISTEN_PORT = 65536
+_USUAL_LAYERS = ([0], [0, 1], [0, 1, 2], [0, 1, 2, 3])
 
 _Entry = dict[str, Any]
 
@@ -110,7 +113,7 @@ def net_layer(subject: Subject) -> Iterator[Finding]:
     """
     for row, levels in enumerate(subject.table.column("level_list")):
         layers = [level["net_layer"] for level in levels]
-        if layers in ([0], [0, 1], [0, 1, 2], [0, 1, 2, 3]):
+        if layers in _USUAL_LAYERS:
             continue
         previous = -1
         for index, value in enumerate(layers):
@@ -166,6 +169,9 @@ def uneven_rank_addresses(subject: Subject) -> Iterator[Finding]:
     Example: /rank_list/0/level_list/0/rank_addr_list = []
     Instead: table
     """
+    sizes = {(level["net_layer"], level["net_instance_id"], len(level["rank_addr_list"])) for level in _levels(subject)}
+    if len({key[:2] for key in sizes}) == len(sizes):
+        return
     first: dict[tuple[int | None, str], tuple[int, Path]] = {}
     for path, level in _each_level(subject):
         layer = level["net_layer"]
@@ -208,13 +214,24 @@ def addr(subject: Subject) -> Iterator[Finding]:
     Example: /rank_list/0/level_list/0/rank_addr_list/0/addr = "10.0.0.01"
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr = "10.0.0.1"
     """
-    pairs = {(entry["addr_type"], entry["addr"]) for entry in _addresses(subject)}
-    if not all(_is_addr(kind, text) for kind, text in pairs):
+    if not _all_are_ipv4(_addresses(subject)):
         for path, entry in _each_address(subject):
             yield from _addr_fault(path, entry)
     for row, plane in enumerate(subject.table.columns.get("control_plane", ())):
         if plane is not None:
             yield from _addr_fault(("rank_list", row, "control_plane"), plane)
+
+
+def _all_are_ipv4(addresses: list[_Entry]) -> bool:
+    """Whether all addresses are IPv4, which is usual, asked without Python code for each."""
+    if {entry["addr_type"] for entry in addresses} - {"IPV4"}:
+        return False
+    texts = [entry["addr"] for entry in addresses]
+    try:
+        deque(map(inet_pton, repeat(AF_INET), texts), maxlen=0)
+    except (OSError, UnicodeEncodeError, ValueError):
+        return False
+    return True
 
 
 def _is_addr(kind: str, text: str) -> bool:
@@ -253,6 +270,9 @@ def ports(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/ports = ["0/4"]
     """
     most = _LONGEST["port"]
+    different = {tuple(entry["ports"]) for entry in _addresses(subject)}
+    if all(len(names) <= _MOST_PORTS and all(0 < _size(name) <= most for name in names) for names in different):
+        return
     for path, entry in _each_address(subject):
         names = entry["ports"]
         if len(names) > _MOST_PORTS and len(set(names)) > _MOST_PORTS:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import repeat
+from socket import AF_INET, inet_pton
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.addresses import family, is_unset
@@ -63,11 +66,20 @@ def all_plain(subject: Subject) -> bool:
         ips = subject.table.columns.get("device_ip", [None])
         known = set(map(type, ips)) == {str} and len(set(ips)) == len(ips)
         if known:
-            families = set(map(family, ips))
+            families = _families(ips)
             subject.memo["families"] = families
             known = None not in families and "0.0.0.0" not in ips and not any("%" in ip for ip in ips)  # noqa: S104
         subject.memo["addresses are plain"] = known
     return known
+
+
+def _families(ips: list[str]) -> set[int | None]:
+    """Return the address families that occur, ``None`` among them for texts that are no address."""
+    try:
+        deque(map(inet_pton, repeat(AF_INET), ips), maxlen=0)  # all IPv4 is usual, and checked without Python code
+    except (OSError, UnicodeEncodeError, ValueError):
+        return set(map(family, ips))
+    return {AF_INET}
 
 
 def has_address(addresses: list[str]) -> bool:

@@ -20,8 +20,8 @@ def _are_0_to_n(subject: Subject) -> bool:
     """Whether the rank ids are right, asked of the whole column at once."""
     known: bool | None = subject.memo.get("ranks are 0 to n")
     if known is None:
-        ids, size = set(subject.table.rank_ids), len(subject.table)
-        known = ids == set(map(str, range(size))) if subject.table.format != "2.0" else ids == set(range(size))
+        numbers, size = subject.table.rank_numbers, len(subject.table)
+        known = numbers == list(range(size)) or set(numbers) == set(range(size))
         subject.memo["ranks are 0 to n"] = known
     return known
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.rules.registry import Finding, Related, Subject, rule
-from hccl_tools.table import read_uint
+from hccl_tools.table import numbers, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -180,13 +180,18 @@ def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
     Example: /server_list/0/device/0/super_device_id = ""
     Instead: /server_list/0/device/0/super_device_id = "0"
     """
-    for row, value in enumerate(subject.table.columns.get("super_device_id", ())):
+    if "super_device_id" not in subject.table.columns or None not in _numbers(subject):
+        return
+    for row, value in enumerate(subject.table.columns["super_device_id"]):
         if value is not None and read_uint(value) is None:
             yield Finding(f'super_device_id "{value}" is no number', subject.device_path(row, "super_device_id"), "`npu-smi info -t spod-info -i N -c M` shows the SDID")
 
 
 def _numbers(subject: Subject) -> list[int | None]:
-    return [None if value is None else read_uint(value) for value in subject.table.column("super_device_id")]
+    known: list[int | None] | None = subject.memo.get("super device numbers")
+    if known is None:
+        known = subject.memo["super device numbers"] = numbers(subject.table.column("super_device_id"))
+    return known
 
 
 @rule("HCC527", "super-device-id-missing", "refused", formats=_FORMATS, needs=("super_device_id",), stage="check", source="topoinfo_ranktableConcise.cc:1001-1020")
@@ -199,8 +204,10 @@ def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
     """
     if not is_used(subject):
         return
-    column = subject.table.column("super_device_id")
-    for row, number in enumerate(_numbers(subject)):
+    column, sdids = subject.table.column("super_device_id"), _numbers(subject)
+    if None not in sdids and NO_SUPER_DEVICE not in sdids:
+        return
+    for row, number in enumerate(sdids):
         if column[row] is None or number == NO_SUPER_DEVICE:
             key = () if column[row] is None else ("super_device_id",)
             yield Finding(f"{subject.rank_name(row)} has no super_device_id", subject.device_path(row, *key), "`npu-smi info -t spod-info -i N -c M` shows the SDID")
@@ -220,6 +227,8 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
         return
     pod_of = {name: pod.super_pod_id for pod in _pods(subject) for name in pod.server_ids}
     sdids = _numbers(subject)
+    if None not in sdids and len(set(sdids)) == len(sdids):
+        return
     first: dict[tuple[str, int], int] = {}
     for server in subject.table.servers:
         pod = pod_of.get(server.server_id)

@@ -11,7 +11,7 @@ from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.super_pods import pod_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 _FORMATS = ("1.0", "1.2", "group_list")
 #: HCCL_AISERVER_DEVICE_NUM: the topology rules for addresses concern servers of eight devices.
@@ -19,24 +19,35 @@ FULL_SERVER = 8
 _FOUR = 4
 
 
-def rows_by_server(subject: Subject) -> dict[str, list[int]]:
+def rows_by_server(subject: Subject) -> dict[str, Sequence[int]]:
     """Return the rows of each server_id, in order of appearance: a group_list may list a server twice."""
-    known: dict[str, list[int]] | None = subject.memo.get("rows by server")
+    known: dict[str, Sequence[int]] | None = subject.memo.get("rows by server")
     if known is None:
-        known = {}
-        for server in subject.table.servers:
-            known.setdefault(server.server_id, []).extend(server.rows)
+        servers = subject.table.servers
+        known = {server.server_id: server.rows for server in servers}
+        if len(known) != len(servers):
+            merged: dict[str, list[int]] = {}
+            for server in servers:
+                merged.setdefault(server.server_id, []).extend(server.rows)
+            known = dict(merged)
         subject.memo["rows by server"] = known
     return known
 
 
-def _device_sets(subject: Subject) -> dict[str, tuple[int, ...]]:
+def device_sets(subject: Subject) -> dict[str, tuple[int, ...]]:
     """Return each server's device ids, ascending; rows whose id cannot be read are left out."""
-    numbers = subject.table.device_numbers
-    return {
-        server_id: tuple(sorted(number for row in rows if (number := numbers[row]) is not None))
-        for server_id, rows in rows_by_server(subject).items()
-    }
+    known: dict[str, tuple[int, ...]] | None = subject.memo.get("device sets")
+    if known is None:
+        numbers = subject.table.device_numbers
+        sorted_once: dict[tuple[int | None, ...], tuple[int, ...]] = {}
+        known = {}
+        for server_id, rows in rows_by_server(subject).items():
+            listed = tuple(map(numbers.__getitem__, rows))
+            if listed not in sorted_once:
+                sorted_once[listed] = tuple(sorted(number for number in listed if number is not None))
+            known[server_id] = sorted_once[listed]
+        subject.memo["device sets"] = known
+    return known
 
 
 def _trimmed(server_id: str) -> str:
@@ -76,8 +87,9 @@ def servers_of_refused_count(subject: Subject) -> list[str]:
     has two devices in one group.
     """
     counts: Counter[str] = Counter()
-    sets = _device_sets(subject)
-    if all(len(devices) in (1, 2, 4, 8) for devices in sets.values()) and all(name == _trimmed(name) for name in sets):
+    sets = device_sets(subject)
+    usual = all(len(devices) in (1, 2, 4, 8) for devices in set(sets.values()))
+    if usual and all(name == _trimmed(name) for name in sets):
         return []
     for server_id, rows in rows_by_server(subject).items():
         counts[_trimmed(server_id)] += len(rows)
@@ -105,7 +117,10 @@ def four_device_set(subject: Subject) -> Iterator[Finding]:
     legal = subject.product.four_device_sets
     if legal is None:
         return
-    for server_id, devices in _device_sets(subject).items():
+    sets = device_sets(subject)
+    if not any(len(devices) == _FOUR for devices in set(sets.values())):
+        return
+    for server_id, devices in sets.items():
         if len(devices) == _FOUR and len(set(devices)) == _FOUR and devices not in legal:
             yield Finding(
                 f'devices {",".join(map(str, devices))} of server "{server_id}" are no set of four that HCCL takes',
@@ -197,7 +212,7 @@ def _with_address(subject: Subject) -> Callable[[str, bool], list[int]]:
     return found
 
 
-def _on_host(subject: Subject, rows: list[int]) -> bool:
+def _on_host(subject: Subject, rows: Sequence[int]) -> bool:
     """Whether all ranks of a server have the network on the host, where no check of addresses is made."""
     if subject.table.format == "group_list":
         return False

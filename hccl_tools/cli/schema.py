@@ -1,0 +1,23 @@
+"""``hccl-tools schema``: the published JSON Schema of a table format."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("schema")
+@click.argument("table_format", metavar="FORMAT", required=False)
+def command(table_format: str | None) -> None:
+    """Print the JSON Schema (draft 2020-12) of a table format: 1.0, 1.2, 2.0 or group_list.
+
+    \b
+    hccl-tools schema                    the formats
+    hccl-tools schema 1.0 > rank_table.schema.json
+    """
+    from hccl_tools.schema import NAMES, load, text  # noqa: PLC0415  (a command's own imports wait for it)
+
+    if table_format is None:
+        for name in NAMES:
+            click.echo(f"{name:<10}  {load(name)['title']}")
+    else:
+        click.echo(text(table_format), nl=False)

@@ -1,0 +1,96 @@
+"""The rules as pages: what ``hccl-tools rules`` prints and what stands in ``docs/rules``.
+
+``python -m hccl_tools.rules.pages FOLDER`` writes the folder anew.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from inspect import cleandoc
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules.registry import Rule, all_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: What becomes of a job, by consequence.
+CONSEQUENCES = {
+    "refused": "HCCL refuses the table",
+    "hangs": "HCCL waits for 30 minutes, then fails",
+    "fails-later": "HCCL takes the table, and the job breaks afterwards",
+    "forbidden": "the product's guide forbids it, HCCL lets it pass",
+    "advice": "works, but is fragile or surely not meant",
+}
+_FAMILIES = {
+    "1": "File and structure", "2": "Ranks", "3": "Devices", "4": "Network", "5": "Servers and super pods", "6": "Advice",
+}  # fmt: skip
+_EXAMPLE = re.compile(r"^(Base|Example|Instead): (.*)$", re.MULTILINE)
+
+
+def page(rule: Rule) -> str:
+    """Return one rule's page in Markdown."""
+    facts, doc = rule.facts, cleandoc(rule.check.__doc__ or "")
+    title, _, rest = doc.partition("\n")
+    why = _EXAMPLE.sub("", rest).strip()
+    examples = dict(_EXAMPLE.findall(doc))
+    code = f", with {facts.hccl_code}" if facts.hccl_code else ""
+    lines = [
+        f"# {facts.id} {facts.name}",
+        "",
+        title,
+        "",
+        *([why, ""] if why else []),
+        f"* Consequence: {facts.consequence} ({CONSEQUENCES[facts.consequence]}{code})",
+        f"* Severity: {facts.severity}",
+        f"* Tables: {', '.join(rule.formats) if rule.formats else 'all'}",
+        f"* Source: {facts.source}",
+        "",
+        "Bad, and good:" if "Base" not in examples else f"In a table of the kind `{examples['Base']}`, bad and good:",
+        "",
+        f"    {examples['Example']}",
+        f"    {examples['Instead']}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def index(rules: Iterable[Rule]) -> str:
+    """Return the overview page: the rules by family."""
+    lines = [
+        "# The rules", "",
+        "Made from the rules themselves by `python -m hccl_tools.rules.pages docs/rules`.", "",
+        *(f"* **{name}**: {text}" for name, text in CONSEQUENCES.items()),
+    ]  # fmt: skip
+    family = ""
+    for rule in rules:
+        facts = rule.facts
+        if facts.id[3] != family:
+            family = facts.id[3]
+            lines += ["", f"## {_FAMILIES[family]}", "", "| rule | name | consequence | HCCL | what |", "| --- | --- | --- | --- | --- |"]
+        what = rule.title.replace("|", "\\|")
+        lines.append(f"| [{facts.id}]({facts.id}.md) | {facts.name} | {facts.consequence} | {facts.hccl_code or ''} | {what} |")
+    return "\n".join([*lines, ""])
+
+
+def pages() -> dict[str, str]:
+    """Return every page by file name."""
+    rules = all_rules()
+    return {"README.md": index(rules.values()), **{f"{rule_id}.md": page(rule) for rule_id, rule in rules.items()}}
+
+
+def write(folder: Path) -> None:
+    """Write all pages into a folder and remove those of rules that are gone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = pages()
+    for old in folder.glob("*.md"):
+        if old.name not in wanted:
+            old.unlink()
+    for name, text in wanted.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
