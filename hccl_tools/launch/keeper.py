@@ -14,6 +14,7 @@ import select
 import signal
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import channel, kernel, proc
@@ -82,7 +83,8 @@ class Keeper:
             poller.poll(left * 1000)
             self.events()
         if self.gone:
-            os.waitpid(self.pid, 0)
+            with suppress(ChildProcessError):  # Collected with its orphans.
+                os.waitpid(self.pid, 0)
         os.close(self.fileno())
 
     def end_orphans(self, wait: float) -> list[proc.Status]:

@@ -192,7 +192,7 @@ class _Keeping:
                 if task.cpus:
                     os.sched_setaffinity(0, task.cpus)
                 environment = {**self.common, **task.environment}
-                signal.pthread_sigmask(signal.SIG_SETMASK, ())
+                kernel.unblock_all_signals()
                 os.execve(task.program, task.argv, environment)  # noqa: S606  (no shell)
         except OSError as error:
             number = error.errno or 0

@@ -1,0 +1,246 @@
+"""No process of a job outlives it, whoever is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.launch import channel, keeper, proc
+from tests.support.jobs import LONG, eventually, python, sh
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.launch.channel import Event
+    from tests.support.jobs import Job, Jobs
+
+#: A rank with everything that has been seen to outlive launchers: a child, one that ignores signals, one in
+#: its own session, a daemon (forked twice).
+BREEDER = sh(
+    "echo $$; sleep 300 & (trap '' TERM INT HUP; sleep 301) & setsid sleep 302 & (setsid sleep 303 &) &"
+    " sleep 0.2; echo bred; wait"
+)
+
+
+def keeper_of(job: Job) -> int:
+    """The keeper's process id."""
+    children = [process.pid for process in proc.processes().values() if process.parent == job.launcher.pid]
+    return next(pid for pid in children if proc.read(f"/proc/{pid}/comm").strip() == "hccl-keeper")
+
+
+def test_nothing_survives_when_the_launcher_is_killed(jobs: Jobs) -> None:
+    job = jobs.start(*[BREEDER] * 4)
+    assert job.says("bred", 0, 1, 2, 3)
+    assert len(job.living()) > 16
+    job.launcher.kill()
+    assert job.is_gone(2.0)
+
+
+def test_nothing_survives_when_the_keeper_is_killed(jobs: Jobs) -> None:
+    job = jobs.start(*[BREEDER] * 2)
+    assert job.says("bred", 0, 1)
+    os.kill(keeper_of(job), signal.SIGKILL)
+    assert job.end() == 128 + signal.SIGKILL
+    assert "keeper" in job.err.splitlines()[-1]
+    assert job.is_gone(2.0)
+
+
+def test_ranks_cannot_be_made_to_outlive_a_stopped_launcher_that_is_killed(jobs: Jobs) -> None:
+    job = jobs.start(*[BREEDER] * 2)
+    assert job.says("bred", 0, 1)
+    job.launcher.send_signal(signal.SIGSTOP)
+    job.launcher.kill()
+    assert job.is_gone(2.0)
+
+
+def test_the_failed_ranks_own_children_are_ended_too(jobs: Jobs) -> None:
+    failing = sh("sleep 300 & setsid sleep 301 & sleep 0.1; exit 7")
+    code, job = jobs.run(sh("sleep 300"), failing)
+    assert code == 7
+    assert not job.living()
+
+
+def test_what_a_good_job_leaves_behind_is_ended_and_named(jobs: Jobs) -> None:
+    code, job = jobs.run(sh("setsid sleep 300 & sleep 0.1"), sh("true"))
+    assert code == 0
+    assert "sleep 300" in job.err
+    assert not job.living()
+
+
+def test_the_keeper_ignores_signals_meant_for_others(jobs: Jobs) -> None:
+    job = jobs.start(sh("echo $$; sleep 0.5"))
+    assert job.says("\n", 0)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        os.kill(keeper_of(job), number)
+    assert job.end() == 0
+
+
+def test_the_keeper_holds_no_file_of_the_caller(jobs: Jobs) -> None:
+    job = jobs.start(sh("echo $$; sleep 300"))
+    assert job.says("\n", 0)
+    files = {str(entry.readlink()) for entry in Path(f"/proc/{keeper_of(job)}/fd").iterdir()}
+    assert not {file for file in files if file.startswith("/")} - {"/dev/null"}
+    assert str(Path(f"/proc/{job.launcher.pid}/fd/1").readlink()) not in files
+
+
+RANK_STATE = """
+import os, signal
+fields = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines())
+for name in ("SigBlk", "SigIgn", "SigCgt"):
+    print(name, int(fields[name], 16))
+print("fds", sorted(int(n) for n in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + n)))
+print("session", os.getsid(0) == os.getpid(), "group", os.getpgrp() == os.getpid())
+print("stdin", os.readlink("/proc/self/fd/0"))
+print("same", os.path.sameopenfile(1, 2), bool(__import__("fcntl").fcntl(1, 3) & os.O_APPEND))
+"""
+
+
+def test_a_rank_starts_with_a_clean_state(jobs: Jobs) -> None:
+    """Even under nohup and with a file that the caller left open."""
+    pipe = os.pipe()
+    popen = {"pass_fds": pipe}
+    program = [sys.executable, "-I", "-S", "-X", "utf8", "-c", RANK_STATE]
+    shell = ["/bin/sh", "-c", 'exec "$@" 2>&1', "sh", *program]
+    code, job = jobs.run(shell, prefix=("nohup",), popen=popen)
+    for end in pipe:
+        os.close(end)
+    assert code == 0
+    said = dict(line.split(" ", 1) for line in job.log(0).splitlines())
+    assert said["SigBlk"] == "0"
+    # Python itself ignores SIGPIPE and SIGXFSZ and catches SIGINT: nothing else may be left from us.
+    assert int(said["SigIgn"]) == 1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1)
+    assert int(said["SigCgt"]) == 1 << (signal.SIGINT - 1)
+    assert said["fds"] == "[0, 1, 2]"
+    assert said["session"] == "True group True"
+    assert said["stdin"] == "/dev/null"
+    assert said["same"] == "True True"
+
+
+@pytest.fixture(params=["forked", "fresh"])
+def kept(request: pytest.FixtureRequest) -> Iterator[keeper.Keeper]:
+    """A keeper without a supervisor, forked or with an interpreter of its own."""
+    started = keeper.start(fresh=request.param == "fresh", subreaper=False)
+    yield started
+    started.close()
+
+
+def state(pid: int) -> str:
+    """R, S, Z ...; "" when there is no such process."""
+    status = proc.status(pid)
+    return status.state if status else ""
+
+
+def some_events(kept: keeper.Keeper, count: int) -> list[Event]:
+    """The next events, exactly so many."""
+    seen: list[Event] = []
+    assert eventually(lambda: len(seen) >= count or seen.extend(kept.events()))  # type: ignore[func-returns-value]
+    assert len(seen) == count
+    return seen
+
+
+def events(kept: keeper.Keeper) -> list[Event]:
+    """All events until no process is left."""
+    seen: list[Event] = []
+    deadline = time.monotonic() + LONG
+    while not any(event.kind == channel.EMPTY for event in seen):
+        assert time.monotonic() < deadline
+        assert not kept.gone
+        seen += kept.events()
+        time.sleep(0.001)
+    return seen
+
+
+def task(folder: Path, number: int, *argv: str) -> channel.Task:
+    return channel.Task(argv[0], argv, {"RANK_ID": str(number)}, str(folder / f"rank_{number}.log"), ())
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="neither kernel nor Python has process descriptors")
+def test_deaths_are_told_in_the_order_in_which_they_happened(kept: keeper.Keeper, tmp_path: Path) -> None:
+    """Though the keeper could not look in between and one SIGCHLD stands for them all."""
+    tasks = [task(tmp_path, n, "/bin/sleep", "300") for n in range(8)]
+    kept.start_tasks(tasks, dict(os.environ), str(tmp_path))
+    pids = [event.pid for event in some_events(kept, 8)]
+    order = [5, 2, 7, 0, 1, 6, 3, 4]
+    os.kill(kept.pid, signal.SIGSTOP)
+    for number in order:
+        os.kill(pids[number], signal.SIGKILL)
+        assert eventually(lambda pid=pids[number]: state(pid) == "Z")  # type: ignore[misc]
+    os.kill(kept.pid, signal.SIGCONT)
+    assert [event.task for event in events(kept) if event.kind == channel.ENDED] == order
+
+
+def test_a_death_is_told_within_a_tenth_of_a_second(kept: keeper.Keeper, tmp_path: Path) -> None:
+    kept.start_tasks(
+        [task(tmp_path, n, "/bin/sleep", "300") for n in range(16)], dict(os.environ), str(tmp_path)
+    )
+    pids = [event.pid for event in some_events(kept, 16)]
+    delays = []
+    for pid in pids[:15]:
+        before = time.monotonic_ns()
+        os.kill(pid, signal.SIGKILL)
+        delays.append((some_events(kept, 1)[0].time - before) / 1e9)
+    assert sorted(delays)[len(delays) // 2] < 0.1
+    kept.signal(signal.SIGKILL)
+    events(kept)
+
+
+def test_a_program_that_cannot_run_is_told_with_its_reason(kept: keeper.Keeper, tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("echo hello\n")
+    kept.start_tasks(
+        [task(tmp_path, 0, "/nowhere/program"), task(tmp_path, 1, str(plain))],
+        dict(os.environ),
+        str(tmp_path),
+    )
+    seen = events(kept)
+    cannot = {event.task: event.value for event in seen if event.kind == channel.CANNOT_RUN}
+    codes = {
+        event.task: os.waitstatus_to_exitcode(event.value) for event in seen if event.kind == channel.ENDED
+    }
+    assert cannot == {0: 2, 1: 13}
+    assert codes == {0: 127, 1: 126}
+
+
+def test_a_log_that_cannot_be_written_starts_nothing(kept: keeper.Keeper, tmp_path: Path) -> None:
+    kept.start_tasks([task(tmp_path / "nowhere", 0, "/bin/true")], dict(os.environ), str(tmp_path))
+    seen = events(kept)
+    assert [(event.kind, event.extra) for event in seen] == [
+        (channel.CANNOT_RUN, channel.LOG),
+        (channel.EMPTY, 0),
+    ]
+
+
+def test_closing_the_pipe_ends_everyone(tmp_path: Path) -> None:
+    started = keeper.start(subreaper=False)
+    started.start_tasks([task(tmp_path, 0, *python("import time; time.sleep(300)"))], dict(os.environ), "/")
+    (begun,) = some_events(started, 1)
+    started.close()
+    assert proc.status(begun.pid) is None
+
+
+def test_a_process_forked_by_the_launcher_does_not_keep_the_job_alive(jobs: Jobs, tmp_path: Path) -> None:
+    """It holds the launcher's end of the pipe open: the end of the launcher itself is what counts."""
+    script = (
+        "import os, sys, time\n"
+        "from hccl_tools.launch import keeper, channel\n"
+        "kept = keeper.start()\n"
+        "if os.fork() == 0: os.setsid(); time.sleep(20); os._exit(0)\n"
+        f"task = channel.Task('/bin/sleep', ('sleep', '300'), {{}}, {str(tmp_path / 'log')!r}, ())\n"
+        "kept.start_tasks([task], {}, '/')\n"
+        "while not (seen := kept.events()): time.sleep(0.001)\n"
+        "print(seen[0].pid, flush=True); time.sleep(300)\n"
+    )
+    if not hasattr(os, "pidfd_open"):
+        pytest.skip("the kernel or Python has no process descriptors")
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as launcher:
+        assert launcher.stdout is not None
+        pid = int(launcher.stdout.readline())
+        launcher.kill()
+        assert eventually(lambda: proc.status(pid) is None, 5.0)
