@@ -1,8 +1,16 @@
+"""What the launcher's tests share: a directory of their own, and jobs of real processes."""
+
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.support.jobs import Jobs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -11,3 +19,11 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     return tmp_path
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Iterator[Jobs]:
+    """Start jobs; at the end, kill what a failed test has left of them."""
+    started = Jobs(tmp_path)
+    yield started
+    started.clean_up()
