@@ -7,7 +7,7 @@ blanks may stand anywhere between the parts. Ids come out in the order they are 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hccl_tools.errors import UsageError
 
@@ -25,8 +25,7 @@ _HOW = 'write "[4,8)" or 4-7 for devices 4 to 7, or a list such as 4,5,6,7'
 _MOST_DIGITS = 9
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceRange:
+class DeviceRange(NamedTuple):
     """A range as it was understood: the ids in listed order, and what had to be assumed."""
 
     ids: tuple[int, ...]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shlex
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools import formats
-from hccl_tools.document import Document, read_file, write_atomically
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.generation import file_name
+from hccl_tools.writing import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(NamedTuple):
     """Where the table is, and whether it stood there already."""
 
     path: Path
@@ -65,7 +64,7 @@ def check(table: RankTable, *, product: str, ignore: Sequence[str] = ()) -> Repo
     if report.ok:
         return report
     report = validation.validate(text(table).encode(), product=product, ignore=ignore)
-    return replace(report, file=file_name(table))
+    return dataclasses.replace(report, file=file_name(table))
 
 
 def shown(report: Report) -> str:
@@ -137,6 +136,8 @@ def save(table: RankTable, path: Path, *, force: bool = False, mode: int | None 
 
 def _holds(path: Path, table: RankTable) -> bool:
     """Return whether a file is this table, whatever its layout; anything else is another one."""
+    from hccl_tools.document import Document, read_file  # noqa: PLC0415  (only where a file stands already)
+
     value = Document.parse(read_file(path), str(path)).value
     try:
         return formats.read(value) == table

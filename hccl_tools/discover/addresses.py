@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover import hccn_conf, hccn_tool
 from hccl_tools.discover.address import packed
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 PREFERENCES = ("hccn_tool", "hccn.conf")
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """Both sources' words on one device."""
 
     device_id: int

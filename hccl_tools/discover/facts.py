@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What one source says about one device's network addresses.
 
     Attributes:
@@ -22,8 +21,7 @@ class Reading:
     worth_asking: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceFacts:
+class DeviceFacts(NamedTuple):
     """One device of a host.
 
     Attributes:
@@ -39,8 +37,7 @@ class DeviceFacts:
     super_device_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HostFacts:
+class HostFacts(NamedTuple):
     """One host and those of its devices that take part, in rank order.
 
     Attributes:

@@ -8,8 +8,7 @@ against the device.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover import address
 from hccl_tools.discover.facts import Reading
@@ -27,8 +26,7 @@ _KEY = re.compile(r"(?P<name>[A-Za-z0-9_]*[A-Za-z_])_(?P<device>[0-9]{1,9})")
 _MOST_BYTES = 4 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class HccnConf:
+class HccnConf(NamedTuple):
     """The file as read.
 
     Attributes:
@@ -39,7 +37,7 @@ class HccnConf:
     """
 
     path: str
-    values: dict[tuple[str, int], tuple[str, int]] = field(default_factory=dict)
+    values: dict[tuple[str, int], tuple[str, int]]
     missing: str | None = None
     remedy: str | None = None
 
@@ -79,7 +77,7 @@ def load(site: Site) -> HccnConf:
         remedy = _remedy(path) if denied else None
         if site.hccn_conf is not None:
             raise InputError(f"--hccn-conf {path} {missing}", hint=remedy) from error
-        return HccnConf(path, missing=missing, remedy=remedy)
+        return HccnConf(path, {}, missing, remedy)
     if len(raw) > _MOST_BYTES:
         raise DiscoveryError(
             f"{path} is larger than {_MOST_BYTES >> 20} MiB", hint="name another: --hccn-conf"

@@ -7,7 +7,7 @@ import socket
 import struct
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover import address, npu_smi, pci
+from hccl_tools.discover import address, pci
 from hccl_tools.errors import DiscoveryError, UsageError
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ def product(site: Site) -> tuple[str | None, str]:
     by_card = pci.product(site)
     if by_card is not None:
         return by_card
+    from hccl_tools.discover import npu_smi  # noqa: PLC0415  (most hosts need lspci alone)
+
     tool = npu_smi.find(site)
     if tool is None:
         return None, "neither lspci nor npu-smi tells the product"

@@ -6,8 +6,7 @@ Its tables differ from product to product, so columns are found by the header, n
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover.tool import run
 from hccl_tools.errors import DiscoveryError
@@ -31,8 +30,7 @@ _NAMES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
+class Chip(NamedTuple):
     """One row of ``npu-smi info -m``: a chip that computes (controllers, "Mcu", are left out).
 
     ``logic_id`` is this machine's or container's own numbering, ``physical_id`` the ``N`` of
@@ -46,8 +44,7 @@ class Chip:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class SuperPodPlace:
+class SuperPodPlace(NamedTuple):
     """A chip's place in its super pod (``-t spod-info``); zero is a valid id everywhere."""
 
     super_device_id: int

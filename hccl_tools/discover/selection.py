@@ -6,8 +6,7 @@ script; ``--devices`` names physical ids, in rank order. On a whole host both ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.device_range import parse
 from hccl_tools.discover import visible
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from hccl_tools.products import Product
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """The device options as typed; ``ids`` says what ``devices`` counts: ``physical`` or ``logical`` ids."""
 
     device_num: str | None = None
@@ -30,8 +28,7 @@ class Wanted:
     ids: str = "physical"
 
 
-@dataclass(frozen=True, slots=True)
-class Visible:
+class Visible(NamedTuple):
     """The physical ids that can be chosen from, in their order, and who says so."""
 
     ids: tuple[int, ...]
@@ -43,8 +40,7 @@ class Visible:
         return f"{_listed(self.ids)} ({self.source})"
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """The physical ids of a table in rank order, and what was understood on the way."""
 
     ids: tuple[int, ...]

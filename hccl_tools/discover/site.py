@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,15 +15,14 @@ ROOT_VARIABLE = "HCCL_TOOLS_ROOT"
 TOOL_TIMEOUT = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """One host to look at.
 
     ``hccn_tool`` and ``hccn_conf`` are what the user named in place of the usual ones; ``tool_timeout`` is in
     seconds.
     """
 
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    environ: Mapping[str, str] = os.environ
     hccn_tool: str | None = None
     hccn_conf: str | None = None
     tool_timeout: float = TOOL_TIMEOUT

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools import products
 from hccl_tools.discover import addresses, host, selection, simulated
@@ -19,8 +18,7 @@ PRODUCT_VARIABLE = "HCCL_TOOLS_PRODUCT"
 _DEFAULT_PRODUCT = "910a"
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """What the user asked for; None leaves it to the host.
 
     Attributes:
@@ -32,12 +30,12 @@ class Request:
         site: Where to look.
     """
 
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: Wanted = Wanted()
     server_ip: str | None = None
     product: str | None = None
     simulate: str | None = None
     prefer: str | None = None
-    site: Site = field(default_factory=Site)
+    site: Site = Site()
 
 
 def survey(request: Request) -> HostFacts:
@@ -83,7 +81,7 @@ def _simulated(request: Request, text: str) -> HostFacts:
     product = products.by_name(request.product or name)
     there = {device.device_id: device for device in simulated.devices(name, machine)}
     seen = Visible(tuple(there), f"simulated {name}", stated=False)
-    site = replace(request.site, environ={})
+    site = request.site._replace(environ={})
     if request.wanted.visible_devices is not None:
         seen = _simulated_visible(request.wanted, there, site, product)
     chosen: Selection = selection.select(request.wanted, seen, site, product)

@@ -6,8 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import DiscoveryError
 
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 _SHOWN = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What a tool printed and how it ended; a negative status is the signal that ended it."""
 
     command: tuple[str, ...]

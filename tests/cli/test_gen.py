@@ -279,10 +279,9 @@ class TestWhatItRefuses:
             tmp_path / "host", devices={"0": {}}, tools=("hccn_tool",), conf="netmask_0=255.0.0.0\n"
         )
 
-        refused(
-            host, host.gen("--devices", "0"), 1, "no address for device 0", "no ip was preset", "exit status 13",
-            "hccn.conf has no address_0",
-        )  # fmt: skip
+        parts = ("no address for device 0", "no ip was preset", "exit status 13", "hccn.conf has no address_0")
+
+        refused(host, host.gen("--devices", "0"), 1, *parts)
 
     def test_sources_that_disagree(self, tmp_path: Path) -> None:
         host = make_host(tmp_path / "host", conf="address_0=10.9.9.9\n")

@@ -1,4 +1,4 @@
-"""Inputs on which the original ``hccl_tools.py`` crashed, lied or wrote a wrong table: each ends well here."""
+"""Inputs on which the original ``hccl_tools.py`` crashed or wrote a wrong table: each ends well here."""
 
 from __future__ import annotations
 

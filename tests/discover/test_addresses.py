@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -166,6 +165,6 @@ def test_a_named_file_is_read_in_place_of_the_usual_one(tmp_path: Path) -> None:
     copy = tmp_path / "copy.conf"
     copy.write_text("address_0=10.0.0.2\n")
 
-    devices, _ = addresses.find([0], replace(Site(environ=host.environ()), hccn_conf=str(copy)))
+    devices, _ = addresses.find([0], Site(environ=host.environ())._replace(hccn_conf=str(copy)))
 
     assert (devices[0].ips, devices[0].source) == (("10.0.0.2",), str(copy))

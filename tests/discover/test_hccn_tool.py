@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -158,7 +157,7 @@ def test_where_the_tool_is_looked_for(tmp_path: Path) -> None:
     assert hccn_tool.find(site) == str(on_path)
 
     named = host.install("hccn_tool", tmp_path / "named")
-    assert hccn_tool.find(replace(site, hccn_tool=str(named))) == str(named)
+    assert hccn_tool.find(site._replace(hccn_tool=str(named))) == str(named)
 
 
 def test_a_named_tool_must_be_one(tmp_path: Path) -> None:

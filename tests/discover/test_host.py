@@ -104,8 +104,8 @@ def test_local_addresses_are_taken_when_asked_for_and_said(text: str, said: str)
 
 @pytest.mark.parametrize(
     "text",
-    ["not-an-ip", "", "10.0.0", "10.0.0.256", "01.2.3.4", "0.0.0.0", "255.255.255.255", "224.0.0.1", "::", "ff02::1",
-     "10.0.0.1/24", "10.0.0.1,10.0.0.2", "10.0.0.1\n10.0.0.2", "\x00"],
+    ["not-an-ip", "", "10.0.0", "10.0.0.256", "01.2.3.4", "0.0.0.0", "255.255.255.255", "224.0.0.1", "::",
+     "ff02::1", "10.0.0.1/24", "10.0.0.1,10.0.0.2", "10.0.0.1\n10.0.0.2", "\x00"],
 )  # fmt: skip
 def test_what_is_no_address_of_a_host(text: str) -> None:
     with pytest.raises(UsageError, match="--server_ip") as caught:
