@@ -32,7 +32,8 @@ typecheck: $(VENV)/.test-installed  ## check the types
 	@$(BIN)/mypy
 
 bench: $(VENV)/.test-installed  ## take the figures of the README
-	@for figure in gen validate launch; do PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m "benchmarks.$$figure"; done
+	@for figure in gen validate launch; do \
+	  PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m "benchmarks.$$figure"; done
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -11,7 +11,11 @@ times=${DEMO_INSTALLED_IN:+install $DEMO_INSTALLED_IN s, }
 stage() {
   local name=$1 started=$EPOCHREALTIME
   shift
-  printf '\n$ %s\n' "$(printf ' %q' "$@" | cut -c2-)"
+  printf '\n$'
+  for word; do
+    if [[ $word == *[!A-Za-z0-9_./=-]* ]]; then printf ' "%s"' "$word"; else printf ' %s' "$word"; fi
+  done
+  echo
   "$@"
   times+=$(awk -v "name=$name" -v "from=$started" -v "to=$EPOCHREALTIME" \
     'BEGIN { printf "%s %.1f s, ", name, to - from }')

@@ -1,0 +1,145 @@
+"""Time and memory of ``hccl-tools launch``: ``python -m benchmarks.launch [RUNS]``.
+
+Held against the loop of the guides: start every rank in the background with its own log, then wait. Where
+torchrun and msrun are installed they are measured in the same run.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING
+
+from benchmarks.measuring import Contender, Row, alternate, report
+
+if TYPE_CHECKING:
+    from benchmarks.measuring import Figures
+
+#: A rank says when it got to work.
+RANK = "import time\nprint('first line at', time.time(), flush=True)\n"
+RANKS = 4
+LOOP = """
+mkdir -p {logs}
+for i in $(seq 0 {last}); do RANK_ID=$i {program} > {logs}/rank_$i.log 2>&1 & done
+wait
+"""
+
+
+def last_first_line(logs: Path, began: float) -> float:
+    """Return the seconds from ``began`` until the last rank's first line, and empty the logs."""
+    lines = [line for log in logs.rglob("*.log") for line in log.read_text().splitlines()]
+    times = [float(line.rsplit(" ", 1)[1]) for line in lines if "first line at" in line]
+    shutil.rmtree(logs)
+    if len(times) < RANKS:  # under msrun the scheduler runs the script as well
+        sys.exit(f"{logs}: {len(times)} first lines instead of {RANKS}")
+    return max(times) - began
+
+
+def trivial_ranks(folder: Path, runs: int) -> dict[str, Figures]:
+    """Measure four ranks of Python that print one line, from every launcher that is here."""
+    (folder / "rank.py").write_text(RANK)
+    subprocess.run(
+        [
+            "hccl-tools",
+            "gen",
+            "--simulate",
+            "910a",
+            "--device_num",
+            "[0,4)",
+            "-o",
+            str(folder / "table.json"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    launch = ["hccl-tools", "launch", "--rank-table", "table.json", "--cpu", "--start", "table"]
+    loop = LOOP.format(logs="loop", last=RANKS - 1, program="python rank.py")
+    commands = {
+        "bash loop": ["bash", "-c", loop],
+        "launch": [*launch, "--log-dir", "launch", "rank.py"],
+    }
+    if shutil.which("torchrun"):
+        options = ["--nproc-per-node=4", "--log-dir=torchrun", "--redirects=3"]
+        commands["torchrun"] = ["torchrun", *options, "rank.py"]
+    if shutil.which("msrun"):
+        options = ["--worker_num=4", "--local_worker_num=4", "--join=True", "--log_dir=msrun"]
+        commands["msrun"] = ["msrun", *options, "rank.py"]
+    contenders = [
+        Contender(name, argv, cwd=str(folder), note=partial(last_first_line, folder / name.split()[-1]))
+        for name, argv in commands.items()
+    ]
+    return alternate(contenders, runs)
+
+
+def many_ranks(folder: Path, runs: int) -> Row:
+    """Hold 256 ranks of /bin/true against the loop."""
+    loop = LOOP.format(logs="many-loop", last=255, program="/bin/true")
+    launch = [
+        "hccl-tools",
+        "launch",
+        "--no-table",
+        "-n",
+        "256",
+        "--log-dir",
+        "many",
+        "--no-python",
+        "/bin/true",
+    ]
+    figures = alternate(
+        [
+            Contender("launch", launch, cwd=str(folder)),
+            Contender("loop", ["bash", "-c", loop], cwd=str(folder)),
+        ],
+        runs,
+    )
+    return Row(
+        "256 ranks of /bin/true", figures["launch"].seconds, "s", "bash loop", figures["loop"].seconds, 3.5
+    )
+
+
+def looking(folder: Path, runs: int) -> list[Row]:
+    """Hold what only looks against its bound in seconds."""
+    launch = ["hccl-tools", "launch"]
+    figures = alternate(
+        [
+            Contender("launch --help", [*launch, "--help"], cwd=str(folder)),
+            Contender(
+                "launch --dry-run",
+                [*launch, "--rank-table", "table.json", "--cpu", "--dry-run", "rank.py"],
+                cwd=str(folder),
+            ),
+        ],
+        runs,
+    )
+    return [Row(name, own.seconds, "s", "a bound", 0.15, 1) for name, own in figures.items()]
+
+
+def main(runs: int) -> None:
+    """Measure and print."""
+    folder = Path(mkdtemp(prefix="hccl-tools-bench-"))
+    try:
+        figures = trivial_ranks(folder, runs)
+        ours, loop = figures["launch"], figures["bash loop"]
+        rows = [
+            Row("4 ranks, the last rank's first line", ours.noted, "s", "bash loop", loop.noted, 2.3),
+            Row("4 ranks, the whole run", ours.seconds, "s", "bash loop", loop.seconds),
+            Row("  peak memory", ours.megabytes, "MB", "a bound", 25, 1),
+        ]
+        rows += [
+            Row(f"4 ranks, the last first line, {name}", ours.noted, "s", name, figures[name].noted, 1 / 6)
+            for name in ("torchrun", "msrun")
+            if name in figures
+        ]
+        rows.append(many_ranks(folder, runs))
+        rows += looking(folder, runs)
+    finally:
+        shutil.rmtree(folder)
+    report(f"launch: medians of {runs}, whole processes", rows)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10)
