@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from hccl_tools.launch.request import Request
     from hccl_tools.table import RankTable
 
+#: What HCCL takes of a group_list's devices.
+_COLUMNS = ("device_id", "device_ip", "rank_id")
 #: The file's usual names where RANK_TABLE_FILE is a directory, and ModelArts' places.
 _NAMES = ("jobstart_hccl.json", "hccl.json")
 _MODELARTS = ("/user/config/jobstart_hccl.json", "/home/ma-user/rank_table/jobstart_hccl.json")
@@ -98,10 +100,14 @@ def load_file(path: str, *, product: str | None, ignore: tuple[str, ...]) -> Job
 
 def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
     """Turn a group_list into the 1.0 table that HCCL makes of it; the ranks get that."""
-    from hccl_tools import conversion, formats  # noqa: PLC0415  (rarely needed)
+    from dataclasses import replace  # noqa: PLC0415  (rarely needed)
 
-    converted = conversion.convert(table, to="1.0")
-    return converted, "".join(formats.write(converted)).encode()
+    from hccl_tools import formats  # noqa: PLC0415
+
+    servers = [replace(server, fields={}) for server in table.servers]
+    columns = {key: table.columns[key] for key in _COLUMNS if key in table.columns}
+    made = replace(table, format="1.0", servers=servers, columns=columns, groups=None, fields={})
+    return made, "".join(formats.write(made)).encode()
 
 
 def _file_in(path: str) -> str:

@@ -23,20 +23,21 @@ class VisibleDevices(NamedTuple):
     """The devices this process may use.
 
     ``present`` are the physical ids that the container or host holds, ascending: the i-th is device i to
-    the runtime. ``chosen`` are those of them that ASCEND_RT_VISIBLE_DEVICES leaves, ascending: the i-th is
-    DEVICE_ID i. Both are ``None`` where nothing is known, and then nothing is limited. ``source`` says
-    whence.
+    the runtime. ``counted`` are those that ASCEND_RT_VISIBLE_DEVICES leaves of them, ascending: the i-th is
+    DEVICE_ID i. ``chosen`` are those of ``counted`` that may be used. All are ``None`` where nothing is known,
+    and then nothing is limited. ``source`` says whence.
     """
 
     present: tuple[int, ...] | None = None
+    counted: tuple[int, ...] | None = None
     chosen: tuple[int, ...] | None = None
     source: str = ""
 
     def device_id(self, device: int) -> int:
         """Return DEVICE_ID for a physical device; an unlimited device keeps its own number."""
-        if self.chosen is None or device not in self.chosen:
+        if self.counted is None or device not in self.counted:
             return device
-        return self.chosen.index(device)
+        return self.counted.index(device)
 
     def runtime_id(self, device: int) -> int:
         """Return the number by which ASCEND_RT_VISIBLE_DEVICES names a physical device."""
@@ -60,7 +61,7 @@ def visible_devices(environ: Mapping[str, str], nodes: tuple[int, ...]) -> Visib
         UsageError: A variable cannot be read, or names a device that is not there.
     """
     container = _container_devices(environ)
-    present = nodes or container
+    present = nodes or container or None
     source = "/dev/davinci*" if nodes else "ASCEND_VISIBLE_DEVICES" if container else ""
     limited = present
     if nodes and container is not None:
@@ -68,17 +69,16 @@ def visible_devices(environ: Mapping[str, str], nodes: tuple[int, ...]) -> Visib
         source = "ASCEND_VISIBLE_DEVICES"
     chosen_text = environ.get("ASCEND_RT_VISIBLE_DEVICES", "").strip()
     if not chosen_text:
-        return VisibleDevices(present, limited, source) if present else VisibleDevices()
+        return VisibleDevices(present, present, limited, source) if present else VisibleDevices()
     indices = _numbers("ASCEND_RT_VISIBLE_DEVICES", chosen_text)
     if present and (missing := [index for index in indices if index >= len(present)]):
         raise UsageError(
             f"ASCEND_RT_VISIBLE_DEVICES={chosen_text} names device {missing[0]} of {len(present)}",
             hint=f"it counts the devices of {source} from 0: 0 to {len(present) - 1}",
         )
-    chosen = tuple(sorted(present[index] if present else index for index in indices))
-    if limited:
-        chosen = tuple(device for device in chosen if device in limited)
-    return VisibleDevices(present or None, chosen, "ASCEND_RT_VISIBLE_DEVICES")
+    counted = tuple(sorted(present[index] if present else index for index in indices))
+    chosen = tuple(device for device in counted if limited is None or device in limited)
+    return VisibleDevices(present, counted, chosen, "ASCEND_RT_VISIBLE_DEVICES")
 
 
 def device_nodes(names: list[str]) -> tuple[int, ...]:

@@ -1,0 +1,207 @@
+"""The variables of every start: on a host, in a container, with visible devices, with ranks backwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.errors import UsageError
+from hccl_tools.launch import environment
+from hccl_tools.launch.environment import JobFacts, cleaned, rank_environment
+from hccl_tools.launch.placement import Seat
+from hccl_tools.launch.visible import VisibleDevices, visible_devices
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hccl_tools.launch.plan import Start
+
+TABLE = "/run/rank_table.json"
+HOST = visible_devices({}, tuple(range(8)))
+CONTAINER = visible_devices({}, (4, 5, 6, 7))
+CHOSEN = visible_devices({"ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"}, tuple(range(8)))
+STARTS: tuple[Start, ...] = ("table", "cluster", "mpi", "torch")
+
+
+def seat(rank: int, device: int, server: int = 0) -> Seat:
+    return Seat(rank, "10.0.0.1", server, device, device - 4, 4)
+
+
+def job(start: Start, visible: VisibleDevices = HOST, **changes: bool) -> JobFacts:
+    return JobFacts(start, 8, "10.0.0.1", 18118, TABLE, (4, 5, 6, 7), visible, **changes)
+
+
+def rank_variables(rank: int, device_id: int, server: int = 0) -> dict[str, str]:
+    return {
+        "RANK_ID": str(rank), "RANK_SIZE": "8", "DEVICE_ID": str(device_id), "DEVICE_NUM": "4",
+        "SERVER_ID": str(server),
+    }  # fmt: skip
+
+
+def test_table_start_on_a_host_takes_the_tables_devices() -> None:
+    for rank, device in enumerate((4, 5, 6, 7)):
+        found = rank_environment(seat(rank, device), job("table"))
+
+        assert found == {**rank_variables(rank, device), "RANK_TABLE_FILE": TABLE}
+
+
+@pytest.mark.parametrize("visible", [CONTAINER, CHOSEN])
+@pytest.mark.parametrize("start", ["table", "cluster"])
+def test_devices_are_counted_as_the_process_sees_them(start: Start, visible: VisibleDevices) -> None:
+    for rank, device in enumerate((4, 5, 6, 7)):
+        found = rank_environment(seat(rank, device), job(start, visible))
+
+        assert found["DEVICE_ID"] == str(rank)
+        assert "ASCEND_RT_VISIBLE_DEVICES" not in found
+
+
+def test_cluster_start_adds_what_mindspore_reads() -> None:
+    found = rank_environment(seat(5, 6, server=1), job("cluster"))
+
+    assert found == {
+        **rank_variables(5, 6, server=1),
+        "RANK_TABLE_FILE": TABLE,
+        "MS_ROLE": "MS_WORKER",
+        "MS_WORKER_NUM": "8",
+        "MS_SCHED_HOST": "10.0.0.1",
+        "MS_SCHED_PORT": "18118",
+        "MS_NODE_ID": "5",
+    }
+
+
+def test_mpi_start_chooses_devices_by_the_visible_list() -> None:
+    found = rank_environment(seat(1, 5), job("mpi"))
+
+    assert found == {
+        **rank_variables(1, 1),
+        "ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7",
+        "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+    }
+
+
+def test_torch_start() -> None:
+    found = rank_environment(seat(1, 5), job("torch"))
+
+    assert found == {
+        **rank_variables(1, 1),
+        "RANK": "1",
+        "WORLD_SIZE": "8",
+        "LOCAL_RANK": "1",
+        "LOCAL_WORLD_SIZE": "4",
+        "MASTER_ADDR": "10.0.0.1",
+        "MASTER_PORT": "18118",
+        "ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7",
+    }
+    assert rank_environment(seat(1, 5), job("torch", pass_table=True))["RANK_TABLE_FILE"] == TABLE
+
+
+@pytest.mark.parametrize("start", ["mpi", "torch"])
+def test_visible_list_names_devices_as_the_container_does(start: Start) -> None:
+    found = rank_environment(seat(2, 6), job(start, CONTAINER))
+
+    assert (found["DEVICE_ID"], found["ASCEND_RT_VISIBLE_DEVICES"]) == ("2", "0,1,2,3")
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_ranks_that_run_backwards_keep_their_devices(start: Start) -> None:
+    devices = {rank: 7 - rank for rank in range(4)}
+    for rank, device in devices.items():
+        found = rank_environment(seat(rank, device), job(start))
+
+        # The position in the visible list, where that is what the process counts by, else the device itself.
+        visible = found.get("ASCEND_RT_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7").split(",")
+        assert int(visible[int(found["DEVICE_ID"])]) == device
+        assert found["RANK_ID"] == str(rank)
+        assert found.get("LOCAL_RANK", found["DEVICE_ID"]) == found["DEVICE_ID"]
+        assert found.get("OMPI_COMM_WORLD_LOCAL_RANK", found["DEVICE_ID"]) == found["DEVICE_ID"]
+
+
+def test_mpi_ranks_on_the_cpu_meet_at_the_scheduler() -> None:
+    found = rank_environment(seat(1, 5), job("mpi", cpu=True))
+
+    assert found["MS_ROLE"] == "MS_WORKER"
+    assert "ASCEND_RT_VISIBLE_DEVICES" not in found
+    assert "RANK_TABLE_FILE" not in found
+
+
+def test_keep_mpi_tells_mindspore_the_right_device() -> None:
+    assert rank_environment(seat(1, 5), job("cluster", keep_mpi=True))["OMPI_COMM_WORLD_LOCAL_RANK"] == "5"
+
+
+def test_scheduler_has_its_own_role_and_the_ranks_meeting_point() -> None:
+    found = environment.scheduler_environment(job("cluster"))
+
+    assert found["MS_ROLE"] == "MS_SCHED"
+    assert (found["MS_SCHED_HOST"], found["MS_SCHED_PORT"], found["MS_WORKER_NUM"]) == (
+        "10.0.0.1",
+        "18118",
+        "8",
+    )
+
+
+STALE = {
+    "RANK_ID": "9", "DEVICE_ID": "5", "RANK_SIZE": "16", "RANK_TABLE_FILE": "/old", "MS_ROLE": "MS_SCHED",
+    "MS_NODE_ID": "3", "OMPI_COMM_WORLD_RANK": "1", "PMIX_RANK": "1", "PADDLE_TRAINER_ID": "1",
+    "MINDSPORE_HCCL_CONFIG_PATH": "/old",
+}  # fmt: skip
+KEPT = {"HCCL_CONNECT_TIMEOUT": "600", "ASCEND_VISIBLE_DEVICES": "0-3", "HOME": "/home/me", "GLOG_v": "2"}
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_stale_variables_go_and_all_others_stay(start: Start) -> None:
+    kept, removed = cleaned({**STALE, **KEPT}, start=start)
+
+    assert kept == KEPT
+    assert removed == tuple(sorted(STALE))
+
+
+def test_users_own_mpi_settings_reach_mpirun_only() -> None:
+    mine = {"OMPI_MCA_btl": "self", "OMPI_ALLOW_RUN_AS_ROOT": "1"}
+
+    assert cleaned(mine, start="mpi") == (mine, ())
+    assert cleaned(mine, start="table") == ({}, ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_MCA_btl"))
+    assert cleaned(mine, start="table", keep_mpi=True) == (mine, ())
+
+
+def test_torch_replaces_what_torchrun_has_left() -> None:
+    assert cleaned({"RANK": "3", "TORCHELASTIC_RUN_ID": "x"}, start="torch")[0] == {}
+    assert cleaned({"RANK": "3"}, start="table")[0] == {"RANK": "3"}
+
+
+def test_output_is_unbuffered_unless_the_user_decides() -> None:
+    assert environment.common_environment({}, buffered=False) == {"PYTHONUNBUFFERED": "1"}
+    assert environment.common_environment({"PYTHONUNBUFFERED": ""}, buffered=False) == {}
+    assert environment.common_environment({}, buffered=True) == {}
+
+
+def test_every_variable_is_explained_once() -> None:
+    names = [variable.name for variable in environment.VARIABLES]
+
+    assert len(set(names)) == len(names)
+    assert all(variable.meaning for variable in environment.VARIABLES)
+
+
+def test_environment_file(tmp_path: Path) -> None:
+    file = tmp_path / "job.env"
+    file.write_text("# a comment\n\nGLOG_v=2\nexport NAME='a b'\nEMPTY=\nURL=http://x?a=b\n")
+
+    assert environment.read_environment_file(str(file)) == {
+        "GLOG_v": "2", "NAME": "a b", "EMPTY": "", "URL": "http://x?a=b",
+    }  # fmt: skip
+
+
+def test_environment_file_names_the_line(tmp_path: Path) -> None:
+    file = tmp_path / "job.env"
+    file.write_text("A=1\nnot an assignment\n")
+
+    with pytest.raises(UsageError, match=r"job.env:2: .*not an assignment"):
+        environment.read_environment_file(str(file))
+    with pytest.raises(UsageError, match="No such file"):
+        environment.read_environment_file(str(tmp_path / "absent"))
+
+
+def test_secrets_are_masked() -> None:
+    shown = environment.masked({"HF_TOKEN": "abc", "AWS_SECRET_ACCESS_KEY": "def", "RANK_ID": "0"})
+
+    assert shown == {"HF_TOKEN": "***", "AWS_SECRET_ACCESS_KEY": "***", "RANK_ID": "0"}

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools import formats
+from hccl_tools.errors import LaunchError
+from hccl_tools.launch import placement
+from tests.support.tables import table as made
+
+if TYPE_CHECKING:
+    from hccl_tools.table import RankTable
+
+
+def read(value: dict[str, Any]) -> RankTable:
+    return formats.read(value)
+
+
+def find(value: dict[str, Any], *local: str, environ: dict[str, str] | None = None, **options: Any) -> int:
+    return placement.this_server(
+        read(value), environ=environ or {}, local=lambda address: address in local, **options
+    )
+
+
+def test_seats_are_by_rank_and_places_by_device() -> None:
+    value = made(devices=2)
+    first, second = value["server_list"][0]["device"]
+    first["rank_id"], second["rank_id"] = "1", "0"
+
+    seats = placement.seats_of_table(read(value))
+
+    assert [(seat.rank, seat.device, seat.local_rank) for seat in seats] == [(0, 1, 1), (1, 0, 0)]
+
+
+def test_seats_of_shuffled_servers() -> None:
+    value = made(servers=2, devices=2)
+    value["server_list"].reverse()
+
+    seats = placement.seats_of_table(read(value))
+
+    assert [(seat.rank, seat.host, seat.server_index) for seat in seats] == [
+        (0, "10.0.0.1", 1), (1, "10.0.0.1", 1), (2, "10.0.0.2", 0), (3, "10.0.0.2", 0),
+    ]  # fmt: skip
+
+
+def test_group_list_ranks_are_hccls_own_numbers() -> None:
+    seats = placement.seats_of_table(read(made("group_list", servers=2, devices=2)))
+
+    assert [seat.rank for seat in seats] == [0, 1, 2, 3]
+
+
+def test_server_named_by_the_user() -> None:
+    assert find(made(servers=2), wanted="10.0.0.2") == 1
+    with pytest.raises(LaunchError, match=r'no server "10.0.0.9"'):
+        find(made(servers=2), wanted="10.0.0.9")
+
+
+def test_server_by_its_address() -> None:
+    assert find(made(servers=3), "10.0.0.3") == 2
+
+
+def test_host_ip_comes_before_server_id() -> None:
+    value = made(servers=2)
+    value["server_list"][0]["host_ip"] = "172.16.0.1"
+
+    assert find(value, "172.16.0.1", "10.0.0.2") == 0
+
+
+def test_server_by_host_name_and_by_pod_name() -> None:
+    value = made(servers=2)
+    value["server_list"][1]["server_id"] = socket.gethostname()
+    assert find(value) == 1
+
+    groups = made("group_list", servers=2)
+    assert find(groups, environ={"POD_NAME": "job1"}) == 1
+
+
+def test_server_by_the_platforms_variable() -> None:
+    assert find(made(servers=2), environ={"MA_CURRENT_HOST_IP": "10.0.0.2"}) == 1
+
+
+def test_server_by_the_addresses_of_its_devices() -> None:
+    addresses = {0: "192.168.1.100", 1: "192.168.1.101"}
+
+    assert find(made(servers=2, devices=2), "10.0.0.1", device_addresses=addresses) == 1
+
+
+def test_no_server_is_here() -> None:
+    with pytest.raises(LaunchError, match="none of the table's servers is this host") as caught:
+        find(made(servers=2))
+
+    assert caught.value.hint is not None
+    assert "--server 10.0.0.1" in caught.value.hint
+    assert socket.gethostname() in caught.value.hint
+
+
+def test_two_servers_are_here() -> None:
+    with pytest.raises(LaunchError, match=r'"10.0.0.1" and "10.0.0.2" are both this host'):
+        find(made(servers=2), "10.0.0.1", "10.0.0.2")
+
+
+def test_loopback_counts_in_a_table_of_one_server_only() -> None:
+    value = made()
+    value["server_list"][0]["server_id"] = "127.0.0.1"
+    assert find(value, "127.0.0.1") == 0
+    with pytest.raises(LaunchError, match="this host's devices have other addresses"):
+        find(value, device_addresses={0: "192.168.9.9"})
+
+    two = made(servers=2)
+    two["server_list"][0]["server_id"] = "127.0.0.1"
+    with pytest.raises(LaunchError, match="none of the table's servers"):
+        find(two, "127.0.0.1")
+
+
+def test_master_is_where_rank_0_is() -> None:
+    value = made(servers=2)
+    value["server_list"].reverse()
+    table = read(value)
+
+    assert placement.master_of(table, placement.seats_of_table(table)) == "10.0.0.1"
+
+
+def test_master_of_one_host_is_loopback() -> None:
+    table = read(made())
+
+    assert placement.master_of(table, placement.seats_of_table(table)) == "127.0.0.1"
+
+
+def test_loopback_cannot_be_master_of_several_hosts() -> None:
+    value = made(servers=2)
+    value["server_list"][0]["server_id"] = "127.0.0.1"
+    table = read(value)
+
+    with pytest.raises(LaunchError, match=r'rank 0 is on "127\.0\.0\.1"'):
+        placement.master_of(table, placement.seats_of_table(table))
+
+
+def test_local_addresses_are_those_that_can_be_bound() -> None:
+    assert placement.is_local_address("127.0.0.1")
+    assert not placement.is_local_address("198.51.100.1")  # TEST-NET-2: nobody's
+    assert not placement.is_local_address("0.0.0.0")
+    assert not placement.is_local_address("a-name")

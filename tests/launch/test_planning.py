@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch import describe, planning
+from hccl_tools.launch.interpreter import ProgramMissingError
+from hccl_tools.launch.request import Request
+from tests.support.tables import table as made
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.planning import Prepared
+
+ENVIRON = {"PATH": "/usr/bin:/bin"}
+
+
+@pytest.fixture
+def script(own_directory: Path) -> str:
+    (own_directory / "train.py").write_text("print('trained')\n")
+    return "train.py"
+
+
+def guide_table(first: int = 4, count: int = 4) -> dict[str, Any]:
+    """Return the guide's table of devices 4-7 of one host."""
+    devices = [
+        {"device_id": str(first + rank), "device_ip": f"192.168.0.{rank + 1}", "rank_id": str(rank)}
+        for rank in range(count)
+    ]
+    return {
+        "version": "1.0", "server_count": "1", "status": "completed",
+        "server_list": [{"server_id": "127.0.0.1", "device": devices, "host_nic_ip": "reserve"}],
+    }  # fmt: skip
+
+
+def write(value: dict[str, Any], name: str = "table.json") -> str:
+    Path(name).write_text(json.dumps(value))
+    return name
+
+
+def prepare(request: Request, environ: dict[str, str] | None = None, nodes: tuple[int, ...] = ()) -> Prepared:
+    return planning.prepare(
+        request, environ={**ENVIRON, **(environ or {})}, working_dir=str(Path.cwd()), nodes=nodes
+    )
+
+
+def plan(**options: Any) -> Plan:
+    options = {"program": ("train.py",), "start": "table", "python": sys.executable, **options}
+    return prepare(Request(**options)).plan
+
+
+def test_guides_table_starts_devices_4_to_7_as_ranks_0_to_3(script: str) -> None:
+    made_plan = plan(rank_table=write(guide_table()), program=(script, "-c", "conf.yml", "--epochs", "3"))
+
+    assert [(rank.rank, rank.device, rank.device_id, rank.log) for rank in made_plan.ranks] == [
+        (0, 4, 4, "rank_0.log"), (1, 5, 5, "rank_1.log"), (2, 6, 6, "rank_2.log"), (3, 7, 7, "rank_3.log"),
+    ]  # fmt: skip
+    assert made_plan.processes == made_plan.ranks
+    assert made_plan.ranks[2].argv == (sys.executable, script, "-c", "conf.yml", "--epochs", "3")
+    assert made_plan.ranks[2].environment == {
+        "RANK_ID": "2", "RANK_SIZE": "4", "DEVICE_ID": "6", "DEVICE_NUM": "4", "SERVER_ID": "0",
+        "RANK_TABLE_FILE": f"{made_plan.run_dir}/rank_table.json",
+    }  # fmt: skip
+
+
+def test_container_with_physical_4_to_7(script: str) -> None:
+    request = Request(
+        program=(script,), start="table", rank_table=write(guide_table()), python=sys.executable
+    )
+
+    ranks = prepare(request, nodes=(4, 5, 6, 7)).plan.ranks
+
+    assert [(rank.device, rank.device_id) for rank in ranks] == [(4, 0), (5, 1), (6, 2), (7, 3)]
+
+
+def test_devices_outside_the_visible_ones_are_refused(script: str) -> None:
+    request = Request(
+        program=(script,), start="table", rank_table=write(guide_table()), python=sys.executable
+    )
+    limit = {"ASCEND_RT_VISIBLE_DEVICES": "4,5"}
+
+    with pytest.raises(LaunchError, match=r"devices 6, 7, outside the visible 4, 5 \(ASCEND_RT"):
+        prepare(request, limit, tuple(range(8)))
+    ignoring = Request(
+        program=(script,), start="table", rank_table="table.json", python=sys.executable, ignore_visible=True
+    )
+    assert len(prepare(ignoring, limit, tuple(range(8))).plan.ranks) == 4
+
+
+@pytest.mark.usefixtures("script")
+def test_env_wins_over_the_contract() -> None:
+    made_plan = plan(rank_table=write(guide_table()), environment={"DEVICE_NUM": "8", "OWN": "1"})
+
+    assert made_plan.ranks[0].environment["DEVICE_NUM"] == "8"
+    assert made_plan.ranks[3].environment["OWN"] == "1"
+
+
+@pytest.mark.usefixtures("script")
+def test_cluster_start_has_a_scheduler_first() -> None:
+    made_plan = plan(rank_table=write(guide_table()), start="cluster", cpu=True)
+
+    scheduler = made_plan.processes[0]
+    assert (scheduler.name, scheduler.rank, scheduler.log) == ("scheduler", -1, "scheduler.log")
+    assert scheduler.argv[0] == sys.executable
+    assert scheduler.environment["MS_ROLE"] == "MS_SCHED"
+    port = scheduler.environment["MS_SCHED_PORT"]
+    assert {rank.environment["MS_SCHED_PORT"] for rank in made_plan.ranks} == {port}
+
+
+@pytest.mark.usefixtures("script")
+def test_table_of_several_servers_starts_this_hosts_ranks() -> None:
+    value = made(servers=2, devices=8)
+    value["server_list"][1]["server_id"] = "10.9.8.7"
+    made_plan = plan(rank_table=write(value), server="10.9.8.7", start="cluster")
+
+    assert made_plan.world_size == 16
+    assert [rank.rank for rank in made_plan.local] == list(range(8, 16))
+    assert made_plan.processes[0].name == "scheduler"
+    assert made_plan.processes[0].host == "10.0.0.1"
+    assert made_plan.ranks[0].environment["MS_SCHED_HOST"] == "10.0.0.1"
+    assert made_plan.ranks[0].environment["MS_SCHED_PORT"] == "18118"
+    assert made_plan.ranks[9].environment["SERVER_ID"] == "1"
+    assert made_plan.hosts == ("10.0.0.1", "10.9.8.7")
+
+
+@pytest.mark.usefixtures("script")
+def test_all_here_runs_every_server_on_this_machine() -> None:
+    table = write(made(servers=2, devices=8))
+    made_plan = plan(rank_table=table, start="cluster", cpu=True, all_here=True)
+
+    assert len(made_plan.local) == 17
+    assert made_plan.ranks[0].environment["MS_SCHED_HOST"] == "127.0.0.1"
+    with pytest.raises(LaunchError, match="16 ranks, more than --max-ranks 8"):
+        plan(rank_table=table, start="cluster", cpu=True, all_here=True, max_ranks=8)
+    with pytest.raises(UsageError, match="needs --cpu"):
+        plan(rank_table=table, all_here=True)
+
+
+@pytest.mark.usefixtures("script")
+def test_table_with_an_error_is_refused_with_the_findings() -> None:
+    value = guide_table()
+    value["server_list"][0]["device"][1]["rank_id"] = "0"
+
+    with pytest.raises(LaunchError, match="HCC2") as caught:
+        plan(rank_table=write(value))
+    assert caught.value.exit_code == 125
+
+
+@pytest.mark.usefixtures("script")
+def test_group_list_becomes_a_1_0_table_for_the_ranks() -> None:
+    value = made("group_list", devices=2)
+    value["group_list"][0]["instance_list"][0]["server_id"] = "127.0.0.1"
+    request = Request(
+        program=("train.py",),
+        start="table",
+        rank_table=write(value),
+        python=sys.executable,
+        server="127.0.0.1",
+    )
+
+    prepared = prepare(request)
+
+    assert prepared.table_data is not None
+    assert json.loads(prepared.table_data)["version"] == "1.0"
+    assert len(prepared.plan.ranks) == 2
+
+
+@pytest.mark.usefixtures("script")
+def test_world_size_must_be_the_tables() -> None:
+    with pytest.raises(LaunchError, match="8 ranks were asked for, but the table has 4"):
+        plan(rank_table=write(guide_table()), count=8)
+
+
+@pytest.mark.usefixtures("script")
+def test_table_from_the_environment_is_said_aloud() -> None:
+    table = write(guide_table())
+    request = Request(program=("train.py",), start="table", python=sys.executable)
+
+    prepared = prepare(request, {"RANK_TABLE_FILE": table})
+
+    assert any("RANK_TABLE_FILE of your shell" in note for note in prepared.plan.notes)
+    assert "RANK_TABLE_FILE" in prepared.plan.removed
+    folder = Path("config")
+    folder.mkdir()
+    (folder / "jobstart_hccl.json").write_text(json.dumps(guide_table(count=2)))
+    assert prepare(request, {"RANK_TABLE_FILE": "config"}).plan.world_size == 2
+
+
+@pytest.mark.usefixtures("script")
+def test_counts_and_devices_without_a_table() -> None:
+    assert [rank.device for rank in plan(count=3, no_table=True).ranks] == [0, 1, 2]
+    assert [rank.device for rank in plan(devices="4-7", no_table=True).ranks] == [4, 5, 6, 7]
+    assert len(plan(count=256, no_table=True).ranks) == 256
+    with pytest.raises(UsageError, match="how many ranks"):
+        plan(no_table=True)
+    with pytest.raises(UsageError, match="names 4"):
+        plan(no_table=True, devices="0-3", count=2)
+
+
+def test_devices_count_within_the_visible_ones(script: str) -> None:
+    request = Request(program=(script,), start="table", devices="2,3", no_table=True, python=sys.executable)
+
+    ranks = prepare(request, {"ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"}, tuple(range(8))).plan.ranks
+
+    assert [(rank.device, rank.device_id) for rank in ranks] == [(6, 2), (7, 3)]
+
+
+def test_more_ranks_than_visible_devices(script: str) -> None:
+    request = Request(program=(script,), start="torch", count=4, python=sys.executable)
+
+    with pytest.raises(LaunchError, match="4 ranks need 4 devices, but 2 are visible"):
+        prepare(request, {}, (0, 1))
+
+
+@pytest.mark.usefixtures("script")
+def test_same_command_on_several_machines() -> None:
+    made_plan = plan(start="torch", ips=("10.0.0.1", "10.0.0.2"), node_rank=1, count=4, no_table=True)
+
+    assert [rank.rank for rank in made_plan.local] == [2, 3]
+    first = made_plan.local[0].environment
+    assert (first["RANK"], first["LOCAL_RANK"], first["WORLD_SIZE"]) == ("2", "0", "4")
+    assert (first["MASTER_ADDR"], first["MASTER_PORT"]) == ("10.0.0.1", "18118")
+    with pytest.raises(LaunchError, match="none of the addresses"):
+        plan(start="torch", ips=("198.51.100.1", "198.51.100.2"), count=4, no_table=True)
+    with pytest.raises(UsageError, match="which of the 2 machines"):
+        plan(start="torch", node_count=2, count=4, no_table=True)
+    with pytest.raises(UsageError, match="where do the machines meet"):
+        plan(start="torch", node_count=2, node_rank=0, count=4, no_table=True)
+
+
+def test_program_that_is_not_there() -> None:
+    with pytest.raises(ProgramMissingError, match=r'script "train.py" is not there') as caught:
+        plan(count=1, no_table=True)
+    assert caught.value.exit_code == 127
+
+
+@pytest.mark.usefixtures("script")
+def test_logs_where_the_user_wants_them() -> None:
+    assert plan(count=2, no_table=True, log_file="train.log").ranks[0].log == str(Path.cwd() / "train.log")
+    flat = plan(count=2, no_table=True, flat_logs=True, log_dir="out")
+    assert [rank.log for rank in flat.ranks] == [str(Path.cwd() / f"out/workerlog.{rank}") for rank in (0, 1)]
+
+
+@pytest.mark.usefixtures("script")
+def test_plan_as_json_masks_secrets() -> None:
+    request = Request(
+        program=("train.py",), start="table", rank_table=write(guide_table()), python=sys.executable,
+        environment={"MY_APIKEY": "abc"},
+    )  # fmt: skip
+    prepared = prepare(request, {"HCCL_CONNECT_TIMEOUT": "600", "RANK_ID": "7"})
+
+    value = json.loads(describe.as_json(prepared.plan, prepared.environment))
+
+    assert value["schema_version"] == 1
+    assert value["processes"][1]["environment"]["MY_APIKEY"] == "***"
+    assert value["passed_variables"] == {"HCCL_CONNECT_TIMEOUT": "600"}
+    assert value["removed_variables"] == ["RANK_ID"]
+    assert "abc" not in describe.as_text(prepared.plan, prepared.environment)
+
+
+@pytest.mark.usefixtures("script")
+def test_plan_as_text_has_aligned_columns() -> None:
+    prepared = prepare(
+        Request(program=("train.py",), start="table", rank_table=write(guide_table()), python=sys.executable),
+        nodes=(4, 5, 6, 7),
+    )
+
+    lines = describe.as_text(prepared.plan, {}).splitlines()
+
+    header = next(index for index, line in enumerate(lines) if line.startswith("  rank  host"))
+    assert lines[header : header + 3] == [
+        "  rank  host       device (physical)  DEVICE_ID (logical)  log",
+        "  0     127.0.0.1  4                  0                    rank_0.log",
+        "  1     127.0.0.1  5                  1                    rank_1.log",
+    ]

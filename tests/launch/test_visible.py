@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+
+from hccl_tools.errors import UsageError
+from hccl_tools.launch.visible import VisibleDevices, device_nodes, visible_devices
+
+HOST = tuple(range(8))
+
+
+def test_nothing_is_known_nothing_is_limited() -> None:
+    seen = visible_devices({}, ())
+
+    assert seen == VisibleDevices()
+    assert seen.device_id(5) == 5
+    assert seen.outside([0, 99]) == []
+
+
+def test_host_with_all_devices_keeps_their_numbers() -> None:
+    seen = visible_devices({}, HOST)
+
+    assert [seen.device_id(device) for device in (4, 5, 6, 7)] == [4, 5, 6, 7]
+    assert seen.outside([7, 8]) == [8]
+
+
+def test_container_with_physical_4_to_7_counts_them_from_0() -> None:
+    for environ, nodes in (
+        ({}, (4, 5, 6, 7)),
+        ({"ASCEND_VISIBLE_DEVICES": "4-7"}, ()),
+        ({"ASCEND_VISIBLE_DEVICES": "Ascend910-4,Ascend910-5,6,7"}, ()),
+    ):
+        seen = visible_devices(environ, nodes)
+
+        assert [seen.device_id(device) for device in (4, 5, 6, 7)] == [0, 1, 2, 3]
+        assert seen.outside([3, 4]) == [3]
+
+
+def test_limit_on_a_whole_host_does_not_renumber() -> None:
+    seen = visible_devices({"ASCEND_VISIBLE_DEVICES": "4-7"}, HOST)
+
+    assert seen.chosen == (4, 5, 6, 7)
+    assert seen.device_id(4) == 4
+    assert seen.runtime_id(4) == 4
+
+
+def test_runtime_variable_counts_within_the_container() -> None:
+    seen = visible_devices({"ASCEND_RT_VISIBLE_DEVICES": "2,3"}, (4, 5, 6, 7))
+
+    assert seen.chosen == (6, 7)
+    assert [seen.device_id(device) for device in (6, 7)] == [0, 1]
+    assert [seen.runtime_id(device) for device in (6, 7)] == [2, 3]
+    assert seen.outside([4, 6]) == [4]
+
+
+def test_runtime_variable_counts_ascending() -> None:
+    seen = visible_devices({"ASCEND_RT_VISIBLE_DEVICES": "7,6,5,4"}, HOST)
+
+    assert [seen.device_id(device) for device in (4, 5, 6, 7)] == [0, 1, 2, 3]
+
+
+def test_runtime_variable_alone() -> None:
+    seen = visible_devices({"ASCEND_RT_VISIBLE_DEVICES": "4,5"}, ())
+
+    assert (seen.device_id(4), seen.device_id(5)) == (0, 1)
+
+
+@pytest.mark.parametrize("text", ["four", "0,,1", "0 1", "1-"])
+def test_unreadable_variable(text: str) -> None:
+    with pytest.raises(UsageError, match="ASCEND_RT_VISIBLE_DEVICES"):
+        visible_devices({"ASCEND_RT_VISIBLE_DEVICES": text}, HOST)
+
+
+def test_runtime_variable_names_a_device_that_is_not_there() -> None:
+    with pytest.raises(UsageError, match="names device 4 of 4"):
+        visible_devices({"ASCEND_RT_VISIBLE_DEVICES": "0,4"}, (4, 5, 6, 7))
+
+
+def test_void_means_no_limit_by_the_container() -> None:
+    assert visible_devices({"ASCEND_VISIBLE_DEVICES": "void"}, ()) == VisibleDevices()
+
+
+def test_device_nodes_are_sorted_by_number() -> None:
+    names = ["davinci10", "davinci2", "davinci_manager", "null", "davinci0"]
+
+    assert device_nodes(names) == (0, 2, 10)
