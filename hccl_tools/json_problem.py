@@ -128,7 +128,7 @@ def _ending(place: Place) -> JsonError | None:
             return JsonError("empty file", "the file is empty", _AGAIN, at)
         return cut_off(place.after, place.opener)
     if place.opener and any(word.startswith(text[at : at + 5]) for word in ("true", "false", "null")):
-        return cut_off(at, place.opener)
+        return cut_off(len(text), place.opener)
     if text[at] == "\0":
         return JsonError("NUL", "a zero byte (NUL) stands here, as in a half-written file", _AGAIN, at)
     return None

@@ -1,0 +1,33 @@
+"""Golden files: an output as a person last read it; `pytest --update-golden` writes them anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FOLDER = Path(__file__).parent.parent / "data" / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Hold a text against the golden file of a name, or write that file."""
+
+    def check(name: str, text: str) -> None:
+        file = FOLDER / name
+        if request.config.getoption("--update-golden"):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+        expected = file.read_text(encoding="utf-8")
+
+        assert expected == text
+
+    return check
