@@ -1,0 +1,99 @@
+"""The training example trains for real: alone, and as a job of several ranks."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "train_digits.py"
+ACCURACY = re.compile(r"^held-out accuracy: ([0-9.]+) ", re.MULTILINE)
+CHECKSUM = re.compile(r"^rank (\d+) of (\d+): checksum of the parameters ([0-9a-f]{8})$", re.MULTILINE)
+
+pytestmark = [pytest.mark.slow, pytest.mark.mindspore]
+
+
+@pytest.fixture(autouse=True)
+def _needs_mindspore() -> None:
+    for name in ("mindspore", "sklearn"):
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed")
+
+
+def run(argv: list[str], folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, *argv], cwd=folder, capture_output=True, text=True, check=False, timeout=900
+    )
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def accuracy(output: str) -> float:
+    found = ACCURACY.findall(output)
+    assert len(found) == 1, output
+    return float(found[0])
+
+
+@pytest.fixture(scope="module")
+def accuracy_alone(tmp_path_factory: pytest.TempPathFactory) -> float:
+    """What one process, started plainly, reaches."""
+    return accuracy(run([str(SCRIPT)], tmp_path_factory.mktemp("alone")))
+
+
+def test_it_is_a_script_of_a_user_who_never_heard_of_us() -> None:
+    statements = ast.walk(ast.parse(SCRIPT.read_text(encoding="utf-8")))
+    names = {alias.name for node in statements if isinstance(node, ast.Import) for alias in node.names}
+
+    assert "mindspore" in names
+    assert not any(name.startswith("hccl_tools") for name in names)
+    assert "from hccl_tools" not in SCRIPT.read_text(encoding="utf-8")
+
+
+def test_alone_it_learns_to_read_digits(accuracy_alone: float) -> None:
+    assert accuracy_alone >= 0.95
+
+
+@pytest.mark.parametrize(("devices", "ranks"), [("[4,6)", 2), ("[4,8)", 4)])
+def test_ranks_of_a_table_learn_together(
+    tmp_path: Path, accuracy_alone: float, devices: str, ranks: int
+) -> None:
+    run(
+        ["-m", "hccl_tools", "gen", "--simulate", "910a", "--device_num", devices, "-o", "table.json"],
+        tmp_path,
+    )
+    options = ["--rank-table", "table.json", "--python", sys.executable, "--cpu"]
+
+    terminal = run(["-m", "hccl_tools", "launch", *options, str(SCRIPT)], tmp_path)
+
+    logs = [(tmp_path / "log" / "latest" / f"rank_{rank}.log").read_text() for rank in range(ranks)]
+    told = [CHECKSUM.findall(log) for log in logs]
+    assert [(int(rank), int(size)) for ((rank, size, _),) in told] == [(rank, ranks) for rank in range(ranks)]
+    assert len({checksum for ((_, _, checksum),) in told}) == 1
+    assert accuracy(terminal) == accuracy(logs[0]) >= 0.95
+    assert abs(accuracy(terminal) - accuracy_alone) <= 0.03
+    assert not any(ACCURACY.search(log) for log in logs[1:])
+
+
+def test_with_adam_it_learns_as_well(tmp_path: Path) -> None:
+    assert accuracy(run([str(SCRIPT), "--optimizer", "adam"], tmp_path)) >= 0.93
+
+
+def test_a_batch_that_cannot_be_divided_is_refused(tmp_path: Path) -> None:
+    run(
+        ["-m", "hccl_tools", "gen", "--simulate", "910a", "--device_num", "[0,2)", "-o", "table.json"],
+        tmp_path,
+    )
+    options = ["--rank-table", "table.json", "--python", sys.executable, "--cpu"]
+
+    job = subprocess.run(
+        [sys.executable, "-m", "hccl_tools", "launch", *options, str(SCRIPT), "--batch_size", "63"],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+    assert job.returncode == 1
+    assert "--batch_size 63 cannot be divided among 2 ranks" in job.stdout + job.stderr
