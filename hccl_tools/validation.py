@@ -28,9 +28,10 @@ from hccl_tools.rules.registry import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from hccl_tools.table import RankTable
+    from hccl_tools.diagnostics.diagnostic import RuleFacts
+    from hccl_tools.table import Format, RankTable
 
 #: The variable that names the product where ``product`` does not.
 PRODUCT_VARIABLE = "HCCL_TOOLS_PRODUCT"
@@ -70,18 +71,22 @@ def validate(
         subject.product, product_reason = _product(product, found.format if found else None)
         subject.env = env or {}
         diagnostics = _judge(subject, found)
-        return _report(subject, diagnostics, keep, file, found, product_reason)
+        return _report(subject, diagnostics, keep, file=file, found=found, product_reason=product_reason)
 
 
 def check_table(
-    table: RankTable, *, product: str | None = None, ignore: Iterable[str] = (), env: Mapping[str, str] | None = None
+    table: RankTable,
+    *,
+    product: str | None = None,
+    ignore: Iterable[str] = (),
+    env: Mapping[str, str] | None = None,
 ) -> Report:
     """Check a table that is not on disk yet; see ``validate``."""
     chosen_product, reason = _product(product, table.format)
     subject = Subject(chosen_product, table=table, env=env or {})
     keep = chosen((), ignore)
     found = formats.Detection(table.format, "it was made so")
-    return _report(subject, _judge_table(subject), keep, "table", found, reason)
+    return _report(subject, _judge_table(subject), keep, file="the table", found=found, product_reason=reason)
 
 
 def load(
@@ -164,7 +169,7 @@ def _judge_table(subject: Subject, damaged: frozenset[str] = frozenset()) -> lis
     return _run((rule for rule in rules if damaged.isdisjoint(rule.needs)), subject)
 
 
-def _judge_damaged(subject: Subject, table_format: str) -> list[Diagnostic]:
+def _judge_damaged(subject: Subject, table_format: Format) -> list[Diagnostic]:
     """Say what the schema refuses, and what else is wrong in the parts that it does not."""
     from hccl_tools import repair, schema  # noqa: PLC0415  (only where the reader has refused)
 
@@ -189,7 +194,8 @@ def _run(rules: Iterable[Rule], subject: Subject) -> list[Diagnostic]:
 def _report(
     subject: Subject,
     diagnostics: list[Diagnostic],
-    keep: Any,
+    keep: Callable[[RuleFacts], bool],
+    *,
     file: str,
     found: formats.Detection | None,
     product_reason: str,
@@ -219,4 +225,10 @@ def _order(diagnostic: Diagnostic) -> tuple[bool, int, int, list[tuple[int, int 
         (0, key) if isinstance(key, int) else (1, key) for key in diagnostic.path
     ]
     stopping = diagnostic.rule.consequence in HCCL_CONSEQUENCES
-    return not stopping, diagnostic.rule.severity == "warning", STAGES.index(rule.stage), place, diagnostic.rule.id
+    return (
+        not stopping,
+        diagnostic.rule.severity == "warning",
+        STAGES.index(rule.stage),
+        place,
+        diagnostic.rule.id,
+    )

@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from hccl_tools.diagnostics.diagnostic import Verdict
 from hccl_tools.errors import InputError
 from hccl_tools.validation import validate
+
+if TYPE_CHECKING:
+    from hccl_tools.diagnostics.diagnostic import Verdict
 
 HERE = Path(__file__).parent / "data" / "corpus"
 #: Other people's files: read in place where they are at hand, never part of this repository.
@@ -38,7 +40,13 @@ def rows_of(table: Path, folder: Path) -> list[Row]:
     with table.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     return [
-        Row(row.get("case", row["file"]), folder / row["file"], row["product"], row["verdict"], row["hccl_error"])
+        Row(
+            row.get("case", row["file"]),
+            folder / row["file"],
+            row["product"],
+            row["verdict"],
+            row["hccl_error"],
+        )
         for row in rows
     ]
 
@@ -50,7 +58,9 @@ def disagreements(rows: list[Row]) -> list[str]:
         report = validate(row.source, product=product, env=ENVIRONMENTS[environment])
         if report.verdict != VERDICTS[row.verdict]:
             ours = [f"{one.rule.id} {one.message} at {one.pointer}" for one in report.findings[:3]]
-            found.append(f"{row.name} on {row.product}: HCCL {row.verdict} ({row.error}), ours {report.verdict} {ours}")
+            found.append(
+                f"{row.name} on {row.product}: HCCL {row.verdict} ({row.error}), ours {report.verdict} {ours}"
+            )
     return found
 
 
@@ -88,7 +98,9 @@ def test_tables_found_in_the_wild() -> None:
 
 @pytest.mark.skipif(not ELSEWHERE.is_dir(), reason="the corpus of other people's files is not at hand")
 def test_tables_printed_in_guides() -> None:
-    rows = [row for row in rows_of(ELSEWHERE / "cases.tsv", ELSEWHERE / "cases") if row.name.startswith("doc_")]
+    rows = [
+        row for row in rows_of(ELSEWHERE / "cases.tsv", ELSEWHERE / "cases") if row.name.startswith("doc_")
+    ]
 
     assert rows
     assert disagreements(rows) == []

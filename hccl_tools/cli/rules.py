@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command("rules")
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
-    """List the rules, or explain one rule or HCCL error code.
+    r"""List the rules, or explain one rule or HCCL error code.
 
     \b
     hccl-tools rules                     all rules
@@ -48,7 +48,9 @@ def _matching(rules: list[Rule], name: str) -> list[Rule]:
         known += sorted({rule.facts.hccl_code for rule in rules if rule.facts.hccl_code})
         close = get_close_matches(name.lower(), known, n=1) or get_close_matches(wanted, known, n=1)
         meant = f'did you mean "{close[0]}"? ' if close else ""
-        raise UsageError(f'no rule and no HCCL code is called "{name}"', hint=f"{meant}`hccl-tools rules` lists them")
+        raise UsageError(
+            f'no rule and no HCCL code is called "{name}"', hint=f"{meant}`hccl-tools rules` lists them"
+        )
     return found
 
 
@@ -56,5 +58,6 @@ def _print_list(rules: list[Rule]) -> None:
     width = max(len(rule.facts.name) for rule in rules)
     for rule in rules:
         facts = rule.facts
-        click.echo(f"{facts.id}  {facts.name:<{width}}  {facts.consequence:<11}  {facts.hccl_code or '-':<6}  {rule.title}")
+        code = facts.hccl_code or "-"
+        click.echo(f"{facts.id}  {facts.name:<{width}}  {facts.consequence:<11}  {code:<6}  {rule.title}")
     click.echo(f"\n{len(rules)} rules; `hccl-tools rules {rules[0].facts.id}` explains one")

@@ -8,7 +8,7 @@ import click
 @click.command("schema")
 @click.argument("table_format", metavar="FORMAT", required=False)
 def command(table_format: str | None) -> None:
-    """Print the JSON Schema (draft 2020-12) of a table format: 1.0, 1.2, 2.0 or group_list.
+    r"""Print the JSON Schema (draft 2020-12) of a table format: 1.0, 1.2, 2.0 or group_list.
 
     \b
     hccl-tools schema                    the formats

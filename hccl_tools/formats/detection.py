@@ -54,7 +54,7 @@ def detect(value: Any) -> Detection:
         if key in value:
             return Detection(None, f"it is {what}")
     keys = ", ".join(f'"{key}"' for key in list(value)[:4])
-    has = f"it has {keys}{' ...' if len(value) > 4 else ''}" if value else "it is empty"  # noqa: PLR2004
+    has = f"it has {keys}{' ...' if len(value) > 4 else ''}" if value else "it is empty"
     return Detection(None, f"{has}, and none of server_list, group_list, rank_list")
 
 

@@ -82,7 +82,9 @@ def texts(entries: list[_Object], key: str) -> list[str]:
     return column
 
 
-def columns(entries: list[_Object], required: tuple[str, ...], texts_if_there: frozenset[str]) -> dict[str, Column]:
+def columns(
+    entries: list[_Object], required: tuple[str, ...], texts_if_there: frozenset[str]
+) -> dict[str, Column]:
     """Return one column per key that occurs in the entries.
 
     Args:
@@ -90,13 +92,16 @@ def columns(entries: list[_Object], required: tuple[str, ...], texts_if_there: f
         required: Keys that every entry must have, as strings.
         texts_if_there: Optional keys whose values must be strings.
     """
-    found = {key: texts(entries, key) for key in required}
+    found: dict[str, Column] = {key: list(texts(entries, key)) for key in required}
     for key in _other_keys(entries):
         if key in found:
             continue
         column = [entry.get(key) for entry in entries]
         if None in column:
-            column = [NULL if value is None and key in entry else value for entry, value in zip(entries, column, strict=True)]
+            column = [
+                NULL if value is None and key in entry else value
+                for entry, value in zip(entries, column, strict=True)
+            ]
         if key in texts_if_there and set(map(type, column)) - {str, type(None)}:
             raise StructureError((key,), f"{key} is not a string")
         found[key] = column

@@ -71,13 +71,11 @@ def server_texts(table: RankTable) -> Iterator[str]:
     keys += [key for key in table.columns if key not in _DEVICE_ORDER]
     columns = [table.columns[key] for key in keys]
     for server in table.servers:
-        devices = ",\n".join(
-            " " * 16 + dump_at(members(keys, columns, row), 4) for row in server.rows
-        )
+        devices = ",\n".join(" " * 16 + dump_at(members(keys, columns, row), 4) for row in server.rows)
         after = dict(server.fields)
         if server.host_ip is not None:
             after = {"host_ip": server.host_ip, **after}
-        rest = "".join(f',\n            {dump_at(key, 0)}: {dump_at(item, 3)}' for key, item in after.items())
+        rest = "".join(f",\n            {dump_at(key, 0)}: {dump_at(item, 3)}" for key, item in after.items())
         yield (
             f'        {{\n            "server_id": {dump_at(server.server_id, 0)},\n'
             f'            "device": [\n{devices}\n            ]{rest}\n        }}'

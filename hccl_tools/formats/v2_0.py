@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Path
 
-#: Limits of array sizes: new_rank_info.cc (8 levels), rank_level_info.cc (24 addresses), address_info.cc (16).
+#: Limits of array sizes, in the order of new_rank_info.cc, rank_level_info.cc, address_info.cc.
 MOST_LEVELS, MOST_ADDRESSES, MOST_BACKUPS = 8, 24, 16
 _TEXT: frozenset[type] = frozenset({str})
 _NUMBER: frozenset[type] = frozenset({int, float, bool})

@@ -16,7 +16,7 @@ _INDENT = 4
 
 
 def dump_at(value: Any, level: int) -> str:
-    """Return the JSON text of a value as it stands at an indentation level (its first line is not indented)."""
+    """Return the JSON text of a value at an indentation level; its first line is not indented."""
     if type(value) is str:
         return json.dumps(value, ensure_ascii=False)
     text = json.dumps(value, indent=_INDENT, ensure_ascii=False)

@@ -2,107 +2,30 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules.network import addresses_read, all_plain
-from hccl_tools.rules.registry import Finding, Related, Subject, rule
-from hccl_tools.table import numbers, read_uint
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from hccl_tools.rules.registry import Finding, Subject, rule
 
-    from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.table import Column
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 _SERVERS = ("1.0", "1.2")
+
+
 _LEGACY = (*_SERVERS, "group_list")
-_NUMBER_KEYS = ("rank_id", "device_id", "host_port", "device_port", "super_device_id")
-#: Keys that HCCL reads in 1.x and group_list tables: those of the schemas (a test holds them equal).
-READ_KEYS = frozenset(
-    {
-        "version", "status", "server_count", "server_list", "server_id", "host_ip", "device", "device_id", "rank_id",
-        "device_ip", "device_port", "host_port", "net_position", "net_protocol", "super_device_id", "super_pod_list",
-        "cluster_list", "group_count", "group_list", "group_name", "device_count", "instance_count", "instance_list",
-        "pod_name", "devices",
-    }
-)  # fmt: skip
-#: Keys that no schema has and that are no mistakes: other programs read them.
-_KNOWN = frozenset(
-    {
-        "host_nic_ip", "container_ip", "pod_ip", "server_ip", "hardware_type", "IsMindIEEPJob",
-        "backup_device_ip", "backup_device_port", "device_vnic_port", "dpu_ip",
-        "numa_id", "device_logical_id", "board_id", "server_name",
-    }
-)  # fmt: skip
 
 
-@rule("HCC603", "sloppy-number", "advice", formats=_SERVERS, needs=_NUMBER_KEYS, stage="none", source="sal.cc:185 (std::stoull)")
-def sloppy_number(subject: Subject) -> Iterator[Finding]:
-    """A number has blanks, a sign, leading zeros or text around it.
-
-    HCCL reads as far as the digits go: "1a" is 1, "0x10" is 0, " 3" is 3. Other programs do not.
-
-    Example: /server_list/0/device/1/rank_id = "1a"
-    Instead: /server_list/0/device/1/rank_id = "1"
-    """
-    for key in _NUMBER_KEYS:
-        column = subject.table.columns.get(key, ())
-        if not column or _are_plain(subject, key, column):
-            continue
-        for row, value in enumerate(column):
-            if isinstance(value, str) and (number := read_uint(value)) is not None and value != str(number):
-                yield Finding(f'{key} "{value}" is read as {number}', subject.device_path(row, key), f'write "{number}"')
-
-
-def _are_plain(subject: Subject, key: str, column: Column) -> bool:
-    """Whether all texts of a column are numbers as one writes them, asked of all at once."""
-    table = subject.table
-    read = {"rank_id": table.rank_numbers, "device_id": table.device_numbers}.get(key) or numbers(column)
-    return None not in read and list(map(str, read)) == column
-
-
-@rule("HCC604", "misspelt-key", "advice", formats=_LEGACY, stage="none", source="topoinfo_ranktableConcise.cc (unknown keys are ignored)")
-def misspelt_key(subject: Subject) -> Iterator[Finding]:
-    """A key is nearly one that HCCL reads; as it stands, HCCL ignores it.
-
-    Example: /server_list/0/device/0/devicePort = "16666"
-    Instead: /server_list/0/device/0/device_port = "16666"
-    """
-    for keys, path in _key_sets(subject):
-        for key in keys:
-            if key in READ_KEYS or key in _KNOWN:
-                continue
-            folded = key.strip().lower().replace("-", "_")
-            if meant := _meant(key):
-                yield Finding(f'key "{key}" is ignored', (*path, key), f'did you mean "{meant}"?', at_key=True)
-
-
-def _meant(key: str) -> str | None:
-    """Return the key that HCCL reads and that was surely meant."""
-    folded = key.strip().lower().replace("-", "_")
-    for read in sorted(READ_KEYS):
-        if read.replace("_", "") == folded.replace("_", ""):
-            return read
-    close = get_close_matches(folded, sorted(READ_KEYS), n=1, cutoff=0.85)
-    return close[0] if close else None
-
-
-def _key_sets(subject: Subject) -> Iterator[tuple[Iterable[str], Path]]:
-    """Yield the keys of the document, of each server, and of the devices (once for all)."""
-    table = subject.table
-    yield list(table.fields), ()
-    seen: set[tuple[str, ...]] = set()
-    for index, server in enumerate(table.servers):
-        if (keys := tuple(server.fields)) not in seen:
-            seen.add(keys)
-            yield keys, subject.server_path(index)
-    for key, column in table.columns.items():
-        row = next((row for row, value in enumerate(column) if value is not None), None)
-        if row is not None:
-            yield (key,), subject.device_path(row)
-
-
-@rule("HCC605", "blanks-in-server-id", "advice", formats=_LEGACY, stage="none", source="hccl_communicator_attrs_host.cc:286 (SalTrim)")
+@rule(
+    "HCC605",
+    "blanks-in-server-id",
+    "advice",
+    formats=_LEGACY,
+    stage="none",
+    source="hccl_communicator_attrs_host.cc:286 (SalTrim)",
+)
 def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
     """A server_id begins or ends with blanks.
 
@@ -114,10 +37,21 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
     """
     for index, server in enumerate(subject.table.servers):
         if server.server_id != server.server_id.strip():
-            yield Finding(f'server_id "{server.server_id}" has blanks at its ends', subject.server_path(index, "server_id"), "delete the blanks")
+            yield Finding(
+                f'server_id "{server.server_id}" has blanks at its ends',
+                subject.server_path(index, "server_id"),
+                "delete the blanks",
+            )
 
 
-@rule("HCC606", "loopback-server-id", "advice", formats=_LEGACY, stage="none", source="users' tables: hccl_8p_01234567_127.0.0.1.json")
+@rule(
+    "HCC606",
+    "loopback-server-id",
+    "advice",
+    formats=_LEGACY,
+    stage="none",
+    source="users' tables: hccl_8p_01234567_127.0.0.1.json",
+)
 def loopback_server_id(subject: Subject) -> Iterator[Finding]:
     """A table of several servers names one by a loopback address, which means another machine on each.
 
@@ -129,21 +63,43 @@ def loopback_server_id(subject: Subject) -> Iterator[Finding]:
         return
     for index, server in enumerate(subject.table.servers):
         if server.server_id.startswith("127.") or server.server_id in ("localhost", "::1"):
-            yield Finding(f'server_id "{server.server_id}" means another machine on each host', subject.server_path(index, "server_id"), "write the server's own address")
+            yield Finding(
+                f'server_id "{server.server_id}" means another machine on each host',
+                subject.server_path(index, "server_id"),
+                "write the server's own address",
+            )
 
 
-@rule("HCC607", "no-server-count", "advice", formats=_SERVERS, stage="none", source="rank_table_config_910.md, `server_count` (required); topoinfo_ranktableConcise.cc:251 (optional)")
+@rule(
+    "HCC607",
+    "no-server-count",
+    "advice",
+    formats=_SERVERS,
+    stage="none",
+    source="rank_table_config_910.md, `server_count` (required); topoinfo_ranktableConcise.cc:251 (optional)",
+)
 def no_server_count(subject: Subject) -> Iterator[Finding]:
     """server_count is missing, which the guide demands and HCCL does without.
 
     Example: remove /server_count
     Instead: /server_count = "1"
     """
-    if subject.table.declared and subject.table.declared.get("server_count") is None and subject.table.format == "1.0":
+    if (
+        subject.table.declared
+        and subject.table.declared.get("server_count") is None
+        and subject.table.format == "1.0"
+    ):
         yield Finding("server_count is missing", (), f'add "server_count": "{len(subject.table.servers)}"')
 
 
-@rule("HCC608", "unused-super-pods", "advice", formats=_SERVERS, stage="none", source="topoinfo_ranktableConcise.cc:866-876")
+@rule(
+    "HCC608",
+    "unused-super-pods",
+    "advice",
+    formats=_SERVERS,
+    stage="none",
+    source="topoinfo_ranktableConcise.cc:866-876",
+)
 def unused_super_pods(subject: Subject) -> Iterator[Finding]:
     """super_pod_list is ignored: the version is not 1.2, or the product has no super pods.
 
@@ -153,11 +109,28 @@ def unused_super_pods(subject: Subject) -> Iterator[Finding]:
     """
     there = isinstance(subject.value, dict) and "super_pod_list" in subject.value
     if there and (subject.table.format != "1.2" or not subject.product.super_pods):
-        why = f"version {subject.table.format} has none" if subject.table.format != "1.2" else f"{subject.product.title} has none"
-        yield Finding(f"super_pod_list is ignored: {why}", ("super_pod_list",), 'write "version": "1.2" on an A3 in super-pod mode, or leave it out', at_key=True)
+        why = (
+            f"version {subject.table.format} has none"
+            if subject.table.format != "1.2"
+            else f"{subject.product.title} has none"
+        )
+        yield Finding(
+            f"super_pod_list is ignored: {why}",
+            ("super_pod_list",),
+            'write "version": "1.2" on an A3 in super-pod mode, or leave it out',
+            at_key=True,
+        )
 
 
-@rule("HCC609", "same-address-twice", "advice", formats=_LEGACY, needs=("device_ip",), stage="none", source="topoinfo_ranktableParser.cc:532 (texts are compared)")
+@rule(
+    "HCC609",
+    "same-address-twice",
+    "advice",
+    formats=_LEGACY,
+    needs=("device_ip",),
+    stage="none",
+    source="topoinfo_ranktableParser.cc:532 (texts are compared)",
+)
 def same_address_twice(subject: Subject) -> Iterator[Finding]:
     """Two devices have one address in two spellings, which HCCL does not see.
 
@@ -178,10 +151,23 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
             spelt, seen = first.setdefault(value, (text, row))
             if spelt != text:
                 related = (Related(subject.device_path(seen, "device_ip"), f'"{spelt}" here'),)
-                yield Finding(f'device_ip "{text}" is "{spelt}" in another spelling', subject.device_path(row, "device_ip"), "give every device its own address", related)
+                yield Finding(
+                    f'device_ip "{text}" is "{spelt}" in another spelling',
+                    subject.device_path(row, "device_ip"),
+                    "give every device its own address",
+                    related,
+                )
 
 
-@rule("HCC610", "rank-order", "advice", formats=_SERVERS, needs=("rank_id", "device_id"), stage="none", source="MindSpore rank_table.md")
+@rule(
+    "HCC610",
+    "rank-order",
+    "advice",
+    formats=_SERVERS,
+    needs=("rank_id", "device_id"),
+    stage="none",
+    source="MindSpore rank_table.md",
+)
 def rank_order(subject: Subject) -> Iterator[Finding]:
     """Servers are not listed in the order of their ranks.
 

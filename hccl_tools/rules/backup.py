@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.addresses import family, is_unset
+from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules.network import addresses_read
 from hccl_tools.rules.ports import HIGHEST_PORT
-from hccl_tools.rules.registry import Finding, Related, Subject, rule
+from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table import read_uint
 
 if TYPE_CHECKING:
@@ -33,7 +34,14 @@ def _addresses(value: Any) -> list[str]:
     return parts if parts[-1] else parts[:-1]
 
 
-@rule("HCC441", "backup-ip", "refused", code="EI0014", formats=_FORMATS, source="topoinfo_ranktableConcise.cc:572-620")
+@rule(
+    "HCC441",
+    "backup-ip",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    source="topoinfo_ranktableConcise.cc:572-620",
+)
 def backup_ip(subject: Subject) -> Iterator[Finding]:
     """A backup_device_ip is no address, or is used twice.
 
@@ -48,10 +56,19 @@ def backup_ip(subject: Subject) -> Iterator[Finding]:
             yield Finding("backup_device_ip is no string", path, "write the address as a string")
         for address in _addresses(value):
             if family(address) is None or is_unset(address):
-                yield Finding(f'"{address}" is no IP address', path, "write the address of the NPU's other die")
+                yield Finding(
+                    f'"{address}" is no IP address', path, "write the address of the NPU's other die"
+                )
             elif address in first:
-                related = (Related(subject.device_path(first[address], "backup_device_ip"), "first used here"),)
-                yield Finding(f'backup_device_ip "{address}" is used twice', path, "give every device its own backup", related)
+                related = (
+                    Related(subject.device_path(first[address], "backup_device_ip"), "first used here"),
+                )
+                yield Finding(
+                    f'backup_device_ip "{address}" is used twice',
+                    path,
+                    "give every device its own backup",
+                    related,
+                )
             first.setdefault(address, row)
 
 
@@ -71,10 +88,21 @@ def backup_port(subject: Subject) -> Iterator[Finding]:
         number = read_uint(port) if isinstance(port, str) else None
         if number is None or not 1 <= number <= HIGHEST_PORT:
             path = subject.device_path(row, "backup_device_port")
-            yield Finding(f'backup_device_port "{port}" is not within 1 to 65535', path, 'write a port as a string: "16667"')
+            yield Finding(
+                f'backup_device_port "{port}" is not within 1 to 65535',
+                path,
+                'write a port as a string: "16667"',
+            )
 
 
-@rule("HCC443", "backup-partner", "refused", formats=_FORMATS, needs=("device_id", "device_ip"), source="topoinfo_ranktableConcise.cc:773-833")
+@rule(
+    "HCC443",
+    "backup-partner",
+    "refused",
+    formats=_FORMATS,
+    needs=("device_id", "device_ip"),
+    source="topoinfo_ranktableConcise.cc:773-833",
+)
 def backup_partner(subject: Subject) -> Iterator[Finding]:
     """A backup address is not the one of the NPU's other die, or its port is taken there.
 
@@ -97,7 +125,9 @@ def backup_partner(subject: Subject) -> Iterator[Finding]:
             fault = None if partner is None else _partner_fault(subject, row, partner)
             if fault:
                 path = subject.device_path(row, "backup_device_ip")
-                yield Finding(f"backup address {address} {fault}", path, "write the address of the NPU's other die")
+                yield Finding(
+                    f"backup address {address} {fault}", path, "write the address of the NPU's other die"
+                )
 
 
 def _partner_fault(subject: Subject, row: int, partner: int) -> str | None:
@@ -109,7 +139,9 @@ def _partner_fault(subject: Subject, row: int, partner: int) -> str | None:
     dies = subject.product.dies_per_npu
     if own // dies != other // dies:
         return f"belongs to device {other}, which is on another NPU than device {own}"
-    port, taken = (subject.table.column(key)[at] for key, at in (("backup_device_port", row), ("device_port", partner)))
+    port, taken = (
+        subject.table.column(key)[at] for key, at in (("backup_device_port", row), ("device_port", partner))
+    )
     if isinstance(port, str) and isinstance(taken, str) and read_uint(port) == read_uint(taken):
         return f"and backup_device_port {port} clash with device_port of device {other}"
     return None

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.addresses import family
-from hccl_tools.rules.registry import Finding, Related, Subject, rule
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules.registry import Finding, Subject, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,9 @@ def cluster_structure(subject: Subject) -> Iterator[Finding]:
         return
     entries = subject.table.fields["cluster_list"]
     if not isinstance(entries, list) or not entries:
-        yield Finding("cluster_list is no list with entries", ("cluster_list",), "list the clusters, or leave it out")
+        yield Finding(
+            "cluster_list is no list with entries", ("cluster_list",), "list the clusters, or leave it out"
+        )
         return
     for index, entry in enumerate(entries):
         path = ("cluster_list", index)
@@ -55,9 +58,17 @@ def cluster_structure(subject: Subject) -> Iterator[Finding]:
             continue
         for key in ("cluster_id", "az_id", "network_type"):
             if not isinstance(entry.get(key), str) or not entry[key]:
-                yield Finding(f"{key} is missing, empty or no string", (*path, *((key,) if key in entry else ())), f'add "{key}"')
+                yield Finding(
+                    f"{key} is missing, empty or no string",
+                    (*path, *((key,) if key in entry else ())),
+                    f'add "{key}"',
+                )
         if not _server_ids(entry):
-            yield Finding("the cluster has no servers", (*path, *(("server_list",) if "server_list" in entry else ())), 'list them: [{"server_id": "10.0.0.1"}]')
+            yield Finding(
+                "the cluster has no servers",
+                (*path, *(("server_list",) if "server_list" in entry else ())),
+                'list them: [{"server_id": "10.0.0.1"}]',
+            )
 
 
 @rule("HCC542", "network-type", "fails-later", formats=_FORMATS, source=_SOURCE)
@@ -70,7 +81,9 @@ def network_type(subject: Subject) -> Iterator[Finding]:
     for index, cluster in _clusters(subject):
         value = cluster.get("network_type")
         if isinstance(value, str) and value and value != "ROCE":
-            yield Finding(f'network_type is "{value}"', ("cluster_list", index, "network_type"), 'write "ROCE"')
+            yield Finding(
+                f'network_type is "{value}"', ("cluster_list", index, "network_type"), 'write "ROCE"'
+            )
 
 
 @rule("HCC543", "duplicate-cluster-id", "fails-later", formats=_FORMATS, source=_SOURCE)
@@ -86,7 +99,12 @@ def duplicate_cluster_id(subject: Subject) -> Iterator[Finding]:
         name = cluster.get("cluster_id")
         if isinstance(name, str) and (seen := first.setdefault(name, index)) != index:
             related = (Related(("cluster_list", seen, "cluster_id"), "first used here"),)
-            yield Finding(f'cluster_id "{name}" is used twice', ("cluster_list", index, "cluster_id"), "give every cluster its own id", related)
+            yield Finding(
+                f'cluster_id "{name}" is used twice',
+                ("cluster_list", index, "cluster_id"),
+                "give every cluster its own id",
+                related,
+            )
 
 
 @rule("HCC544", "cluster-servers", "fails-later", formats=_FORMATS, needs=("server_id",), source=_SOURCE)
@@ -104,13 +122,27 @@ def cluster_servers(subject: Subject) -> Iterator[Finding]:
         for number, name in _server_ids(cluster):
             path = ("cluster_list", index, "server_list", number, "server_id")
             if name not in known:
-                yield Finding(f'cluster names server "{name}", which server_list has not', path, "write the server_id as server_list has it")
+                yield Finding(
+                    f'cluster names server "{name}", which server_list has not',
+                    path,
+                    "write the server_id as server_list has it",
+                )
             elif (seen := first.setdefault(name, (index, number))) != (index, number):
-                related = (Related(("cluster_list", seen[0], "server_list", seen[1], "server_id"), "first listed here"),)
-                yield Finding(f'server "{name}" is in two clusters', path, "list every server in one cluster", related)
+                related = (
+                    Related(
+                        ("cluster_list", seen[0], "server_list", seen[1], "server_id"), "first listed here"
+                    ),
+                )
+                yield Finding(
+                    f'server "{name}" is in two clusters', path, "list every server in one cluster", related
+                )
     for index, server in enumerate(subject.table.servers):
         if clusters and server.server_id not in first:
-            yield Finding(f'server "{server.server_id}" is in no cluster', subject.server_path(index, "server_id"), "add it to a cluster's server_list")
+            yield Finding(
+                f'server "{server.server_id}" is in no cluster',
+                subject.server_path(index, "server_id"),
+                "add it to a cluster's server_list",
+            )
 
 
 @rule("HCC545", "cluster-addresses", "fails-later", formats=_FORMATS, source=_SOURCE)
@@ -125,7 +157,15 @@ def cluster_addresses(subject: Subject) -> Iterator[Finding]:
     for index, server in enumerate(subject.table.servers):
         value = server.fields.get("server_ip")
         if value is not None and not (isinstance(value, str) and family(value)):
-            yield Finding(f'server_ip "{value}" is no IP address', subject.server_path(index, "server_ip"), "write the host's address")
+            yield Finding(
+                f'server_ip "{value}" is no IP address',
+                subject.server_path(index, "server_ip"),
+                "write the host's address",
+            )
     for row, value in enumerate(subject.table.columns.get("dpu_ip", ())):
         if value is not None and not (isinstance(value, str) and family(value)):
-            yield Finding(f'dpu_ip "{value}" is no IP address', subject.device_path(row, "dpu_ip"), "write the device's address in the tenant network")
+            yield Finding(
+                f'dpu_ip "{value}" is no IP address',
+                subject.device_path(row, "dpu_ip"),
+                "write the device's address in the tenant network",
+            )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.registry import Finding, Related, Subject, rule
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.topology import device_sets
 
 if TYPE_CHECKING:
@@ -25,7 +26,14 @@ def _all_in_range(subject: Subject) -> bool:
     return ids <= set(map(str, range(limit))) if subject.table.format != "2.0" else ids <= set(range(limit))
 
 
-@rule("HCC301", "device-id-no-number", "refused", formats=_ALL, needs=("device_id",), source="topoinfo_ranktableConcise.cc:423")
+@rule(
+    "HCC301",
+    "device-id-no-number",
+    "refused",
+    formats=_ALL,
+    needs=("device_id",),
+    source="topoinfo_ranktableConcise.cc:423",
+)
 def device_id_no_number(subject: Subject) -> Iterator[Finding]:
     """A device id is no number that HCCL can read.
 
@@ -44,7 +52,14 @@ def device_id_no_number(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC302", "device-id-too-high", "refused", formats=_ALL, needs=("device_id",), source="topoinfo_ranktableConcise.cc:420-444, device_capacity.cc:238")
+@rule(
+    "HCC302",
+    "device-id-too-high",
+    "refused",
+    formats=_ALL,
+    needs=("device_id",),
+    source="topoinfo_ranktableConcise.cc:420-444, device_capacity.cc:238",
+)
 def device_id_too_high(subject: Subject) -> Iterator[Finding]:
     """A device id is higher than the product's devices go.
 
@@ -64,7 +79,16 @@ def device_id_too_high(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC303", "duplicate-device-id", "refused", code="EI0014", formats=_LEGACY, needs=("device_id", "server_id"), stage="topology", source="topoinfo_parse.cc:165")
+@rule(
+    "HCC303",
+    "duplicate-device-id",
+    "refused",
+    code="EI0014",
+    formats=_LEGACY,
+    needs=("device_id", "server_id"),
+    stage="topology",
+    source="topoinfo_parse.cc:165",
+)
 def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
     """Two entries of one server have the same device id.
 

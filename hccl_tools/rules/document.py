@@ -18,7 +18,9 @@ LARGEST_TEXT = 40 * 1024 * 1024
 _SUFFIX = ".json"
 
 
-@rule("HCC101", "broken-json", "refused", code="EI0004", stage="load", source="topoinfo_ranktableParser.cc:127")
+@rule(
+    "HCC101", "broken-json", "refused", code="EI0004", stage="load", source="topoinfo_ranktableParser.cc:127"
+)
 def broken_json(subject: Subject) -> Iterator[Finding]:
     """The file holds no JSON that HCCL's parser takes.
 
@@ -32,7 +34,14 @@ def broken_json(subject: Subject) -> Iterator[Finding]:
         yield Finding(problem.message, hint=problem.hint, offset=problem.offset)
 
 
-@rule("HCC102", "file-name", "refused", code="EI0004", stage="load", source="topoinfo_ranktableParser.cc:50, :155")
+@rule(
+    "HCC102",
+    "file-name",
+    "refused",
+    code="EI0004",
+    stage="load",
+    source="topoinfo_ranktableParser.cc:50, :155",
+)
 def file_name(subject: Subject) -> Iterator[Finding]:
     """The file's real name does not end in .json, or .json stands in it earlier.
 
@@ -51,13 +60,22 @@ def file_name(subject: Subject) -> Iterator[Finding]:
         return
     if real.endswith(_SUFFIX):
         folder = real[: real.index("/", first)]
-        yield Finding(f'".json" stands in the path before its end, in "{folder}"', hint="move the table elsewhere")
+        yield Finding(
+            f'".json" stands in the path before its end, in "{folder}"', hint="move the table elsewhere"
+        )
     else:
         what = f'"{real}"' if real == subject.path else f'"{real}", which the file really is,'
         yield Finding(f"{what} does not end in .json", hint="rename the file: HCCL asks for the ending .json")
 
 
-@rule("HCC103", "too-large", "refused", code="EI0004", stage="load", source="param_check.cc:75, hccl_common.h:83")
+@rule(
+    "HCC103",
+    "too-large",
+    "refused",
+    code="EI0004",
+    stage="load",
+    source="param_check.cc:75, hccl_common.h:83",
+)
 def too_large(subject: Subject) -> Iterator[Finding]:
     """The table has more than 40 MiB of text, blanks not counted.
 
@@ -87,10 +105,19 @@ def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
     if subject.product.loader != "legacy" and subject.document is not None:
         offset = subject.document.trailing
         if offset is not None:
-            yield Finding("text follows the table", hint="delete what follows the closing brace", offset=offset)
+            yield Finding(
+                "text follows the table", hint="delete what follows the closing brace", offset=offset
+            )
 
 
-@rule("HCC106", "status-not-completed", "hangs", code="EI0004", stage="load", source="topoinfo_ranktableParser.cc:178")
+@rule(
+    "HCC106",
+    "status-not-completed",
+    "hangs",
+    code="EI0004",
+    stage="load",
+    source="topoinfo_ranktableParser.cc:178",
+)
 def status_not_completed(subject: Subject) -> Iterator[Finding]:
     """The status is not "completed", so HCCL waits.
 
@@ -109,11 +136,19 @@ def status_not_completed(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f'status is "{status}", so HCCL waits 30 minutes for "completed"',
             ("status",),
-            "wait for the cluster manager to complete the table" if waiting else 'write "status": "completed"',
+            "wait for the cluster manager to complete the table"
+            if waiting
+            else 'write "status": "completed"',
         )
 
 
-@rule("HCC109", "format-of-another-product", "refused", code="EI0014", source="config.cc:44-59, rank_table_info.cc:26")
+@rule(
+    "HCC109",
+    "format-of-another-product",
+    "refused",
+    code="EI0014",
+    source="config.cc:44-59, rank_table_info.cc:26",
+)
 def format_of_another_product(subject: Subject) -> Iterator[Finding]:
     """The product does not take tables of this format.
 
@@ -151,7 +186,10 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
     found = detect(subject.value)
     legacy_1_1 = found.heterogeneous and subject.product.loader == "legacy"
     if found.format is None and not legacy_1_1:
-        yield Finding(f"not a rank table: {found.reason}", hint="give the file with server_list, group_list or rank_list")
+        yield Finding(
+            f"not a rank table: {found.reason}",
+            hint="give the file with server_list, group_list or rank_list",
+        )
 
 
 @rule("HCC114", "heterogeneous-table", "refused", source="topoinfo_ranktableHeterog.cc")
@@ -168,7 +206,9 @@ def heterogeneous_table(subject: Subject) -> Iterator[Finding]:
         from hccl_tools.rules.heterogeneous import faults  # noqa: PLC0415  (hardly ever needed)
 
         for path, message in faults(subject.value):
-            yield Finding(f"version 1.1: {message}", path, 'write "version": "1.0" for a table with server_list')
+            yield Finding(
+                f"version 1.1: {message}", path, 'write "version": "1.0" for a table with server_list'
+            )
 
 
 @rule("HCC601", "duplicate-key", "advice", source="topoinfo_ranktableParser.cc:127 (nlohmann::json)")

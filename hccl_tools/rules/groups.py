@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.registry import Finding, Related, Subject, rule
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table import read_uint
 
 if TYPE_CHECKING:
@@ -20,17 +21,27 @@ _FORMATS = ("group_list",)
 LONGEST_NAME = 127
 
 
-@rule("HCC511", "group-count", "refused", formats=_FORMATS, source="topoinfo_ranktableStandard.cc:281-289, :421")
+@rule(
+    "HCC511", "group-count", "refused", formats=_FORMATS, source="topoinfo_ranktableStandard.cc:281-289, :421"
+)
 def group_count(subject: Subject) -> Iterator[Finding]:
     """group_count is not the number of groups.
 
     Example: /group_count = "2"
     Instead: /group_count = "1"
     """
-    yield from _count(subject.table.declared["group_count"], len(subject.table.groups or ()), ("group_count",))
+    yield from _count(
+        subject.table.declared["group_count"], len(subject.table.groups or ()), ("group_count",)
+    )
 
 
-@rule("HCC512", "device-or-instance-count", "refused", formats=_FORMATS, source="topoinfo_ranktableStandard.cc:364-371, :517")
+@rule(
+    "HCC512",
+    "device-or-instance-count",
+    "refused",
+    formats=_FORMATS,
+    source="topoinfo_ranktableStandard.cc:364-371, :517",
+)
 def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
     """device_count or instance_count is not what the group holds.
 
@@ -46,10 +57,19 @@ def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
 
 def _count(text: str, count: int, path: Path) -> Iterator[Finding]:
     if read_uint(text) != count:
-        yield Finding(f'{path[-1]} is "{text}", but there are {count}', path, f'write "{path[-1]}": "{count}"')
+        yield Finding(
+            f'{path[-1]} is "{text}", but there are {count}', path, f'write "{path[-1]}": "{count}"'
+        )
 
 
-@rule("HCC513", "group-name", "refused", code="EI0014", formats=_FORMATS, source="topoinfo_ranktableStandard.cc:435-438")
+@rule(
+    "HCC513",
+    "group-name",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    source="topoinfo_ranktableStandard.cc:435-438",
+)
 def group_name(subject: Subject) -> Iterator[Finding]:
     """A group_name has more than 127 bytes, or two groups share one.
 
@@ -60,7 +80,14 @@ def group_name(subject: Subject) -> Iterator[Finding]:
     yield from _names(names, [("group_list", index, "group_name") for index in range(len(names))])
 
 
-@rule("HCC514", "pod-name", "refused", code="EI0014", formats=_FORMATS, source="topoinfo_ranktableStandard.cc:533-537")
+@rule(
+    "HCC514",
+    "pod-name",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    source="topoinfo_ranktableStandard.cc:533-537",
+)
 def pod_name(subject: Subject) -> Iterator[Finding]:
     """A pod_name has more than 127 bytes, or two instances share one.
 
@@ -82,4 +109,6 @@ def _names(names: list[str], paths: list[Path]) -> Iterator[Finding]:
             yield Finding(f"{key} has more than {LONGEST_NAME} bytes", paths[index], "give it a shorter name")
         if (seen := first.setdefault(name, index)) != index:
             related = (Related(paths[seen], "first used here"),)
-            yield Finding(f'{key} "{name}" is used twice', paths[index], f"give every {key} its own name", related)
+            yield Finding(
+                f'{key} "{name}" is used twice', paths[index], f"give every {key} its own name", related
+            )

@@ -45,7 +45,10 @@ def faults(value: dict[str, Any]) -> Iterator[tuple[Path, str]]:
 def _head(value: dict[str, Any]) -> Iterator[tuple[Path, str]]:
     collective_id = value.get("collective_id")
     if not isinstance(collective_id, str) or len(collective_id.encode()) > _LONGEST_ID:
-        yield ("collective_id",) if "collective_id" in value else (), "collective_id is missing, no string or too long"
+        yield (
+            ("collective_id",) if "collective_id" in value else (),
+            "collective_id is missing, no string or too long",
+        )
     if "mode" in value and value["mode"] not in ("tcp", "rdma"):
         yield ("mode",), 'mode is neither "tcp" nor "rdma"'
     if "heterog_sub_version" in value and value["heterog_sub_version"] != "1.2":

@@ -27,7 +27,13 @@ def is_lab(value: Any) -> bool:
     return isinstance(value, dict) and "deploy_mode" in value
 
 
-@rule("HCC115", "lab-table", "refused", formats=("lab",), source="topoinfo_ranktableStandard.cc:152-167, :364-412")
+@rule(
+    "HCC115",
+    "lab-table",
+    "refused",
+    formats=("lab",),
+    source="topoinfo_ranktableStandard.cc:152-167, :364-412",
+)
 def lab_table(subject: Subject) -> Iterator[Finding]:
     """A table of the old "lab" form (deploy_mode) is incomplete or contradicts itself.
 
@@ -69,7 +75,10 @@ class _Lab:
         if sorted(self.rank_ids) != list(range(len(self.rank_ids))):
             yield ("group_list",), "the rank ids are not 0 to N-1"
         if len(set(self.server_ids)) != self.servers:
-            yield ("group_list",), f"server_num says {self.servers} servers, the instances name {len(set(self.server_ids))}"
+            yield (
+                ("group_list",),
+                f"server_num says {self.servers} servers, the instances name {len(set(self.server_ids))}",
+            )
 
     def _group(self, group: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
         if not isinstance(group.get("group_name"), str):
@@ -98,7 +107,7 @@ class _Lab:
             return
         self.server_ids.append(instance["server_id"])
         rank = read_uint(instance["rank_id"])
-        if rank is None or not 1 <= len(instance["server_id"].encode()) <= 64:  # noqa: PLR2004  (as HCC502)
+        if rank is None or not 1 <= len(instance["server_id"].encode()) <= 64:
             yield path, "rank_id is no number, or server_id has not 1 to 64 bytes"
         else:
             self.rank_ids.append(rank)

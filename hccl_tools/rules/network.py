@@ -76,7 +76,9 @@ def all_plain(subject: Subject) -> bool:
 def _families(ips: list[str]) -> set[int | None]:
     """Return the address families that occur, ``None`` among them for texts that are no address."""
     try:
-        deque(map(inet_pton, repeat(AF_INET), ips), maxlen=0)  # all IPv4 is usual, and checked without Python code
+        deque(
+            map(inet_pton, repeat(AF_INET), ips), maxlen=0
+        )  # all IPv4 is usual, and checked without Python code
     except (OSError, UnicodeEncodeError, ValueError):
         return set(map(family, ips))
     return {AF_INET}

@@ -48,7 +48,9 @@ def page(rule: Rule) -> str:
         f"* Tables: {', '.join(rule.formats) if rule.formats else 'all'}",
         f"* Source: {facts.source}",
         "",
-        "Bad, and good:" if "Base" not in examples else f"In a table of the kind `{examples['Base']}`, bad and good:",
+        "Bad, and good:"
+        if "Base" not in examples
+        else f"In a table of the kind `{examples['Base']}`, bad and good:",
         "",
         f"    {examples['Example']}",
         f"    {examples['Instead']}",
@@ -69,16 +71,27 @@ def index(rules: Iterable[Rule]) -> str:
         facts = rule.facts
         if facts.id[3] != family:
             family = facts.id[3]
-            lines += ["", f"## {_FAMILIES[family]}", "", "| rule | name | consequence | HCCL | what |", "| --- | --- | --- | --- | --- |"]
+            lines += [
+                "",
+                f"## {_FAMILIES[family]}",
+                "",
+                "| rule | name | consequence | HCCL | what |",
+                "| --- | --- | --- | --- | --- |",
+            ]
         what = rule.title.replace("|", "\\|")
-        lines.append(f"| [{facts.id}]({facts.id}.md) | {facts.name} | {facts.consequence} | {facts.hccl_code or ''} | {what} |")
+        lines.append(
+            f"| [{facts.id}]({facts.id}.md) | {facts.name} | {facts.consequence} | {facts.hccl_code or ''} | {what} |"
+        )
     return "\n".join([*lines, ""])
 
 
 def pages() -> dict[str, str]:
     """Return every page by file name."""
     rules = all_rules()
-    return {"README.md": index(rules.values()), **{f"{rule_id}.md": page(rule) for rule_id, rule in rules.items()}}
+    return {
+        "README.md": index(rules.values()),
+        **{f"{rule_id}.md": page(rule) for rule_id, rule in rules.items()},
+    }
 
 
 def write(folder: Path) -> None:

@@ -16,7 +16,14 @@ _UINT32 = 1 << 32
 _UINT64 = 1 << 64
 
 
-@rule("HCC421", "port-out-of-range", "refused", formats=("1.0", "1.2", "2.0"), needs=_KEYS, source="topoinfo_ranktableConcise.cc:622-723; new_rank_info.cc:28")
+@rule(
+    "HCC421",
+    "port-out-of-range",
+    "refused",
+    formats=("1.0", "1.2", "2.0"),
+    needs=_KEYS,
+    source="topoinfo_ranktableConcise.cc:622-723; new_rank_info.cc:28",
+)
 def port_out_of_range(subject: Subject) -> Iterator[Finding]:
     """A port is not within 1 to 65535.
 
@@ -37,7 +44,11 @@ def port_out_of_range(subject: Subject) -> Iterator[Finding]:
             number = read(value)
             if number is None or not 1 <= number <= HIGHEST_PORT:
                 shown = f'"{value}"' if isinstance(value, str) else value
-                yield Finding(f"{key} {shown} is not within 1 to 65535", subject.device_path(row, key), f"choose a port, or leave {key} out")
+                yield Finding(
+                    f"{key} {shown} is not within 1 to 65535",
+                    subject.device_path(row, key),
+                    f"choose a port, or leave {key} out",
+                )
 
 
 def _text(value: Any) -> int | None:

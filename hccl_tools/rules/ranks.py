@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.registry import Finding, Related, Subject, rule
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table import read_integer
 
 if TYPE_CHECKING:
@@ -26,7 +27,15 @@ def _are_0_to_n(subject: Subject) -> bool:
     return known
 
 
-@rule("HCC201", "rank-id-no-number", "refused", code="EI0014", formats=_FORMATS, needs=("rank_id",), source="topoinfo_ranktableConcise.cc:459")
+@rule(
+    "HCC201",
+    "rank-id-no-number",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    needs=("rank_id",),
+    source="topoinfo_ranktableConcise.cc:459",
+)
 def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
     """A rank id is no number that HCCL can read.
 
@@ -44,7 +53,16 @@ def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC202", "rank-id-too-high", "refused", code="EI0014", formats=_FORMATS, needs=("rank_id",), stage="check", source="config.cc:359; rank_table_info.cc:69")
+@rule(
+    "HCC202",
+    "rank-id-too-high",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    needs=("rank_id",),
+    stage="check",
+    source="config.cc:359; rank_table_info.cc:69",
+)
 def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     """A rank id is not below the number of ranks, so that there is a gap.
 
@@ -63,7 +81,16 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC203", "duplicate-rank-id", "refused", code="EI0014", formats=_FORMATS, needs=("rank_id",), stage="check", source="config.cc:359; rank_table_info.cc:69")
+@rule(
+    "HCC203",
+    "duplicate-rank-id",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    needs=("rank_id",),
+    stage="check",
+    source="config.cc:359; rank_table_info.cc:69",
+)
 def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
     """Two devices share one rank id.
 
@@ -105,4 +132,8 @@ def rank_count(subject: Subject) -> Iterator[Finding]:
     elif size == 0:
         yield Finding("rank_list is empty", ("rank_list",), "list one entry per rank")
     elif count != size:
-        yield Finding(f"rank_count is {declared}, but rank_list has {size} entries", ("rank_count",), f'write "rank_count": {size}')
+        yield Finding(
+            f"rank_count is {declared}, but rank_list has {size} entries",
+            ("rank_count",),
+            f'write "rank_count": {size}',
+        )

@@ -34,14 +34,20 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "ranks": (*_SERVER_LIST, "2.0"),
     "devices": _ALL,
     "addresses": _LEGACY,
+    "families": _LEGACY,
     "ports": (*_SERVER_LIST, "2.0"),
     "backup": _SERVER_LIST,
     "super_pods": ("1.2",),
+    "super_devices": ("1.2",),
     "topology": _LEGACY,
     "levels": ("2.0",),
-    "guide": _ALL,
+    "level_addresses": ("2.0",),
+    "levels_guide": ("2.0",),
+    "guide": _LEGACY,
+    "later": _SERVER_LIST,
     "clusters": ("1.0",),
-    "advice": _ALL,
+    "advice": _LEGACY,
+    "spelling": _LEGACY,
 }
 
 #: When HCCL meets the fault: while it loads the file, reads entry by entry, compares entries, or at the topology.
@@ -79,13 +85,13 @@ class Subject:
 
     def device_path(self, row: int, *keys: str) -> Path:
         """Return where a device (or a key of it) stands in the document."""
-        from hccl_tools.formats import module  # noqa: PLC0415  (cheap after the first call; used on findings only)
+        from hccl_tools.formats import module  # noqa: PLC0415  (for findings only)
 
         return (*module(self.table.format).device_path(self.table, row), *keys)
 
     def server_path(self, index: int, *keys: str | int) -> Path:
         """Return where a server's entry (or a key of it) stands in the document."""
-        from hccl_tools.formats import module  # noqa: PLC0415
+        from hccl_tools.formats import module  # noqa: PLC0415  (for findings only)
 
         return (*module(self.table.format).server_path(self.table, index), *keys)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.registry import Finding, Related, Subject, rule
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table import read_uint
 
 if TYPE_CHECKING:
@@ -15,7 +16,14 @@ _FORMATS = ("1.0", "1.2")
 LONGEST_SERVER_ID = 64
 
 
-@rule("HCC501", "server-count", "refused", code="EI0014", formats=_FORMATS, source="topoinfo_ranktableConcise.cc:235-269")
+@rule(
+    "HCC501",
+    "server-count",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    source="topoinfo_ranktableConcise.cc:235-269",
+)
 def server_count(subject: Subject) -> Iterator[Finding]:
     """server_count is not the number of servers.
 
@@ -27,13 +35,23 @@ def server_count(subject: Subject) -> Iterator[Finding]:
         return
     number = read_uint(count)
     if number is None:
-        yield Finding(f'server_count "{count}" is no number', ("server_count",), f'write "server_count": "{servers}"')
+        yield Finding(
+            f'server_count "{count}" is no number', ("server_count",), f'write "server_count": "{servers}"'
+        )
     elif number != servers:
         message = f'server_count is "{count}", but server_list has {servers} {"entry" if servers == 1 else "entries"}'
-        yield Finding(message, ("server_count",), f'write "server_count": "{servers}", or complete server_list')
+        yield Finding(
+            message, ("server_count",), f'write "server_count": "{servers}", or complete server_list'
+        )
 
 
-@rule("HCC502", "server-id-length", "refused", formats=(*_FORMATS, "group_list"), source="topoinfo_ranktableConcise.cc:289-300")
+@rule(
+    "HCC502",
+    "server-id-length",
+    "refused",
+    formats=(*_FORMATS, "group_list"),
+    source="topoinfo_ranktableConcise.cc:289-300",
+)
 def server_id_length(subject: Subject) -> Iterator[Finding]:
     """A server_id is empty or has more than 64 bytes.
 
@@ -45,13 +63,27 @@ def server_id_length(subject: Subject) -> Iterator[Finding]:
     for index, server in enumerate(subject.table.servers):
         size = len(server.server_id.encode("utf-8", "surrogatepass"))
         if not server.server_id:
-            yield Finding("server_id is empty", subject.server_path(index, "server_id"), "give the server its address")
+            yield Finding(
+                "server_id is empty", subject.server_path(index, "server_id"), "give the server its address"
+            )
         elif size > LONGEST_SERVER_ID:
             message = f"server_id has {size} bytes, HCCL takes {LONGEST_SERVER_ID}"
-            yield Finding(message, subject.server_path(index, "server_id"), "give the server a shorter id, such as its address")
+            yield Finding(
+                message,
+                subject.server_path(index, "server_id"),
+                "give the server a shorter id, such as its address",
+            )
 
 
-@rule("HCC503", "duplicate-server-id", "refused", code="EI0014", formats=_FORMATS, source="topoinfo_ranktableConcise.cc:306", stage="parse")
+@rule(
+    "HCC503",
+    "duplicate-server-id",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    source="topoinfo_ranktableConcise.cc:306",
+    stage="parse",
+)
 def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
     """Two servers have the same server_id.
 

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 _FORMATS = ("1.0", "1.2", "2.0", "group_list")
 
 
-@rule("HCC105", "no-status", "refused", code="EI0017", formats=_FORMATS, stage="structure", source="topoinfo_ranktableParser.cc:310")
+@rule(
+    "HCC105",
+    "no-status",
+    "refused",
+    code="EI0017",
+    formats=_FORMATS,
+    stage="structure",
+    source="topoinfo_ranktableParser.cc:310",
+)
 def no_status(subject: Subject) -> Iterator[Finding]:
     """The table has no status, or one that is no string.
 
@@ -29,7 +37,15 @@ def no_status(subject: Subject) -> Iterator[Finding]:
     yield from _violated(subject, "HCC105")
 
 
-@rule("HCC107", "no-version", "refused", code="EI0017", formats=_FORMATS, stage="structure", source="topoinfo_ranktableParser.cc:296-340")
+@rule(
+    "HCC107",
+    "no-version",
+    "refused",
+    code="EI0017",
+    formats=_FORMATS,
+    stage="structure",
+    source="topoinfo_ranktableParser.cc:296-340",
+)
 def no_version(subject: Subject) -> Iterator[Finding]:
     """The table has no version, or one that is no string.
 
@@ -42,7 +58,15 @@ def no_version(subject: Subject) -> Iterator[Finding]:
     yield from _violated(subject, "HCC107")
 
 
-@rule("HCC108", "unknown-version", "refused", code="EI0014", formats=_FORMATS, stage="structure", source="config.cc:44-59")
+@rule(
+    "HCC108",
+    "unknown-version",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    stage="structure",
+    source="config.cc:44-59",
+)
 def unknown_version(subject: Subject) -> Iterator[Finding]:
     """The version is none that HCCL knows, or not the one of this kind of table.
 
@@ -52,7 +76,15 @@ def unknown_version(subject: Subject) -> Iterator[Finding]:
     yield from _violated(subject, "HCC108")
 
 
-@rule("HCC111", "missing-key", "refused", code="EI0017", formats=_FORMATS, stage="structure", source="topoinfo_ranktableParser.cc:336-470")
+@rule(
+    "HCC111",
+    "missing-key",
+    "refused",
+    code="EI0017",
+    formats=_FORMATS,
+    stage="structure",
+    source="topoinfo_ranktableParser.cc:336-470",
+)
 def missing_key(subject: Subject) -> Iterator[Finding]:
     """A key that HCCL demands is missing.
 
@@ -62,7 +94,15 @@ def missing_key(subject: Subject) -> Iterator[Finding]:
     yield from _violated(subject, "HCC111")
 
 
-@rule("HCC112", "wrong-type", "refused", code="EI0017", formats=_FORMATS, stage="structure", source="topoinfo_ranktableParser.cc:336-470")
+@rule(
+    "HCC112",
+    "wrong-type",
+    "refused",
+    code="EI0017",
+    formats=_FORMATS,
+    stage="structure",
+    source="topoinfo_ranktableParser.cc:336-470",
+)
 def wrong_type(subject: Subject) -> Iterator[Finding]:
     """A value is of the wrong JSON type.
 
@@ -75,7 +115,14 @@ def wrong_type(subject: Subject) -> Iterator[Finding]:
     yield from _violated(subject, "HCC112")
 
 
-@rule("HCC113", "list-size", "refused", formats=_FORMATS, stage="structure", source="topoinfo_ranktableParser.cc:363, :457; new_rank_info.cc:77")
+@rule(
+    "HCC113",
+    "list-size",
+    "refused",
+    formats=_FORMATS,
+    stage="structure",
+    source="topoinfo_ranktableParser.cc:363, :457; new_rank_info.cc:77",
+)
 def list_size(subject: Subject) -> Iterator[Finding]:
     """A list is empty where HCCL demands entries, or has more than it takes.
 

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hccl_tools.rules.registry import Finding, Related, Subject, rule
-from hccl_tools.table import numbers, read_uint
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules.registry import Finding, Subject, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.table import SuperPod
 
+
 _FORMATS = ("1.2",)
-#: A super_device_id that means none (INVALID_UINT).
-NO_SUPER_DEVICE = 0xFFFFFFFF
+
+
 _LONGEST_POD_ID = 127
 
 
-class _Pod(NamedTuple):
+class ListedPod(NamedTuple):
     """A well-formed super pod whose id is not empty: HCCL skips the others and what they hold."""
 
-    index: int
+    number: int
     super_pod_id: str
     server_ids: list[str]
 
@@ -55,18 +56,26 @@ def pod_count(subject: Subject) -> int:
     return len(entries) if isinstance(entries, list) else 0
 
 
-def _pods(subject: Subject) -> list[_Pod]:
+def listed_pods(subject: Subject) -> list[ListedPod]:
+    """Return the super pods that HCCL takes: well-formed, and with an id."""
     pods = []
     for index, entry in enumerate(_entries(subject)) if isinstance(_entries(subject), list) else ():
         name = entry.get("super_pod_id") if isinstance(entry, dict) else None
         servers = entry.get("server_list") if isinstance(entry, dict) else None
         if isinstance(name, str) and name and isinstance(servers, list):
             names = [server.get("server_id") for server in servers if isinstance(server, dict)]
-            pods.append(_Pod(index, name, [name for name in names if isinstance(name, str)]))
+            pods.append(ListedPod(index, name, [name for name in names if isinstance(name, str)]))
     return pods
 
 
-@rule("HCC521", "super-pod-structure", "refused", code="EI0014", formats=_FORMATS, source="topoinfo_ranktableConcise.cc:879-972")
+@rule(
+    "HCC521",
+    "super-pod-structure",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    source="topoinfo_ranktableConcise.cc:879-972",
+)
 def super_pod_structure(subject: Subject) -> Iterator[Finding]:
     """super_pod_list, a super pod or its server_list is empty, incomplete or of the wrong type.
 
@@ -78,7 +87,11 @@ def super_pod_structure(subject: Subject) -> Iterator[Finding]:
         return
     entries = _entries(subject)
     if not isinstance(entries, list) or not entries:
-        yield Finding("super_pod_list is no list with entries", ("super_pod_list",), "list the super pods, or leave it out")
+        yield Finding(
+            "super_pod_list is no list with entries",
+            ("super_pod_list",),
+            "list the super pods, or leave it out",
+        )
         return
     for index, entry in enumerate(entries):
         yield from _entry_faults(entry, index)
@@ -89,21 +102,38 @@ def _entry_faults(entry: Any, index: int) -> Iterator[Finding]:
     name = entry.get("super_pod_id") if isinstance(entry, dict) else None
     if not isinstance(name, str):
         key = ("super_pod_id",) if isinstance(entry, dict) and "super_pod_id" in entry else ()
-        yield Finding("super_pod_id is missing or no string", (*path, *key), 'write it as a string: "super_pod_id": "0"')
+        yield Finding(
+            "super_pod_id is missing or no string", (*path, *key), 'write it as a string: "super_pod_id": "0"'
+        )
         return
     if not name:
         return
     servers = entry.get("server_list")
     if not isinstance(servers, list) or not servers:
         key = ("server_list",) if "server_list" in entry else ()
-        yield Finding(f'super pod "{name}" has no list of servers', (*path, *key), 'list its servers: [{"server_id": "10.0.0.1"}]')
+        yield Finding(
+            f'super pod "{name}" has no list of servers',
+            (*path, *key),
+            'list its servers: [{"server_id": "10.0.0.1"}]',
+        )
         return
     for number, server in enumerate(servers):
         if not isinstance(server, dict) or not isinstance(server.get("server_id"), str):
-            yield Finding("server_id is missing or no string", (*path, "server_list", number), 'write {"server_id": "10.0.0.1"}')
+            yield Finding(
+                "server_id is missing or no string",
+                (*path, "server_list", number),
+                'write {"server_id": "10.0.0.1"}',
+            )
 
 
-@rule("HCC522", "empty-super-pod-id", "refused", code="EI0014", formats=_FORMATS, source="topoinfo_ranktableConcise.cc:903-911")
+@rule(
+    "HCC522",
+    "empty-super-pod-id",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    source="topoinfo_ranktableConcise.cc:903-911",
+)
 def empty_super_pod_id(subject: Subject) -> Iterator[Finding]:
     """A super_pod_id is empty, so that HCCL skips the pod and misses its servers.
 
@@ -113,15 +143,26 @@ def empty_super_pod_id(subject: Subject) -> Iterator[Finding]:
     """
     if not is_used(subject) or not isinstance(entries := _entries(subject), list):
         return
-    placed = {name for pod in _pods(subject) for name in pod.server_ids}
+    placed = {name for pod in listed_pods(subject) for name in pod.server_ids}
     if all(server.server_id in placed for server in subject.table.servers):
         return
     for index, entry in enumerate(entries):
         if isinstance(entry, dict) and entry.get("super_pod_id") == "":
-            yield Finding("super_pod_id is empty", ("super_pod_list", index, "super_pod_id"), "give the super pod its id")
+            yield Finding(
+                "super_pod_id is empty",
+                ("super_pod_list", index, "super_pod_id"),
+                "give the super pod its id",
+            )
 
 
-@rule("HCC523", "super-pod-id", "refused", code="EI0014", formats=_FORMATS, source="topoinfo_ranktableConcise.cc:915")
+@rule(
+    "HCC523",
+    "super-pod-id",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    source="topoinfo_ranktableConcise.cc:915",
+)
 def super_pod_id(subject: Subject) -> Iterator[Finding]:
     """A super_pod_id has more than 127 bytes, or two super pods share one.
 
@@ -130,16 +171,31 @@ def super_pod_id(subject: Subject) -> Iterator[Finding]:
     Instead: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]}]
     """
     first: dict[str, int] = {}
-    for pod in _pods(subject):
-        path = ("super_pod_list", pod.index, "super_pod_id")
+    for pod in listed_pods(subject):
+        path = ("super_pod_list", pod.number, "super_pod_id")
         if len(pod.super_pod_id.encode("utf-8", "surrogatepass")) > _LONGEST_POD_ID:
-            yield Finding(f"super_pod_id has more than {_LONGEST_POD_ID} bytes", path, "give the super pod a shorter id")
-        if (seen := first.setdefault(pod.super_pod_id, pod.index)) != pod.index:
+            yield Finding(
+                f"super_pod_id has more than {_LONGEST_POD_ID} bytes", path, "give the super pod a shorter id"
+            )
+        if (seen := first.setdefault(pod.super_pod_id, pod.number)) != pod.number:
             related = (Related(("super_pod_list", seen, "super_pod_id"), "first used here"),)
-            yield Finding(f'super_pod_id "{pod.super_pod_id}" is used twice', path, "list the servers of one super pod in one entry", related)
+            yield Finding(
+                f'super_pod_id "{pod.super_pod_id}" is used twice',
+                path,
+                "list the servers of one super pod in one entry",
+                related,
+            )
 
 
-@rule("HCC524", "unknown-super-pod-server", "refused", code="EI0014", formats=_FORMATS, needs=("server_id",), source="topoinfo_ranktableConcise.cc:949-972")
+@rule(
+    "HCC524",
+    "unknown-super-pod-server",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    needs=("server_id",),
+    source="topoinfo_ranktableConcise.cc:949-972",
+)
 def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
     """A super pod names a server that server_list does not have.
 
@@ -148,14 +204,26 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
     Instead: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}]
     """
     known = {server.server_id for server in subject.table.servers}
-    for pod in _pods(subject):
+    for pod in listed_pods(subject):
         for number, name in enumerate(pod.server_ids):
             if name not in known:
-                path = ("super_pod_list", pod.index, "server_list", number, "server_id")
-                yield Finding(f'super pod "{pod.super_pod_id}" has server "{name}", which server_list has not', path, "write the server_id as server_list has it")
+                path = ("super_pod_list", pod.number, "server_list", number, "server_id")
+                yield Finding(
+                    f'super pod "{pod.super_pod_id}" has server "{name}", which server_list has not',
+                    path,
+                    "write the server_id as server_list has it",
+                )
 
 
-@rule("HCC525", "server-without-super-pod", "refused", formats=_FORMATS, needs=("server_id",), stage="check", source="topoinfo_ranktableConcise.cc:1003")
+@rule(
+    "HCC525",
+    "server-without-super-pod",
+    "refused",
+    formats=_FORMATS,
+    needs=("server_id",),
+    stage="check",
+    source="topoinfo_ranktableConcise.cc:1003",
+)
 def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
     """A server is in no super pod although the table has super pods.
 
@@ -165,80 +233,10 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
     """
     if not is_used(subject):
         return
-    placed = {name for pod in _pods(subject) for name in pod.server_ids}
+    placed = {name for pod in listed_pods(subject) for name in pod.server_ids}
     for index, server in enumerate(subject.table.servers):
         if server.server_id not in placed:
             message = f'server "{server.server_id}" is in no super pod'
-            yield Finding(message, subject.server_path(index, "server_id"), "add it to a super pod's server_list")
-
-
-@rule("HCC526", "super-device-id-no-number", "refused", code="EI0014", formats=_FORMATS, needs=("super_device_id",), source="topoinfo_ranktableConcise.cc:835-862")
-def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
-    """A super_device_id is no number that HCCL can read. Every product reads it in a 1.2 table.
-
-    Base: 1.2 1x2
-    Example: /server_list/0/device/0/super_device_id = ""
-    Instead: /server_list/0/device/0/super_device_id = "0"
-    """
-    if "super_device_id" not in subject.table.columns or None not in _numbers(subject):
-        return
-    for row, value in enumerate(subject.table.columns["super_device_id"]):
-        if value is not None and read_uint(value) is None:
-            yield Finding(f'super_device_id "{value}" is no number', subject.device_path(row, "super_device_id"), "`npu-smi info -t spod-info -i N -c M` shows the SDID")
-
-
-def _numbers(subject: Subject) -> list[int | None]:
-    known: list[int | None] | None = subject.memo.get("super device numbers")
-    if known is None:
-        known = subject.memo["super device numbers"] = numbers(subject.table.column("super_device_id"))
-    return known
-
-
-@rule("HCC527", "super-device-id-missing", "refused", formats=_FORMATS, needs=("super_device_id",), stage="check", source="topoinfo_ranktableConcise.cc:1001-1020")
-def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
-    """A device of a super pod has no super_device_id, or the one that means none (4294967295).
-
-    Base: 1.2 1x2
-    Example: remove /server_list/0/device/0/super_device_id
-    Instead: /server_list/0/device/0/super_device_id = "0"
-    """
-    if not is_used(subject):
-        return
-    column, sdids = subject.table.column("super_device_id"), _numbers(subject)
-    if None not in sdids and NO_SUPER_DEVICE not in sdids:
-        return
-    for row, number in enumerate(sdids):
-        if column[row] is None or number == NO_SUPER_DEVICE:
-            key = () if column[row] is None else ("super_device_id",)
-            yield Finding(f"{subject.rank_name(row)} has no super_device_id", subject.device_path(row, *key), "`npu-smi info -t spod-info -i N -c M` shows the SDID")
-
-
-@rule("HCC528", "duplicate-super-device-id", "refused", formats=_FORMATS, needs=("super_device_id", "server_id"), stage="check", source="topoinfo_ranktableConcise.cc:1025-1044")
-def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
-    """Two devices of one super pod have the same super_device_id.
-
-    A server listed in two super pods belongs to the last.
-
-    Base: 1.2 1x2
-    Example: /server_list/0/device/1/super_device_id = "0"
-    Instead: /server_list/0/device/1/super_device_id = "1"
-    """
-    if not is_used(subject):
-        return
-    pod_of = {name: pod.super_pod_id for pod in _pods(subject) for name in pod.server_ids}
-    sdids = _numbers(subject)
-    if None not in sdids and len(set(sdids)) == len(sdids):
-        return
-    first: dict[tuple[str, int], int] = {}
-    for server in subject.table.servers:
-        pod = pod_of.get(server.server_id)
-        for row in server.rows:
-            sdid = sdids[row]
-            if pod is None or sdid is None or sdid == NO_SUPER_DEVICE:
-                continue
-            if (seen := first.setdefault((pod, sdid), row)) != row:
-                yield Finding(
-                    f'super_device_id "{sdid}" is used twice in super pod "{pod}"', subject.device_path(row, "super_device_id"),
-                    "give every device its own SDID; `npu-smi info -t spod-info -i N -c M` shows it",
-                    (Related(subject.device_path(seen, "super_device_id"), "first used here"),),
-                )  # fmt: skip
+            yield Finding(
+                message, subject.server_path(index, "server_id"), "add it to a super pod's server_list"
+            )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.addresses import rank_0_uses_host
+from hccl_tools.rules.families import rank_0_uses_host
 from hccl_tools.rules.network import addresses_read, all_plain, has_address, hosts_set, server_count
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.super_pods import pod_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from hccl_tools.diagnostics.diagnostic import Path
 
 _FORMATS = ("1.0", "1.2", "group_list")
 #: HCCL_AISERVER_DEVICE_NUM: the topology rules for addresses concern servers of eight devices.
@@ -55,11 +57,23 @@ def _trimmed(server_id: str) -> str:
     return server_id.strip(" ") or server_id
 
 
-def _place(subject: Subject, server_id: str) -> int:
-    return next(index for index, server in enumerate(subject.table.servers) if server.server_id == server_id)
+def devices_place(subject: Subject, server_id: str) -> Path:
+    """Return where a server's (first) list of devices stands."""
+    servers = subject.table.servers
+    index = next(index for index, server in enumerate(servers) if server.server_id == server_id)
+    return subject.server_path(index, "devices" if subject.table.format == "group_list" else "device")
 
 
-@rule("HCC304", "device-count", "refused", code="EI0014", formats=_FORMATS, needs=("device_id",), stage="topology", source="hccl_communicator_attrs_host.cc:621-673")
+@rule(
+    "HCC304",
+    "device-count",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    needs=("device_id",),
+    stage="topology",
+    source="hccl_communicator_attrs_host.cc:621-673",
+)
 def device_count(subject: Subject) -> Iterator[Finding]:
     """A 910A server has 3, 5, 6 or 7 devices.
 
@@ -75,7 +89,7 @@ def device_count(subject: Subject) -> Iterator[Finding]:
         count = len(rows_by_server(subject)[server_id])
         yield Finding(
             f'server "{server_id}" has {count} devices; {subject.product.title} takes 1, 2, 4 or 8',
-            (*subject.server_path(_place(subject, server_id)),),
+            devices_place(subject, server_id),
             "take 1, 2, 4 or 8 devices, or name the machine with --product if it is no 910A",
         )
 
@@ -98,12 +112,21 @@ def servers_of_refused_count(subject: Subject) -> list[str]:
     for server_id, devices in sets.items():
         joined = any(count > 1 for count in Counter(device // size for device in set(devices)).values())
         counted = counts[min((*counts, server_id))]
-        if joined and counted > 2 and counted not in (4, 8):  # noqa: PLR2004  (two or fewer always pass)
+        if joined and counted > 2 and counted not in (4, 8):
             refused.append(server_id)
     return refused
 
 
-@rule("HCC305", "four-device-set", "refused", code="EI0014", formats=_FORMATS, needs=("device_id",), stage="topology", source="topoinfo_parse.cc:32, :278-317")
+@rule(
+    "HCC305",
+    "four-device-set",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    needs=("device_id",),
+    stage="topology",
+    source="topoinfo_parse.cc:32, :278-317",
+)
 def four_device_set(subject: Subject) -> Iterator[Finding]:
     """Four devices of a 910A server are neither one group nor two facing pairs.
 
@@ -124,16 +147,21 @@ def four_device_set(subject: Subject) -> Iterator[Finding]:
         if len(devices) == _FOUR and len(set(devices)) == _FOUR and devices not in legal:
             yield Finding(
                 f'devices {",".join(map(str, devices))} of server "{server_id}" are no set of four that HCCL takes',
-                subject.server_path(_place(subject, server_id), *_devices_key(subject)),
+                devices_place(subject, server_id),
                 "take devices 0-3 or 4-7",
             )
 
 
-def _devices_key(subject: Subject) -> tuple[str, ...]:
-    return ("devices",) if subject.table.format == "group_list" else ("device",)
-
-
-@rule("HCC306", "uneven-servers", "refused", code="EI0014", formats=_FORMATS, needs=("server_id",), stage="check", source="config.cc:483-530")
+@rule(
+    "HCC306",
+    "uneven-servers",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    needs=("server_id",),
+    stage="check",
+    source="config.cc:483-530",
+)
 def uneven_servers(subject: Subject) -> Iterator[Finding]:
     """Servers have different numbers of devices. A2 and A3 allow it, 910A and 300I Duo do not.
 
@@ -149,12 +177,20 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
         if len(own) != usual:
             yield Finding(
                 f'server "{server_id}" has {len(own)} devices, others have {usual}',
-                subject.server_path(_place(subject, server_id), *_devices_key(subject)),
+                devices_place(subject, server_id),
                 "take the same number of devices on every server",
             )
 
 
-@rule("HCC410", "uneven-addresses", "refused", formats=_FORMATS, needs=("device_ip", "host_ip", "device_id", "rank_id"), stage="topology", source="topoinfo_parse.cc:208-269")
+@rule(
+    "HCC410",
+    "uneven-addresses",
+    "refused",
+    formats=_FORMATS,
+    needs=("device_ip", "host_ip", "device_id", "rank_id"),
+    stage="topology",
+    source="topoinfo_parse.cc:208-269",
+)
 def uneven_addresses(subject: Subject) -> Iterator[Finding]:
     """Of servers with eight devices, some devices have addresses and others do not, in a way HCCL refuses.
 
@@ -176,12 +212,17 @@ def uneven_addresses(subject: Subject) -> Iterator[Finding]:
         if len(own) != FULL_SERVER or servers * FULL_SERVER != len(subject.table) or _on_host(subject, own):
             continue
         nics = with_address(server_id, True)
-        if nics and len(subject.table) % len(nics) == 0 and (
-            len(nics) == FULL_SERVER or all(found in ([], nics) for found in (with_address(name, False) for name in rows))
+        if (
+            nics
+            and len(subject.table) % len(nics) == 0
+            and (
+                len(nics) == FULL_SERVER
+                or all(found in ([], nics) for found in (with_address(name, False) for name in rows))
+            )
         ):
             continue
         yield Finding(
-            _address_words(server_id, nics), subject.server_path(_place(subject, server_id)),
+            _address_words(server_id, nics), devices_place(subject, server_id),
             "give every device of every server its device_ip",
         )  # fmt: skip
 
@@ -206,7 +247,8 @@ def _with_address(subject: Subject) -> Callable[[str, bool], list[int]]:
             number
             for name in names
             for row in rows[name]
-            if (has_address(addresses[row]) or (own and hosts[owner[row]])) and (number := numbers[row]) is not None
+            if (has_address(addresses[row]) or (own and hosts[owner[row]]))
+            and (number := numbers[row]) is not None
         )
 
     return found

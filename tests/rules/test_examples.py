@@ -59,5 +59,9 @@ def test_messages_read_well(rule: Rule, tmp_path: Path) -> None:
 
     for finding in report.findings:
         assert not finding.message.endswith(".")
-        assert not finding.message[0].isupper() or finding.message.split()[0].isupper() or "Ascend" in finding.message
+        assert (
+            not finding.message[0].isupper()
+            or finding.message.split()[0].isupper()
+            or "Ascend" in finding.message
+        )
         assert "\n" not in finding.message

@@ -79,8 +79,8 @@ def _lab(servers: int, devices: int, _pods: int) -> JSON:
         for rank in range(count)
     ]
     group = {
-        "group_name": "g0", "instance_count": str(count), "device_num": str(count), "server_num": str(servers),
-        "instance_list": instances,
+        "group_name": "g0", "instance_count": str(count), "device_num": str(count),
+        "server_num": str(servers), "instance_list": instances,
     }  # fmt: skip
     return {
         "status": "completed", "deploy_mode": "lab", "para_plane_nic_location": "device", "group_count": "1",

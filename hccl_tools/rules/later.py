@@ -1,0 +1,171 @@
+"""Tables that HCCL takes and that break afterwards, or that a guide forbids: addresses, ports, super pods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.addresses import family
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules.network import hosts_set
+from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.super_pods import pod_count
+from hccl_tools.table import read_uint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+_SERVERS = ("1.0", "1.2")
+
+
+@rule(
+    "HCC411",
+    "empty-device-ip",
+    "fails-later",
+    formats=_SERVERS,
+    needs=("device_ip",),
+    source="topoinfo_ranktableConcise.cc:533; guide, `device_ip`",
+)
+def empty_device_ip(subject: Subject) -> Iterator[Finding]:
+    """A device has an empty device_ip in a job of several servers.
+
+    The parser takes it for "no address", and linking to other servers fails. On an A3 with several super
+    pods the guide demands device_ip, too.
+
+    Base: 2x8 300i
+    Example: /server_list/0/device/0/device_ip = ""; /server_list/1/device/0/device_ip = ""
+    Instead: table
+    """
+    if len(subject.table.servers) == 1 or all(hosts_set(subject)):
+        return
+    a3 = subject.product.needs_device_ip == "never"
+    if subject.product.needs_device_ip == "always" or (a3 and pod_count(subject) == 1):
+        return
+    for row, value in enumerate(subject.table.device_ips):
+        if value == "" or (a3 and value is None):
+            yield Finding(
+                f"{subject.rank_name(row)} has no address, so links to other servers fail",
+                subject.device_path(row, *(("device_ip",) if value == "" else ())),
+                "`hccn_tool -i N -ip -g` shows a device's address",
+            )
+
+
+@rule(
+    "HCC422",
+    "shared-host-port",
+    "fails-later",
+    formats=_SERVERS,
+    source="rank_table_config_a3.md, `host_port`",
+)
+def shared_host_port(subject: Subject) -> Iterator[Finding]:
+    """Two devices of one server have the same host_port, which only one of them can bind.
+
+    Base: 1.2 1x2
+    Example: /server_list/0/device/0/host_port = "60000"; /server_list/0/device/1/host_port = "60000"
+    Instead: /server_list/0/device/0/host_port = "60000"; /server_list/0/device/1/host_port = "60001"
+    """
+    ports = subject.table.columns.get("host_port")
+    for server in subject.table.servers if ports else ():
+        first: dict[int | None, int] = {}
+        for row in server.rows:
+            number = read_uint(ports[row]) if ports and ports[row] is not None else None
+            if number is not None and (seen := first.setdefault(number, row)) != row:
+                related = (Related(subject.device_path(seen, "host_port"), "first used here"),)
+                yield Finding(
+                    f"host_port {number} is used twice on one server",
+                    subject.device_path(row, "host_port"),
+                    "give every device its own port",
+                    related,
+                )
+
+
+@rule(
+    "HCC529",
+    "mixed-super-pods",
+    "forbidden",
+    formats=("1.2",),
+    needs=("server_id",),
+    source="rank_table_config_a3.md, note on super_pod_list",
+)
+def mixed_super_pods(subject: Subject) -> Iterator[Finding]:
+    """Servers of different super pods alternate in server_list.
+
+    Base: 1.2 4x8 pods 2
+    Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.3"}]}, {"super_pod_id": "1", "server_list": [{"server_id": "10.0.0.2"}, {"server_id": "10.0.0.4"}]}]
+    Instead: table
+    """
+    if not pod_count(subject) or subject.table.super_pods is None:
+        return
+    pod_of = {name: pod.super_pod_id for pod in subject.table.super_pods for name in pod.server_ids}
+    done: set[str | None] = set()
+    current: str | None = None
+    for index, server in enumerate(subject.table.servers):
+        pod = pod_of.get(server.server_id)
+        if pod != current:
+            if pod in done:
+                message = f'server "{server.server_id}" of super pod "{pod}" stands behind servers of another'
+                yield Finding(
+                    message,
+                    subject.server_path(index, "server_id"),
+                    "list the servers of a super pod together",
+                )
+            done.add(current)
+            current = pod
+
+
+@rule(
+    "HCC530",
+    "server-in-two-super-pods",
+    "fails-later",
+    formats=("1.2",),
+    source="topoinfo_ranktableConcise.cc:978 (the last wins)",
+)
+def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
+    """A server is listed in two super pods; HCCL silently takes the last.
+
+    Base: 1.2 2x8
+    Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]}, {"super_pod_id": "1", "server_list": [{"server_id": "10.0.0.2"}]}]
+    Instead: table
+    """
+    if not pod_count(subject) or subject.table.super_pods is None:
+        return
+    first: dict[str, tuple[int, int]] = {}
+    for number, pod in enumerate(subject.table.super_pods):
+        for place, name in enumerate(pod.server_ids):
+            seen = first.setdefault(name, (number, place))
+            if seen != (number, place):
+                related = (
+                    Related(
+                        ("super_pod_list", seen[0], "server_list", seen[1], "server_id"), "first listed here"
+                    ),
+                )
+                yield Finding(
+                    f'server "{name}" is listed twice in super_pod_list',
+                    ("super_pod_list", number, "server_list", place, "server_id"),
+                    "list every server in one super pod",
+                    related,
+                )
+
+
+@rule(
+    "HCC412",
+    "host-ip-v6",
+    "forbidden",
+    formats=_SERVERS,
+    needs=("host_ip",),
+    source="rank_table_config_a3.md, `host_ip`",
+)
+def host_ip_v6(subject: Subject) -> Iterator[Finding]:
+    """A host_ip is an IPv6 address, which the guide does not allow and the parser does.
+
+    Base: 1.2 1x2
+    Example: /server_list/0/host_ip = "fd00::1"
+    Instead: /server_list/0/host_ip = "10.0.0.1"
+    """
+    for index, server in enumerate(subject.table.servers):
+        if server.host_ip is not None and ":" in server.host_ip and family(server.host_ip) is not None:
+            yield Finding(
+                f'host_ip "{server.host_ip}" is IPv6; the guide allows IPv4',
+                subject.server_path(index, "host_ip"),
+                "write the host's IPv4 address, or --ignore HCC412",
+            )

@@ -1,0 +1,188 @@
+"""Rules on the addresses, ports and control planes of 2.0 tables (Ascend 950)."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import repeat
+from socket import AF_INET, inet_pton
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.addresses import V2_CHECKS
+from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.table import read_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Path
+
+from hccl_tools.rules.levels import LONGEST, all_pass, each_address, level_addresses, size_of
+
+_FORMATS = ("2.0",)
+_Entry = dict[str, Any]
+
+_MOST_PORTS = 16
+
+
+_HIGHEST_LISTEN_PORT = 65536
+
+
+@rule("HCC455", "addr-type", "refused", formats=_FORMATS, source="address_info.cc:25-37")
+def addr_type(subject: Subject) -> Iterator[Finding]:
+    """An addr_type is not EID, IPV4 or IPV6.
+
+    The guide's table spells IPv4 and IPv6, which HCCL refuses: upper case only.
+
+    Example: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "IPv4"
+    Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "IPV4"
+    """
+    for path, entry in _each_typed(subject):
+        if entry["addr_type"] not in V2_CHECKS:
+            yield Finding(
+                f'addr_type "{entry["addr_type"]}" is unknown',
+                (*path, "addr_type"),
+                "write EID, IPV4 or IPV6 in upper case",
+            )
+
+
+def _each_typed(subject: Subject) -> Iterator[tuple[Path, _Entry]]:
+    """Yield everything with addr_type and addr: control planes, and addresses unless all types are known."""
+    for row, plane in enumerate(subject.table.columns.get("control_plane", ())):
+        if plane is not None:
+            yield ("rank_list", row, "control_plane"), plane
+    if not all_pass(level_addresses(subject), "addr_type", V2_CHECKS.__contains__):
+        yield from each_address(subject)
+
+
+@rule("HCC456", "addr", "refused", code="EI0014", formats=_FORMATS, source="address_info.cc:43-65")
+def addr(subject: Subject) -> Iterator[Finding]:
+    """An addr is no address of its addr_type: 32 hex digits for an EID, no leading zeros in IPv4.
+
+    Example: /rank_list/0/level_list/0/rank_addr_list/0/addr = "10.0.0.01"
+    Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr = "10.0.0.1"
+    """
+    if not _all_are_ipv4(level_addresses(subject)):
+        for path, entry in each_address(subject):
+            yield from _addr_fault(path, entry)
+    for row, plane in enumerate(subject.table.columns.get("control_plane", ())):
+        if plane is not None:
+            yield from _addr_fault(("rank_list", row, "control_plane"), plane)
+
+
+def _all_are_ipv4(addresses: list[_Entry]) -> bool:
+    """Whether all addresses are IPv4, which is usual, asked without Python code for each."""
+    if {entry["addr_type"] for entry in addresses} - {"IPV4"}:
+        return False
+    texts = [entry["addr"] for entry in addresses]
+    try:
+        deque(map(inet_pton, repeat(AF_INET), texts), maxlen=0)
+    except (OSError, UnicodeEncodeError, ValueError):
+        return False
+    return True
+
+
+def _is_addr(kind: str, text: str) -> bool:
+    return kind not in V2_CHECKS or (0 < size_of(text) <= LONGEST["addr"] and V2_CHECKS[kind](text))
+
+
+def _addr_fault(path: Path, entry: _Entry) -> Iterator[Finding]:
+    kind, text = entry["addr_type"], entry["addr"]
+    if not _is_addr(kind, text):
+        message = f'"{text}" is no {kind} address' if text else "addr is empty"
+        yield Finding(message, (*path, "addr"), "write the address in the form of its addr_type")
+
+
+@rule("HCC457", "backup-addr", "refused", formats=_FORMATS, source="address_info.cc:95-159")
+def backup_addr(subject: Subject) -> Iterator[Finding]:
+    """A backup_addr is no address of the entry's addr_type, or stands beside an EID.
+
+    Example: /rank_list/0/level_list/0/rank_addr_list/0/backup_addr = ["10.0.0"]
+    Instead: /rank_list/0/level_list/0/rank_addr_list/0/backup_addr = ["10.0.0.9"]
+    """
+    if not any("backup_addr" in entry for entry in level_addresses(subject)):
+        return
+    for path, entry in each_address(subject):
+        kind = entry["addr_type"]
+        for index, text in enumerate(entry.get("backup_addr", ())):
+            if kind == "EID" or not _is_addr(kind, text):
+                message = "an EID has no backup_addr" if kind == "EID" else f'"{text}" is no {kind} address'
+                yield Finding(
+                    message,
+                    (*path, "backup_addr", index),
+                    "write an address of the same addr_type, or leave it out",
+                )
+
+
+@rule("HCC458", "ports", "refused", formats=_FORMATS, source="address_info.cc:77-92")
+def ports(subject: Subject) -> Iterator[Finding]:
+    """An address has more than 16 different ports, or a port of no or more than 32 bytes.
+
+    Example: /rank_list/0/level_list/0/rank_addr_list/0/ports = [""]
+    Instead: /rank_list/0/level_list/0/rank_addr_list/0/ports = ["0/4"]
+    """
+    most = LONGEST["port"]
+    different = {tuple(entry["ports"]) for entry in level_addresses(subject)}
+    if all(
+        len(names) <= _MOST_PORTS and all(0 < size_of(name) <= most for name in names) for names in different
+    ):
+        return
+    for path, entry in each_address(subject):
+        names = entry["ports"]
+        if len(names) > _MOST_PORTS and len(set(names)) > _MOST_PORTS:
+            yield Finding(
+                f"{len(set(names))} different ports, HCCL takes {_MOST_PORTS}",
+                (*path, "ports"),
+                "list at most 16 ports",
+            )
+        for index, name in enumerate(names):
+            if not 0 < len(name) <= most or not 0 < size_of(name) <= most:
+                yield Finding(
+                    f"a port has not 1 to {most} bytes",
+                    (*path, "ports", index),
+                    'write it as die/port: "0/4"',
+                )
+
+
+@rule("HCC459", "plane-id", "refused", formats=_FORMATS, source="address_info.cc:70")
+def plane_id(subject: Subject) -> Iterator[Finding]:
+    """A plane_id has more than 1024 bytes.
+
+    Example: /rank_list/0/level_list/0/rank_addr_list/0/plane_id = repeat "p" 1025
+    Instead: /rank_list/0/level_list/0/rank_addr_list/0/plane_id = "plane0"
+    """
+    most = LONGEST["plane_id"]
+    if all_pass(level_addresses(subject), "plane_id", lambda name: size_of(name) <= most):
+        return
+    for path, entry in each_address(subject):
+        if size_of(entry.get("plane_id", "")) > most:
+            yield Finding(
+                f"plane_id has more than {most} bytes", (*path, "plane_id"), "give the plane a shorter id"
+            )
+
+
+@rule("HCC460", "listen-port", "refused", formats=_FORMATS, source="control_plane.cc")
+def listen_port(subject: Subject) -> Iterator[Finding]:
+    """The listen_port of a control_plane is not within 1 to 65536.
+
+    Example: /rank_list/0/control_plane = {"addr_type": "IPV4", "addr": "10.0.0.1", "listen_port": 0}
+    Instead: /rank_list/0/control_plane = {"addr_type": "IPV4", "addr": "10.0.0.1", "listen_port": 50000}
+    """
+    for row, plane in enumerate(subject.table.columns.get("control_plane", ())):
+        number = None if plane is None else read_integer(plane["listen_port"])
+        if plane is not None and (number is None or not 1 <= number <= _HIGHEST_LISTEN_PORT):
+            path = ("rank_list", row, "control_plane", "listen_port")
+            yield Finding(
+                f"listen_port {plane['listen_port']} is not within 1 to 65536", path, "choose a port"
+            )
+
+
+@rule("HCC461", "detour", "refused", formats=_FORMATS, source="rank_table_info.cc:153")
+def detour(subject: Subject) -> Iterator[Finding]:
+    """Detour is neither "true" nor "false".
+
+    Example: /detour = "yes"
+    Instead: /detour = "true"
+    """
+    value = subject.table.fields.get("detour", "")
+    if value not in ("true", "false", ""):
+        yield Finding(f'detour is "{value}"', ("detour",), 'write "true" or "false"')

@@ -1,0 +1,104 @@
+"""Rules of the Ascend 950 guide on 2.0 tables that HCCL does not check, and tables that break after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.table import read_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@rule(
+    "HCC333",
+    "unsorted-rank-list",
+    "fails-later",
+    formats=("2.0",),
+    needs=("rank_id",),
+    source="rank_graph_builder.cc:282",
+)
+def unsorted_rank_list(subject: Subject) -> Iterator[Finding]:
+    """rank_list is not in order of rank_id.
+
+    HCCL takes the n-th entry for rank n without sorting, so that a rank reads another one's addresses.
+
+    Example: /rank_list/0/rank_id = 1; /rank_list/1/rank_id = 0
+    Instead: table
+    """
+    for row, number in enumerate(subject.table.rank_numbers):
+        if number is not None and number != row:
+            yield Finding(
+                f"entry {row} of rank_list is rank {number}",
+                ("rank_list", row, "rank_id"),
+                "sort rank_list by rank_id",
+            )
+            return
+
+
+@rule(
+    "HCC334",
+    "duplicate-device",
+    "fails-later",
+    formats=("2.0",),
+    needs=("device_id", "local_id"),
+    source="hccl_rules, not checked in 2.0: local_id and device_id inside a server",
+)
+def duplicate_device(subject: Subject) -> Iterator[Finding]:
+    """Two ranks of one node have the same device_id or local_id, which HCCL does not check.
+
+    Example: /rank_list/1/device_id = 0
+    Instead: /rank_list/1/device_id = 1
+    """
+    for key in ("local_id", "device_id"):
+        numbers = [read_integer(value) for value in subject.table.column(key)]
+        for server in subject.table.servers:
+            if len({numbers[row] for row in server.rows}) == len(server.rows):
+                continue
+            first: dict[int | None, int] = {}
+            for row in server.rows:
+                if (seen := first.setdefault(numbers[row], row)) != row:
+                    related = (Related(("rank_list", seen, key), "first used here"),)
+                    yield Finding(
+                        f'{key} {numbers[row]} is used twice in node "{server.server_id}"',
+                        ("rank_list", row, key),
+                        f"give every rank of a node its own {key}",
+                        related,
+                    )
+
+
+@rule(
+    "HCC462",
+    "first-layer",
+    "forbidden",
+    formats=("2.0",),
+    source="rank_table_config_a5.md, `net_layer`, `net_type`",
+)
+def first_layer(subject: Subject) -> Iterator[Finding]:
+    """A rank's levels do not start with layer 0 of net_type TOPO_FILE_DESC, or a layer is left out.
+
+    Example: /rank_list/0/level_list/0/net_type = "CLOS"
+    Instead: /rank_list/0/level_list/0/net_type = "TOPO_FILE_DESC"
+    """
+    for row, levels in enumerate(subject.table.column("level_list")):
+        path = ("rank_list", row, "level_list")
+        if (
+            levels
+            and levels[0]["net_layer"] == 0
+            and len(levels) == 1
+            and levels[0].get("net_type") == "TOPO_FILE_DESC"
+        ):
+            continue
+        if [read_integer(level["net_layer"]) for level in levels] != list(range(len(levels))):
+            yield Finding(
+                "the levels are not layer 0, 1, 2 ... without a gap", path, "number the levels from 0"
+            )
+        elif levels and levels[0].get("net_type") != "TOPO_FILE_DESC":
+            found = levels[0].get("net_type", "CLOS by default")
+            yield Finding(
+                f"layer 0 is of net_type {found}", (*path, 0), "the guide demands TOPO_FILE_DESC on layer 0"
+            )
+        elif not levels:
+            yield Finding("the rank has no network level", path, "list at least layer 0")

@@ -1,0 +1,126 @@
+"""Advice on numbers and keys that HCCL reads otherwise than they look, or not at all."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.table import numbers, read_uint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.table import Column
+
+_SERVERS = ("1.0", "1.2")
+_LEGACY = (*_SERVERS, "group_list")
+
+_NUMBER_KEYS = ("rank_id", "device_id", "host_port", "device_port", "super_device_id")
+
+
+#: Keys that HCCL reads in 1.x and group_list tables: those of the schemas (a test holds them equal).
+READ_KEYS = frozenset(
+    {
+        "version", "status", "server_count", "server_list", "server_id", "host_ip", "device", "device_id", "rank_id",
+        "device_ip", "device_port", "host_port", "net_position", "net_protocol", "super_device_id", "super_pod_list",
+        "cluster_list", "group_count", "group_list", "group_name", "device_count", "instance_count", "instance_list",
+        "pod_name", "devices",
+    }
+)  # fmt: skip
+
+
+#: Keys that no schema has and that are no mistakes: other programs read them.
+_KNOWN = frozenset(
+    {
+        "host_nic_ip", "container_ip", "pod_ip", "server_ip", "hardware_type", "IsMindIEEPJob",
+        "backup_device_ip", "backup_device_port", "device_vnic_port", "dpu_ip",
+        "numa_id", "device_logical_id", "board_id", "server_name",
+    }
+)  # fmt: skip
+
+
+@rule(
+    "HCC603",
+    "sloppy-number",
+    "advice",
+    formats=_SERVERS,
+    needs=_NUMBER_KEYS,
+    stage="none",
+    source="sal.cc:185 (std::stoull)",
+)
+def sloppy_number(subject: Subject) -> Iterator[Finding]:
+    """A number has blanks, a sign, leading zeros or text around it.
+
+    HCCL reads as far as the digits go: "1a" is 1, "0x10" is 0, " 3" is 3. Other programs do not.
+
+    Example: /server_list/0/device/1/rank_id = "1a"
+    Instead: /server_list/0/device/1/rank_id = "1"
+    """
+    for key in _NUMBER_KEYS:
+        column = subject.table.columns.get(key, ())
+        if not column or _are_plain(subject, key, column):
+            continue
+        for row, value in enumerate(column):
+            if isinstance(value, str) and (number := read_uint(value)) is not None and value != str(number):
+                yield Finding(
+                    f'{key} "{value}" is read as {number}', subject.device_path(row, key), f'write "{number}"'
+                )
+
+
+def _are_plain(subject: Subject, key: str, column: Column) -> bool:
+    """Whether all texts of a column are numbers as one writes them, asked of all at once."""
+    table = subject.table
+    read = {"rank_id": table.rank_numbers, "device_id": table.device_numbers}.get(key) or numbers(column)
+    return None not in read and list(map(str, read)) == column
+
+
+@rule(
+    "HCC604",
+    "misspelt-key",
+    "advice",
+    formats=_LEGACY,
+    stage="none",
+    source="topoinfo_ranktableConcise.cc (unknown keys are ignored)",
+)
+def misspelt_key(subject: Subject) -> Iterator[Finding]:
+    """A key is nearly one that HCCL reads; as it stands, HCCL ignores it.
+
+    Example: /server_list/0/device/0/devicePort = "16666"
+    Instead: /server_list/0/device/0/device_port = "16666"
+    """
+    for keys, path in _key_sets(subject):
+        for key in keys:
+            if key in READ_KEYS or key in _KNOWN:
+                continue
+            key.strip().lower().replace("-", "_")
+            if meant := _meant(key):
+                yield Finding(
+                    f'key "{key}" is ignored', (*path, key), f'did you mean "{meant}"?', at_key=True
+                )
+
+
+def _meant(key: str) -> str | None:
+    """Return the key that HCCL reads and that was surely meant."""
+    folded = key.strip().lower().replace("-", "_")
+    for read in sorted(READ_KEYS):
+        if read.replace("_", "") == folded.replace("_", ""):
+            return read
+    close = get_close_matches(folded, sorted(READ_KEYS), n=1, cutoff=0.85)
+    return close[0] if close else None
+
+
+def _key_sets(subject: Subject) -> Iterator[tuple[Iterable[str], Path]]:
+    """Yield the keys of the document, of each server, and of the devices (once for all)."""
+    table = subject.table
+    yield list(table.fields), ()
+    seen: set[tuple[str, ...]] = set()
+    for index, server in enumerate(table.servers):
+        if (keys := tuple(server.fields)) not in seen:
+            seen.add(keys)
+            yield keys, subject.server_path(index)
+    for key, column in table.columns.items():
+        row = next((row for row, value in enumerate(column) if value is not None), None)
+        if row is not None:
+            yield (key,), subject.device_path(row)

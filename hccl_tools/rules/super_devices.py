@@ -1,0 +1,124 @@
+"""Rules on super_device_id, the id of a device within its super pod (version 1.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.table import numbers, read_uint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+from hccl_tools.rules.super_pods import is_used, listed_pods
+
+_FORMATS = ("1.2",)
+
+#: A super_device_id that means none (INVALID_UINT).
+NO_SUPER_DEVICE = 0xFFFFFFFF
+
+
+@rule(
+    "HCC526",
+    "super-device-id-no-number",
+    "refused",
+    code="EI0014",
+    formats=_FORMATS,
+    needs=("super_device_id",),
+    source="topoinfo_ranktableConcise.cc:835-862",
+)
+def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
+    """A super_device_id is no number that HCCL can read. Every product reads it in a 1.2 table.
+
+    Base: 1.2 1x2
+    Example: /server_list/0/device/0/super_device_id = ""
+    Instead: /server_list/0/device/0/super_device_id = "0"
+    """
+    if "super_device_id" not in subject.table.columns or None not in _numbers(subject):
+        return
+    for row, value in enumerate(subject.table.columns["super_device_id"]):
+        if value is not None and read_uint(value) is None:
+            yield Finding(
+                f'super_device_id "{value}" is no number',
+                subject.device_path(row, "super_device_id"),
+                "`npu-smi info -t spod-info -i N -c M` shows the SDID",
+            )
+
+
+def _numbers(subject: Subject) -> list[int | None]:
+    known: list[int | None] | None = subject.memo.get("super device numbers")
+    if known is None:
+        known = subject.memo["super device numbers"] = numbers(subject.table.column("super_device_id"))
+    return known
+
+
+@rule(
+    "HCC527",
+    "super-device-id-missing",
+    "refused",
+    formats=_FORMATS,
+    needs=("super_device_id",),
+    stage="check",
+    source="topoinfo_ranktableConcise.cc:1001-1020",
+)
+def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
+    """A device of a super pod has no super_device_id, or the one that means none (4294967295).
+
+    Base: 1.2 1x2
+    Example: remove /server_list/0/device/0/super_device_id
+    Instead: /server_list/0/device/0/super_device_id = "0"
+    """
+    if not is_used(subject):
+        return
+    column, sdids = subject.table.column("super_device_id"), _numbers(subject)
+    if None not in sdids and NO_SUPER_DEVICE not in sdids:
+        return
+    for row, number in enumerate(sdids):
+        if column[row] is None or number == NO_SUPER_DEVICE:
+            key = () if column[row] is None else ("super_device_id",)
+            yield Finding(
+                f"{subject.rank_name(row)} has no super_device_id",
+                subject.device_path(row, *key),
+                "`npu-smi info -t spod-info -i N -c M` shows the SDID",
+            )
+
+
+@rule(
+    "HCC528",
+    "duplicate-super-device-id",
+    "refused",
+    formats=_FORMATS,
+    needs=("super_device_id", "server_id"),
+    stage="check",
+    source="topoinfo_ranktableConcise.cc:1025-1044",
+)
+def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
+    """Two devices of one super pod have the same super_device_id.
+
+    A server listed in two super pods belongs to the last.
+
+    Base: 1.2 1x2
+    Example: /server_list/0/device/1/super_device_id = "0"
+    Instead: /server_list/0/device/1/super_device_id = "1"
+    """
+    if not is_used(subject):
+        return
+    pod_of = {name: pod.super_pod_id for pod in listed_pods(subject) for name in pod.server_ids}
+    sdids = _numbers(subject)
+    if None not in sdids and len(set(sdids)) == len(sdids):
+        return
+    first: dict[tuple[str, int], int] = {}
+    for server in subject.table.servers:
+        pod = pod_of.get(server.server_id)
+        for row in server.rows:
+            sdid = sdids[row]
+            if pod is None or sdid is None or sdid == NO_SUPER_DEVICE:
+                continue
+            if (seen := first.setdefault((pod, sdid), row)) != row:
+                yield Finding(
+                    f'super_device_id "{sdid}" is used twice in super pod "{pod}"', subject.device_path(row, "super_device_id"),
+                    "give every device its own SDID; `npu-smi info -t spod-info -i N -c M` shows it",
+                    (Related(subject.device_path(seen, "super_device_id"), "first used here"),),
+                )  # fmt: skip
