@@ -24,7 +24,6 @@ test: lint typecheck  ## run every check and every test
 
 lint: $(VENV)/.test-installed  ## check the style of Python and shell files
 	@$(BIN)/ruff check
-	@$(BIN)/ruff format --check --quiet || { echo 'to mend it: $(BIN)/ruff format' >&2; exit 1; }
 	@if command -v shellcheck >/dev/null; then shellcheck $(SHELL_SCRIPTS); \
 	else echo 'shellcheck is not installed: the shell scripts are not checked'; fi
 
