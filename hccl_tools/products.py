@@ -1,7 +1,8 @@
 """What an Ascend product allows: device ids, formats, groups. Data, so that rules hold no branches by name.
 
-Source: the rank table guides of HCCL (rank_table_config_{910,a2,a3,300i_duo,a5}.md, constraints.md) and what
-HCCL's parser enforces (hcomm device_capacity.cc:238, topoinfo_parse.cc:32, hccl_communicator_attrs_host.cc:621).
+Source: the rank table guides of HCCL (rank_table_config_{910,a2,a3,300i_duo,a5}.md, constraints.md) and
+what HCCL's parser enforces (hcomm device_capacity.cc:238, topoinfo_parse.cc:32,
+hccl_communicator_attrs_host.cc:621).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Product:
         default_format: The table format that ``gen`` writes.
         formats: The formats that HCCL takes on this product.
         loader: Which of HCCL's loaders reads the table.
-        group_size: Devices per group joined by HCCS, where the guide forbids sets that cross (910A), else None.
+        group_size: Devices per group joined by HCCS, where the guide forbids sets across groups, else None.
         counts_per_server: The device counts the guide allows on one machine, or None for any.
         cluster_count: Devices per machine the guide demands across machines, or None for any.
         even_servers: Whether HCCL refuses servers with different numbers of devices.

@@ -55,7 +55,7 @@ def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
 )
 def cli() -> None:
-    """Make, check and run Ascend HCCL rank tables.
+    r"""Make, check and run Ascend HCCL rank tables.
 
     \b
     hccl-tools gen --device_num "[0,8)"          write this host's rank table

@@ -1,4 +1,4 @@
-"""A diagnostic is data: what, where, how grave, what to do. Lines and columns are derived when it is shown."""
+"""A diagnostic is data: what, where, how grave, what to do. Lines and columns come when it is shown."""
 
 from __future__ import annotations
 

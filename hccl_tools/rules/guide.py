@@ -41,8 +41,8 @@ def ranks_across_servers(subject: Subject) -> Iterator[Finding]:
     Instead: table
     """
     numbers = subject.table.rank_numbers
-    if numbers == list(range(len(numbers))):
-        return
+    if numbers == list(range(len(numbers))) or set(numbers) != set(range(len(numbers))):
+        return  # as usual; or wrong in itself, which is another rule's matter
     for index, server in enumerate(subject.table.servers):
         own = {number for row in server.rows if (number := numbers[row]) is not None}
         if own and max(own) - min(own) + 1 > len(server.rows) and len(own) == len(server.rows):

@@ -29,7 +29,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "document": _ALL,
     "structure": _ALL,
     "legacy_formats": ("lab",),
-    "servers": _SERVER_LIST,
+    "servers": _LEGACY,
     "groups": ("group_list",),
     "ranks": (*_SERVER_LIST, "2.0"),
     "devices": _ALL,

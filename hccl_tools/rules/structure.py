@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.schema import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,6 +138,8 @@ def _violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
 
 
 def _message(value: Any, violation: Violation) -> str:
+    from hccl_tools.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
+
     if violation.keyword == "required":
         return f'"{violation.key}" is missing'
     last = violation.path[-1] if violation.path else "the document"

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from hccl_tools.errors import UsageError
+from hccl_tools.rules.registry import FAMILIES, Subject, all_rules, chosen, rule, table_rules
+
+
+def test_an_id_is_declared_once() -> None:
+    all_rules()
+
+    with pytest.raises(ValueError, match="HCC203 is both duplicate-rank-id and again"):
+        rule("HCC203", "again", "refused", source="nowhere")(lambda _subject: [])
+
+
+def test_each_format_loads_its_own_families() -> None:
+    for table_format in ("1.0", "1.2", "2.0", "group_list"):
+        assert all(table_format in found.formats for found in table_rules(table_format))
+
+
+def test_no_family_is_loaded_for_nothing() -> None:
+    rules = all_rules().values()
+    for family, formats in FAMILIES.items():
+        own = [found for found in rules if found.check.__module__.endswith(f".{family}")]
+        used = {table_format for found in own for table_format in found.formats}
+        assert own, family
+        assert not used or used <= set(formats), family
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "kept"),
+    [
+        ((), (), {"HCC202", "HCC203", "HCC303"}),
+        (("HCC2",), (), {"HCC202", "HCC203"}),
+        (("hcc203",), (), {"HCC203"}),
+        (("duplicate-rank-id",), (), {"HCC203"}),
+        ((), ("HCC20",), {"HCC303"}),
+        (("HCC2",), ("HCC203",), {"HCC202"}),
+    ],
+)
+def test_rules_are_chosen_by_id_prefix_or_name(
+    select: tuple[str, ...], ignore: tuple[str, ...], kept: set[str]
+) -> None:
+    keep = chosen(select, ignore)
+    rules = all_rules()
+
+    assert {rule_id for rule_id in ("HCC202", "HCC203", "HCC303") if keep(rules[rule_id].facts)} == kept
+
+
+def test_a_selector_that_fits_nothing_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match='no rule is called "HCC999"'):
+        chosen((), ("HCC999",))
+
+
+def test_subject_needs_no_document() -> None:
+    assert Subject.__dataclass_fields__["document"].default is None

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import copy
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+
+from hccl_tools import formats, json_clean, schema, validate
+from hccl_tools.errors import InputError, TableError, UsageError
+from hccl_tools.validation import check_table, load
+from tests.support.strategies import damaged_tables
+from tests.support.tables import table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hccl_tools import Report
+
+
+def ids(report: Report) -> list[str]:
+    return [finding.rule.id for finding in report.findings]
+
+
+@given(damaged_tables())
+def test_no_damage_raises_and_engines_agree(value: Any) -> None:
+    before = copy.deepcopy(value)
+    fast = validate(value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schema, "has_fast_engine", lambda: False)
+        slow = validate(value)
+
+    assert fast.findings == slow.findings
+    assert fast.verdict == slow.verdict
+    assert value == before
+
+
+@given(damaged_tables())
+def test_fast_and_slow_parser_give_one_verdict(value: Any) -> None:
+    data = json.dumps(value).encode()
+    fast = validate(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_clean, "import_module", _refuse_import)
+        slow = validate(data)
+
+    assert fast.findings == slow.findings
+    assert fast.verdict == slow.verdict
+
+
+def _refuse_import(name: str) -> Any:
+    raise ImportError(name)
+
+
+@pytest.mark.parametrize("table_format", ["1.0", "1.2", "2.0", "group_list"])
+def test_sources_are_alike(table_format: str, tmp_path: Path) -> None:
+    value = table(table_format)
+    file = tmp_path / "table.json"
+    file.write_text(json.dumps(value))
+
+    for source in (value, json.dumps(value).encode(), file, str(file)):
+        report = validate(source, product=None)
+        assert (report.verdict, report.format) == ("accepted", table_format)
+
+
+def test_what_is_checked_is_said() -> None:
+    report = validate(table("1.2"))
+
+    assert (report.format, report.format_reason) == ("1.2", 'version is "1.2"')
+    assert (report.product, report.product_reason) == ("a3", "assumed for format 1.2")
+
+
+def test_product_as_told_or_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HCCL_TOOLS_PRODUCT", "a2")
+
+    assert validate(table("1.0")).product == "a2"
+    assert validate(table("1.0"), product="300i").product == "300i"
+
+
+def test_unknown_product_names_the_closest() -> None:
+    with pytest.raises(UsageError) as caught:
+        validate(table("1.0"), product="910b")
+
+    assert caught.value.hint is not None
+    assert "910a" in caught.value.hint
+
+
+def test_all_faults_are_found_at_once() -> None:
+    value = table("1.0", 1, 4)
+    devices = value["server_list"][0]["device"]
+    devices[0]["rank_id"] = 0
+    devices[1]["device_ip"] = "10.0.0.300"
+    devices[2]["device_id"] = "3"
+    value["server_count"] = "7"
+
+    assert set(ids(validate(value))) >= {"HCC112", "HCC403", "HCC303", "HCC501"}
+
+
+def test_a_damaged_rank_id_hides_no_gap_of_its_own() -> None:
+    value = table("1.0", 1, 4)
+    value["server_list"][0]["device"][0]["rank_id"] = 0
+
+    assert ids(validate(value)) == ["HCC112"]
+
+
+def test_what_hccl_meets_first_comes_first() -> None:
+    value = table("1.0", 1, 2)
+    value["server_list"][0]["device"][1]["device_id"] = "4"
+    value["server_list"][0]["device"][1]["rank_id"] = "5"
+
+    assert ids(validate(value)) == ["HCC202", "HCC309"]
+
+
+def test_verdict_is_hccls_whatever_is_selected() -> None:
+    value = table("1.0")
+    value["server_list"][0]["device"][1]["rank_id"] = "0"
+
+    report = validate(value, ignore=["HCC203"])
+
+    assert (report.ok, report.verdict, ids(report)) == (True, "refused", [])
+
+
+def test_status_hangs_before_anything_else_is_refused() -> None:
+    value = table("1.0")
+    value["status"] = "initializing"
+    value["server_list"][0]["device"][1]["rank_id"] = "0"
+
+    assert validate(value).verdict == "hangs"
+
+
+def test_forbidden_is_an_error_and_accepted() -> None:
+    value = table("1.0")
+    value["server_list"][0]["device"][1]["device_id"] = "4"
+
+    report = validate(value)
+
+    assert (report.ok, report.verdict) == (False, "accepted")
+    assert validate(value, product="a2").ok
+
+
+def test_check_table_needs_no_document() -> None:
+    good = formats.read(table("1.0"))
+    bad = formats.read(table("1.0", 1, 3))
+
+    assert check_table(good).findings == ()
+    assert ids(check_table(bad)) == ["HCC304"]
+
+
+def test_load_returns_the_table(tmp_path: Path) -> None:
+    file = tmp_path / "table.json"
+    file.write_text(json.dumps(table("1.0", 2, 8)))
+
+    read, report = load(file)
+
+    assert len(read) == 16
+    assert report.ok
+
+
+def test_load_refuses_with_what_was_found(tmp_path: Path) -> None:
+    file = tmp_path / "table.json"
+    value = table("1.0")
+    value["server_list"][0]["device"][1]["rank_id"] = "0"
+    file.write_text(json.dumps(value))
+
+    with pytest.raises(TableError, match="HCC203"):
+        load(file)
+
+
+def test_load_refuses_what_is_no_table(tmp_path: Path) -> None:
+    file = tmp_path / "nodes.json"
+    file.write_text('{"server_group_list": []}')
+
+    with pytest.raises(TableError, match="HCC110"):
+        load(file)
+
+
+def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        validate(tmp_path / "nothing.json")
+
+
+def test_sound_tables_need_no_schema_library() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, json; from hccl_tools import validate; "
+        f"assert validate(json.loads({json.dumps(json.dumps(table('1.0')))})).ok; "
+        "assert not {'jsonschema', 'jsonschema_rs', 'hccl_tools.schema'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
