@@ -54,7 +54,7 @@ def is_v2_ipv6(text: str) -> bool:
         size += 1
     if not all(_HEX_GROUP.fullmatch(group) for group in groups):
         return False
-    return size <= 6 if gap else size == 8  # noqa: PLR2004  (an address has eight groups)
+    return size <= 6 if gap else size == 8
 
 
 def is_eid(text: str) -> bool:

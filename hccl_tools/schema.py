@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 #: Format -> file name in ``hccl_tools/schemas`` without its ending.
 NAMES = {"1.0": "v1_0", "1.2": "v1_2", "2.0": "v2_0", "group_list": "group_list"}
 #: The rule of a violated keyword, where the schema's ``x-rules`` names no other.
-_RULE_OF = {"required": "HCC111", "type": "HCC112", "minItems": "HCC113", "maxItems": "HCC113", "const": "HCC108"}
+_RULE_OF = {
+    "required": "HCC111",
+    "type": "HCC112",
+    "minItems": "HCC113",
+    "maxItems": "HCC113",
+    "const": "HCC108",
+}
 
 
 class Violation(NamedTuple):

@@ -56,7 +56,7 @@ def read_uint(text: str) -> int | None:
     if match is None:
         return None
     digits = match[2].lstrip("0")
-    if len(digits) > 20:  # noqa: PLR2004  (2**64 has 20 digits; more never fit, and int() would take its time)
+    if len(digits) > 20:
         return None
     value = int(digits or "0")
     if value >= _UINT64:
@@ -199,7 +199,11 @@ def numbers(column: Column) -> list[int | None]:
     """Return a column as numbers as HCCL reads them: texts by ``read_uint``, JSON numbers cut to integers."""
     if set(map(type, column)) == {str}:
         text = "".join(column)
-        if text.isdecimal() and text.isascii() and 0 < min(map(len, column)) <= max(map(len, column)) <= _SAFE_DIGITS:
+        if (
+            text.isdecimal()
+            and text.isascii()
+            and 0 < min(map(len, column)) <= max(map(len, column)) <= _SAFE_DIGITS
+        ):
             return list(map(int, column))
     return [read_uint(value) if isinstance(value, str) else read_integer(value) for value in column]
 
@@ -213,9 +217,7 @@ def read_integer(value: Any) -> int | None:
     Source:
         hcomm json_parser.cc, GetJsonPropertyUInt: ``get<s64>()``.
     """
-    if isinstance(value, (bool, int)):
-        number = int(value)
-    elif isinstance(value, float) and abs(value) < _UINT64:
+    if isinstance(value, (bool, int)) or (isinstance(value, float) and abs(value) < _UINT64):
         number = int(value)
     else:
         return None
