@@ -168,7 +168,7 @@ def test_a_file_size_limit_leaves_the_old_file(tmp_path: Path, target: Path) -> 
     )
     told = subprocess.run(
         [sys.executable, "-c", code, str(target)],
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),  # noqa: PLW1509
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
 
@@ -188,7 +188,7 @@ def test_a_kill_in_the_middle_leaves_the_old_file(tmp_path: Path, target: Path) 
     )
     child = subprocess.Popen(
         [sys.executable, "-c", code, str(target)],
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30)),  # noqa: PLW1509
     )
     try:
         deadline = time.monotonic() + 60

@@ -6,6 +6,7 @@ Source: OASIS "Static Analysis Results Interchange Format (SARIF) Version 2.1.0"
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -99,5 +100,8 @@ def _location(report: Report, path: Path, where: Place | None) -> dict[str, Any]
 
 def _uri(file: str) -> str:
     """Return a file name as a relative reference, or as a ``file:`` URI where it is absolute."""
-    quoted = quote(file, errors="surrogateescape")
+    try:
+        quoted = quote(os.fsencode(file))
+    except UnicodeEncodeError:  # no file of this machine
+        quoted = quote(file.encode(errors="replace"))
     return f"file://{quoted}" if file.startswith("/") else quoted

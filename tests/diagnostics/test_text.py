@@ -1,0 +1,149 @@
+"""The output for people."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools import __version__
+from hccl_tools.diagnostics import FORMATS, render
+from hccl_tools.diagnostics.diagnostic import Diagnostic
+from hccl_tools.diagnostics.placing import place
+from hccl_tools.diagnostics.snippet import snippet
+from hccl_tools.errors import UsageError
+from tests.support import reports
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.mark.parametrize("output_format", sorted(FORMATS))
+def test_golden(golden: Callable[[str, str], None], output_format: str) -> None:
+    shown = [reports.table(), reports.sound(), reports.broken(), reports.parsed()]
+
+    text = "".join(render(shown, output_format))
+
+    golden(f"{output_format}.txt", text.replace(f'"version": "{__version__}"', '"version": "X.Y.Z"'))
+
+
+def test_golden_with_colors(golden: Callable[[str, str], None]) -> None:
+    golden("text-colors.txt", "".join(render([reports.table(), reports.sound()], color=True)))
+
+
+def test_the_block_of_the_design() -> None:
+    block = """\
+error[HCC203]: rank id "0" is used by two devices
+ --> table.json:8:67  (/server_list/0/device/1/rank_id)
+  |
+8 |         {"device_id": "1", "device_ip": "192.168.1.2", "rank_id": "0"}
+  |                                                                   ^^^
+  = first used at table.json:7:67
+  = HCCL: refused with EI0014
+  = help: give every device its own rank id, 0 to N-1
+"""
+
+    assert block in "".join(render([reports.table()]))
+
+
+def test_an_unknown_format_is_named() -> None:
+    with pytest.raises(UsageError, match='no output format "xml"'):
+        render([], "xml")
+
+
+def test_many_findings_of_a_rule_are_folded() -> None:
+    text = "".join(render([reports.many(1000)]))
+    whole = "".join(render([reports.many(1000)], show_all=True))
+
+    assert text.count("error[HCC203]") == 20
+    assert "... and 980 more HCC203 duplicate-rank-id (`--all`)\n" in text
+    assert "1,000 errors: HCCL refuses this table\n" in text
+    assert whole.count("error[HCC203]") == 1000
+    assert "more HCC203" not in whole
+
+
+def test_a_long_line_is_shown_as_a_window() -> None:
+    text = "".join(render([reports.many(1000)], show_all=True))
+
+    lines = text.splitlines()
+    assert max(map(len, lines)) < 140
+    at = lines.index("error[HCC203]: device 500 is wrong")
+    source, marker = lines[at + 3 : at + 5]
+    assert source.startswith("1 | ...")
+    assert source.endswith("...")
+    assert source[marker.index("^") : marker.rindex("^") + 1] == '"00500"'
+
+
+def test_only_hccl_leaves_out_what_hccl_takes() -> None:
+    text = "".join(render([reports.table()], only_hccl=True))
+
+    assert "HCC203" in text
+    assert "HCC106" in text
+    assert not any(rule in text for rule in ("HCC401", "HCC309", "HCC601"))
+    assert "3 errors: HCCL refuses this table" in text
+
+
+@pytest.mark.parametrize("output_format", ["text", "concise", "github", "json", "sarif"])
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_nothing_from_a_table_reaches_the_terminal_raw(output_format: str, ascii_only: bool) -> None:
+    nasty = "\x1b[31m\u202e\ud800\r\n\x9b::error::\u200b"
+    finding = Diagnostic(reports.DUPLICATE_RANK, nasty, (nasty,), nasty)
+    report = reports.table(f"a{nasty}.json", text='{"\x7f\u202e\x9b\u200b": 1}', findings=(finding,))
+    report = dataclasses.replace(report, format_reason=nasty, product_reason=nasty)
+
+    text = "".join(render([report], output_format, ascii_only=ascii_only))
+
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert text.encode()
+    assert not any(line.lstrip().startswith("::error::") for line in text.splitlines())
+    assert text.isascii() or not ascii_only
+
+
+def test_chinese_text_keeps_the_caret_in_its_column() -> None:
+    report = reports.table(
+        text='{"设备": "x", "a": "b"}', findings=(Diagnostic(reports.ADVICE, "x", ("a",)),)
+    )
+    assert report.document is not None
+    (placed,) = place(report, report.findings)
+    assert placed.place is not None
+
+    source, marker = snippet(report.document, placed.place) or ("", "")
+    escaped, below = snippet(report.document, placed.place, ascii_only=True) or ("", "")
+
+    assert source == '{"设备": "x", "a": "b"}'
+    assert marker == " " * 19 + "^^^"
+    assert escaped == '{"\\u8bbe\\u5907": "x", "a": "b"}'
+    assert below == " " * escaped.index('"b"') + "^^^"
+
+
+@pytest.mark.parametrize("data", [b"", b" \n \n", '{"a": 1}'.encode("utf-16"), b"\0" * 100, b"\x7fELF\0\0\0"])
+def test_a_file_without_text_has_no_source_line(data: bytes) -> None:
+    text = "".join(render([reports.broken(data)]))
+
+    assert " | " not in text
+    assert " --> broken.json:1:1\n" in text
+
+
+def test_a_cut_off_file_points_at_its_end() -> None:
+    text = "".join(render([reports.broken(b'{\n  "version": "1.0"\n\n')]))
+
+    assert '2 |   "version": "1.0"\n  |                   ^\n' in text
+
+
+@pytest.mark.parametrize(
+    ("findings", "words"),
+    [
+        ((), "no findings: HCCL takes this table"),
+        ((Diagnostic(reports.ADVICE, "x"),), "1 warning: HCCL takes this table"),
+        ((Diagnostic(reports.LATER, "x"),), "1 error: HCCL takes this table, and the job fails later"),
+        (
+            (Diagnostic(reports.FORBIDDEN, "x"),),
+            "1 error: HCCL takes this table, although the guide of 910a forbids it",
+        ),
+    ],
+)
+def test_the_closing_line_gives_the_verdict(findings: tuple[Diagnostic, ...], words: str) -> None:
+    report = dataclasses.replace(reports.table(findings=findings), verdict="accepted")
+
+    assert "".join(render([report])).endswith(f"{words}\n")
