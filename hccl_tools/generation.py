@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import TableError
-from hccl_tools.table import RankTable, Server, SuperPod
+from hccl_tools.table import Group, RankTable, Server, SuperPod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,8 @@ def table(hosts: Sequence[HostFacts], *, table_format: Format = "1.0") -> RankTa
     Args:
         hosts: In the order in which they become servers; ranks run along the devices of one host, then on
             to the next.
-        table_format: ``1.0`` or ``1.2``.
+        table_format: ``1.0``, ``1.2`` or ``group_list``; a group_list has no rank ids, HCCL numbers its
+            devices by server_id as text, then by device id.
 
     Raises:
         TableError: A host lacks something that the format needs.
@@ -35,17 +36,39 @@ def table(hosts: Sequence[HostFacts], *, table_format: Format = "1.0") -> RankTa
         columns["device_ip"] = [",".join(device.ips) or None for device in devices]
     columns["rank_id"] = [str(rank) for rank in range(len(devices))]
     bounds = pairwise(accumulate((len(host.devices) for host in hosts), initial=0))
+    in_groups = table_format == "group_list"
     servers = [
-        Server(host.server_id, range(*rows), fields=dict(_SERVER_FIELDS))
-        for host, rows in zip(hosts, bounds, strict=True)
+        Server(
+            host.server_id, range(*rows), fields={"pod_name": str(pod)} if in_groups else {**_SERVER_FIELDS}
+        )
+        for pod, (host, rows) in enumerate(zip(hosts, bounds, strict=True))
     ]
     made = RankTable(table_format, servers, columns)
+    if in_groups:
+        _refuse_order(hosts)
+        made.groups = [Group("", range(len(servers)))]
+        made.declared = {
+            "group_count": "1",
+            "device_count": [str(len(made))],
+            "instance_count": [str(len(servers))],
+        }
     if table_format == "1.2":
         columns["super_device_id"] = [
             _super_device_id(host, device) for host in hosts for device in host.devices
         ]
         made.super_pods = _super_pods(hosts)
     return made
+
+
+def _refuse_order(hosts: Sequence[HostFacts]) -> None:
+    """Refuse an order of ranks that a group_list cannot say: HCCL numbers by server_id, then by device id."""
+    order = [(host.server_id, device.device_id) for host in hosts for device in host.devices]
+    if order != sorted(order):
+        raise TableError(
+            "a group_list cannot keep this order: it has no rank ids, HCCL numbers servers by their ids as text "
+            "and devices by number",
+            hint="name the devices ascending, or make a 1.0 table",
+        )
 
 
 def _super_device_id(host: HostFacts, device: DeviceFacts) -> str:

@@ -55,6 +55,10 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
     metavar="NAME",
     help="910a, a2, a3, a3-server, 300i, a5. Default: HCCL_TOOLS_PRODUCT, else this host's, else 910a.",
 )
+@click.option(
+    "--format", "table_format", type=click.Choice(["1.0", "1.2", "group_list"]),
+    help="The table's format. Default: the product's, 1.2 on an A3 in super-pod mode, else 1.0.",
+)
 @click.option("--hccn-tool", "--hccn_tool", metavar="PATH", help="The hccn_tool to ask for addresses.")
 @click.option("--hccn-conf", "--hccn_conf", metavar="PATH", help="The hccn.conf to read addresses from.")
 @click.option(
@@ -115,7 +119,8 @@ def _request(options: dict[str, Any]) -> Request:
     )
     wanted = Wanted(options["device_num"], options["devices"], options["visible_devices"], options["ids"])
     return Request(
-        wanted, options["server_ip"], options["product"], options["simulate"], options["prefer"], site
+        wanted, options["server_ip"], options["product"], options["simulate"], options["prefer"],
+        options["table_format"], site,
     )
 
 
@@ -126,4 +131,4 @@ def _make(request: Request) -> tuple[HostFacts, RankTable]:
 
     facts = survey(request)
     click.echo("\n".join(facts.told()), err=True)
-    return facts, generation.table([facts])
+    return facts, generation.table([facts], table_format=facts.table_format)

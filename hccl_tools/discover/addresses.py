@@ -33,7 +33,7 @@ class _Asked(NamedTuple):
 
 
 def find(
-    device_ids: Sequence[int], site: Site, *, prefer: str | None = None
+    device_ids: Sequence[int], site: Site, *, prefer: str | None = None, required: bool = True
 ) -> tuple[list[DeviceFacts], list[str]]:
     """Find out the addresses of devices by physical id.
 
@@ -41,6 +41,8 @@ def find(
         device_ids: In the order in which they come back.
         site: Where to look.
         prefer: The source to believe where the two disagree (one of :data:`PREFERENCES`).
+        required: Off where a host may do without: then it is an error only that some devices have an
+            address and others none.
 
     Returns:
         The devices, and one warning for each source that failed for a device where the other had an answer.
@@ -51,6 +53,9 @@ def find(
     """
     conf = hccn_conf.load(site)
     asked = [_Asked(device_id, tool, conf.read(device_id)) for device_id, tool in _ask_tool(device_ids, site)]
+    if not required and not any(one.tool.ips or one.conf.ips for one in asked):
+        said = f"no device has a network address, which is right inside one super pod ({_why(asked[0])})"
+        return [DeviceFacts(one.device_id, source="none set") for one in asked], [said]
     _refuse_missing(asked, conf)
     if prefer is None:
         _refuse_disagreement(asked)
@@ -94,9 +99,13 @@ def _refuse_missing(asked: Sequence[_Asked], conf: HccnConf) -> None:
     first, rest = missing[0], missing[1:]
     also = f" (and none for device {', '.join(str(one.device_id) for one in rest)})" if rest else ""
     raise DiscoveryError(
-        f"no address for device {first.device_id}: {first.tool.problem}, and {first.conf.problem}{also}",
+        f"no address for device {first.device_id}: {_why(first)}{also}",
         hint=conf.remedy or _hint(first),
     )
+
+
+def _why(one: _Asked) -> str:
+    return f"{one.tool.problem}, and {one.conf.problem}"
 
 
 def _hint(one: _Asked) -> str:

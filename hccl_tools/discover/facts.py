@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from hccl_tools.table import Format
 
 
 class Reading(NamedTuple):
@@ -47,6 +50,7 @@ class HostFacts(NamedTuple):
         product_source: Where that is from, as a phrase.
         devices: In rank order.
         super_pod_id: The super pod it stands in, on an A3; "0" is a valid one.
+        table_format: The format of the table that it is for.
         notes: What was taken from where, one sentence each.
         warnings: What the user should look at, one sentence each.
     """
@@ -57,6 +61,7 @@ class HostFacts(NamedTuple):
     product_source: str
     devices: tuple[DeviceFacts, ...]
     super_pod_id: str | None = None
+    table_format: Format = "1.0"
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -70,5 +75,6 @@ class HostFacts(NamedTuple):
                 f"device {device.device_id}: {','.join(device.ips) or 'no address'} ({device.source})"
                 for device in self.devices
             ),
+            *([f"super pod {self.super_pod_id}"] if self.super_pod_id is not None else []),
             *(f"warning: {warning}" for warning in self.warnings),
         ]

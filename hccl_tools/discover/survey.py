@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools import products
-from hccl_tools.discover import addresses, host, selection, simulated
+from hccl_tools.discover import addresses, host, selection, simulated, super_pod
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Selection, Visible, Wanted
 from hccl_tools.discover.site import Site
+from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hccl_tools.table import Format
+
 #: Names the product where ``--product`` does not.
 PRODUCT_VARIABLE = "HCCL_TOOLS_PRODUCT"
 _DEFAULT_PRODUCT = "910a"
+#: The formats that can be made from what a host tells.
+MADE: tuple[Format, ...] = ("1.0", "1.2", "group_list")
 
 
 class Request(NamedTuple):
@@ -27,6 +32,7 @@ class Request(NamedTuple):
         product: Whose rules and device ids hold.
         simulate: A machine of :mod:`hccl_tools.discover.simulated` in place of this one.
         prefer: The source to believe where two disagree about an address.
+        table_format: What the table is to be; by default what the product takes.
         site: Where to look.
     """
 
@@ -35,6 +41,7 @@ class Request(NamedTuple):
     product: str | None = None
     simulate: str | None = None
     prefer: str | None = None
+    table_format: str | None = None
     site: Site = Site()
 
 
@@ -51,9 +58,16 @@ def survey(request: Request) -> HostFacts:
     seen = selection.visible_devices(request.wanted, request.site, product)
     chosen = selection.select(request.wanted, seen, request.site, product)
     server_id, server_source, said = _server(request)
-    devices, warnings = addresses.find(chosen.ids, request.site, prefer=request.prefer)
+    table_format = _format(request, product)
+    in_pod = table_format == "1.2"
+    devices, warnings = addresses.find(chosen.ids, request.site, prefer=request.prefer, required=not in_pod)
+    super_pod_id = None
+    if in_pod:
+        pod = super_pod.find(chosen.ids, request.site)
+        devices = [one._replace(super_device_id=pod.super_device_ids[one.device_id]) for one in devices]
+        super_pod_id, warnings = pod.super_pod_id, [*warnings, *pod.warnings]
     return HostFacts(
-        server_id, server_source, product.name, product_source, tuple(devices),
+        server_id, server_source, product.name, product_source, tuple(devices), super_pod_id, table_format,
         notes=chosen.notes, warnings=(*chosen.warnings, *said, *warnings),
     )  # fmt: skip
 
@@ -67,6 +81,24 @@ def _product(request: Request) -> tuple[products.Product, str]:
     if found is not None:
         return products.by_name(found), source
     return products.by_name(_DEFAULT_PRODUCT), f"the default: {source}"
+
+
+def _format(request: Request, product: products.Product) -> Format:
+    """Return the format to make.
+
+    Raises:
+        UsageError: The product does not take it, or it cannot be made from what can be found out.
+    """
+    wanted = request.table_format or product.default_format
+    if wanted not in product.formats:
+        raise UsageError(
+            f"{product.name} takes no {wanted} table",
+            hint=f"formats of {product.name}: {', '.join(product.formats)}",
+        )
+    for known in MADE:
+        if wanted == known:
+            return known
+    raise UsageError(f"gen cannot make a {wanted} table", hint=f"it makes {', '.join(MADE)}")
 
 
 def _server(request: Request) -> tuple[str, str, tuple[str, ...]]:
@@ -89,9 +121,10 @@ def _simulated(request: Request, text: str) -> HostFacts:
     server_id, source = simulated.server_id(machine), "the simulated machine's"
     if request.server_ip is not None:
         server_id, source = host.stated_address(request.server_ip)[0], "--server_ip"
+    table_format = _format(request, product)
     return HostFacts(
         server_id, source, product.name, "--product" if request.product else "--simulate", devices,
-        super_pod_id=simulated.super_pod_id(name),
+        simulated.super_pod_id(name) if table_format == "1.2" else None, table_format,
         notes=(f"simulated {name}: the addresses are made up, no device of this host is in the table",),
         warnings=chosen.warnings,
     )  # fmt: skip

@@ -105,12 +105,29 @@ class TestWhatItWrites:
         assert [one for one, _, _ in devices(table)] == [str(n) for n in range(8, 16)]
 
     def test_sixteen_dies_of_an_a3_come_by_number(self, tmp_path: Path) -> None:
-        sixteen = {str(n): {"ip": f"10.0.1.{n + 1}"} for n in range(16)}
+        sixteen = {str(n): {"ip": f"10.0.1.{n + 1}", "sdid": n} for n in range(16)}
         host = make_host(tmp_path / "host", product="a3", devices=sixteen, nodes=range(16))
 
         table = written(host, host.gen(), "hccl_16p_0123456789101112131415_10.0.0.5.json")
 
         assert [(one, rank) for one, _, rank in devices(table)] == [(str(n), str(n)) for n in range(16)]
+        assert table["version"] == "1.2"
+        assert table["super_pod_list"] == [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.5"}]}]
+        assert [one["super_device_id"] for one in table["server_list"][0]["device"]] == [
+            str(n) for n in range(16)
+        ]
+
+    def test_a_group_list(self, host: StandInHost) -> None:
+        done = host.gen("--device_num", "[0,2)", "--format", "group_list", "-o", "-")
+
+        (group,) = json.loads(done.stdout)["group_list"]
+        assert (group["device_count"], group["instance_list"][0]["server_id"]) == ("2", "10.0.0.5")
+        refused(
+            host,
+            host.gen("--devices", "1,0", "--format", "group_list"),
+            1,
+            "a group_list cannot keep this order",
+        )
 
     def test_ipv6_addresses_are_whole(self, tmp_path: Path) -> None:
         two = {str(n): {"ipv6": f"2001:db8::{n + 1}"} for n in range(2)}
@@ -279,7 +296,12 @@ class TestWhatItRefuses:
             tmp_path / "host", devices={"0": {}}, tools=("hccn_tool",), conf="netmask_0=255.0.0.0\n"
         )
 
-        parts = ("no address for device 0", "no ip was preset", "exit status 13", "hccn.conf has no address_0")
+        parts = (
+            "no address for device 0",
+            "no ip was preset",
+            "exit status 13",
+            "hccn.conf has no address_0",
+        )
 
         refused(host, host.gen("--devices", "0"), 1, *parts)
 

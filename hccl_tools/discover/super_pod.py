@@ -1,0 +1,90 @@
+"""Where devices stand in their super pod (A3): super device ids and the pod's id, from ``npu-smi``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.discover import npu_smi
+from hccl_tools.errors import DiscoveryError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.discover.npu_smi import SuperPodPlace
+    from hccl_tools.discover.site import Site
+
+_HOW = "a machine outside super-pod mode takes --product a3-server (or --format 1.0)"
+
+
+class SuperPodFacts(NamedTuple):
+    """One host's place in its super pod.
+
+    Attributes:
+        super_pod_id: As the table writes it; "0" is a valid one.
+        super_device_ids: Physical id -> SDID; zero is a valid one.
+        warnings: What the user should look at.
+    """
+
+    super_pod_id: str
+    super_device_ids: Mapping[int, int]
+    warnings: tuple[str, ...]
+
+
+def find(device_ids: Sequence[int], site: Site) -> SuperPodFacts:
+    """Find out the place of each device by physical id.
+
+    Raises:
+        DiscoveryError: There is no ``npu-smi``, it does not know a device, two devices have one SDID, or the
+            devices of this host stand in several super pods.
+    """
+    tool = npu_smi.find(site)
+    if tool is None:
+        raise DiscoveryError(
+            "there is no npu-smi, which alone knows the super_device_id of an A3 device", hint=_HOW
+        )
+    chips = {chip.physical_id: chip for chip in npu_smi.chips(tool, site)}
+    places: dict[int, SuperPodPlace] = {}
+    for device_id in device_ids:
+        chip = chips.get(device_id)
+        if chip is None:
+            raise DiscoveryError(
+                f"npu-smi info -m lists no chip with physical id {device_id}",
+                hint="see which there are: npu-smi info -m, column Chip Phy-ID",
+            )
+        places[device_id] = npu_smi.super_pod_place(tool, chip.npu_id, chip.chip_id, site)
+    _refuse_shared(places)
+    pods = sorted({place.super_pod_id for place in places.values()})
+    if len(pods) > 1:
+        raise DiscoveryError(
+            f"the devices of this host stand in several super pods: {', '.join(map(str, pods))}", hint=_HOW
+        )
+    ids = {device_id: place.super_device_id for device_id, place in places.items()}
+    return SuperPodFacts(str(pods[0]), ids, _odd_places(places))
+
+
+def _refuse_shared(places: Mapping[int, SuperPodPlace]) -> None:
+    owner: dict[int, int] = {}
+    for device_id, place in places.items():
+        other = owner.setdefault(place.super_device_id, device_id)
+        if other != device_id:
+            raise DiscoveryError(
+                f"npu-smi gives devices {other} and {device_id} the same super_device_id {place.super_device_id}",
+                hint=f"see npu-smi info -t spod-info; {_HOW}",
+            )
+
+
+def _odd_places(places: Mapping[int, SuperPodPlace]) -> tuple[str, ...]:
+    """Warn where an SDID does not begin with the server index: seen after hardware was swapped."""
+    odd = [
+        (device_id, place)
+        for device_id, place in places.items()
+        if place.super_device_id >> 22 != place.server_index
+    ]
+    if not odd:
+        return ()
+    device_id, place = odd[0]
+    warning = (
+        f"device {device_id}: super_device_id {place.super_device_id} belongs to server index "
+        f"{place.super_device_id >> 22}, npu-smi says {place.server_index} ({len(odd)} devices so)"
+    )
+    return (warning,)
