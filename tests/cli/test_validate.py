@@ -1,0 +1,261 @@
+"""``hccl-tools validate`` as users call it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def table(ranks: tuple[str, ...] = ("0", "1"), **changes: object) -> str:
+    devices = [
+        {"device_id": str(number), "device_ip": f"192.168.1.{number + 1}", "rank_id": rank}
+        for number, rank in enumerate(ranks)
+    ]
+    value = {
+        "version": "1.0",
+        "server_count": "1",
+        "server_list": [{"server_id": "10.0.0.1", "device": devices}],
+        "status": "completed",
+    }
+    return json.dumps({**value, **changes}, indent=4)
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.json").write_text(table())
+    (tmp_path / "bad.json").write_text(table(("0", "0")))
+    (tmp_path / "waits.json").write_text(table(status="initializing"))
+    (tmp_path / "odd.json").write_text(table() + "\ntext behind\n")
+    return tmp_path
+
+
+def run(*arguments: str, stdin: str | bytes | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "hccl_tools", "validate", *arguments],
+        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    result = subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+    )
+    assert "Traceback" not in result.stderr
+    return result
+
+
+@pytest.mark.usefixtures("tables")
+def test_exit_codes() -> None:
+    assert run("good.json").returncode == 0
+    assert run("bad.json").returncode == 1
+    assert run("good.json", "bad.json").returncode == 1
+    assert run("odd.json").returncode == 0
+    assert run("--strict", "odd.json").returncode == 1
+    assert run("--strict", "good.json").returncode == 0
+
+
+@pytest.mark.usefixtures("tables")
+def test_what_a_person_sees() -> None:
+    result = run("good.json", "bad.json")
+
+    assert 'good.json: format 1.0 (version is "1.0"), product 910a' in result.stdout
+    assert "no findings: HCCL takes this table" in result.stdout
+    assert re.search(
+        r"^error\[HCC\d{3}\]: rank id \"0\" is used by two devices$", result.stdout, re.MULTILINE
+    )
+    assert "(/server_list/0/device/1/rank_id)" in result.stdout
+    assert result.stdout.endswith("2 files: 1 accepted, 1 refused\n")
+    assert result.stderr == ""
+
+
+@pytest.mark.usefixtures("tables")
+def test_json_has_the_verdicts() -> None:
+    result = run("-f", "json", "good.json", "bad.json", "waits.json")
+
+    files = json.loads(result.stdout)["files"]
+    assert [(file["file"], file["verdict"]) for file in files] == [
+        ("good.json", "accepted"), ("bad.json", "refused"), ("waits.json", "hangs"),
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("tables")
+def test_rules_are_chosen() -> None:
+    rule = json.loads(run("-f", "json", "bad.json").stdout)["files"][0]["findings"][0]["rule"]
+
+    assert run("--ignore", rule, "bad.json").returncode == 0
+    assert run("--select", rule, "bad.json").returncode == 1
+    unknown = run("--select", "HCC999", "bad.json")
+    assert (unknown.returncode, unknown.stdout) == (2, "")
+    assert "HCC999" in unknown.stderr
+
+
+@pytest.mark.usefixtures("tables")
+def test_only_hccl_leaves_what_hccl_itself_refuses() -> None:
+    Path("guide.json").write_text(table(("0", "1", "2")).replace('"device_id": "2"', '"device_id": "5"'))
+    Path("crossing.json").write_text(table().replace('"device_id": "1"', '"device_id": "4"'))
+
+    assert run("crossing.json").returncode == 1
+    assert run("--only-hccl", "crossing.json").returncode == 0
+    assert run("--only-hccl", "--strict", "odd.json").returncode == 0
+    assert run("--only-hccl", "waits.json").returncode == 1
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("product", ["a2", "A2"])
+def test_the_product_is_said(product: str) -> None:
+    assert "product a2 (" in run("--product", product, "good.json").stdout
+    assert "product a2 (" in run("good.json", HCCL_TOOLS_PRODUCT=product).stdout
+    unknown = run("--product", "910x", "good.json")
+    assert unknown.returncode == 2
+    assert 'there is no product "910x"' in unknown.stderr
+
+
+def test_variables_of_hccl_change_its_verdict(tmp_path: Path) -> None:
+    unknown = run("--env", "HCCL_WRONG=1", str(tmp_path / "x.json"))
+
+    assert unknown.returncode == 2
+    assert "HCCL_OP_RETRY_ENABLE" in unknown.stderr
+
+
+@pytest.mark.usefixtures("tables")
+def test_standard_input() -> None:
+    assert run("-", stdin=table()).returncode == 0
+    assert run("-", stdin=table(("0", "0"))).returncode == 1
+    assert run("-", stdin=b"\xef\xbb\xbf" + table().encode()).returncode == 0
+    empty = run("-", stdin="")
+    assert empty.returncode == 1
+    assert "the file is empty" in empty.stdout
+
+
+@pytest.mark.usefixtures("tables")
+def test_one_unreadable_file_among_many() -> None:
+    os.mkfifo("pipe.json")
+    result = run("no.json", "good.json", ".", "pipe.json", "no*.json", "bad.json")
+
+    assert result.returncode == 2
+    assert "2 files: 1 accepted, 1 refused" in result.stdout
+    assert [line for line in result.stderr.splitlines() if line.startswith("error: ")] == [
+        "error: no such file: no.json",
+        "error: . is a directory, not a file",
+        "error: pipe.json is a pipe, not a file",
+        "error: no file fits no*.json",
+    ]
+
+
+@pytest.mark.usefixtures("tables")
+def test_quoted_patterns() -> None:
+    files = json.loads(run("-f", "json", "[bg]*d.json").stdout)["files"]
+
+    assert [file["file"] for file in files] == ["bad.json", "good.json"]
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "the file is empty"),
+        (b"\x7fELF\x02\0\0", "it is a program"),
+        (b"\0" * 100_000_000, "zero bytes"),
+        (b"[" * 100_000, "stand inside each other"),
+        (b'{"a": ' + b"9" * 1_000_000 + b"}", "is too large"),
+        (b'{"a": "\\ud800"}', "half of a character"),
+        (b'{"a": "\0"}', "a zero byte"),
+        ('{"a": 1}'.encode("utf-16"), "UTF-16"),
+        (b'{"version": "1.0",}', "a comma stands before the closing }"),
+    ],
+    ids=lambda part: repr(part)[:20],
+)
+def test_a_file_that_is_no_json_is_one_finding(data: bytes, words: str) -> None:
+    Path("x.json").write_bytes(data)
+
+    result = run("x.json", "-f", "concise")
+
+    assert result.returncode == 1
+    assert result.stderr == ""
+    assert len(result.stdout.splitlines()) == 1
+    assert words in result.stdout
+
+
+@pytest.mark.usefixtures("tables")
+def test_usage() -> None:
+    for arguments in ((), ("--no-such-option", "good.json"), ("-f", "xml", "good.json")):
+        result = run(*arguments)
+        assert result.returncode == 2
+        assert result.stdout == ""
+        assert "Error: " in result.stderr
+
+
+def test_help_has_examples_to_paste() -> None:
+    result = run("--help")
+
+    assert result.returncode == 0
+    assert "hccl-tools validate --product a2 'tables/**/*.json'" in result.stdout
+    assert len(re.findall(r"^ +.*hccl-tools validate ", result.stdout, re.MULTILINE)) >= 5
+
+
+@pytest.mark.usefixtures("tables")
+def test_colors_and_encodings() -> None:
+    Path("cn.json").write_text(table().replace("10.0.0.1", "设备\x7f") + "x", encoding="utf-8")
+
+    assert "\x1b[" not in run("bad.json").stdout
+    assert "\x1b[1;31m" in run("--color", "always", "bad.json").stdout
+    assert "\x1b[1;31m" in run("bad.json", FORCE_COLOR="1").stdout
+    told = run("cn.json", "--all", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert told.stdout.isascii()
+
+
+def test_a_reader_that_goes_away_is_no_error(tables: Path) -> None:
+    wrong = table(tuple("0" for _ in range(8)))
+    for number in range(300):
+        (tables / f"t{number}.json").write_text(wrong)
+
+    done = subprocess.run(
+        ["bash", "-c", '"$PYTHON" -m hccl_tools validate "t*.json" | head -n 1'],
+        env={**os.environ, "PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+
+    assert done.stderr == ""
+    assert done.stdout.startswith("t0.json: format 1.0")
+
+
+def test_help_loads_click_and_the_standard_library_only() -> None:
+    code = (
+        "import sys\n"
+        "import hccl_tools.cli.validate\n"
+        "print([name for name in sys.modules if name.split('.')[0] in"
+        " ('rich', 'jsonschema', 'jsonschema_rs', 'orjson', 'referencing')"
+        " or name == 'hccl_tools.validation'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [
+        ("hccl_8p_01234567_10.0.0.1.json", True), ("deploy/hccl.json", True), ("rank_table.json", True),
+        ("rank_table_2x8.json", True), ("a/ranktable.json", True), ("jobstart_hccl.json", True),
+        ("rank_table.json.bak", False), ("package.json", False), ("my_rank_table.json", False),
+        ("hccl/config.json", False), ("hccl.txt", False),
+    ],
+)  # fmt: skip
+def test_the_pre_commit_hook_takes_rank_tables(name: str, fits: bool) -> None:
+    hook = (ROOT / ".pre-commit-hooks.yaml").read_text()
+    (pattern,) = re.findall(r"^  files: (.+)$", hook, re.MULTILINE)
+
+    assert bool(re.search(pattern, name)) == fits
+    assert "- id: hccl-tools-validate\n" in hook
+    (entry,) = re.findall(r"^  entry: hccl-tools (.+)$", hook, re.MULTILINE)
+    assert run(*entry.split()[1:], "--help").returncode == 0
