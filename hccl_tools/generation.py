@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hccl_tools.table import Column, Format
 
 #: What every generator of these tables writes beside the devices; HCCL does not read it.
-_SERVER_FIELDS = {"host_nic_ip": "reserve"}
+_FIELDS = {"host_nic_ip": "reserve"}
 
 
 def table(hosts: Sequence[HostFacts], *, table_format: Format = "1.0") -> RankTable:
@@ -38,9 +38,7 @@ def table(hosts: Sequence[HostFacts], *, table_format: Format = "1.0") -> RankTa
     bounds = pairwise(accumulate((len(host.devices) for host in hosts), initial=0))
     in_groups = table_format == "group_list"
     servers = [
-        Server(
-            host.server_id, range(*rows), fields={"pod_name": str(pod)} if in_groups else {**_SERVER_FIELDS}
-        )
+        Server(host.server_id, range(*rows), fields={"pod_name": str(pod)} if in_groups else {**_FIELDS})
         for pod, (host, rows) in enumerate(zip(hosts, bounds, strict=True))
     ]
     made = RankTable(table_format, servers, columns)
@@ -65,8 +63,8 @@ def _refuse_order(hosts: Sequence[HostFacts]) -> None:
     order = [(host.server_id, device.device_id) for host in hosts for device in host.devices]
     if order != sorted(order):
         raise TableError(
-            "a group_list cannot keep this order: it has no rank ids, HCCL numbers servers by their ids as text "
-            "and devices by number",
+            "a group_list cannot keep this order: it has no rank ids, and HCCL numbers servers by their ids "
+            "as text and devices by number",
             hint="name the devices ascending, or make a 1.0 table",
         )
 

@@ -68,7 +68,7 @@ def _refuse_shared(places: Mapping[int, SuperPodPlace]) -> None:
         other = owner.setdefault(place.super_device_id, device_id)
         if other != device_id:
             raise DiscoveryError(
-                f"npu-smi gives devices {other} and {device_id} the same super_device_id {place.super_device_id}",
+                f"npu-smi gives devices {other} and {device_id} one super_device_id: {place.super_device_id}",
                 hint=f"see npu-smi info -t spod-info; {_HOW}",
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools import products
-from hccl_tools.discover import addresses, host, selection, simulated, super_pod
+from hccl_tools.discover import addresses, host, selection, simulated
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Selection, Visible, Wanted
 from hccl_tools.discover.site import Site
@@ -63,6 +63,8 @@ def survey(request: Request) -> HostFacts:
     devices, warnings = addresses.find(chosen.ids, request.site, prefer=request.prefer, required=not in_pod)
     super_pod_id = None
     if in_pod:
+        from hccl_tools.discover import super_pod  # noqa: PLC0415  (only an A3 pays for it)
+
         pod = super_pod.find(chosen.ids, request.site)
         devices = [one._replace(super_device_id=pod.super_device_ids[one.device_id]) for one in devices]
         super_pod_id, warnings = pod.super_pod_id, [*warnings, *pod.warnings]

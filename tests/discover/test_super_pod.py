@@ -71,7 +71,7 @@ def test_a_table_of_version_1_0_needs_no_npu_smi(tmp_path: Path) -> None:
 def test_one_super_device_id_for_two_devices(tmp_path: Path) -> None:
     host = a3(tmp_path, devices={str(n): {"ip": f"10.0.1.{n}", "sdid": 9 << 22} for n in range(16)})
 
-    with pytest.raises(DiscoveryError, match="devices 0 and 1 the same super_device_id 37748736"):
+    with pytest.raises(DiscoveryError, match="devices 0 and 1 one super_device_id: 37748736"):
         facts_of(host)
 
 
