@@ -9,7 +9,7 @@ import click
 from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP
 from hccl_tools.cli.option_groups import GroupedCommand
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.request import ProgramKind, Request
+from hccl_tools.launch.request import ProgramKind, Request, Tail
 
 #: ``python -m hccl_tools.launch`` runs under this name and says by it that its own interpreter is meant.
 MODULE_NAME = "python -m hccl_tools.launch"
@@ -64,7 +64,7 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         log_dir=options["log_dir"],
         log_file=options["log_file"],
         flat_logs=options["flat_logs"],
-        tail=options["tail"],
+        tail=_tail(options["tail"]),
         start_port=port,
         master_address=address,
         ips=tuple(part.strip() for part in (options["ips"] or "").split(",") if part.strip()),
@@ -107,6 +107,18 @@ def _master(options: dict[str, Any]) -> tuple[str | None, int | None]:
             )
         address, port = address or host, port or int(number)
     return address, port
+
+
+def _tail(text: str) -> Tail:
+    """Read ``--tail``: ``all``, ``none`` or ranks such as ``0,3``."""
+    if text == "all":
+        return "all"
+    if text in {"none", ""}:
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise UsageError(f'--tail "{text}" names no ranks', hint="for example --tail 0,3 or --tail all")
+    return tuple(int(part) for part in parts)
 
 
 def _environment(assignments: tuple[str, ...], files: tuple[str, ...]) -> dict[str, str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: What an installed distribution leaves in site-packages: this is where importlib.metadata looks as well.
 _INSTALLED = re.compile(
-    r"(mindspore(?:[-_](?:ascend|gpu|dev))?|torch|torch[-_]npu)-([0-9][^-]*?)(?:-[^.]*)?\.(?:dist|egg)-info",
+    r"(mindspore(?:[-_](?:ascend|gpu|dev))?|torch|torch[-_]npu)-([0-9][^-]*?)(?:-py[0-9.]+)?\.(?:dist|egg)-info",
     re.IGNORECASE,
 )
 _ASK = "import sys; print(sys.executable); print('\\n'.join(sys.path))"

@@ -102,7 +102,7 @@ def prepare(
         here=job.here,
         engine_program=engine_program,
         engine_flavour=flavour,
-        shim=(sys.executable, "-m", "hccl_tools.launch.rank", "--tail", request.tail or "none"),
+        shim=_shim(request),
         as_root=os.geteuid() == 0,
         cpu=request.cpu,
         chosen={subject: text for subject, text in chosen.items() if text},
@@ -196,6 +196,11 @@ def _engine(request: Request, environ: Mapping[str, str]) -> tuple[str, str]:
     from hccl_tools.launch.engines import openmpi  # noqa: PLC0415  (only this engine needs it)
 
     return openmpi.find(environ)
+
+
+def _shim(request: Request) -> tuple[str, ...]:
+    shown = "all" if request.tail == "all" else ",".join(map(str, request.tail)) or "none"
+    return (sys.executable, "-m", "hccl_tools.launch.rank", "--tail", shown)
 
 
 def _facts(

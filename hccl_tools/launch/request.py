@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from hccl_tools.launch.plan import Engine, Start
 
 ProgramKind = Literal["script", "module", "program"]
+#: The ranks that are shown on the terminal.
+Tail = tuple[int, ...] | Literal["all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Request:
     log_dir: str = "log"
     log_file: str | None = None
     flat_logs: bool = False
-    tail: str = "0"
+    tail: Tail = (0,)
     start_port: int | None = None
     master_address: str | None = None
     ips: tuple[str, ...] = ()

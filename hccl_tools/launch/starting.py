@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.plan import Plan, RankProcess
     from hccl_tools.launch.planning import Prepared
-    from hccl_tools.launch.request import Request
+    from hccl_tools.launch.request import Request, Tail
 
 PLAN_FILE = "plan.json"
 _SCHEDULER_WAIT, _SCHEDULER_WAIT_FOR_OTHERS = 0.2, 60.0
@@ -60,7 +60,7 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         run_dir=Path(plan.run_dir),
         environment={**prepared.environment, **plan.common},
         working_dir=plan.working_dir,
-        options=_supervision(options, plan),
+        options=_supervision(options, plan, request.tail),
         keeper=guard,
     )
     if lock >= 0:
@@ -134,12 +134,12 @@ def _short(plan: Plan) -> str:
     return plan.run_dir if relative.startswith("..") else relative
 
 
-def _supervision(options: Mapping[str, Any], plan: Plan) -> Any:
+def _supervision(options: Mapping[str, Any], plan: Plan, tail: Tail) -> Any:
     from hccl_tools.launch.supervisor import Supervision  # noqa: PLC0415
 
     return Supervision(
         grace=options["grace"],
-        tail=_tail(options["tail"]) if plan.engine == "loop" else (0,),
+        tail=tail if plan.engine == "loop" else (0,),
         early_exit_warn=options["early_exit_warn"] or None,
         hang_warn=options["hang_warn"] or None,
         timeout=options["timeout"],
@@ -161,15 +161,3 @@ def _explain(plan: Plan) -> Any:
     from hccl_tools.launch import rank_ends  # noqa: PLC0415
 
     return partial(rank_ends.explain, plan)
-
-
-def _tail(text: str) -> Any:
-    """Read ``--tail``: ``all``, ``none`` or ranks such as ``0,3``."""
-    if text == "all":
-        return "all"
-    if text in {"none", ""}:
-        return ()
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
-        raise UsageError(f'--tail "{text}" names no ranks', hint="for example --tail 0,3 or --tail all")
-    return tuple(int(part) for part in parts)

@@ -1,0 +1,325 @@
+"""``hccl-tools launch`` as its users type it: real children, real run directories."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HELLO = """\
+import json, os, sys
+names = ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "DEVICE_NUM", "SERVER_ID", "RANK_TABLE_FILE",
+         "OMPI_COMM_WORLD_RANK")
+print(json.dumps({"argv": sys.argv[1:], **{name: os.environ.get(name) for name in names}}))
+"""
+
+
+def launch(
+    *args: str, env: Mapping[str, str] | None = None, module: bool = False
+) -> subprocess.CompletedProcess[str]:
+    name = ["-m", "hccl_tools.launch"] if module else ["-m", "hccl_tools", "launch"]
+    bin_directory = str(Path(sys.executable).parent)
+    environ = {**os.environ, "PATH": f"{bin_directory}:{os.environ['PATH']}", **(env or {})}
+    return subprocess.run(
+        [sys.executable, *name, *args], capture_output=True, text=True, timeout=120, check=False, env=environ
+    )
+
+
+def write_table(count: int = 4, first: int = 4, name: str = "table.json") -> str:
+    devices = [
+        {"device_id": str(first + rank), "device_ip": f"192.168.0.{rank + 1}", "rank_id": str(rank)}
+        for rank in range(count)
+    ]
+    value = {
+        "version": "1.0", "server_count": "1", "status": "completed",
+        "server_list": [{"server_id": "127.0.0.1", "device": devices, "host_nic_ip": "reserve"}],
+    }  # fmt: skip
+    Path(name).write_text(json.dumps(value))
+    return name
+
+
+def run_dir(log_dir: str = "log") -> Path:
+    return Path(log_dir, "latest").resolve()
+
+
+def said(rank: int, log_dir: str = "log") -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((run_dir(log_dir) / f"rank_{rank}.log").read_text())
+    return value
+
+
+@pytest.fixture(autouse=True)
+def hello(own_directory: Path) -> Path:
+    script = own_directory / "hello.py"
+    script.write_text(HELLO)
+    return script
+
+
+TABLE_START = ("--start", "table")
+
+
+def test_every_rank_starts_with_its_variables_and_its_own_log() -> None:
+    done = launch(
+        "--rank-table", write_table(), *TABLE_START, "hello.py", "-c", "conf.yml", "--dry-run", "--", "-n"
+    )
+
+    assert done.returncode == 0, done.stderr
+    for rank in range(4):
+        assert said(rank) == {
+            "argv": ["-c", "conf.yml", "--dry-run", "--", "-n"],
+            "RANK_ID": str(rank),
+            "DEVICE_ID": str(4 + rank),
+            "RANK_SIZE": "4",
+            "DEVICE_NUM": "4",
+            "SERVER_ID": "0",
+            "RANK_TABLE_FILE": str(run_dir() / "rank_table.json"),
+            "OMPI_COMM_WORLD_RANK": None,
+        }
+    assert json.loads(done.stdout)["RANK_ID"] == "0"
+    assert (run_dir() / "rank_table.json").read_bytes() == Path("table.json").read_bytes()
+    assert not (run_dir() / "rank_table.json").is_symlink()
+    assert json.loads((run_dir() / "plan.json").read_text())["world_size"] == 4
+    assert json.loads((run_dir() / "report.json").read_text())["exit_code"] == 0
+
+
+def test_run_directory_has_time_and_a_random_ending() -> None:
+    assert launch("--no-table", "-n", "1", *TABLE_START, "--log-dir", "out/%j", "hello.py").returncode == 0
+
+    name = run_dir("out/nojob").name
+    stamp, ending = name.rsplit("-", 1)
+    assert time.strptime(stamp, "%Y%m%d-%H%M%S")
+    assert len(ending) == 4
+
+
+def test_slurms_job_is_in_the_name() -> None:
+    done = launch("--no-table", "-n", "1", *TABLE_START, "hello.py", env={"SLURM_JOB_ID": "4711"})
+
+    assert done.returncode == 0
+    assert run_dir().name.endswith("-4711")
+
+
+def test_module_program_and_python() -> None:
+    Path("package").mkdir()
+    Path("package/train.py").write_text(HELLO)
+
+    assert (
+        launch("--no-table", "-n", "1", "-m", *TABLE_START, "package.train", "--epochs", "3").returncode == 0
+    )
+    assert said(0)["argv"] == ["--epochs", "3"]
+    done = launch("--no-table", "-n", "1", "--no-python", "sh", "-c", "echo rank $RANK_ID of $RANK_SIZE")
+    assert done.stdout == "rank 0 of 1\n"
+    Path("mypython").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    Path("mypython").chmod(0o755)
+    assert launch("--no-table", "-n", "1", "--python", "./mypython", *TABLE_START, "hello.py").returncode == 0
+
+
+def test_variables_of_the_user() -> None:
+    Path("job.env").write_text("DEVICE_NUM=2\nGREETING='good day'\n")
+    options = ("--env-file", "job.env", "--env", "DEVICE_NUM=8", "--no-table", "-n", "2", "--no-python")
+
+    done = launch(*options, "sh", "-c", 'echo "$DEVICE_NUM $GREETING $PYTHONUNBUFFERED"')
+
+    assert done.stdout == "8 good day 1\n"
+
+
+def test_stale_variables_are_removed_and_said_in_one_line() -> None:
+    stale = {"OMPI_COMM_WORLD_RANK": "3", "RANK_ID": "9", "PADDLE_TRAINER_ID": "1"}
+
+    done = launch("--rank-table", write_table(1, 0), *TABLE_START, "hello.py", env=stale)
+
+    assert said(0)["OMPI_COMM_WORLD_RANK"] is None
+    assert said(0)["RANK_ID"] == "0"
+    lines = [line for line in done.stderr.splitlines() if "OMPI_COMM_WORLD_RANK" in line]
+    assert len(lines) == 1
+    assert "removed" in lines[0]
+    assert "PADDLE_TRAINER_ID" in lines[0]
+
+
+def test_exit_code_is_the_failed_ranks() -> None:
+    program = "test $RANK_ID = 2 && exit 7; sleep 60"
+
+    done = launch("--rank-table", write_table(), "--start", "table", "--no-python", "sh", "-c", program)
+
+    assert done.returncode == 7
+    assert "rank 2 failed first" in done.stderr
+    report = json.loads((run_dir() / "report.json").read_text())
+    assert report["first_failure"]["rank"] == 2
+    assert report["first_failure"]["device"] == 6
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signal_to_the_launcher_ends_all(number: signal.Signals, code: int) -> None:
+    command = [sys.executable, "-m", "hccl_tools", "launch", "--no-table", "-n", "2", "--no-python"]
+    with subprocess.Popen(
+        [*command, "sh", "-c", "echo up; exec sleep 60"], stdout=subprocess.PIPE, text=True
+    ) as job:
+        assert job.stdout is not None
+        assert job.stdout.readline() == "up\n"
+        job.send_signal(number)
+        job.stdout.read()
+
+    assert job.returncode == code
+
+
+def test_log_file_of_rank_0() -> None:
+    Path("train.log").write_text("of an older run\n")
+
+    assert (
+        launch("--no-table", "-n", "2", *TABLE_START, "--log-file", "train.log", "hello.py").returncode == 0
+    )
+
+    assert json.loads(Path("train.log").read_text())["RANK_ID"] == "0"
+    assert said(0)["RANK_ID"] == "0"
+    assert said(1)["RANK_ID"] == "1"
+
+
+def test_paddles_flat_logs() -> None:
+    assert (
+        launch("--no-table", "-n", "2", *TABLE_START, "--flat-logs", "--log_dir=out", "hello.py").returncode
+        == 0
+    )
+
+    assert json.loads(Path("out/workerlog.1").read_text())["RANK_ID"] == "1"
+
+
+def test_same_table_twice_is_refused_while_the_first_runs() -> None:
+    table = write_table(1, 0)
+    command = [
+        sys.executable,
+        "-m",
+        "hccl_tools",
+        "launch",
+        "--rank-table",
+        table,
+        "--start",
+        "table",
+        "--no-python",
+    ]
+    with subprocess.Popen(
+        [*command, "sh", "-c", "echo up; exec sleep 60"], stdout=subprocess.PIPE, text=True
+    ) as job:
+        assert job.stdout is not None
+        job.stdout.readline()
+        first = run_dir()
+        done = launch("--rank-table", table, *TABLE_START, "hello.py")
+        job.kill()
+
+    assert done.returncode == 125
+    assert f"this table already runs on this host: pid {job.pid}, {first}" in done.stderr
+    # The kernel has released it with the launcher, however that ended.
+    assert launch("--rank-table", table, *TABLE_START, "hello.py").returncode == 0
+
+
+def test_lock_is_not_inherited_by_ranks() -> None:
+    table = write_table(1, 0)
+    program = "setsid sleep 60 >/dev/null 2>&1 & exit 0"
+
+    assert launch("--rank-table", table, *TABLE_START, "--no-python", "sh", "-c", program).returncode == 0
+    for lock in Path.cwd().glob("hccl-tools-*.lock"):
+        with lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_dry_run_starts_and_writes_nothing() -> None:
+    done = launch("--rank-table", write_table(), *TABLE_START, "--dry-run", "hello.py", "--dry-run=json")
+
+    assert done.returncode == 0
+    assert "device (physical)  DEVICE_ID (logical)" in done.stdout
+    assert "RANK_ID=3 " in done.stdout
+    assert "hello.py --dry-run=json" in done.stdout
+    assert not Path("log").exists()
+
+
+def test_dry_run_as_json() -> None:
+    done = launch("--rank-table", write_table(), *TABLE_START, "--dry_run=json", "hello.py")
+
+    value = json.loads(done.stdout)
+    assert [process["device_id"] for process in value["processes"]] == [4, 5, 6, 7]
+    assert value["start"] == "table"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "sentence"),
+    [
+        ([], 2, "what is to be started?"),
+        (["--no-such-option", "hello.py"], 2, "No such option"),
+        (["--rank-table", "absent.json", "hello.py"], 2, "absent.json"),
+        (["--rank-table", ".", "hello.py"], 2, "is a directory without"),
+        (["--rank-table", "empty.json", "hello.py"], 125, "empty.json"),
+        (["--rank-table", "hello.py", "hello.py"], 125, "hello.py"),
+        (["hello.py"], 2, "how many ranks"),
+        (["-n", "0", "hello.py"], 2, "-n"),
+        (["--no-table", "-n", "1", "absent.py"], 127, '"absent.py" is not there'),
+        (["--no-table", "-n", "1", "--no-python", "./hello.py"], 126, "not executable"),
+        (["--no-table", "-n", "1", "--python", "nopython", "hello.py"], 127, '"nopython" is not there'),
+        (["--no-table", "-n", "1", "--env", "X", "hello.py"], 2, '"X" is not NAME=VALUE'),
+        (["--no-table", "-n", "1", "-m", "--no-python", "x"], 2, "exclude each other"),
+        (["--no-table", "-n", "1", "--tail", "first", "hello.py"], 2, '--tail "first"'),
+    ],
+)
+@pytest.mark.parametrize("dry", [False, True])
+def test_refusals_are_one_clear_message(args: list[str], code: int, sentence: str, dry: bool) -> None:
+    Path("empty.json").write_text("")
+
+    done = launch(*(["--dry-run"] if dry else []), *args)
+
+    assert done.returncode == code, done.stderr
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not Path("log").exists()
+
+
+def test_help_has_examples_and_groups() -> None:
+    done = launch("--help")
+
+    assert done.returncode == 0
+    assert "hccl-tools launch --rank-table" in done.stdout
+    assert "Rehearse without NPUs:" in done.stdout
+    assert "Exit codes:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--log_dir=./log/", "--gpus", "0,1,2,3", "hello.py", "-c", "conf.yml"],
+        ["--selected_gpu", "0,1,2,3", "hello.py", "-c", "conf.yml"],
+        ["--nproc_per_node=4", "hello.py", "-c", "conf.yml"],
+        ["--nproc-per-node", "4", "--nnodes=1", "--node-rank=0", "--master-addr", "127.0.0.1",
+         "--master-port", "18200", "hello.py", "-c", "conf.yml"],
+        ["--worker_num=4", "--local_worker_num=4", "--master_addr=127.0.0.1", "--master_port=18201",
+         "--node_rank=0", "--join=True", "--log_dir=log", "hello.py", "-c", "conf.yml"],
+        ["--devices", "0-3", "--master", "127.0.0.1:18202", "hello.py", "-c", "conf.yml"],
+        ["--ips=127.0.0.1", "--npus", "[0,4)", "hello.py", "-c", "conf.yml"],
+    ],
+)  # fmt: skip
+def test_habits_of_other_launchers(args: list[str]) -> None:
+    done = launch(*TABLE_START, "--cpu", *args, module=True)
+
+    assert done.returncode == 0, done.stderr
+    assert [said(rank)["RANK_ID"] for rank in range(4)] == ["0", "1", "2", "3"]
+    assert said(3)["argv"] == ["-c", "conf.yml"]
+
+
+def test_torch_start_from_the_command_line() -> None:
+    done = launch("--no-table", "-n", "2", "--cpu", "--start", "torch", "--no-python", "sh", "-c",
+                  "echo $RANK $LOCAL_RANK $WORLD_SIZE $MASTER_ADDR")  # fmt: skip
+
+    assert done.stdout == "0 0 2 127.0.0.1\n"
+
+
+def test_table_from_the_shell_is_said_aloud() -> None:
+    done = launch(*TABLE_START, "hello.py", env={"RANK_TABLE_FILE": write_table(2, 0)})
+
+    assert done.returncode == 0
+    assert "RANK_TABLE_FILE of your shell is taken" in done.stderr
+    assert said(1)["RANK_SIZE"] == "2"

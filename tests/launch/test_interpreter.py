@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from hccl_tools.launch import interpreter
+from hccl_tools.launch.interpreter import ProgramMissingError, ProgramRefusedError
+
+
+def install(site: Path, *names: str) -> list[str]:
+    for name in names:
+        (site / name).mkdir(parents=True)
+    return [str(site)]
+
+
+@pytest.mark.parametrize(
+    ("names", "cpu", "start"),
+    [
+        (["mindspore-2.10.0.dist-info"], False, "cluster"),
+        (["mindspore-2.4.0.dist-info"], False, "cluster"),
+        (["mindspore-2.3.1.dist-info"], False, "table"),
+        (["mindspore-2.3.1.dist-info"], True, "cluster"),
+        (["mindspore_ascend-1.10.1.dist-info"], False, "table"),
+        (["mindspore-2.10.0.dist-info", "torch-2.1.0+cpu.dist-info"], False, "cluster"),
+        (["torch-2.1.0.dist-info", "torch_npu-2.1.0.post3.dist-info"], False, "torch"),
+        (["torch-2.1.0-py3.9.egg-info"], False, "torch"),
+        (["mindspore_toolkit-1.0.dist-info", "torchvision-0.16.dist-info"], False, "table"),
+        ([], False, "table"),
+    ],
+)
+def test_start_follows_from_what_is_installed(
+    names: list[str], cpu: bool, start: str, own_directory: Path
+) -> None:
+    found = interpreter.installed_frameworks([*install(own_directory / "site", *names), "/nonexistent"])
+
+    assert interpreter.choose_start(found, cpu=cpu)[0] == start
+
+
+def test_versions_are_those_of_importlib_metadata() -> None:
+    from importlib import metadata
+
+    installed = interpreter.installed_frameworks(sys.path)
+    for framework, version in installed.items():
+        assert metadata.version(framework) == version
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "answer"),
+    [
+        ("2.10.0", (2, 4), True),
+        ("2.4.0rc1", (2, 4), True),
+        ("2.3.9", (2, 4), False),
+        ("nightly", (2, 4), False),
+    ],
+)
+def test_versions_are_compared_as_numbers(version: str, wanted: tuple[int, int], answer: bool) -> None:
+    assert interpreter.is_at_least(version, wanted) is answer
+
+
+def python(path: Path, body: str) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_users_python_comes_first_on_path(own_directory: Path) -> None:
+    shim = python(own_directory / "bin" / "python", f'exec {sys.executable} "$@"')
+
+    found = interpreter.find(None, own=False, environ={"PATH": str(Path(shim).parent)}, ask=False)
+
+    # A script in front of the real Python is seen through: every rank would pay for it.
+    assert Path(found.path).resolve() == Path(sys.executable).resolve()
+    assert found.reason == "your shell's"
+
+
+def test_python_by_option_and_by_module() -> None:
+    named = interpreter.find(sys.executable, own=False, environ={}, ask=True)
+    own = interpreter.find(None, own=True, environ={}, ask=False)
+
+    assert (named.path, named.reason) == (sys.executable, "--python")
+    assert own.path == sys.executable
+
+
+def test_python_that_is_not_there_or_does_not_run(own_directory: Path) -> None:
+    with pytest.raises(ProgramMissingError, match='"nopython" is not there'):
+        interpreter.find("nopython", own=False, environ={"PATH": "/usr/bin"}, ask=False)
+    broken = python(own_directory / "broken", "echo its library is missing >&2; exit 1")
+    with pytest.raises(ProgramRefusedError, match="its library is missing"):
+        interpreter.find(broken, own=False, environ={"PATH": "/usr/bin:/bin"}, ask=True)
+
+
+def test_commands() -> None:
+    assert interpreter.command("script", ("a.py", "-x"), "/py") == ("/py", "a.py", "-x")
+    assert interpreter.command("module", ("a.b", "-x"), "/py") == ("/py", "-m", "a.b", "-x")
+    assert interpreter.command("program", ("./a", "-x"), "/py") == ("./a", "-x")
+
+
+def test_directories_as_scripts(own_directory: Path) -> None:
+    (own_directory / "app").mkdir()
+    with pytest.raises(ProgramRefusedError, match="directory without __main__"):
+        interpreter.check_program("script", ("app",), {})
+    (own_directory / "app" / "__main__.py").write_text("")
+    interpreter.check_program("script", ("app",), {})

@@ -1,0 +1,232 @@
+"""The shim under every mpirun there is: by hand, and started by ``launch --engine mpirun``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SHIM = (sys.executable, "-m", "hccl_tools.launch.rank")
+BESIDE_PYTHON = Path(sys.executable).parent
+SHOW = """\
+import json, os, sys
+names = ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "DEVICE_NUM", "RANK_TABLE_FILE", "OMPI_COMM_WORLD_RANK",
+         "ASCEND_RT_VISIBLE_DEVICES", "MS_ROLE")
+print(json.dumps({"argv": sys.argv[1:], "cores": len(os.sched_getaffinity(0)),
+                  **{name: os.environ.get(name) for name in names}}))
+"""
+
+
+def _mpiruns() -> Iterator[str]:
+    """Yield the mpirun beside this Python (the wheel's) and the system's."""
+    for path in (str(BESIDE_PYTHON), "/usr/bin"):
+        if found := shutil.which("mpirun", path=path):
+            yield found
+
+
+MPIRUNS = list(_mpiruns())
+pytestmark = pytest.mark.mpi
+every_mpirun = pytest.mark.parametrize(
+    "mpirun", MPIRUNS or [pytest.param("", marks=pytest.mark.skip("no mpirun"))]
+)
+
+
+def by_hand(mpirun: str, *args: str, count: int = 2) -> subprocess.CompletedProcess[str]:
+    options = ["--oversubscribe", "-n", str(count)]
+    if os.geteuid() == 0:
+        options.append("--allow-run-as-root")
+    return subprocess.run(
+        [mpirun, *options, *SHIM, *args], capture_output=True, text=True, timeout=180, check=False
+    )
+
+
+def launch(mpirun: str, *args: str) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(mpirun).parent}:{os.environ['PATH']}"
+    command = [sys.executable, "-m", "hccl_tools.launch", "--engine", "mpirun", *args]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=180, check=False, env={**os.environ, "PATH": path}
+    )
+
+
+def write_table(order: tuple[int, ...], name: str = "table.json") -> str:
+    devices = [
+        {"device_id": str(device), "device_ip": f"192.168.0.{device + 1}", "rank_id": str(rank)}
+        for rank, device in enumerate(order)
+    ]
+    value = {
+        "version": "1.0", "server_count": "1", "status": "completed",
+        "server_list": [{"server_id": "127.0.0.1", "device": devices, "host_nic_ip": "reserve"}],
+    }  # fmt: skip
+    Path(name).write_text(json.dumps(value))
+    return name
+
+
+def said(rank: int) -> dict[str, Any]:
+    # What the shim says about a binding stands before the program's own line.
+    value: dict[str, Any] = json.loads(Path("log/latest", f"rank_{rank}.log").read_text().splitlines()[-1])
+    return value
+
+
+@pytest.fixture(autouse=True)
+def scripts(own_directory: Path) -> None:
+    (own_directory / "show.py").write_text(SHOW)
+    (own_directory / "exit7.py").write_text(
+        "import os, sys, time\nprint('up', flush=True)\n"
+        "os.environ['RANK_ID'] == '1' and sys.exit(7)\ntime.sleep(60)\n"
+    )
+
+
+@every_mpirun
+def test_ranks_by_hand_take_devices_in_order(mpirun: str) -> None:
+    done = by_hand(mpirun, "show.py", "-c", "conf.yml", "--rank-table")
+
+    assert done.returncode == 0, done.stderr
+    for rank in range(2):
+        found = said(rank)
+        assert found["argv"] == ["-c", "conf.yml", "--rank-table"]
+        assert (found["RANK_ID"], found["DEVICE_ID"], found["RANK_SIZE"]) == (str(rank), str(rank), "2")
+        assert found["OMPI_COMM_WORLD_RANK"] == str(rank)
+    assert '"RANK_ID": "0"' in done.stdout
+    assert '"RANK_ID": "1"' not in done.stdout
+
+
+@every_mpirun
+def test_ranks_by_hand_take_the_tables_devices(mpirun: str) -> None:
+    done = by_hand(
+        mpirun, "--rank-table", write_table((5, 4)), "--start", "table", "--tail", "all", "show.py"
+    )
+
+    assert done.returncode == 0, done.stderr
+    for rank, device in enumerate((5, 4)):
+        found = said(rank)
+        assert (found["RANK_ID"], found["DEVICE_ID"]) == (str(rank), str(device))
+        assert found["OMPI_COMM_WORLD_RANK"] is None
+        assert Path(found["RANK_TABLE_FILE"]).read_text() == Path("table.json").read_text()
+    assert '"RANK_ID": "1"' in done.stdout
+
+
+@every_mpirun
+def test_world_size_unlike_the_tables_is_refused_once(mpirun: str) -> None:
+    done = by_hand(mpirun, "--rank-table", write_table((0, 1, 2, 3)), "--start", "table", "show.py")
+
+    assert done.returncode == 125
+    assert done.stderr.count("mpirun started 2 ranks, but the table has 4") == 1
+
+
+@every_mpirun
+def test_rank_bound_to_one_core_is_unbound(mpirun: str) -> None:
+    available = len(os.sched_getaffinity(0))
+    assert by_hand(mpirun, "show.py").returncode == 0
+
+    assert said(0)["cores"] == available
+
+
+@every_mpirun
+def test_failed_rank_by_hand(mpirun: str) -> None:
+    done = by_hand(mpirun, "--start", "table", "exit7.py")
+
+    assert done.returncode == 7
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    failed = next(facts for facts in told if facts["rank"] == 1)
+    assert (failed["exit_code"], failed["signal"], failed["last_lines"][-1]) == (7, None, "up")
+
+
+@every_mpirun
+def test_exec_becomes_the_program(mpirun: str) -> None:
+    done = by_hand(mpirun, "--exec", "show.py")
+
+    assert done.returncode == 0
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert sorted(facts["RANK_ID"] for facts in lines) == ["0", "1"]
+
+
+@every_mpirun
+def test_launch_runs_mpirun(mpirun: str) -> None:
+    done = launch(mpirun, "-n", "2", "show.py", "--epochs", "3")
+
+    assert done.returncode == 0, done.stderr
+    assert [said(rank)["RANK_ID"] for rank in range(2)] == ["0", "1"]
+    assert said(1)["argv"] == ["--epochs", "3"]
+    assert '"RANK_ID": "0"' in done.stdout
+    report = json.loads(Path("log/latest/report.json").read_text())
+    assert [(rank["rank"], rank["exit_code"]) for rank in report["ranks"]] == [(0, 0), (1, 0)]
+
+
+@every_mpirun
+def test_launch_names_the_rank_that_failed(mpirun: str) -> None:
+    done = launch(mpirun, "-n", "2", "exit7.py")
+
+    assert done.returncode == 7
+    assert "rank 1 failed first: exit code 7" in done.stderr
+    assert "mpirun failed" not in done.stderr
+
+
+@every_mpirun
+def test_children_of_a_rank_do_not_outlive_it(mpirun: str) -> None:
+    program = "setsid sh -c 'echo $$ > child.pid; exec sleep 60' & sleep 0.5; exit 3"
+
+    assert by_hand(mpirun, "--no-python", "sh", "-c", program, count=1).returncode == 3
+    pid = int(Path("child.pid").read_text())
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not Path(f"/proc/{pid}").exists()
+
+
+@every_mpirun
+def test_signal_to_the_launcher_ends_mpi_ranks(mpirun: str) -> None:
+    path = f"{Path(mpirun).parent}:{os.environ['PATH']}"
+    command = [sys.executable, "-m", "hccl_tools.launch", "--engine", "mpirun", "-n", "2", "--no-python"]
+    program = ["sh", "-c", "echo $$ > rank_$RANK_ID.pid; echo up; exec sleep 60"]
+    with subprocess.Popen(
+        [*command, *program], stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": path}
+    ) as job:
+        assert job.stdout is not None
+        assert job.stdout.readline() == "up\n"
+        job.send_signal(signal.SIGTERM)
+        job.stdout.read()
+    assert job.returncode == 143
+    assert not [
+        pid
+        for file in Path.cwd().glob("*.pid")
+        if Path(f"/proc/{pid}" if (pid := file.read_text().strip()) else "").exists()
+    ]
+
+
+@every_mpirun
+def test_program_that_uses_mpi4py(mpirun: str) -> None:
+    pytest.importorskip("mpi4py")
+    Path("mpi.py").write_text(
+        "import os\nfrom mpi4py import MPI\nworld = MPI.COMM_WORLD\n"
+        "total = world.allreduce(int(os.environ['RANK_ID']) + 1)\n"
+        "print(world.rank, world.size, total, os.environ['RANK_ID'])\n"
+    )
+    done = launch(mpirun, "-n", "2", "--tail", "all", "mpi.py")
+    if "cannot load MPI library" in done.stderr + done.stdout:
+        pytest.skip("mpi4py finds no library for this mpirun")
+
+    lines = [Path(f"log/latest/rank_{rank}.log").read_text().splitlines()[-1] for rank in range(2)]
+    assert lines == ["0 2 3 0", "1 2 3 1"], done.stderr
+
+
+def test_mpirun_command_line_is_a_function_of_the_plan() -> None:
+    done = launch(MPIRUNS[0], "-n", "2", "--devices", "4,5", "--dry-run=json", "show.py")
+
+    command = json.loads(done.stdout)["command"]
+    assert command[0] == MPIRUNS[0]
+    assert command[1:3] == ["-n", "2"]
+    assert ("--allow-run-as-root" in command) == (os.geteuid() == 0)
+    assert "none" in command[command.index("--bind-to") :]
+    assert command[command.index("--devices") + 1] == "4,5"
+    assert command[-2:][1] == "show.py"

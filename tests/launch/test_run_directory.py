@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch import ports, run_directory
+
+
+def test_name_holds_time_and_ending() -> None:
+    path = run_directory.path_for("log", {}, now=0.0, ending="a1b2")
+
+    assert Path(path).parent == Path.cwd() / "log"
+    assert Path(path).name[:8] in {"19691231", "19700101"}
+    assert path.endswith("-a1b2")
+
+
+def test_slurms_job_id() -> None:
+    path = run_directory.path_for("log-%j", {"SLURM_JOB_ID": "12"}, ending="a1b2")
+
+    assert "/log-12/" in path
+    assert path.endswith("-a1b2-12")
+
+
+def test_latest_points_to_the_last_run() -> None:
+    for name in ("first", "second"):
+        run_directory.create(str(Path.cwd() / "log" / name))
+
+    assert (Path("log") / "latest").readlink() == Path("second")
+
+
+def test_latest_that_is_a_directory_is_left_alone() -> None:
+    (Path("log") / "latest").mkdir(parents=True)
+
+    run_directory.create(str(Path.cwd() / "log" / "run"))
+
+    assert not (Path("log") / "latest").is_symlink()
+    assert sorted(path.name for path in Path("log").iterdir()) == ["latest", "run"]
+
+
+def test_place_where_nothing_can_be_made() -> None:
+    Path("log").write_text("a file")
+
+    with pytest.raises(LaunchError, match="cannot be made: Not a directory"):
+        run_directory.create(str(Path.cwd() / "log" / "run"))
+
+
+def test_lock_names_its_holder(own_directory: Path) -> None:
+    environ = {"TMPDIR": str(own_directory)}
+    descriptor = run_directory.lock_table("abc", "/the/first/run", environ)
+    with pytest.raises(LaunchError, match=f"pid {os.getpid()}, /the/first/run"):
+        run_directory.lock_table("abc", "/the/second/run", environ)
+    os.close(run_directory.lock_table("other", "/another/run", environ))
+    os.close(descriptor)
+
+    os.close(run_directory.lock_table("abc", "/the/second/run", environ))
+
+
+def test_host_without_a_place_for_locks() -> None:
+    assert run_directory.lock_table("abc", "/run", {"TMPDIR": "/nonexistent"}) == -1
+
+
+def test_log_outside_is_emptied_and_linked(own_directory: Path) -> None:
+    log = own_directory / "train.log"
+    log.write_text("old")
+    (own_directory / "run").mkdir()
+
+    run_directory.fresh_log(str(own_directory / "run"), str(log), 0)
+
+    assert log.read_text() == ""
+    assert (own_directory / "run" / "rank_0.log").readlink() == log
+
+
+def test_free_port_is_free_and_in_range() -> None:
+    port = ports.free_port()
+
+    assert ports.FIRST <= port <= ports.LAST
+    with socket.socket() as taken:
+        taken.bind(("", port))
+        taken.listen(1)
+        assert not ports.is_free(port)
+    assert ports.is_free(port)
+
+
+def test_agreed_port_in_order() -> None:
+    assert ports.agreed_port(12345, {"FLAGS_START_PORT": "6070"}) == (12345, "--start-port")
+    assert ports.agreed_port(None, {"FLAGS_START_PORT": "6070"}) == (6070, "FLAGS_START_PORT")
+    assert ports.agreed_port(None, {}) == (ports.DEFAULT_PORT, "the default")
+    with pytest.raises(UsageError, match="FLAGS_START_PORT"):
+        ports.agreed_port(None, {"FLAGS_START_PORT": "many"})
+
+
+def test_doubts_about_ports() -> None:
+    assert ports.doubts(ports.DEFAULT_PORT) == []
+    assert "outside 10000-20000" in ports.doubts(6070)[0]
+
+
+def test_port_told_by_rank_0(own_directory: Path) -> None:
+    (own_directory / "port").write_text("12345")
+
+    assert ports.told_port(str(own_directory / "port"), seconds=1) == 12345
+    with pytest.raises(UsageError, match="has not said"):
+        ports.told_port(str(own_directory / "absent"), seconds=0.01)
