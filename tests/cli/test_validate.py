@@ -120,9 +120,13 @@ def test_the_product_is_said(product: str) -> None:
     assert 'there is no product "910x"' in unknown.stderr
 
 
-def test_variables_of_hccl_change_its_verdict(tmp_path: Path) -> None:
-    unknown = run("--env", "HCCL_WRONG=1", str(tmp_path / "x.json"))
+def test_variables_of_hccl_change_its_verdict() -> None:
+    file = str(ROOT / "tests" / "data" / "corpus" / "cases" / "sp_backup_self.json")
+    backup = ("--env", "HCCL_OP_EXPANSION_MODE=AI_CPU", "--env", "HCCL_OP_RETRY_ENABLE=L2:1")
 
+    assert run("--product", "a3", "--only-hccl", file).returncode == 0
+    assert run("--product", "a3", "--only-hccl", *backup, file).returncode == 1
+    unknown = run("--env", "HCCL_WRONG=1", file)
     assert unknown.returncode == 2
     assert "HCCL_OP_RETRY_ENABLE" in unknown.stderr
 
