@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+#: Keys of a path that are followed; a deeper one leads to its ancestor there. Two calls a level stay far below
+#: Python's limit of 1000, and no rank table is deeper than 8.
+_DEPTH_LIMIT = 100
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
 _COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
@@ -50,7 +53,7 @@ def find_spans(text: str, paths: Iterable[tuple[str | int, ...]]) -> list[Span]:
         text: Holds a valid JSON value; what follows the value does not matter.
         paths: Object keys and list indices, outermost first, in any order.
     """
-    wanted = list(paths)
+    wanted = [path[:_DEPTH_LIMIT] for path in paths]
     root = _Wanted()
     for path in wanted:
         node = root

@@ -89,6 +89,17 @@ def test_escaped_keys_are_found() -> None:
     assert text_of(document, ("a/", "b")) == "12345678901234567890"
 
 
+def test_in_a_very_deep_document_a_path_is_followed_a_hundred_keys() -> None:
+    document = Document.parse(b'{"x":' * 499 + b'{"y": 1, "y": 2}' + b"}" * 499, "x")
+    (duplicate,) = document.duplicates
+
+    (span,) = document.spans([duplicate.path])
+
+    assert document.problem is None
+    assert len(duplicate.path) == 500
+    assert (span.start, span.end) == (500, len(document.data) - 100)
+
+
 def test_a_broken_document_has_one_place() -> None:
     document = Document.parse(b'{"a": 1,}', "x")
 

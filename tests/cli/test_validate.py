@@ -42,7 +42,7 @@ def run(*arguments: str, stdin: str | bytes | None = None, **env: str) -> subpro
     done = subprocess.run(
         [sys.executable, "-m", "hccl_tools", "validate", *arguments],
         input=stdin.encode() if isinstance(stdin, str) else stdin,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
+        env={**os.environ, **env},
         capture_output=True,
         timeout=120,
         check=False,
@@ -225,7 +225,7 @@ def test_a_reader_that_goes_away_is_no_error(tables: Path) -> None:
 
     done = subprocess.run(
         ["bash", "-c", '"$PYTHON" -m hccl_tools validate "t*.json" | head -n 1'],
-        env={**os.environ, "PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHON": sys.executable},
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
 
