@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools import formats
-from hccl_tools.errors import TableError, UsageError
+from hccl_tools.errors import TableError, UsageError, WriteError
 from hccl_tools.generation import file_name
 from hccl_tools.writing import write_atomically
 
@@ -84,6 +85,24 @@ def refusal(report: Report) -> TableError:
 def text(table: RankTable) -> str:
     """Return the whole text of a table."""
     return "".join(formats.write(table))
+
+
+def print_out(table: RankTable) -> None:
+    """Print a table on standard output, to its last byte.
+
+    Raises:
+        WriteError: It does not take the text: a full disk behind ``>``.
+        BrokenPipeError: The reader has gone.
+    """
+    try:
+        sys.stdout.write(text(table))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What could not be written stays in the buffer; Python must not try again on its way out.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+        raise WriteError(f"standard output cannot be written: {error.strerror}") from error
 
 
 def target(destination: str | None, table: RankTable) -> Path:

@@ -56,7 +56,9 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
     help="910a, a2, a3, a3-server, 300i, a5. Default: HCCL_TOOLS_PRODUCT, else this host's, else 910a.",
 )
 @click.option(
-    "--format", "table_format", type=click.Choice(["1.0", "1.2", "group_list"]),
+    "--format",
+    "table_format",
+    type=click.Choice(["1.0", "1.2", "group_list"]),
     help="The table's format. Default: the product's, 1.2 on an A3 in super-pod mode, else 1.0.",
 )
 @click.option("--hccn-tool", "--hccn_tool", metavar="PATH", help="The hccn_tool to ask for addresses.")
@@ -69,7 +71,7 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
 @click.option(
     "--tool-timeout",
     "--tool_timeout",
-    type=click.FloatRange(min=0.1),
+    type=click.IntRange(1, 3600),
     metavar="SECONDS",
     help="End a tool that takes longer for one answer. Default: 20.",
 )
@@ -100,7 +102,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         click.echo(table_output.shown(report), err=to_stdout, nl=False)
         raise table_output.refusal(report)
     if to_stdout:
-        click.echo(table_output.text(table), nl=False)
+        table_output.print_out(table)
     else:
         path = table_output.target(options["output"], table)
         click.echo(table_output.save(table, path, force=options["force"], mode=mode).told(), err=True)
@@ -119,8 +121,13 @@ def _request(options: dict[str, Any]) -> Request:
     )
     wanted = Wanted(options["device_num"], options["devices"], options["visible_devices"], options["ids"])
     return Request(
-        wanted, options["server_ip"], options["product"], options["simulate"], options["prefer"],
-        options["table_format"], site,
+        wanted,
+        options["server_ip"],
+        options["product"],
+        options["simulate"],
+        options["prefer"],
+        options["table_format"],
+        site,
     )
 
 

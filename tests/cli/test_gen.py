@@ -149,6 +149,27 @@ class TestWhatItWrites:
         assert host.tables() == []
         assert "wrote" not in done.stderr
 
+    def test_a_full_standard_output(self, host: StandInHost) -> None:
+        with open("/dev/full", "w") as full:  # noqa: PTH123
+            done = subprocess.run(
+                [sys.executable, "-m", "hccl_tools", "gen", "--simulate", "910a", "-o", "-"],
+                check=False, stdout=full, stderr=subprocess.PIPE, text=True, env=host.environ(),
+            )  # fmt: skip
+
+        assert done.returncode == 1
+        assert "error: standard output cannot be written: No space left on device" in done.stderr
+        assert "Traceback" not in done.stderr
+
+    def test_a_reader_that_has_gone(self, host: StandInHost) -> None:
+        command = f"'{sys.executable}' -m hccl_tools gen --simulate 910a -o - | /bin/true"
+
+        done = subprocess.run(
+            ["/bin/sh", "-c", command], check=False, capture_output=True, text=True, env=host.environ()
+        )
+
+        assert "Traceback" not in done.stderr
+        assert "rror" not in done.stderr
+
 
 class TestWhatItSays:
     def test_sources_file_and_next_command(self, host: StandInHost) -> None:
