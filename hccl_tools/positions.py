@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Keys of a path that are followed; a deeper one leads to its ancestor there. Two calls a level stay far below
+#: Keys of a path that are followed; a deeper one leads to its ancestor there. Two calls a level stay below
 #: Python's limit of 1000, and no rank table is deeper than 8.
 _DEPTH_LIMIT = 100
 _BLANKS = re.compile(r"[ \t\n\r]*")
