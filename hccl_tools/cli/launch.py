@@ -43,7 +43,7 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         program=program,
         kind=kind,
         rank_table=options["rank_table"],
-        count=_count(options["count"], per_node, node_count),
+        ranks=_count(options["count"], per_node, node_count),
         devices=options["devices"],
         no_table=options["no_table"],
         product=options["product"],

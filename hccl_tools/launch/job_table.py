@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import InputError, LaunchError, TableError
 
@@ -21,8 +20,7 @@ _NAMES = ("jobstart_hccl.json", "hccl.json")
 _MODELARTS = ("/user/config/jobstart_hccl.json", "/home/ma-user/rank_table/jobstart_hccl.json")
 
 
-@dataclass(frozen=True, slots=True)
-class JobTable:
+class JobTable(NamedTuple):
     """A table that has been found good.
 
     ``path`` is absolute. ``data`` are the bytes for the ranks: the file's own, or a 1.0 table made from a
@@ -48,7 +46,7 @@ def locate(request: Request, environ: Mapping[str, str]) -> tuple[str, str | Non
         return None
     if request.rank_table is not None:
         return _file_in(request.rank_table), None
-    if request.count is not None or request.devices is not None or request.ips:
+    if request.ranks is not None or request.devices is not None or request.ips:
         return None
     named = environ.get("RANK_TABLE_FILE") or environ.get("MINDSPORE_HCCL_CONFIG_PATH")
     if named:
@@ -68,9 +66,9 @@ def load(path: str, request: Request) -> JobTable:
         LaunchError: The table has errors, or not as many ranks as were asked for.
     """
     loaded = load_file(path, product=request.product, ignore=request.ignore)
-    if request.count not in (None, len(loaded.table)):
+    if request.ranks not in (None, len(loaded.table)):
         raise LaunchError(
-            f"{request.count} ranks were asked for, but the table has {len(loaded.table)}",
+            f"{request.ranks} ranks were asked for, but the table has {len(loaded.table)}",
             hint="leave the number out, or give a table of that size",
         )
     return loaded

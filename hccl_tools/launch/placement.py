@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError
@@ -69,6 +68,8 @@ def is_loopback(host: str) -> bool:
 
 def is_address(text: str) -> bool:
     """Tell whether a text is an IPv4 or IPv6 address."""
+    import socket  # noqa: PLC0415  (2 ms; a table of this host alone does not need it)
+
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, text)
@@ -82,6 +83,8 @@ def is_local_address(text: str) -> bool:
     """Tell whether an address is one of this machine's: only to those can a socket be bound."""
     if not is_address(text) or text in {"0.0.0.0", "::"}:  # noqa: S104  (compared, not bound)
         return False
+    import socket  # noqa: PLC0415
+
     family = socket.AF_INET6 if ":" in text else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -113,7 +116,8 @@ def this_server(
     """
     if wanted is not None:
         return _named(table, wanted)
-    names = {socket.gethostname(), socket.gethostname().split(".")[0]}
+    own_name = os.uname().nodename
+    names = {own_name, own_name.split(".")[0]}
     pod = environ.get("POD_NAME") or next(iter(sorted(names)))
     own = {environ[name] for name in _ADDRESS_VARIABLES if environ.get(name)}
     ways: list[tuple[str, Callable[[Server], bool]]] = [
@@ -155,8 +159,10 @@ def _by_loopback(table: RankTable, device_addresses: Mapping[int, str] | None, n
 
 
 def _own_addresses() -> str:
+    import socket  # noqa: PLC0415
+
     try:
-        found = {str(item[4][0]) for item in socket.getaddrinfo(socket.gethostname(), None)}
+        found = {str(item[4][0]) for item in socket.getaddrinfo(os.uname().nodename, None)}
     except OSError:
         return ""
     return f" ({', '.join(sorted(found))})" if found else ""
@@ -214,6 +220,8 @@ def master_of(table: RankTable, seats: Sequence[Seat]) -> str:
         )
     if is_address(host):
         return host
+    import socket  # noqa: PLC0415
+
     try:
         return socket.gethostbyname(host)
     except OSError as error:

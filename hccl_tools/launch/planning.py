@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch import environment, interpreter, placement, ports, run_directory, scheduler
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 TABLE_COPY = "rank_table.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A plan and what carrying it out needs besides: the cleaned environment and the table's bytes."""
 
     plan: Plan
@@ -32,8 +30,7 @@ class Prepared:
     table_data: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(NamedTuple):
     """The seats of a job, which server is here (``None``: all are), and where its ranks meet."""
 
     seats: list[Seat]
@@ -210,7 +207,7 @@ def _facts(
         port, whence = ports.agreed_port(request.start_port, environ)
         notes += [f"{doubt} ({whence})" for doubt in ports.doubts(port)]
     else:
-        port = request.start_port or ports.free_port()
+        port = request.start_port or (ports.free_port() if _ranks_meet(start, request) else 0)
     return environment.JobFacts(
         start=start,
         world_size=len(job.seats),
@@ -223,6 +220,10 @@ def _facts(
         keep_mpi=request.keep_mpi,
         pass_table=request.pass_table,
     )
+
+
+def _ranks_meet(start: Start, request: Request) -> bool:
+    return start in {"cluster", "torch"} or (start == "mpi" and request.cpu)
 
 
 def _process(request: Request, seat: Seat, facts: environment.JobFacts, argv: Sequence[str]) -> RankProcess:

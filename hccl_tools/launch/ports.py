@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import time
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,8 @@ _HCCL_DEVICE_PORT = 16666
 
 def is_free(port: int, address: str = "") -> bool:
     """Tell whether a TCP port can be listened on right now."""
+    import socket  # noqa: PLC0415  (2 ms, and `--start table` needs no port)
+
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hccl_tools.launch.plan import Engine, Start
 
 ProgramKind = Literal["script", "module", "program"]
@@ -13,8 +15,7 @@ ProgramKind = Literal["script", "module", "program"]
 Tail = tuple[int, ...] | Literal["all"]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One call of ``launch``.
 
     ``program`` is the script, module or program and its own arguments, untouched. ``devices`` is the text as
@@ -26,7 +27,7 @@ class Request:
     program: tuple[str, ...]
     kind: ProgramKind = "script"
     rank_table: str | None = None
-    count: int | None = None
+    ranks: int | None = None
     devices: str | None = None
     no_table: bool = False
     product: str | None = None
@@ -39,7 +40,7 @@ class Request:
     server: str | None = None
     ignore_visible: bool = False
     local_check: bool = True
-    environment: dict[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = MappingProxyType({})
     keep_mpi: bool = False
     pass_table: bool = False
     buffered: bool = False

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import hashlib
 import os
 import time
+import zlib
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
@@ -86,10 +86,12 @@ def fresh_log(run_dir: str, log: str, rank: int) -> None:
 
 def fingerprint(data: bytes) -> str:
     """Return the SHA-256 of a table's bytes in hexadecimal."""
+    import hashlib  # noqa: PLC0415  (it loads OpenSSL: 3 ms)
+
     return hashlib.sha256(data).hexdigest()
 
 
-def lock_table(digest: str, run_dir: str, environ: Mapping[str, str]) -> int:
+def lock_table(data: bytes, run_dir: str, environ: Mapping[str, str]) -> int:
     """Take the lock of a table on this host and return its descriptor; it is held until that is closed.
 
     The kernel releases it when the launcher ends, however it ends. A host where the lock cannot be kept
@@ -98,7 +100,8 @@ def lock_table(digest: str, run_dir: str, environ: Mapping[str, str]) -> int:
     Raises:
         LaunchError: Another launch of the same table is running; the message names its pid and directory.
     """
-    path = os.path.join(environ.get("TMPDIR") or "/tmp", f"hccl-tools-{digest[:32]}.lock")  # noqa: S108
+    name = f"hccl-tools-{zlib.crc32(data):08x}{zlib.adler32(data):08x}.lock"
+    path = os.path.join(environ.get("TMPDIR") or "/tmp", name)  # noqa: S108  (a lock, opened without following)
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         try:

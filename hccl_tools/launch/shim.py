@@ -11,7 +11,6 @@ import json
 import os
 import select
 import signal
-import socket
 import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -235,7 +234,7 @@ def _tell(prepared: Prepared, options: RankOptions, end: _End) -> None:
         "hccl_tools": "rank failed" if code else "rank ended",
         "rank": prepared.seat.rank,
         "device": prepared.seat.device,
-        "host": socket.gethostname(),
+        "host": os.uname().nodename,
         "pid": pid,
         "exit_code": code if code >= 0 else 128 - code,
         "signal": signal.Signals(-code).name if code < 0 else None,

@@ -28,8 +28,12 @@ def dry_run(request: Request, *, form: str) -> str:
         LaunchError: The launch would be refused.
     """
     prepared = _prepare(request)
-    show = describe.as_json if form == "json" else describe.as_text
-    return show(prepared.plan, prepared.environment, _command(prepared.plan))
+    plan = prepared.plan
+    if form == "json":
+        return describe.as_json(plan, prepared.environment, _command(plan))
+    from hccl_tools.launch import plan_text  # noqa: PLC0415  (a real launch prints less)
+
+    return plan_text.as_text(plan, prepared.environment, _command(plan))
 
 
 def launch(request: Request, options: Mapping[str, Any]) -> int:
@@ -81,8 +85,7 @@ def _prepare(request: Request) -> Prepared:
 def _lock(prepared: Prepared) -> int:
     if prepared.table_data is None:
         return -1
-    digest = run_directory.fingerprint(prepared.table_data)
-    return run_directory.lock_table(digest, prepared.plan.run_dir, os.environ)
+    return run_directory.lock_table(prepared.table_data, prepared.plan.run_dir, os.environ)
 
 
 def _write(prepared: Prepared) -> None:

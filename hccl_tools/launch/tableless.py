@@ -76,9 +76,9 @@ def devices(request: Request, visible: VisibleDevices, host_count: int) -> list[
         LaunchError: More ranks than visible devices.
     """
     available = visible.chosen
-    if request.count is not None and request.count % host_count:
-        raise UsageError(f"{request.count} ranks cannot be shared out evenly to {host_count} machines")
-    count = None if request.count is None else request.count // host_count
+    if request.ranks is not None and request.ranks % host_count:
+        raise UsageError(f"{request.ranks} ranks cannot be shared out evenly to {host_count} machines")
+    count = None if request.ranks is None else request.ranks // host_count
     if request.devices is not None:
         return _listed(request.devices, available, count)
     if count is None:

@@ -23,9 +23,9 @@ class VisibleDevices(NamedTuple):
     """The devices this process may use.
 
     ``present`` are the physical ids that the container or host holds, ascending: the i-th is device i to
-    the runtime. ``counted`` are those that ASCEND_RT_VISIBLE_DEVICES leaves of them, ascending: the i-th is
-    DEVICE_ID i. ``chosen`` are those of ``counted`` that may be used. All are ``None`` where nothing is known,
-    and then nothing is limited. ``source`` says whence.
+    the runtime. ``counted`` are those that ASCEND_RT_VISIBLE_DEVICES leaves, ascending: the i-th is
+    DEVICE_ID i. ``chosen`` are those of ``counted`` that may be used. All are ``None`` where nothing is
+    known, and then nothing is limited. ``source`` says whence.
     """
 
     present: tuple[int, ...] | None = None

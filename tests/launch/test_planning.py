@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import describe, planning
+from hccl_tools.launch import describe, plan_text, planning
 from hccl_tools.launch.interpreter import ProgramMissingError
 from hccl_tools.launch.request import Request
 from tests.support.tables import table as made
@@ -173,7 +173,7 @@ def test_group_list_becomes_a_1_0_table_for_the_ranks() -> None:
 @pytest.mark.usefixtures("script")
 def test_world_size_must_be_the_tables() -> None:
     with pytest.raises(LaunchError, match="8 ranks were asked for, but the table has 4"):
-        plan(rank_table=write(guide_table()), count=8)
+        plan(rank_table=write(guide_table()), ranks=8)
 
 
 @pytest.mark.usefixtures("script")
@@ -193,13 +193,13 @@ def test_table_from_the_environment_is_said_aloud() -> None:
 
 @pytest.mark.usefixtures("script")
 def test_counts_and_devices_without_a_table() -> None:
-    assert [rank.device for rank in plan(count=3, no_table=True).ranks] == [0, 1, 2]
+    assert [rank.device for rank in plan(ranks=3, no_table=True).ranks] == [0, 1, 2]
     assert [rank.device for rank in plan(devices="4-7", no_table=True).ranks] == [4, 5, 6, 7]
-    assert len(plan(count=256, no_table=True).ranks) == 256
+    assert len(plan(ranks=256, no_table=True).ranks) == 256
     with pytest.raises(UsageError, match="how many ranks"):
         plan(no_table=True)
     with pytest.raises(UsageError, match="names 4"):
-        plan(no_table=True, devices="0-3", count=2)
+        plan(no_table=True, devices="0-3", ranks=2)
 
 
 def test_devices_count_within_the_visible_ones(script: str) -> None:
@@ -211,7 +211,7 @@ def test_devices_count_within_the_visible_ones(script: str) -> None:
 
 
 def test_more_ranks_than_visible_devices(script: str) -> None:
-    request = Request(program=(script,), start="torch", count=4, python=sys.executable)
+    request = Request(program=(script,), start="torch", ranks=4, python=sys.executable)
 
     with pytest.raises(LaunchError, match="4 ranks need 4 devices, but 2 are visible"):
         prepare(request, {}, (0, 1))
@@ -219,30 +219,30 @@ def test_more_ranks_than_visible_devices(script: str) -> None:
 
 @pytest.mark.usefixtures("script")
 def test_same_command_on_several_machines() -> None:
-    made_plan = plan(start="torch", ips=("10.0.0.1", "10.0.0.2"), node_rank=1, count=4, no_table=True)
+    made_plan = plan(start="torch", ips=("10.0.0.1", "10.0.0.2"), node_rank=1, ranks=4, no_table=True)
 
     assert [rank.rank for rank in made_plan.local] == [2, 3]
     first = made_plan.local[0].environment
     assert (first["RANK"], first["LOCAL_RANK"], first["WORLD_SIZE"]) == ("2", "0", "4")
     assert (first["MASTER_ADDR"], first["MASTER_PORT"]) == ("10.0.0.1", "18118")
     with pytest.raises(LaunchError, match="none of the addresses"):
-        plan(start="torch", ips=("198.51.100.1", "198.51.100.2"), count=4, no_table=True)
+        plan(start="torch", ips=("198.51.100.1", "198.51.100.2"), ranks=4, no_table=True)
     with pytest.raises(UsageError, match="which of the 2 machines"):
-        plan(start="torch", node_count=2, count=4, no_table=True)
+        plan(start="torch", node_count=2, ranks=4, no_table=True)
     with pytest.raises(UsageError, match="where do the machines meet"):
-        plan(start="torch", node_count=2, node_rank=0, count=4, no_table=True)
+        plan(start="torch", node_count=2, node_rank=0, ranks=4, no_table=True)
 
 
 def test_program_that_is_not_there() -> None:
     with pytest.raises(ProgramMissingError, match=r'script "train.py" is not there') as caught:
-        plan(count=1, no_table=True)
+        plan(ranks=1, no_table=True)
     assert caught.value.exit_code == 127
 
 
 @pytest.mark.usefixtures("script")
 def test_logs_where_the_user_wants_them() -> None:
-    assert plan(count=2, no_table=True, log_file="train.log").ranks[0].log == str(Path.cwd() / "train.log")
-    flat = plan(count=2, no_table=True, flat_logs=True, log_dir="out")
+    assert plan(ranks=2, no_table=True, log_file="train.log").ranks[0].log == str(Path.cwd() / "train.log")
+    flat = plan(ranks=2, no_table=True, flat_logs=True, log_dir="out")
     assert [rank.log for rank in flat.ranks] == [str(Path.cwd() / f"out/workerlog.{rank}") for rank in (0, 1)]
 
 
@@ -260,7 +260,7 @@ def test_plan_as_json_masks_secrets() -> None:
     assert value["processes"][1]["environment"]["MY_APIKEY"] == "***"
     assert value["passed_variables"] == {"HCCL_CONNECT_TIMEOUT": "600"}
     assert value["removed_variables"] == ["RANK_ID"]
-    assert "abc" not in describe.as_text(prepared.plan, prepared.environment)
+    assert "abc" not in plan_text.as_text(prepared.plan, prepared.environment)
 
 
 @pytest.mark.usefixtures("script")
@@ -270,7 +270,7 @@ def test_plan_as_text_has_aligned_columns() -> None:
         nodes=(4, 5, 6, 7),
     )
 
-    lines = describe.as_text(prepared.plan, {}).splitlines()
+    lines = plan_text.as_text(prepared.plan, {}).splitlines()
 
     header = next(index for index, line in enumerate(lines) if line.startswith("  rank  host"))
     assert lines[header : header + 3] == [

@@ -50,17 +50,17 @@ def test_place_where_nothing_can_be_made() -> None:
 
 def test_lock_names_its_holder(own_directory: Path) -> None:
     environ = {"TMPDIR": str(own_directory)}
-    descriptor = run_directory.lock_table("abc", "/the/first/run", environ)
+    descriptor = run_directory.lock_table(b"abc", "/the/first/run", environ)
     with pytest.raises(LaunchError, match=f"pid {os.getpid()}, /the/first/run"):
-        run_directory.lock_table("abc", "/the/second/run", environ)
-    os.close(run_directory.lock_table("other", "/another/run", environ))
+        run_directory.lock_table(b"abc", "/the/second/run", environ)
+    os.close(run_directory.lock_table(b"other", "/another/run", environ))
     os.close(descriptor)
 
-    os.close(run_directory.lock_table("abc", "/the/second/run", environ))
+    os.close(run_directory.lock_table(b"abc", "/the/second/run", environ))
 
 
 def test_host_without_a_place_for_locks() -> None:
-    assert run_directory.lock_table("abc", "/run", {"TMPDIR": "/nonexistent"}) == -1
+    assert run_directory.lock_table(b"abc", "/run", {"TMPDIR": "/nonexistent"}) == -1
 
 
 def test_log_outside_is_emptied_and_linked(own_directory: Path) -> None:
