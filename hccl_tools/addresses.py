@@ -14,20 +14,25 @@ _OCTET = r"(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
 _IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
 _EID = re.compile(r"[0-9A-Fa-f]{32}")
 _IPV6_COLONS = 2
+_FAMILIES = {4: AF_INET, 16: AF_INET6}
 
 
-def family(text: str) -> int | None:
-    """Return AF_INET or AF_INET6, or ``None`` where HCCL takes the text for no address."""
+def packed(text: str) -> bytes | None:
+    """Return an address in network order (4 or 16 bytes), or ``None`` where HCCL takes the text for none."""
     address, mark, zone = text.partition("%")
     if mark and not (address and zone):
         return None
     address = address.partition("\0")[0]
-    kind = AF_INET6 if address.count(":") >= _IPV6_COLONS else AF_INET
     try:
-        inet_pton(kind, address)
+        return inet_pton(AF_INET6 if address.count(":") >= _IPV6_COLONS else AF_INET, address)
     except (OSError, UnicodeEncodeError):
         return None
-    return kind
+
+
+def family(text: str) -> int | None:
+    """Return AF_INET or AF_INET6, or ``None`` where HCCL takes the text for no address."""
+    address = packed(text)
+    return None if address is None else _FAMILIES[len(address)]
 
 
 def is_unset(text: str) -> bool:

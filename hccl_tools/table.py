@@ -202,7 +202,8 @@ def numbers(column: Column) -> list[int | None]:
         if (
             text.isdecimal()
             and text.isascii()
-            and 0 < min(map(len, column)) <= max(map(len, column)) <= _SAFE_DIGITS
+            and "" not in column
+            and max(map(len, column)) <= _SAFE_DIGITS
         ):
             return list(map(int, column))
     return [read_uint(value) if isinstance(value, str) else read_integer(value) for value in column]

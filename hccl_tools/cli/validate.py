@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,7 @@ def command(
     """
     from hccl_tools.diagnostics import render  # noqa: PLC0415  (`--help` does not need it)
 
+    gc.disable()  # a large table is half a million objects without a cycle; collecting takes longer than judging
     run = _Run(checks, strict, only_hccl)
     shown = {
         "show_all": show_all,

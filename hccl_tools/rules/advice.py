@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hccl_tools.addresses import packed
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules.network import addresses_read, all_plain
 from hccl_tools.rules.registry import Finding, Subject, rule
@@ -139,14 +140,11 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
     """
     if all_plain(subject) and not any(":" in ip for ip in subject.table.device_ips):
         return
-    from ipaddress import ip_address  # noqa: PLC0415  (only for addresses that are spelt freely)
-
-    first: dict[Any, tuple[str, int]] = {}
+    first: dict[bytes, tuple[str, int]] = {}
     for row, addresses in enumerate(addresses_read(subject)):
         for text in addresses:
-            try:
-                value = ip_address(text.partition("%")[0])
-            except ValueError:
+            value = packed(text)
+            if value is None:
                 continue
             spelt, seen = first.setdefault(value, (text, row))
             if spelt != text:

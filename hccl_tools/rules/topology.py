@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.table import Column
 
 _FORMATS = ("1.0", "1.2", "group_list")
 #: HCCL_AISERVER_DEVICE_NUM: the topology rules for addresses concern servers of eight devices.
@@ -44,12 +45,17 @@ def device_sets(subject: Subject) -> dict[str, tuple[int, ...]]:
         sorted_once: dict[tuple[int | None, ...], tuple[int, ...]] = {}
         known = {}
         for server_id, rows in rows_by_server(subject).items():
-            listed = tuple(map(numbers.__getitem__, rows))
+            listed = tuple(_taken(numbers, rows))
             if listed not in sorted_once:
                 sorted_once[listed] = tuple(sorted(number for number in listed if number is not None))
             known[server_id] = sorted_once[listed]
         subject.memo["device sets"] = known
     return known
+
+
+def _taken(column: Column, rows: Sequence[int]) -> Column:
+    """Return some rows of a column; those of one entry are consecutive."""
+    return column[rows.start : rows.stop] if isinstance(rows, range) else [column[row] for row in rows]
 
 
 def _trimmed(server_id: str) -> str:
