@@ -104,7 +104,8 @@ def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
     """
     if subject.product.loader != "legacy" and subject.document is not None:
         offset = subject.document.trailing
-        if offset is not None:
+        # Its parser takes a NUL byte for the end of the file.
+        if offset is not None and subject.document.data[offset] != 0:
             yield Finding(
                 "text follows the table", hint="delete what follows the closing brace", offset=offset
             )

@@ -11,7 +11,7 @@ from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.super_pods import pod_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.table import Column
@@ -65,8 +65,13 @@ def _trimmed(server_id: str) -> str:
 
 def devices_place(subject: Subject, server_id: str) -> Path:
     """Return where a server's (first) list of devices stands."""
-    servers = subject.table.servers
-    index = next(index for index, server in enumerate(servers) if server.server_id == server_id)
+    places: dict[str, int] | None = subject.memo.get("places of servers")
+    if places is None:
+        places = {}
+        for index, server in enumerate(subject.table.servers):
+            places.setdefault(server.server_id, index)
+        subject.memo["places of servers"] = places
+    index = places[server_id]
     return subject.server_path(index, "devices" if subject.table.format == "group_list" else "device")
 
 
@@ -213,62 +218,57 @@ def uneven_addresses(subject: Subject) -> Iterator[Finding]:
     plain_ids = all(name == _trimmed(name) for name in rows)
     if servers == 1 or pod_count(subject) == 1 or (all_plain(subject) and plain_ids and not _unread(subject)):
         return
-    with_address = _with_address(subject)
+    numbered = len(subject.table) == servers * FULL_SERVER
+    listed = _with_address(subject, own=False)
+    reached = _with_address(subject, own=True)
+    different = {devices for devices in listed.values() if devices}
     for server_id, own in rows.items():
-        if len(own) != FULL_SERVER or servers * FULL_SERVER != len(subject.table) or _on_host(subject, own):
+        if len(own) != FULL_SERVER or not numbered or _on_host(subject, own):
             continue
-        nics = with_address(server_id, True)
-        if (
-            nics
-            and len(subject.table) % len(nics) == 0
-            and (
-                len(nics) == FULL_SERVER
-                or all(found in ([], nics) for found in (with_address(name, False) for name in rows))
+        nics = reached.get(server_id, ())
+        even = nics and len(subject.table) % len(nics) == 0
+        if not even or (len(nics) != FULL_SERVER and different - {nics}):
+            yield Finding(
+                _address_words(server_id, nics),
+                devices_place(subject, server_id),
+                "give every device of every server its device_ip",
             )
-        ):
-            continue
-        yield Finding(
-            _address_words(server_id, nics), devices_place(subject, server_id),
-            "give every device of every server its device_ip",
-        )  # fmt: skip
 
 
 def _unread(subject: Subject) -> bool:
     return any(len(group.servers) == 1 for group in subject.table.groups or ())
 
 
-def _with_address(subject: Subject) -> Callable[[str, bool], list[int]]:
-    """Return a function: the devices of a server that have an address, as HCCL finds them.
+def _with_address(subject: Subject, *, own: bool) -> dict[str, tuple[int, ...]]:
+    """Return the devices of each server that have an address, ascending.
 
-    Its second argument says whether the server is the asking rank's own: HCCL then trims the ids of the
-    others, and a host_ip counts as an address.
+    With ``own`` as HCCL finds them for a rank's own server: by server_id without blanks, and a host_ip
+    counts as an address.
     """
     addresses, hosts, numbers = addresses_read(subject), hosts_set(subject), subject.table.device_numbers
     owner = subject.table.server_of_row
-    rows = rows_by_server(subject)
-
-    def found(server_id: str, own: bool) -> list[int]:
-        names = [name for name in rows if _trimmed(name) == server_id] if own else [server_id]
-        return sorted(
-            number
-            for name in names
-            for row in rows[name]
-            if (has_address(addresses[row]) or (own and hosts[owner[row]]))
-            and (number := numbers[row]) is not None
-        )
-
-    return found
+    found: dict[str, list[int]] = {}
+    for server_id, rows in rows_by_server(subject).items():
+        devices = found.setdefault(_trimmed(server_id) if own else server_id, [])
+        for row in rows:
+            number = numbers[row]
+            if number is not None and (has_address(addresses[row]) or (own and hosts[owner[row]])):
+                devices.append(number)
+    return {server_id: tuple(sorted(devices)) for server_id, devices in found.items()}
 
 
 def _on_host(subject: Subject, rows: Sequence[int]) -> bool:
     """Whether all ranks of a server have the network on the host, where no check of addresses is made."""
     if subject.table.format == "group_list":
         return False
-    positions = subject.table.column("net_position")
-    return rank_0_uses_host(subject) or all(positions[row] == "host" for row in rows)
+    on_host = subject.memo.get("rank 0 uses host")
+    if on_host is None:
+        on_host = subject.memo["rank 0 uses host"] = rank_0_uses_host(subject)
+    positions = subject.table.columns.get("net_position")
+    return bool(on_host) or (positions is not None and all(positions[row] == "host" for row in rows))
 
 
-def _address_words(server_id: str, nics: list[int]) -> str:
+def _address_words(server_id: str, nics: tuple[int, ...]) -> str:
     if server_id != _trimmed(server_id):
         return f'server_id "{server_id}" has blanks at its ends, so that HCCL finds no addresses for it'
     if not nics:
