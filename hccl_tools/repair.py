@@ -1,8 +1,8 @@
 """A damaged table without its damage, so that one fault does not hide the others.
 
 What the schema refuses is replaced by something harmless, and the names of the keys so touched are kept:
-rules that need one of them stay silent. Where the damage is not in a single value of a device or server,
-there is nothing to repair, and structure is all that can be said.
+rules that need one of them stay silent. Where the damage is not in a single value, there is nothing to
+repair, and structure is all that can be said.
 """
 
 from __future__ import annotations
@@ -11,14 +11,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from hccl_tools.schema import Violation
+    from hccl_tools.table import Format
 
-#: Harmless values by key, for keys whose value must be a string or a number or nothing.
-_HARMLESS: dict[str, Any] = {
-    "version": None, "status": "completed", "rank_id": "0", "device_id": "0", "server_id": "damaged",
+#: Harmless values of keys that must be there, by the type that the format gives them.
+_TEXTS = {
+    "status": "completed", "rank_id": "0", "device_id": "0", "server_id": "damaged", "group_name": "",
+    "pod_name": "damaged",
 }  # fmt: skip
+_NUMBERS: dict[str, Any] = {"rank_id": 0, "local_id": 0, "device_id": 0}
+#: Keys that may as well be absent.
 _OPTIONAL = frozenset(
-    {"server_count", "host_ip", "host_port", "device_port", "net_position", "net_protocol", "super_device_id"}
-)
+    {
+        "server_count", "host_ip", "host_port", "device_port", "net_position", "net_protocol",
+        "super_device_id", "net_attr", "net_type", "plane_id", "detour",
+    }
+)  # fmt: skip
 
 
 class Repaired(NamedTuple):
@@ -28,36 +35,32 @@ class Repaired(NamedTuple):
     damaged: frozenset[str]
 
 
-def without(value: Any, violations: list[Violation]) -> Repaired | None:
+def without(value: dict[str, Any], violations: list[Violation], table_format: Format) -> Repaired | None:
     """Return a document as if its faulty values were sound or absent; None where that cannot be."""
-    if not isinstance(value, dict) or "rank_list" in value or "group_list" in value:
-        return None
+    harmless = _NUMBERS if table_format == "2.0" else _TEXTS
+    version = None if table_format == "group_list" else table_format
     damaged = set()
     copy = _copied(value)
     for violation in violations:
         path = violation.path if violation.key is None else (*violation.path, violation.key)
-        key = path[-1] if path else ""
-        if not isinstance(key, str) or (key not in _HARMLESS and key not in _OPTIONAL):
-            return None
+        key = str(path[-1]) if path else ""
         holder = copy
         for step in path[:-1]:
             holder = holder[step]
-        _mend(holder, key, value)
+        if key == "version" and version is not None:
+            holder[key] = version
+        elif key in harmless:
+            holder[key] = harmless[key]
+        elif key in _OPTIONAL or key == "version":
+            holder.pop(key, None)
+        else:
+            return None
         damaged.add(key)
     return Repaired(copy, frozenset(damaged))
 
 
-def _mend(holder: dict[str, Any], key: str, value: dict[str, Any]) -> None:
-    if key == "version":
-        holder[key] = "1.2" if "super_pod_list" in value else "1.0"
-    elif key in _HARMLESS:
-        holder[key] = _HARMLESS[key]
-    else:
-        holder.pop(key, None)
-
-
 def _copied(value: Any) -> Any:
-    """Return a copy down to the devices; deeper values are shared and not touched."""
+    """Return a copy of a parsed document."""
     if isinstance(value, dict):
         return {key: _copied(item) for key, item in value.items()}
     if isinstance(value, list):

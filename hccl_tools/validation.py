@@ -176,7 +176,7 @@ def _judge_damaged(subject: Subject, table_format: Format) -> list[Diagnostic]:
     violations = schema.violations(subject.value, table_format)
     subject.memo["violations"] = violations
     diagnostics = _run((rule for rule in table_rules(table_format) if rule.stage == "structure"), subject)
-    repaired = repair.without(subject.value, violations)
+    repaired = repair.without(subject.value, violations, table_format)
     if repaired is not None:
         try:
             subject.table = formats.read(repaired.value, table_format)

@@ -30,9 +30,8 @@ def group_count(subject: Subject) -> Iterator[Finding]:
     Example: /group_count = "2"
     Instead: /group_count = "1"
     """
-    yield from _count(
-        subject.table.declared["group_count"], len(subject.table.groups or ()), ("group_count",)
-    )
+    groups = subject.table.groups or ()
+    yield from _count(subject.table.declared.get("group_count"), len(groups), ("group_count",))
 
 
 @rule(
@@ -52,11 +51,13 @@ def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
     for index, group in enumerate(table.groups or ()):
         devices = sum(len(table.servers[server].rows) for server in group.servers)
         for key, count in (("instance_count", len(group.servers)), ("device_count", devices)):
-            yield from _count(table.declared[key][index], count, ("group_list", index, key))
+            stated = table.declared.get(key)
+            yield from _count(stated and stated[index], count, ("group_list", index, key))
 
 
-def _count(text: str, count: int, path: Path) -> Iterator[Finding]:
-    if read_uint(text) != count:
+def _count(text: str | None, count: int, path: Path) -> Iterator[Finding]:
+    """Yield a finding where a count of the file is wrong; a table made in memory states none."""
+    if text is not None and read_uint(text) != count:
         yield Finding(
             f'{path[-1]} is "{text}", but there are {count}', path, f'write "{path[-1]}": "{count}"'
         )
@@ -68,6 +69,7 @@ def _count(text: str, count: int, path: Path) -> Iterator[Finding]:
     "refused",
     code="EI0014",
     formats=_FORMATS,
+    needs=("group_name",),
     source="topoinfo_ranktableStandard.cc:435-438",
 )
 def group_name(subject: Subject) -> Iterator[Finding]:
@@ -86,6 +88,7 @@ def group_name(subject: Subject) -> Iterator[Finding]:
     "refused",
     code="EI0014",
     formats=_FORMATS,
+    needs=("pod_name",),
     source="topoinfo_ranktableStandard.cc:533-537",
 )
 def pod_name(subject: Subject) -> Iterator[Finding]:

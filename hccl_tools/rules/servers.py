@@ -50,6 +50,7 @@ def server_count(subject: Subject) -> Iterator[Finding]:
     "server-id-length",
     "refused",
     formats=(*_FORMATS, "group_list"),
+    needs=("server_id",),
     source="topoinfo_ranktableConcise.cc:289-300",
 )
 def server_id_length(subject: Subject) -> Iterator[Finding]:
@@ -81,6 +82,7 @@ def server_id_length(subject: Subject) -> Iterator[Finding]:
     "refused",
     code="EI0014",
     formats=_FORMATS,
+    needs=("server_id",),
     source="topoinfo_ranktableConcise.cc:306",
     stage="parse",
 )
