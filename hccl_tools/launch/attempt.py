@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch import channel, proc
 from hccl_tools.launch import signals as received
 from hccl_tools.launch.outcome import Outcome, RankEnd, Reason, signal_name
+from hccl_tools.launch.timers import Timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,16 +59,15 @@ class Attempt:
         self.signal = 0
         self.stuck: list[Status] = []
         self.notes: list[str] = []
+        self.helpers: list[received.Helper] = []
         self._followed = followed
         self._phase = _RUNNING
-        self._began = time.monotonic()
+        self._began, self._end_began = time.monotonic(), float("inf")
         self._interrupted = 0.0
-        self._timers: dict[str, tuple[float, Callable[[], None]]] = {}
+        self._ending: list[RankEnd] = []
+        self.timers = Timers()
+        self.at = self.timers.at
         self._on_end: list[Callable[[RankEnd], None]] = []
-
-    def at(self, name: str, seconds: float, act: Callable[[], None]) -> None:
-        """Call ``act`` once in so many seconds; a later call of the same name replaces an earlier one."""
-        self._timers[name] = (time.monotonic() + seconds, act)
 
     def say(self, text: str) -> None:
         """Tell the user, now and in the report."""
@@ -93,6 +93,7 @@ class Attempt:
         if self._phase != _RUNNING:
             return
         self._phase = _ENDING
+        self._end_began = time.monotonic()
         self.reason, self.detail = reason, detail
         if self.grace <= 0:
             self._kill()
@@ -110,18 +111,20 @@ class Attempt:
         while self._phase != _OVER:
             self._look(poller)
         self.console.err.show_status("")
+        for helper in self.helpers:
+            helper.end()
         while self.followers.show(last=True) or self.console.waiting:
             if self.console.waiting:
                 self.console.wait(self.signals.fileno())
             if received.ENDING & set(self.signals.read()):
-                break  # Whoever interrupts now does not want to wait for the terminal.
+                self.console.drop()  # Whoever interrupts now does not want to wait for the terminal.
         return self._outcome()
 
     def _look(self, poller: select.poll) -> None:
         for stream in self.console.streams:
             if stream.waiting:
                 poller.register(stream.fileno(), select.POLLOUT)
-        due = min([self.followers.next_look, *(due for due, _ in self._timers.values())])
+        due = min(self.followers.next_look, self.timers.next_due)
         wait = None if due == float("inf") else max(0.0, due - time.monotonic()) * 1000 + 0.5
         ready = {descriptor for descriptor, _ in poller.poll(wait)}
         for stream in self.console.streams:
@@ -135,12 +138,9 @@ class Attempt:
             self._receive(number)
         if self.keeper.gone and self._phase != _OVER:
             self._lose_keeper()
-        now = time.monotonic()
-        if now >= self.followers.next_look:
+        if time.monotonic() >= self.followers.next_look:
             self.followers.show()
-        for name in [name for name, (due, _) in self._timers.items() if due <= now]:
-            _, act = self._timers.pop(name)
-            act()
+        self.timers.run()
 
     def _hear(self, event: Event) -> None:
         end = self.ends[event.task]
@@ -150,6 +150,8 @@ class Attempt:
                 self.followers.follow(end.log, end.process.rank)
         elif event.kind == channel.CANNOT_RUN:
             self._hear_cannot(event, end)
+        elif event.kind == channel.ENDING:
+            self._hear_ending(end)
         elif event.kind == channel.ENDED:
             end.cpu, end.peak = event.cpu / 1e9, event.extra
             self._hear_end(end, event.value, event.time / 1e9)
@@ -162,17 +164,26 @@ class Attempt:
         end.error = event.value
         if event.extra == channel.PROGRAM:
             return  # Its end is told next.
-        why = os.strerror(event.value)
-        if event.extra == channel.DIRECTORY:
-            self.end("refused", f"cannot enter the working directory: {why}")
-        elif event.extra == channel.LOG:
-            self.end("refused", f"cannot write {end.log}: {why}")
-        else:
-            self.end("refused", f"cannot start {end.process.name}: {why}")
+        what = {
+            channel.DIRECTORY: "enter the working directory",
+            channel.LOG: f"write {end.log}",
+            channel.FORK: f"start {end.process.name}",
+        }
+        self.end("refused", f"cannot {what[event.extra]}: {os.strerror(event.value)}")
+
+    def _hear_ending(self, end: RankEnd) -> None:
+        """A failure that began before the one that is told next, and is not complete."""
+        if self._phase == _RUNNING:
+            self.first = end
+            self.end("failed")
+        if self.reason == "failed":
+            self._ending.append(end)
 
     def _hear_end(self, end: RankEnd, status: int, when: float) -> None:
         end.status, end.ended = status, when
-        end.asked = self._phase != _RUNNING
+        end.asked = when > self._end_began
+        if end in self._ending:
+            self.first, self._ending = end, []
         for act in self._on_end:
             act(end)
         if self._phase != _RUNNING:
@@ -184,15 +195,12 @@ class Attempt:
         elif all(other.status is not None for other in self.ends):
             self.at("left behind", _LEFT_BEHIND, self._end_left_behind)
         elif ranks_over:
-            self.at("scheduler", self.scheduler_wait, self._end_scheduler)
+            # Nobody needs it any more; MindSpore's looks only every 5 s whether its ranks have gone.
+            self.at("scheduler", self.scheduler_wait, lambda: self.end("ended"))
 
     def _end_left_behind(self) -> None:
         for process in self.keeper.descendants():
             self.say(f"ending what the job left behind: {proc.describe(process.pid)}")
-        self.end("ended")
-
-    def _end_scheduler(self) -> None:
-        """End what nobody needs any more; MindSpore's looks only every 5 s whether its ranks have gone."""
         self.end("ended")
 
     def _receive(self, number: int) -> None:

@@ -15,8 +15,9 @@ START, SIGNAL = 1, 2
 #: Whom a SIGNAL is for: every process of the job, the ranks' own processes, or (0 and above) one of them.
 EVERYONE, RANKS = -1, -2
 
-#: Events: a process runs; it could not be started; it ended; no process is left; the keeper itself failed.
-STARTED, CANNOT_RUN, ENDED, EMPTY, BROKEN = 1, 2, 3, 4, 5
+#: Events: a process runs; it could not be started; its end is under way; it ended; no process is left; the
+#: keeper itself failed.
+STARTED, CANNOT_RUN, ENDING, ENDED, EMPTY, BROKEN = range(1, 7)
 #: What a CANNOT_RUN was about.
 PROGRAM, LOG, FORK, DIRECTORY = 0, 1, 2, 3
 

@@ -166,6 +166,12 @@ class Console:
         poller.poll()
         self.pump()
 
+    def drop(self) -> None:
+        """Stop writing to a reader that does not take what it was given."""
+        for stream in self.streams:
+            stream.closed = stream.closed or stream.waiting
+            stream.pump()
+
     def close(self) -> None:
         """Give the descriptors back."""
         for stream in self.streams:

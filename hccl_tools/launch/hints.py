@@ -61,7 +61,7 @@ HCCL_CODES = {
     "EJ0004": "a device_ip of the rank table is not the device's address: `hccl-tools validate --local`",
 }
 
-_SIGNALS = {
+_SIGNALS: dict[int, str] = {
     signal.SIGSEGV: "it touched memory that is not its own: `python -X faulthandler` says where",
     signal.SIGBUS: "often /dev/shm is full or too small (docker: --shm-size)",
     signal.SIGABRT: "the program or a library gave up; its message stands above in the log",
@@ -89,8 +89,7 @@ def for_end(end: RankEnd, *, killed_by_oom: bool | None) -> list[str]:
     if end.signal == signal.SIGKILL:
         return [_killed(killed_by_oom)]
     if end.signal:
-        sentence = _SIGNALS.get(signal.Signals(end.signal)) if end.signal in signal.valid_signals() else None
-        return [sentence] if sentence else []
+        return [_SIGNALS[end.signal]] if end.signal in _SIGNALS else []
     return _for_code(end.code or 0)
 
 

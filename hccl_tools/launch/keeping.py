@@ -71,7 +71,8 @@ class _Keeping:
         self.started = 0
         self.common: dict[str, str] = {}
         self.stdin_for = -1
-        self.have_children = False
+        self.busy = False
+        self.failed = False
         self.poller = select.poll()
         for descriptor in (commands, self.signals, self.deaths.fileno(), _watch(launcher)):
             if descriptor >= 0:
@@ -108,6 +109,7 @@ class _Keeping:
             tasks, self.common, directory, self.stdin_for = marshal.loads(body)  # noqa: S302  (ours)
             self.waiting = [Task(*task) for task in reversed(tasks)]
             self.started = 0
+            self.busy, self.failed = True, False
             self.enter(directory)
         else:
             self.signal(*channel.SIGNAL_BODY.unpack(body))
@@ -120,7 +122,7 @@ class _Keeping:
         except OSError as error:
             self.waiting.clear()
             self.tell(channel.CANNOT_RUN, value=error.errno or 0, extra=channel.DIRECTORY)
-            self.tell(channel.EMPTY)
+        self.collect()
 
     def signal(self, number: int, to: int) -> None:
         """Signal everyone, the ranks, or one of them; what was asked to end is not started any more."""
@@ -135,18 +137,25 @@ class _Keeping:
                 if to in (channel.RANKS, index):
                     os.kill(pid, number)
         self.collect()
-        if not self.have_children:
-            self.tell(channel.EMPTY)
 
     def collect(self) -> None:
         """Tell of every process that has ended, in order, and when none is left."""
-        if not self.have_children:
+        if not self.busy:
             return
         for pid, index, status, cpu, peak in self.deaths.collect():
+            if status and not self.failed:
+                self.failed = True
+                self.tell_who_is_ending()
             self.tell(channel.ENDED, index, pid, status, cpu=cpu, extra=peak)
         if self.deaths.nobody_left and not self.waiting:
-            self.have_children = False
+            self.busy = False
             self.tell(channel.EMPTY)
+
+    def tell_who_is_ending(self) -> None:
+        """The first failure that is complete need not be the first that began."""
+        for pid, index in self.deaths.running():
+            if status := proc.ends_with(pid):
+                self.tell(channel.ENDING, index, pid, status)
 
     def tell(
         self, kind: int, index: int = 0, pid: int = 0, value: int = 0, *, cpu: int = 0, extra: int = 0
@@ -172,9 +181,7 @@ class _Keeping:
                 os.close(log)
         except OSError as error:
             self.tell(channel.CANNOT_RUN, index, 0, error.errno or 0, extra=about)
-            self.have_children = True  # So that the next round finds, and tells, that there are none.
             return
-        self.have_children = True
         self.deaths.watch(pid, index)
         self.tell(channel.STARTED, index, pid, 0)
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
+#: PF_EXITING of the kernel's flags.
+_EXITING = 4
 #: States of a process that has ended and only waits to be collected.
 ENDED_STATES = frozenset("ZX")
 
@@ -46,6 +48,19 @@ def status(pid: int) -> Status | None:
         return None
     cpu = int(fields[11]) + int(fields[12])
     return Status(pid, int(fields[1]), fields[0], int(fields[3]), cpu, int(fields[19]))
+
+
+def ends_with(pid: int) -> int:
+    """The wait status with which a process is ending and has not ended, 0 for one that is not or ends well.
+
+    Its connections are cut early in its end; with much memory or a slow device to give back, others may have
+    failed for it and ended before that end is complete.
+    """
+    line = read(f"/proc/{pid}/stat")
+    fields = line[line.rfind(")") + 2 :].split()
+    if len(fields) < 50 or fields[0] in ENDED_STATES or not int(fields[6]) & _EXITING:
+        return 0
+    return int(fields[49])
 
 
 def processes() -> dict[int, Status]:

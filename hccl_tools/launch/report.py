@@ -135,7 +135,7 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
 
 
 def text(report: Mapping[str, Any]) -> str:
-    """The report for people; its last line says whose the exit code is."""
+    """The report for people, without the verdict."""
     lines: list[str] = []
     first = report["first_failure"]
     if first:
@@ -148,7 +148,6 @@ def text(report: Mapping[str, Any]) -> str:
         what = f"process {process['pid']}{whose}, state {process['state']} ({process['command']})"
         lines.append(f"  stuck in the kernel{where} and left: {what}")
     lines.append(f"  logs and report.json: {report['run_dir']}")
-    lines.append(verdict(report))
     return "\n".join(lines)
 
 

@@ -133,6 +133,7 @@ class Hang:
             for pid in pids[:_MOST_SHOWN]
         ]
         os.close(output)
+        self._attempt.helpers += spies
         self._attempt.at("stacks", _STACKS_WAIT, lambda: _end_all(spies))
         return f"  Python stacks: {path}"
 

@@ -204,15 +204,18 @@ class _Host:
         return report.make(outcome, run_dir=self.run_dir, killed_by_oom=kills().since(self.oom_kills))
 
     def tell(self, outcome: Outcome, signals: Signals) -> None:
-        """Print the report of a job that did not end well, write every job's, pass it on."""
+        """Write the report; if the job did not end well, print it, pass it on and give the verdict."""
         made = self.report(outcome)
-        if outcome.exit_code != 0:
-            self.console.say(report.text(made))
         path = f"{self.run_dir}/report.json"
         if why := report.write(made, path):
             self.console.say(f"cannot write {path}: {why}")
-        notify = self.options.notify
-        if outcome.exit_code != 0 and notify and (why := report.notify(made, notify, signals)):
-            self.console.say(f"--notify: {why}")
-        while self.console.waiting and not ENDING & set(signals.read()):
+        if outcome.exit_code != 0:
+            self.console.say(report.text(made))
+            notify = self.options.notify
+            if notify and (why := report.notify(made, notify, signals)):
+                self.console.say(f"--notify: {why}")
+            self.console.say(report.verdict(made))
+        while self.console.waiting:
             self.console.wait(signals.fileno())
+            if ENDING & set(signals.read()):
+                self.console.drop()

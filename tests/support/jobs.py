@@ -87,6 +87,10 @@ class Job:
         """What still runs of it."""
         return living(self.mark)
 
+    def ranks_are_gone(self) -> bool:
+        """Whether, before long, nothing but the launcher and its keeper runs."""
+        return eventually(lambda: all(DRIVER.name in command for command in self.living().values()))
+
     def is_gone(self, seconds: float = LONG) -> bool:
         """Whether nothing of it runs any more, at the latest after so many seconds."""
         return eventually(lambda: not self.living(), seconds)

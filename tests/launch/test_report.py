@@ -1,0 +1,196 @@
+"""The report names the first cause and explains it; JSON and --notify carry the same."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.launch import excerpt, hints, oom
+from hccl_tools.launch.outcome import RankEnd, signal_name
+from hccl_tools.launch.plan import RankProcess
+from hccl_tools.launch.report import seconds
+from tests.support.jobs import eventually, python, sh
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.jobs import Jobs
+
+SLEEP = sh("exec sleep 300")
+
+
+def test_the_report_says_who_where_how_and_why(jobs: Jobs) -> None:
+    failing = python("print('step 1', flush=True)\ndef step(): raise ValueError('bad batch')\nstep()")
+    code, job = jobs.run(SLEEP, failing)
+    assert code == 1
+    first, *rest, last = job.err.splitlines()
+    assert first.startswith("hccl-tools: rank 1 failed first: exit code 1 after ")
+    pid = job.report["first_failure"]["pid"]
+    assert first.endswith(f"(device 5, host host-a, pid {pid})")
+    assert f"  its last traceback, from {job.run_dir}/rank_1.log:" in rest
+    assert "    | Traceback (most recent call last):" in rest
+    assert "    | ValueError: bad batch" in rest
+    assert "  as a consequence: rank 0 killed by SIGTERM" in rest
+    assert f"  logs and report.json: {job.run_dir}" in rest
+    assert last == "hccl-tools: exit code 1 is that of rank 1"
+
+
+def test_without_a_traceback_the_last_lines_are_shown(jobs: Jobs) -> None:
+    _, job = jobs.run(sh("for i in $(seq 100); do echo line $i; done; exit 2"))
+    assert "    | line 100" in job.err
+    assert "    | line 81" in job.err
+    assert "    | line 80\n" not in job.err
+    assert job.report["first_failure"]["last_lines"][-1] == "line 100"
+
+
+def test_a_rank_that_said_nothing_is_reported_as_such(jobs: Jobs) -> None:
+    _, job = jobs.run(sh("exit 2"))
+    assert f"it has written nothing to {job.run_dir}/rank_0.log" in job.err
+
+
+def test_hccl_codes_are_explained(jobs: Jobs) -> None:
+    failing = sh(
+        "echo '[ERROR] EI0006: Getting socket times out.'; echo 'EJ0003 bind'; echo EI0006 again; exit 1"
+    )
+    _, job = jobs.run(failing)
+    assert job.report["first_failure"]["hccl_codes"] == ["EI0006", "EJ0003"]
+    assert "hint: EI0006: a rank waited longer than HCCL_CONNECT_TIMEOUT" in job.err
+    assert "hint: EJ0003: HCCL's port" in job.err
+
+
+def test_a_sigkill_from_outside_is_told_from_the_out_of_memory_killer(jobs: Jobs) -> None:
+    _, job = jobs.run(sh("kill -KILL $$"))
+    assert "killed by SIGKILL" in job.err
+    if oom.kills() == (None, None):
+        assert "most often the out-of-memory killer" in job.err
+    else:
+        assert "not the out-of-memory killer" in job.err
+    assert job.err.splitlines()[-1].endswith("is that of rank 0, ended by SIGKILL (128 + 9)")
+
+
+def test_the_counts_of_out_of_memory_kills_are_compared() -> None:
+    before = oom.Kills(cgroup=1, machine=7)
+    assert oom.Kills(cgroup=1, machine=7).since(before) is False
+    assert oom.Kills(cgroup=2, machine=7).since(before) is True
+    assert oom.Kills(cgroup=None, machine=8).since(before) is True
+    assert oom.Kills(cgroup=None, machine=None).since(before) is None
+
+
+def test_the_report_of_many_ranks_stays_readable(jobs: Jobs) -> None:
+    _, job = jobs.run(*[SLEEP] * 20, sh("sleep 0.3; exit 3"))
+    consequences = next(line for line in job.err.splitlines() if "as a consequence" in line)
+    assert consequences.endswith(", 12 more")
+    assert len(job.report["consequences"]) == 20
+
+
+def test_notify_gets_the_report_on_its_stdin(jobs: Jobs, tmp_path: Path) -> None:
+    got = tmp_path / "got.json"
+    _, job = jobs.run(sh("exit 3"), notify=f"cat > {got}; echo told")
+    assert json.loads(got.read_text()) == job.report
+    assert job.err.splitlines()[-2:] == ["told", "hccl-tools: exit code 3 is that of rank 0"]
+
+
+def test_notify_that_hangs_can_be_interrupted(jobs: Jobs) -> None:
+    text = jobs.folder / "stderr"
+    with text.open("a") as file:
+        job = jobs.start(sh("exit 3"), notify="echo waiting >&2; exec sleep 300", popen={"stderr": file})
+    assert eventually(lambda: "waiting" in text.read_text())
+    job.launcher.send_signal(signal.SIGINT)
+    assert job.end() == 3
+    assert "--notify: the command did not end and was killed" in text.read_text()
+    assert not job.living()
+
+
+def test_a_good_job_notifies_nobody_and_says_nothing(jobs: Jobs, tmp_path: Path) -> None:
+    code, job = jobs.run(sh("true"), notify=f"touch {tmp_path}/told")
+    assert code == 0
+    assert job.err == ""
+    assert not (tmp_path / "told").exists()
+
+
+CHAIN = """\
+noise
+Traceback (most recent call last):
+  File "a.py", line 1, in <module>
+KeyError: 'x'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "b.py", line 2, in <module>
+RuntimeError: no device
+more than one line
+
+[INFO] after
+"""
+
+
+def test_a_traceback_includes_those_that_led_to_it() -> None:
+    found = excerpt.last_traceback(CHAIN.split("\n"))
+    assert found[0] == "Traceback (most recent call last):"
+    assert found[2] == "KeyError: 'x'"
+    assert found[-1] == "more than one line"
+
+
+def test_of_two_separate_tracebacks_the_last_counts() -> None:
+    lines = [*CHAIN.replace("During handling", "Between").split("\n")]
+    assert excerpt.last_traceback(lines)[1] == '  File "b.py", line 2, in <module>'
+
+
+def test_a_long_traceback_keeps_its_ends() -> None:
+    frames = [f"  frame {n}" for n in range(2000)]
+    deep = ["Traceback (most recent call last):", *frames, "RecursionError: deep"]
+    shown = excerpt.last_traceback(deep)
+    assert len(shown) == 61
+    assert shown[1] == "  frame 0"
+    assert shown[-1] == "RecursionError: deep"
+
+
+def test_the_end_of_a_log_is_safe_to_show(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(b"x" * 500_000 + b"\n10%\r99%\n\x1b[31mred\x1b[0m \xff\n")
+    lines = excerpt.last_lines(excerpt.log_end(str(log)))
+    assert lines == ["99%", "?[31mred?[0m \ufffd"]
+    assert excerpt.log_end(str(tmp_path / "nowhere")) == []
+
+
+def ended(status: int, *, error: int = 0, program: str = "python") -> RankEnd:
+    process = RankProcess(0, "h", 0, 0, 0, {}, (program,), "rank_0.log")
+    return RankEnd(process, "rank_0.log", pid=1, status=status, error=error)
+
+
+@pytest.mark.parametrize(
+    ("end", "word"),
+    [
+        (ended(signal.SIGBUS), "/dev/shm"),
+        (ended(signal.SIGSEGV), "faulthandler"),
+        (ended(signal.SIGTERM), "outside of this job"),
+        (ended(120 << 8), "disk"),
+        (ended(137 << 8), "SIGKILL"),
+        (ended(127 << 8), "is not there"),
+        (ended(126 << 8), "cannot be run"),
+        (ended(127 << 8, error=2, program="nope"), "on the PATH"),
+        (ended(126 << 8, error=12), "Cannot allocate memory"),
+    ],
+)
+def test_codes_and_signals_have_hints(end: RankEnd, word: str) -> None:
+    assert word in " ".join(hints.for_end(end, killed_by_oom=None))
+
+
+def test_an_ordinary_code_needs_no_hint() -> None:
+    assert hints.for_end(ended(1 << 8), killed_by_oom=None) == []
+    assert hints.for_end(ended(signal.SIGRTMIN + 3), killed_by_oom=None) == []
+
+
+def test_names_and_durations() -> None:
+    assert signal_name(9) == "SIGKILL"
+    assert signal_name(60) == "signal 60"
+    assert [seconds(t) for t in (0.127, 59.9, 125.0, 7300.0)] == [
+        "0.13 s",
+        "59.90 s",
+        "2 min 5 s",
+        "2 h 1 min",
+    ]

@@ -1,0 +1,151 @@
+"""Silence is told: ranks that ended early, jobs in which nothing happens, disks without room."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.launch.silence import rank_list
+from hccl_tools.launch.space import free_bytes
+from tests.support.jobs import python, sh
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.jobs import Jobs
+
+SLEEP = sh("exec sleep 300")
+
+
+def test_a_rank_that_ended_while_others_run_is_told_once(jobs: Jobs) -> None:
+    code, job = jobs.run(sh("sleep 1.5"), sh("true"), sh("sleep 1.5"), sh("true"), early_exit_warn=0.3)
+    assert code == 0
+    assert job.err.count("they wait in vain") == 1
+    assert "ranks 1, 3 ended with exit code 0, but ranks 0, 2 still run 0." in job.err
+    assert any("they wait in vain" in warning for warning in job.report["warnings"])
+
+
+def test_ranks_that_end_together_are_not_told(jobs: Jobs) -> None:
+    code, job = jobs.run(sh("true"), sh("sleep 0.3"), early_exit_warn=30.0)
+    assert code == 0
+    assert job.err == ""
+
+
+def test_a_job_in_which_nothing_happens_is_told_with_what_each_rank_waits_for(jobs: Jobs) -> None:
+    code, job = jobs.run(SLEEP, SLEEP, hang_warn=0.4, timeout=2.0)
+    assert code == 124
+    assert job.err.count("no rank has written or computed anything for 0.40 s") == 1
+    for rank in (0, 1):
+        pid = job.report["ranks"][rank]["pid"]
+        assert f"  rank {rank} (pid {pid}): sleeping" in job.err
+    assert "rank 1" in (job.run_dir / "hang_1.txt").read_text()
+
+
+def test_a_stopped_rank_is_seen_to_be_stopped(jobs: Jobs) -> None:
+    _, job = jobs.run(sh("kill -STOP $$"), hang_warn=0.4, timeout=1.5)
+    assert "): stopped" in job.err
+
+
+WRITES = "import time\nwhile True: print(1, flush=True); time.sleep(0.05)"
+
+
+@pytest.mark.parametrize("script", ["while True: pass", WRITES])
+def test_a_job_that_computes_or_writes_is_not_hanging(jobs: Jobs, script: str) -> None:
+    code, job = jobs.run(python(script), SLEEP, hang_warn=1.0, timeout=3.0, tail=[])
+    assert code == 124
+    assert "no rank has written" not in job.err
+
+
+def test_python_stacks_are_added_where_py_spy_is_installed(
+    jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "py-spy"
+    tool.write_text('#!/bin/sh\necho "stacks by $*"\n')
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    _, job = jobs.run(SLEEP, hang_warn=0.4, timeout=2.0)
+    pid = job.report["ranks"][0]["pid"]
+    assert f"Python stacks: {job.run_dir}/hang_1.txt" in job.err
+    assert f"stacks by dump --nonblocking --pid {pid}" in (job.run_dir / "hang_1.txt").read_text()
+
+
+def test_a_py_spy_that_hangs_does_not_outlive_the_job(
+    jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "py-spy"
+    tool.write_text("#!/bin/sh\nsleep 300\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    code, job = jobs.run(SLEEP, hang_warn=0.4, timeout=1.5)
+    assert code == 124
+    assert job.is_gone(2.0)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "text"),
+    [([3], "rank 3"), ([0, 1, 2], "ranks 0-2"), ([5, 0, 1, 2], "ranks 0-2, 5"), ([7, 9], "ranks 7, 9")],
+)
+def test_ranks_are_listed_in_short(ranks: list[int], text: str) -> None:
+    assert rank_list(ranks) == text
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MiB."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount a small file system")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip(f"cannot mount a small file system here: {done.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+FILLER = python(
+    "import os, time\n"
+    "try:\n"
+    "    while True: os.write(1, b'x' * 4095 + b'\\n'); time.sleep(0.001)\n"
+    "except OSError: pass\n"
+    "time.sleep(2)"
+)
+
+
+def test_a_full_disk_is_told(jobs: Jobs, small_disk: Path) -> None:
+    code, job = jobs.run(FILLER, run_dir=small_disk / "run", tail=[])
+    assert code == 0
+    assert f"the disk of {small_disk}/run is full" in job.err
+
+
+def test_a_full_disk_ends_the_job_where_that_is_asked_for(jobs: Jobs, small_disk: Path) -> None:
+    code, job = jobs.run(FILLER, SLEEP, run_dir=small_disk / "run", tail=[], on_log_error="stop")
+    assert code == 125
+    last = job.err.splitlines()[-1]
+    assert last.startswith("hccl-tools: exit code 125 is the launcher's own: the disk of")
+    assert not job.living()
+
+
+def test_a_report_that_cannot_be_written_is_said_and_printed(jobs: Jobs, small_disk: Path) -> None:
+    failing = python(
+        "import os, sys\n"
+        "try:\n"
+        "    while True: os.write(1, b'x' * 4095 + b'\\n')\n"
+        "except OSError: sys.exit(9)\n"
+    )
+    code, job = jobs.run(failing, run_dir=small_disk / "run", tail=[], notify="wc -c")
+    assert code == 9
+    assert "report.json: No space left on device" in job.err
+    assert "exit code 9 is that of rank 0" in job.err
+    assert int(job.err.splitlines()[-2]) > 1000
+
+
+def test_room_cannot_be_told_where_there_is_no_folder(tmp_path: Path) -> None:
+    assert free_bytes(str(tmp_path / "nowhere")) is None
+    assert (free_bytes(str(tmp_path)) or 0) > 0
