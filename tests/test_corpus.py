@@ -13,6 +13,8 @@ from hccl_tools.errors import InputError
 from hccl_tools.validation import validate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hccl_tools.diagnostics.diagnostic import Verdict
 
 HERE = Path(__file__).parent / "data" / "corpus"
@@ -104,3 +106,16 @@ def test_tables_printed_in_guides() -> None:
 
     assert rows
     assert disagreements(rows) == []
+
+
+def test_first_findings_stay_where_they_were_checked_by_hand(golden: Callable[[str, str], None]) -> None:
+    lines = []
+    for row in rows_of(HERE / "cases.tsv", HERE / "cases"):
+        if row.verdict == "ACCEPT" or row.name in SKIPPED or row.name.startswith("doc_"):
+            continue
+        product, _, environment = row.product.partition("+")
+        first = validate(row.source, product=product, env=ENVIRONMENTS[environment]).findings[0]
+        place = first.pointer or (f"byte {first.offset}" if first.offset is not None else "the document")
+        lines.append(f"{row.name}\t{row.product}\t{first.rule.id}\t{place}\n")
+
+    golden("first_findings.tsv", "".join(lines))

@@ -13,6 +13,9 @@ _LISTS: tuple[tuple[str, Format], ...] = (
     ("super_pod_list", "1.2"),
     ("server_list", "1.0"),
     ("group_list", "group_list"),
+    ("group_count", "group_list"),
+    ("rank_count", "2.0"),
+    ("server_count", "1.0"),
 )
 _VERSIONS: dict[str, Format] = {"1.0": "1.0", "1.2": "1.2", "2.0": "2.0", "Standard": "group_list"}
 

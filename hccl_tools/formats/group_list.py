@@ -51,7 +51,7 @@ def read(value: dict[str, Any]) -> RankTable:
     ]
     if "rank_id" in columns:
         declared["rank_id"] = columns.pop("rank_id")
-    columns["rank_id"] = _rank_ids(servers, columns["device_id"])
+    columns["rank_id"] = rank_ids(servers, columns["device_id"])
     fields = {key: value[key] for key in value if key not in _TOP_KEYS}
     return RankTable("group_list", servers, columns, status, groups=groups, fields=fields, declared=declared)
 
@@ -60,16 +60,16 @@ def _bounds(lists: list[list[dict[str, Any]]]) -> Iterator[tuple[int, int]]:
     return pairwise(accumulate(map(len, lists), initial=0))
 
 
-def _rank_ids(servers: list[Server], device_ids: list[str]) -> list[str]:
+def rank_ids(servers: list[Server], device_ids: list[str]) -> list[str]:
     """Number the devices as HCCL does: servers by their ids as text, then devices by id."""
     device_numbers = numbers(device_ids)
     order = sorted(
         (server.server_id, device_numbers[row] or 0, row) for server in servers for row in server.rows
     )
-    rank_ids = [""] * len(device_ids)
+    numbered = [""] * len(device_ids)
     for rank, (_, _, row) in enumerate(order):
-        rank_ids[row] = str(rank)
-    return rank_ids
+        numbered[row] = str(rank)
+    return numbered
 
 
 def write(table: RankTable) -> Iterator[str]:

@@ -9,7 +9,7 @@ from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import structure
-from hccl_tools.formats.writing import dump_at, members, write_document
+from hccl_tools.formats.writing import dump_at, object_texts, write_document
 from hccl_tools.table import RankTable, Server
 
 if TYPE_CHECKING:
@@ -69,16 +69,15 @@ def server_texts(table: RankTable) -> Iterator[str]:
     """Yield the text of each server's entry, indented for its place."""
     keys = [key for key in _DEVICE_ORDER if key in table.columns]
     keys += [key for key in table.columns if key not in _DEVICE_ORDER]
-    columns = [table.columns[key] for key in keys]
+    device_texts = object_texts(keys, [table.columns[key] for key in keys], 4)
     for server in table.servers:
-        devices = ",\n".join(" " * 16 + dump_at(members(keys, columns, row), 4) for row in server.rows)
         after = dict(server.fields)
         if server.host_ip is not None:
             after = {"host_ip": server.host_ip, **after}
         rest = "".join(f",\n            {dump_at(key, 0)}: {dump_at(item, 3)}" for key, item in after.items())
         yield (
             f'        {{\n            "server_id": {dump_at(server.server_id, 0)},\n'
-            f'            "device": [\n{devices}\n            ]{rest}\n        }}'
+            f'            "device": [\n{device_texts(server.rows)}\n            ]{rest}\n        }}'
         )
 
 

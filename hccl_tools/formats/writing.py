@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.table import NULL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hccl_tools.table import Column
 
@@ -18,7 +19,7 @@ _INDENT = 4
 def dump_at(value: Any, level: int) -> str:
     """Return the JSON text of a value at an indentation level; its first line is not indented."""
     if type(value) is str:
-        return json.dumps(value, ensure_ascii=False)
+        return encode_basestring(value)
     text = json.dumps(value, indent=_INDENT, ensure_ascii=False)
     return text.replace("\n", "\n" + " " * (_INDENT * level))
 
@@ -27,6 +28,40 @@ def members(keys: Sequence[str], columns: Sequence[Column], row: int) -> dict[st
     """Return one device as an object: the keys whose columns have a value in this row."""
     values = ((key, column[row]) for key, column in zip(keys, columns, strict=True))
     return {key: None if value is NULL else value for key, value in values if value is not None}
+
+
+def object_texts(
+    keys: Sequence[str], columns: Sequence[Column], level: int
+) -> Callable[[Sequence[int]], str]:
+    """Return a function that gives the text of some rows as the objects of a list at an indentation level.
+
+    Rows of plain texts, as in nearly every 1.x table, are filled into a template: five times as fast as
+    encoding each as an object.
+    """
+    margin, inner = " " * (_INDENT * level), " " * (_INDENT * (level + 1))
+    if not keys or not all(map(_is_plain, columns)):
+        return lambda rows: ",\n".join(margin + dump_at(members(keys, columns, row), level) for row in rows)
+    names = [encode_basestring(key).replace("%", "%%") for key in keys]
+    template = (
+        f"{margin}{{\n{inner}" + f",\n{inner}".join(f'{name}: "%s"' for name in names) + f"\n{margin}}}"
+    )
+
+    def texts(rows: Sequence[int]) -> str:
+        if isinstance(rows, range):
+            cells: list[Column] = [column[rows.start : rows.stop : rows.step] for column in columns]
+        else:
+            cells = [[column[row] for row in rows] for column in columns]
+        return ",\n".join(map(template.__mod__, zip(*cells, strict=True)))
+
+    return texts
+
+
+def _is_plain(column: Column) -> bool:
+    """Whether all values are texts that stand in JSON as they are."""
+    if set(map(type, column)) != {str}:
+        return False
+    text = "".join(column)
+    return text.isprintable() and '"' not in text and "\\" not in text
 
 
 def write_document(

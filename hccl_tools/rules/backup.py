@@ -101,6 +101,7 @@ def backup_port(subject: Subject) -> Iterator[Finding]:
     "refused",
     formats=_FORMATS,
     needs=("device_id", "device_ip"),
+    stage="check",
     source="topoinfo_ranktableConcise.cc:773-833",
 )
 def backup_partner(subject: Subject) -> Iterator[Finding]:

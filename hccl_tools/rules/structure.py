@@ -134,7 +134,21 @@ def list_size(subject: Subject) -> Iterator[Finding]:
 def _violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
     for violation in subject.memo.get("violations", ()):
         if violation.rule_id == rule_id:
-            yield Finding(_message(subject.value, violation), violation.path, violation.hint)
+            hint = _near_key(subject.value, violation) or violation.hint
+            yield Finding(_message(subject.value, violation), violation.path, hint)
+
+
+def _near_key(value: Any, violation: Violation) -> str | None:
+    """Return a hint where a missing key stands there under nearly the same name."""
+    if violation.key is None:
+        return None
+    from difflib import get_close_matches  # noqa: PLC0415  (only where a key is missing)
+
+    from hccl_tools.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
+
+    keys = {key.lower(): key for key in value_at(value, violation.path)}
+    close = get_close_matches(violation.key, keys, n=1, cutoff=0.75)
+    return f'rename "{keys[close[0]]}" to "{violation.key}"' if close else None
 
 
 def _message(value: Any, violation: Violation) -> str:

@@ -20,6 +20,8 @@ _FORMATS = ("1.0", "1.2", "group_list")
 #: HCCL_AISERVER_DEVICE_NUM: the topology rules for addresses concern servers of eight devices.
 FULL_SERVER = 8
 _FOUR = 4
+#: What a 910A server may have where two of its devices are joined by HCCS.
+_COUNTS = (1, 2, 4, 8)
 
 
 def rows_by_server(subject: Subject) -> dict[str, Sequence[int]]:
@@ -98,11 +100,29 @@ def device_count(subject: Subject) -> Iterator[Finding]:
         return
     for server_id in servers_of_refused_count(subject):
         count = len(rows_by_server(subject)[server_id])
+        if count in _COUNTS:  # HCCL counted another server: one that blanks merge, or an uneven one (HCC306)
+            if blanks := _blanks(subject):
+                yield blanks
+                return
+            continue
         yield Finding(
             f'server "{server_id}" has {count} devices; {subject.product.title} takes 1, 2, 4 or 8',
             devices_place(subject, server_id),
             "take 1, 2, 4 or 8 devices, or name the machine with --product if it is no 910A",
         )
+
+
+def _blanks(subject: Subject) -> Finding | None:
+    """Return what to say where only the blanks of a server_id make HCCL miscount; None without blanks."""
+    server_id = next((name for name in rows_by_server(subject) if name != _trimmed(name)), None)
+    if server_id is None:
+        return None
+    place = devices_place(subject, server_id)[:-1]
+    return Finding(
+        f'server_id "{server_id}" has blanks at its ends, which part of HCCL leaves out when it compares ids',
+        (*place, "server_id"),
+        "delete the blanks",
+    )
 
 
 def servers_of_refused_count(subject: Subject) -> list[str]:
@@ -113,7 +133,7 @@ def servers_of_refused_count(subject: Subject) -> list[str]:
     """
     counts: Counter[str] = Counter()
     sets = device_sets(subject)
-    usual = all(len(devices) in (1, 2, 4, 8) for devices in set(sets.values()))
+    usual = all(len(devices) in _COUNTS for devices in set(sets.values()))
     if usual and all(name == _trimmed(name) for name in sets):
         return []
     for server_id, rows in rows_by_server(subject).items():
@@ -123,7 +143,7 @@ def servers_of_refused_count(subject: Subject) -> list[str]:
     for server_id, devices in sets.items():
         joined = any(count > 1 for count in Counter(device // size for device in set(devices)).values())
         counted = counts[min((*counts, server_id))]
-        if joined and counted > 2 and counted not in (4, 8):
+        if joined and counted not in (0, *_COUNTS):
             refused.append(server_id)
     return refused
 
@@ -183,7 +203,8 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
     if not subject.product.even_servers:
         return
     rows = rows_by_server(subject)
-    usual = Counter(map(len, rows.values())).most_common(1)[0][0]
+    counts = Counter(map(len, rows.values()))
+    usual = max(counts, key=lambda count: (counts[count], count))
     for server_id, own in rows.items():
         if len(own) != usual:
             yield Finding(
@@ -228,6 +249,9 @@ def uneven_addresses(subject: Subject) -> Iterator[Finding]:
         nics = reached.get(server_id, ())
         even = nics and len(subject.table) % len(nics) == 0
         if not even or (len(nics) != FULL_SERVER and different - {nics}):
+            if blanks := _blanks(subject):
+                yield blanks
+                return
             yield Finding(
                 _address_words(server_id, nics),
                 devices_place(subject, server_id),
@@ -269,8 +293,6 @@ def _on_host(subject: Subject, rows: Sequence[int]) -> bool:
 
 
 def _address_words(server_id: str, nics: tuple[int, ...]) -> str:
-    if server_id != _trimmed(server_id):
-        return f'server_id "{server_id}" has blanks at its ends, so that HCCL finds no addresses for it'
     if not nics:
         return f'no device of server "{server_id}" has an address'
     return f'only devices {",".join(map(str, nics))} of server "{server_id}" have addresses, and other servers differ'
