@@ -34,7 +34,7 @@ the time    ${times%, }
 
 What to type next:
   source .venv/bin/activate
-  hccl-tools launch --rank-table $table --cpu --dry-run examples/train_digits.py     what was started, rank by rank
-  python examples/train_digits.py                                                    the same training on one rank
-  hccl-tools gen --help                                                              a table for your own devices
+  python examples/train_digits.py    # the same training in one process
+  hccl-tools launch --rank-table $table --cpu --dry-run examples/train_digits.py    # each rank's variables
+  hccl-tools gen --help              # a table of your own devices
 EOF

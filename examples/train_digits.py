@@ -38,7 +38,7 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument("--optimizer", choices=["sgd", "adam"], default="sgd")
     parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument("--batch_size", type=int, default=64, help="images per step, all ranks together")
+    parser.add_argument("--batch_size", type=int, default=128, help="images per step, all ranks together")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
@@ -103,7 +103,7 @@ def main() -> None:
     ms.set_seed(args.seed + rank)  # but not the same dropout
 
     steps = len(labels) // args.batch_size
-    peak = 0.1 if args.optimizer == "sgd" else 0.005
+    peak = 0.3 if args.optimizer == "sgd" else 0.01
     rate = nn.cosine_decay_lr(0.0, peak, args.epochs * steps, steps, args.epochs)
     if args.optimizer == "sgd":
         optimizer = nn.SGD(network.trainable_params(), rate, momentum=0.9)
