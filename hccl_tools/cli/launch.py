@@ -55,6 +55,8 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         max_ranks=options["max_ranks"],
         server=options["server"],
         ignore_visible=options["ignore_visible"],
+        local_check=not options["no_local_check"],
+        preflight=not options["no_preflight"],
         environment=_environment(options["env"], options["env_file"]),
         keep_mpi=options["keep_mpi"],
         pass_table=options["pass_table"],

@@ -231,8 +231,12 @@ def master_of(table: RankTable, seats: Sequence[Seat]) -> str:
         ) from error
 
 
-def present_devices() -> tuple[int, ...]:
+def present_devices(environ: Mapping[str, str]) -> tuple[int, ...]:
     """Return the device ids that this host or container holds, ascending; empty without NPUs."""
     from hccl_tools.launch.visible import device_nodes  # noqa: PLC0415
 
-    return device_nodes(os.listdir("/dev"))
+    # The variable is discover's (`site.ROOT_VARIABLE`), which this path does not load.
+    try:
+        return device_nodes(os.listdir(environ.get("HCCL_TOOLS_ROOT", "").rstrip("/") + "/dev"))
+    except OSError:
+        return ()

@@ -6,15 +6,15 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch import environment, interpreter, placement, ports, run_directory, scheduler
+from hccl_tools.launch import job as jobs
+from hccl_tools.launch.job import Job, Surroundings
 from hccl_tools.launch.plan import Plan, RankProcess
-from hccl_tools.launch.visible import VisibleDevices, visible_devices
+from hccl_tools.launch.visible import visible_devices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.job_table import JobTable
     from hccl_tools.launch.placement import Seat
     from hccl_tools.launch.plan import Start
     from hccl_tools.launch.request import Request
@@ -28,22 +28,7 @@ class Prepared(NamedTuple):
     plan: Plan
     environment: dict[str, str]
     table_data: bytes | None = None
-
-
-class _Job(NamedTuple):
-    """The seats of a job, which server is here (``None``: all are), and where its ranks meet."""
-
-    seats: list[Seat]
-    here: int | None
-    server_count: int
-    master: str
-    visible: VisibleDevices
-    table: JobTable | None = None
-
-    @property
-    def local(self) -> list[Seat]:
-        """The seats of this host."""
-        return [seat for seat in self.seats if self.here in (None, seat.server_index)]
+    nodes: tuple[int, ...] = ()
 
 
 def prepare(
@@ -65,16 +50,19 @@ def prepare(
         UsageError: What was asked for cannot be meant.
         LaunchError: The table, the devices or the program stand against it.
     """
-    nodes = placement.present_devices() if nodes is None else nodes
-    visible = visible_devices(environ, nodes)
+    nodes = placement.present_devices(environ) if nodes is None else nodes
+    around = Surroundings(environ, nodes, visible_devices(environ, nodes))
     notes: list[str] = []
-    job = _job(request, environ, visible, notes)
+    run_dir = run_directory.path_for(request.log_dir, environ)
+    job = jobs.of_request(request, around, notes)
     python, start, start_reason = _start(request, environ, has_table=job.table is not None)
+    if job.table is None:
+        job = jobs.with_own_table(job, request, around, os.path.join(run_dir, TABLE_COPY), start)
+        notes += job.table.notes if job.table else ()
     interpreter.check_program(request.kind, request.program, environ)
     engine_program, flavour = _engine(request, environ)
     kept, removed = environment.cleaned(environ, start=start, keep_mpi=request.keep_mpi)
-    run_dir = run_directory.path_for(request.log_dir, environ)
-    facts = _facts(request, job, start, environ=environ, run_dir=run_dir, notes=notes)
+    facts = _facts(request, job, start, around=around, run_dir=run_dir, notes=notes)
     argv = interpreter.command(request.kind, request.program, python.path)
     processes = [_process(request, seat, facts, argv) for seat in job.seats]
     if _wants_scheduler(facts, python, request):
@@ -93,7 +81,10 @@ def prepare(
         working_dir=working_dir,
         world_size=len(job.seats),
         table=job.table.path if job.table else None,
-        common=environment.common_environment(environ, buffered=request.buffered),
+        common={
+            **environment.common_environment(environ, buffered=request.buffered),
+            "HCCL_TOOLS_RUN_DIR": run_dir,
+        },
         removed=removed,
         notes=tuple(notes),
         here=job.here,
@@ -104,69 +95,7 @@ def prepare(
         cpu=request.cpu,
         chosen={subject: text for subject, text in chosen.items() if text},
     )
-    return Prepared(plan, kept, job.table.data if job.table else None)
-
-
-def _job(request: Request, environ: Mapping[str, str], visible: VisibleDevices, notes: list[str]) -> _Job:
-    from hccl_tools.launch import job_table  # noqa: PLC0415  (`rank.py` plans without it)
-
-    found = job_table.locate(request, environ)
-    if found is None:
-        return _job_without_table(request, visible)
-    path, why = found
-    if why:
-        notes.append(why)
-    loaded = job_table.load(path, request)
-    notes += loaded.notes
-    table = loaded.table
-    seats = placement.seats_of_table(table)
-    if request.all_here:
-        _check_all_here(request, len(seats))
-        return _Job(seats, None, 1, "127.0.0.1", visible, loaded)
-    here = placement.this_server(table, wanted=request.server, environ=environ)
-    master = request.master_address or placement.master_of(table, seats)
-    job = _Job(seats, here if len(table.servers) > 1 else None, len(table.servers), master, visible, loaded)
-    _check_visible(request, job)
-    return job
-
-
-def _job_without_table(request: Request, visible: VisibleDevices) -> _Job:
-    from hccl_tools.launch import tableless  # noqa: PLC0415
-
-    hosts = tableless.hosts(request)
-    here = tableless.this_host(hosts, request)
-    devices = tableless.devices(request, visible, len(hosts))
-    seats = placement.seats_of_devices(devices, hosts)
-    if len(hosts) > 1 and request.start == "table":
-        raise UsageError(
-            "--start table needs a rank table for several machines", hint="add --rank-table FILE"
-        )
-    master = tableless.master(hosts, request)
-    return _Job(seats, here if len(hosts) > 1 else None, len(hosts), master, visible)
-
-
-def _check_all_here(request: Request, count: int) -> None:
-    if not request.cpu:
-        raise UsageError("--all-here is a rehearsal and needs --cpu", hint="add --cpu")
-    if count > request.max_ranks:
-        raise LaunchError(
-            f"the table has {count} ranks, more than --max-ranks {request.max_ranks} allows on one machine",
-            hint=f"add --max-ranks {count} if this machine can bear them",
-        )
-
-
-def _check_visible(request: Request, job: _Job) -> None:
-    if request.cpu or request.ignore_visible:
-        return
-    outside = job.visible.outside([seat.device for seat in job.local])
-    if not outside:
-        return
-    listed = ", ".join(map(str, outside))
-    raise LaunchError(
-        f"the table uses device{'s' if len(outside) > 1 else ''} {listed}, outside the visible "
-        f"{', '.join(map(str, job.visible.chosen or ()))} ({job.visible.source})",
-        hint="make a table of the visible devices, or say --ignore-visible if the variable is wrong",
-    )
+    return Prepared(plan, kept, job.table.data if job.table else None, nodes)
 
 
 def _start(
@@ -201,10 +130,10 @@ def _shim(request: Request) -> tuple[str, ...]:
 
 
 def _facts(
-    request: Request, job: _Job, start: Start, *, environ: Mapping[str, str], run_dir: str, notes: list[str]
+    request: Request, job: Job, start: Start, *, around: Surroundings, run_dir: str, notes: list[str]
 ) -> environment.JobFacts:
     if job.server_count > 1:
-        port, whence = ports.agreed_port(request.start_port, environ)
+        port, whence = ports.agreed_port(request.start_port, around.environ)
         notes += [f"{doubt} ({whence})" for doubt in ports.doubts(port)]
     else:
         port = request.start_port or (ports.free_port() if _ranks_meet(start, request) else 0)
@@ -215,7 +144,7 @@ def _facts(
         port=port,
         table=os.path.join(run_dir, TABLE_COPY) if job.table else None,
         devices=tuple(seat.device for seat in job.local),
-        visible=job.visible,
+        visible=around.visible,
         cpu=request.cpu,
         keep_mpi=request.keep_mpi,
         pass_table=request.pass_table,

@@ -57,7 +57,7 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
     Raises:
         HcclToolsError: The table, the devices or the program stand against it.
     """
-    nodes = () if options.cpu else placement.present_devices()
+    nodes = () if options.cpu else placement.present_devices(environ)
     visible = visible_devices(environ, nodes)
     seats, data = _seats(options, world, visible)
     # Under `launch` the start is settled, and so is whether MindSpore needs a scheduler.

@@ -40,6 +40,7 @@ class Request(NamedTuple):
     server: str | None = None
     ignore_visible: bool = False
     local_check: bool = True
+    preflight: bool = True
     environment: Mapping[str, str] = MappingProxyType({})
     keep_mpi: bool = False
     pass_table: bool = False

@@ -50,12 +50,13 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
     try:
         prepared = _prepare(request)
         plan = prepared.plan
+        warnings = _preflight(prepared) if request.preflight else ()
         lock = _lock(prepared)
         _write(prepared)
     except BaseException:
         guard.close()
         raise
-    for line in _announcement(plan):
+    for line in (*_announcement(plan), *warnings):
         sys.stderr.write(f"hccl-tools: {line}\n")
     from hccl_tools.launch import supervisor  # noqa: PLC0415  (a refused launch does not need it)
 
@@ -80,6 +81,15 @@ def _prepare(request: Request) -> Prepared:
     except HcclToolsError as error:
         # Whatever stands against a start is a refusal: 125, so that nobody takes it for a rank's own code.
         raise LaunchError(error.message, hint=error.hint) from error
+
+
+def _preflight(prepared: Prepared) -> tuple[str, ...]:
+    """Refuse what would fail later; return what the user should know."""
+    from hccl_tools.launch import preflight  # noqa: PLC0415  (a dry run does not need it)
+
+    found = preflight.check(prepared.plan, {**prepared.environment, **prepared.plan.common}, prepared.nodes)
+    preflight.refuse(found)
+    return found.warnings
 
 
 def _lock(prepared: Prepared) -> int:

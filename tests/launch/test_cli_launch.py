@@ -65,7 +65,8 @@ def hello(own_directory: Path) -> Path:
     return script
 
 
-TABLE_START = ("--start", "table")
+#: A rehearsal with the variables of the table start: no framework and no NPU is needed.
+TABLE_START = ("--start", "table", "--cpu")
 
 
 def test_every_rank_starts_with_its_variables_and_its_own_log() -> None:
@@ -148,7 +149,7 @@ def test_stale_variables_are_removed_and_said_in_one_line() -> None:
 def test_exit_code_is_the_failed_ranks() -> None:
     program = "test $RANK_ID = 2 && exit 7; sleep 60"
 
-    done = launch("--rank-table", write_table(), "--start", "table", "--no-python", "sh", "-c", program)
+    done = launch("--rank-table", write_table(), *TABLE_START, "--no-python", "sh", "-c", program)
 
     assert done.returncode == 7
     assert "rank 2 failed first" in done.stderr
@@ -194,20 +195,9 @@ def test_paddles_flat_logs() -> None:
 
 def test_same_table_twice_is_refused_while_the_first_runs() -> None:
     table = write_table(1, 0)
-    command = [
-        sys.executable,
-        "-m",
-        "hccl_tools",
-        "launch",
-        "--rank-table",
-        table,
-        "--start",
-        "table",
-        "--no-python",
-    ]
-    with subprocess.Popen(
-        [*command, "sh", "-c", "echo up; exec sleep 60"], stdout=subprocess.PIPE, text=True
-    ) as job:
+    command = [sys.executable, "-m", "hccl_tools", "launch", "--rank-table", table, *TABLE_START]
+    program = ["--no-python", "sh", "-c", "echo up; exec sleep 60"]
+    with subprocess.Popen([*command, *program], stdout=subprocess.PIPE, text=True) as job:
         assert job.stdout is not None
         job.stdout.readline()
         first = run_dir()
@@ -258,6 +248,7 @@ def test_dry_run_as_json() -> None:
         (["--rank-table", "empty.json", "hello.py"], 125, "empty.json"),
         (["--rank-table", "hello.py", "hello.py"], 125, "hello.py"),
         (["hello.py"], 2, "how many ranks"),
+        (["-n", "1", "--rank-table", "absent.json", "--all-here", "hello.py"], 2, "absent.json"),
         (["-n", "0", "hello.py"], 2, "-n"),
         (["--no-table", "-n", "1", "absent.py"], 127, '"absent.py" is not there'),
         (["--no-table", "-n", "1", "--no-python", "./hello.py"], 126, "not executable"),

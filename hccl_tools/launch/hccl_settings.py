@@ -1,0 +1,71 @@
+"""HCCL's own variables: they pass unchanged, but values that HCCL refuses are told before the start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+#: HCCL_CONNECT_TIMEOUT, whole seconds: HCCL refuses others instead of clamping them (externalinput.cc).
+_CONNECT_RANGE = (120, 7200)
+_CONNECT_DEFAULT, _EXEC_DEFAULT = 120, 1836
+#: HCCL_IF_BASE_PORT: the first of 16 ports.
+_BASE_PORT_RANGE = (1024, 65520)
+
+
+def problems(
+    environ: Mapping[str, str], *, is_local: Callable[[str], bool], interfaces: set[str]
+) -> Iterator[str]:
+    """Yield what is wrong with HCCL's variables on this host, as sentences.
+
+    Args:
+        environ: What the ranks inherit.
+        is_local: Whether an address is this host's.
+        interfaces: The names of this host's network interfaces.
+    """
+    yield from _timeouts(environ)
+    if (text := environ.get("HCCL_WHITELIST_DISABLE")) not in {None, "0", "1"}:
+        yield f'HCCL_WHITELIST_DISABLE="{text}": HCCL takes 0 or 1 only'
+    if (address := environ.get("HCCL_IF_IP")) and not is_local(address):
+        yield f"HCCL_IF_IP={address} is no address of this host"
+    if (text := environ.get("HCCL_SOCKET_IFNAME")) and not _some_interface(text, interfaces):
+        yield f"HCCL_SOCKET_IFNAME={text} fits no interface of this host ({', '.join(sorted(interfaces))})"
+    first, last = _BASE_PORT_RANGE
+    if (text := environ.get("HCCL_IF_BASE_PORT")) is not None and not _is_between(text, first, last):
+        yield f'HCCL_IF_BASE_PORT="{text}": HCCL takes {first} to {last}'
+
+
+def _timeouts(environ: Mapping[str, str]) -> Iterator[str]:
+    first, last = _CONNECT_RANGE
+    connect, execute = environ.get("HCCL_CONNECT_TIMEOUT"), environ.get("HCCL_EXEC_TIMEOUT")
+    if connect is not None and not _is_between(connect, first, last):
+        yield f'HCCL_CONNECT_TIMEOUT="{connect}": HCCL takes {first} to {last} seconds and refuses others'
+        return
+    if execute is not None and not execute.isdecimal():
+        yield f'HCCL_EXEC_TIMEOUT="{execute}" is no number of seconds'
+        return
+    if connect is None and execute is None:
+        return
+    waits, limit = int(connect or _CONNECT_DEFAULT), int(execute or _EXEC_DEFAULT)
+    # 0 means: never.
+    if limit and waits >= limit:
+        yield (
+            f"HCCL_CONNECT_TIMEOUT ({waits} s) is not below HCCL_EXEC_TIMEOUT ({limit} s): an "
+            "operation would give up before its connection does"
+        )
+
+
+def _is_between(text: str, first: int, last: int) -> bool:
+    return text.isdecimal() and first <= int(text) <= last
+
+
+def _some_interface(text: str, interfaces: set[str]) -> bool:
+    """Read HCCL_SOCKET_IFNAME: prefixes (``eth``), whole names (``=eth0``), or all but those (``^``)."""
+    excluded, exact = text.startswith("^"), text.lstrip("^").startswith("=")
+    names = [name.strip() for name in text.lstrip("^").lstrip("=").split(",")]
+
+    def named(interface: str) -> bool:
+        return any(interface == name if exact else interface.startswith(name) for name in names)
+
+    return any(named(interface) != excluded for interface in interfaces)

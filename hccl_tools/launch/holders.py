@@ -1,0 +1,92 @@
+"""Which processes hold a device: open descriptors on /dev/davinciN, and npu-smi's process table."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.launch import proc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_NODE = re.compile(r"/dev/davinci([0-9]+)")
+#: Set for every rank, so that a process left over from an older run is known as such.
+RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
+
+
+class Holder(NamedTuple):
+    """A process that has a device open. ``age`` is in seconds, ``run`` the run directory it belongs to."""
+
+    pid: int
+    device: int
+    user: str
+    command: str
+    age: float
+    run: str | None
+
+    def __str__(self) -> str:
+        """Return one line: who holds what, and since when."""
+        left = f", left over from run {self.run}" if self.run else ""
+        return (
+            f"device {self.device} is held by process {self.pid} of {self.user}, {_duration(self.age)} old"
+            f"{left}: {self.command}"
+        )
+
+
+def holders(devices: Iterable[int]) -> list[Holder]:
+    """Return the processes of this host that have one of the devices open; ours are not among them.
+
+    Processes of other users are seen by root only.
+    """
+    wanted = set(devices)
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            found += [_holder(int(name), device) for device in sorted(_open_devices(int(name)) & wanted)]
+    return found
+
+
+def _open_devices(pid: int) -> set[int]:
+    directory = f"/proc/{pid}/fd"
+    found: set[int] = set()
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        return found
+    for name in names:
+        target = _target(f"{directory}/{name}")
+        if match := _NODE.search(target):
+            found.add(int(match[1]))
+    return found
+
+
+def _target(link: str) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return ""
+
+
+def _holder(pid: int, device: int) -> Holder:
+    try:
+        user = pwd.getpwuid(os.stat(f"/proc/{pid}").st_uid).pw_name
+    except (OSError, KeyError):
+        user = "an unknown user"
+    status = proc.status(pid)
+    age = max(0.0, _uptime() - status.start / proc.CLOCK_TICKS) if status else 0.0
+    return Holder(pid, device, user, proc.command(pid), age, proc.variable(pid, RUN_VARIABLE))
+
+
+def _uptime() -> float:
+    return float(proc.read("/proc/uptime").split()[0])
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count} {unit}{'s' if count > 1 else ''}"
+    return f"{seconds:.0f} seconds"

@@ -1,0 +1,155 @@
+"""The ranks of a job and their places: from its table, from devices alone, or from a table made now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch import placement
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.launch.job_table import JobTable
+    from hccl_tools.launch.placement import Seat
+    from hccl_tools.launch.plan import Start
+    from hccl_tools.launch.request import Request
+    from hccl_tools.launch.visible import VisibleDevices
+
+_LOOPBACK = "127.0.0.1"
+
+
+class Surroundings(NamedTuple):
+    """This host as a launch finds it: environment, device nodes (ids, ascending), visible devices."""
+
+    environ: Mapping[str, str]
+    nodes: tuple[int, ...]
+    visible: VisibleDevices
+
+
+class Job(NamedTuple):
+    """The seats of a job, which server is here (``None``: all are), and where its ranks meet."""
+
+    seats: list[Seat]
+    here: int | None
+    server_count: int
+    master: str
+    table: JobTable | None = None
+
+    @property
+    def local(self) -> list[Seat]:
+        """The seats of this host."""
+        return [seat for seat in self.seats if self.here in (None, seat.server_index)]
+
+
+def of_request(request: Request, around: Surroundings, notes: list[str]) -> Job:
+    """Return the job that was asked for; sentences for the user are added to ``notes``.
+
+    Raises:
+        UsageError: What was asked for cannot be meant.
+        LaunchError: The table or the devices stand against it.
+    """
+    from hccl_tools.launch import job_table  # noqa: PLC0415  (`--no-table` does not need it)
+
+    found = job_table.locate(request, around.environ)
+    if found is None:
+        return _without_table(request, around)
+    path, why = found
+    if why:
+        notes.append(why)
+    own = _own_product(request, around)
+    loaded = job_table.load(path, request._replace(product=own[0]) if own else request)
+    if own:
+        loaded = loaded._replace(product=f"{own[0]}: this host's own, from {own[1]}")
+    notes += loaded.notes
+    seats = placement.seats_of_table(loaded.table)
+    if request.all_here:
+        _check_all_here(request, len(seats))
+        return Job(seats, None, 1, _LOOPBACK, loaded)
+    servers = len(loaded.table.servers)
+    here = _this_server(request, around, loaded)
+    master = request.master_address or placement.master_of(loaded.table, seats)
+    job = Job(seats, here if servers > 1 else None, servers, master, loaded)
+    _check_visible(request, job, around.visible)
+    return job
+
+
+def _own_product(request: Request, around: Surroundings) -> tuple[str, str] | None:
+    """Return this host's product and its source where it decides: NPUs are here and nobody says another."""
+    if request.product is not None or not around.nodes or request.cpu:
+        return None
+    from hccl_tools.launch import this_machine  # noqa: PLC0415  (only with NPUs)
+
+    return this_machine.product(around.environ)
+
+
+def _this_server(request: Request, around: Surroundings, loaded: JobTable) -> int:
+    """Find this host in the table; where NPUs exist, their addresses help and must agree with it."""
+    table = loaded.table
+    if not around.nodes or request.cpu or not request.local_check:
+        return placement.this_server(table, wanted=request.server, environ=around.environ)
+    from hccl_tools.launch import this_machine  # noqa: PLC0415  (only with NPUs)
+
+    real = this_machine.device_addresses(around.nodes, around.environ)
+    here = placement.this_server(
+        table, wanted=request.server, environ=around.environ, device_addresses=real.first
+    )
+    this_machine.check_addresses(table, here, real)
+    return here
+
+
+def _without_table(request: Request, around: Surroundings) -> Job:
+    from hccl_tools.launch import tableless  # noqa: PLC0415
+
+    hosts = tableless.hosts(request)
+    here = tableless.this_host(hosts, request)
+    devices = tableless.devices(request, around.visible, len(hosts))
+    seats = placement.seats_of_devices(devices, hosts)
+    if len(hosts) > 1 and request.start == "table":
+        raise UsageError(
+            "--start table needs a rank table for several machines", hint="add --rank-table FILE"
+        )
+    master = tableless.master(hosts, request)
+    return Job(seats, here if len(hosts) > 1 else None, len(hosts), master)
+
+
+def with_own_table(job: Job, request: Request, around: Surroundings, path: str, start: Start) -> Job:
+    """Give a job on NPUs of this host that has no table the table that its start wants.
+
+    Raises:
+        DiscoveryError: The devices' addresses cannot be found out.
+        LaunchError: HCCL or the product's guide would refuse the table.
+    """
+    wanted = start in {"table", "cluster"} or (start == "torch" and request.pass_table)
+    if job.table is not None or not wanted or request.no_table or request.cpu or job.server_count > 1:
+        return job
+    if not around.nodes:
+        return job
+    from hccl_tools.launch import this_machine  # noqa: PLC0415  (only with NPUs)
+
+    devices = [seat.device for seat in job.seats]
+    return job._replace(table=this_machine.make_table(devices, request, around.environ, path))
+
+
+def _check_all_here(request: Request, count: int) -> None:
+    if not request.cpu:
+        raise UsageError("--all-here is a rehearsal and needs --cpu", hint="add --cpu")
+    if count > request.max_ranks:
+        raise LaunchError(
+            f"the table has {count} ranks, more than --max-ranks {request.max_ranks} allows on one machine",
+            hint=f"add --max-ranks {count} if this machine can bear them",
+        )
+
+
+def _check_visible(request: Request, job: Job, visible: VisibleDevices) -> None:
+    if request.cpu or request.ignore_visible:
+        return
+    outside = visible.outside([seat.device for seat in job.local])
+    if not outside:
+        return
+    listed = ", ".join(map(str, outside))
+    raise LaunchError(
+        f"the table uses device{'s' if len(outside) > 1 else ''} {listed}, outside the visible "
+        f"{', '.join(map(str, visible.chosen or ()))} ({visible.source})",
+        hint="make a table of the visible devices, or say --ignore-visible if the variable is wrong",
+    )

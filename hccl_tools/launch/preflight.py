@@ -1,0 +1,154 @@
+"""What would stop the job after minutes, found before its first rank: devices, ports, settings."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.errors import LaunchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from hccl_tools.launch.plan import Plan, RankProcess
+
+#: HCCL's host ports where HCCL_IF_BASE_PORT does not say others; each rank of a host takes one.
+_HCCL_PORTS = range(60000, 60016)
+#: The switches of MindSpore's model suites that make N ranks one job instead of N single ones.
+_SWITCH_OFF = re.compile(
+    r"\s*(distribute|run_distribute|use_parallel)\s*:\s*(false|no|off|0)\s*(#.*)?", re.IGNORECASE
+)
+_LARGEST_YAML = 1 << 20
+
+
+class Findings(NamedTuple):
+    """What was found on this host: what stops the start, and what the user should know."""
+
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> Findings:
+    """Look for what would stop this host's part of a job.
+
+    Args:
+        plan: The job.
+        environment: What the ranks inherit.
+        nodes: The device ids that this host or container holds.
+    """
+    warnings = tuple(_switched_off(plan)) if plan.world_size > 1 else ()
+    errors = [] if plan.cpu else [*_missing_devices(plan, nodes)]
+    if nodes and not plan.cpu:
+        errors += [
+            *_unusable_devices(plan, environment),
+            *_held_devices(plan),
+            *_hccl_ports(plan, environment),
+        ]
+        errors += _settings(environment)
+    return Findings((*errors, *_own_port(plan)), warnings)
+
+
+def refuse(findings: Findings) -> None:
+    """Refuse the start with everything that stands against it.
+
+    Raises:
+        LaunchError: There is an error among the findings.
+    """
+    if not findings.errors:
+        return
+    what = findings.errors[0]
+    if len(findings.errors) > 1:
+        what = f"{len(findings.errors)} things stand against the start on this host\n" + "\n".join(
+            f"  - {error}" for error in findings.errors
+        )
+    raise LaunchError(what, hint="--no-preflight starts all the same; --cpu rehearses without NPUs")
+
+
+def _devices(plan: Plan) -> dict[int, RankProcess]:
+    return {process.device: process for process in plan.local if process.rank >= 0}
+
+
+def _missing_devices(plan: Plan, nodes: Sequence[int]) -> Iterator[str]:
+    """Yield the devices that are not here; without a table and without NPUs they were only counted."""
+    missing = sorted(device for device in _devices(plan) if device not in nodes)
+    if not missing or (plan.table is None and not nodes):
+        return
+    listed = ", ".join(map(str, missing))
+    if nodes:
+        yield f"device {listed} is not on this host, which has {', '.join(map(str, nodes))}"
+    else:
+        yield f"this host has no NPU: there is no /dev/davinci* for device {listed}"
+
+
+def _unusable_devices(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
+    root = environment.get("HCCL_TOOLS_ROOT", "").rstrip("/")
+    for device in _devices(plan):
+        path = f"{root}/dev/davinci{device}"
+        if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
+            yield f"{path} may not be opened by this user: join its group (usually HwHiAiUser)"
+
+
+def _held_devices(plan: Plan) -> Iterator[str]:
+    from hccl_tools.launch import holders  # noqa: PLC0415  (only with NPUs)
+
+    yield from map(str, holders.holders(_devices(plan)))
+
+
+def _hccl_ports(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
+    from hccl_tools.launch import ports  # noqa: PLC0415
+
+    devices = _devices(plan)
+    base = environment.get("HCCL_IF_BASE_PORT", "")
+    if base.isdecimal():
+        taken = [port for device in devices if not ports.is_free(port := int(base) + device)]
+        if taken:
+            yield f"HCCL's port {', '.join(map(str, taken))} (HCCL_IF_BASE_PORT + device) is taken (EJ0003)"
+        return
+    free = sum(ports.is_free(port) for port in _HCCL_PORTS)
+    if free < len(devices):
+        yield (
+            f"of HCCL's ports {_HCCL_PORTS[0]}-{_HCCL_PORTS[-1]} only {free} are free, {len(devices)} ranks "
+            "need one each (EJ0003): another job runs here, or set HCCL_IF_BASE_PORT"
+        )
+
+
+def _settings(environment: Mapping[str, str]) -> Iterator[str]:
+    import socket  # noqa: PLC0415
+
+    from hccl_tools.launch import hccl_settings  # noqa: PLC0415
+    from hccl_tools.launch.placement import is_local_address  # noqa: PLC0415
+
+    interfaces = {name for _index, name in socket.if_nameindex()}
+    yield from hccl_settings.problems(environment, is_local=is_local_address, interfaces=interfaces)
+
+
+def _own_port(plan: Plan) -> Iterator[str]:
+    """Yield the port where the ranks meet, if that is here and somebody else listens on it."""
+    first = plan.ranks[0]
+    name = "MS_SCHED_PORT" if "MS_SCHED_PORT" in first.environment else "MASTER_PORT"
+    if first not in plan.local or name not in first.environment:
+        return
+    from hccl_tools.launch import ports  # noqa: PLC0415
+
+    port = int(first.environment[name])
+    if not ports.is_free(port):
+        yield f"port {port} ({name}) is taken on this host: say another with --start-port"
+
+
+def _switched_off(plan: Plan) -> Iterator[str]:
+    """Yield YAML arguments that make the ranks single-card trainings side by side, with file and line."""
+    for word in dict.fromkeys(plan.ranks[0].argv):
+        path = word.partition("=")[2] or word
+        if (
+            path.endswith((".yml", ".yaml"))
+            and os.path.isfile(path)
+            and os.path.getsize(path) < _LARGEST_YAML
+        ):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                for number, line in enumerate(file, start=1):
+                    if match := _SWITCH_OFF.fullmatch(line.rstrip("\n")):
+                        yield (
+                            f"{path}:{number}: {match[1]} is {match[2]}: {plan.world_size} ranks would train "
+                            "side by side, each for itself; set it to True"
+                        )

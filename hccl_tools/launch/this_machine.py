@@ -1,0 +1,103 @@
+"""What a launch asks of a machine with NPUs: its product, its devices' addresses, a table made now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.discover import addresses, host
+from hccl_tools.discover.site import Site
+from hccl_tools.errors import DiscoveryError, LaunchError
+from hccl_tools.launch.job_table import JobTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.launch.request import Request
+    from hccl_tools.table import RankTable
+
+PRODUCT_VARIABLE = "HCCL_TOOLS_PRODUCT"
+
+
+class Addresses(NamedTuple):
+    """The addresses that the devices here really have, by device id, and why there are none."""
+
+    known: dict[int, tuple[str, ...]]
+    problem: str | None = None
+
+    @property
+    def first(self) -> dict[int, str]:
+        """One address for each device that has any."""
+        return {device: ips[0] for device, ips in self.known.items() if ips}
+
+
+def product(environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return this host's product and its source, or ``None`` where a variable or nobody says it."""
+    if environ.get(PRODUCT_VARIABLE):
+        return None
+    try:
+        found, source = host.product(Site(environ))
+    except DiscoveryError:
+        return None
+    return (found, source) if found is not None else None
+
+
+def device_addresses(devices: Sequence[int], environ: Mapping[str, str]) -> Addresses:
+    """Ask this host for the addresses of its devices; that it cannot tell is no error here."""
+    try:
+        found, _warnings = addresses.find(devices, Site(environ), required=False)
+    except DiscoveryError as error:
+        return Addresses({}, error.message)
+    return Addresses({device.device_id: tuple(device.ips) for device in found})
+
+
+def check_addresses(table: RankTable, server_index: int, real: Addresses) -> None:
+    """Make sure that a server's devices have on this host the addresses that the table gives them.
+
+    Raises:
+        LaunchError: One has another; the message names it with both addresses.
+    """
+    numbers, ips = table.device_numbers, table.device_ips
+    wrong = [
+        f"device {numbers[row]} has {', '.join(real.known[number])}, the table says {ips[row]}"
+        for row in table.servers[server_index].rows
+        if ips[row] and (number := numbers[row] or 0) in real.known and real.known[number]
+        and ips[row] not in real.known[number]
+    ]  # fmt: skip
+    if wrong:
+        raise LaunchError(
+            f"the table is not this host's: {'; '.join(wrong)}",
+            hint="make it anew with `hccl-tools gen`, or say --no-local-check if the tools here are wrong",
+        )
+
+
+def make_table(devices: Sequence[int], request: Request, environ: Mapping[str, str], path: str) -> JobTable:
+    """Make the table of this host's devices, in rank order, as ``hccl-tools gen`` does.
+
+    Args:
+        devices: Physical ids.
+        request: For the product and the ignored rules.
+        environ: The caller's environment.
+        path: Where the table will lie.
+
+    Raises:
+        DiscoveryError: The addresses cannot be found out.
+        LaunchError: HCCL or the product's guide would refuse the table.
+    """
+    from hccl_tools import generation, table_output  # noqa: PLC0415
+    from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
+    from hccl_tools.discover.survey import Request as Survey  # noqa: PLC0415
+    from hccl_tools.discover.survey import survey  # noqa: PLC0415
+
+    # The ids are physical already: how this host's variables count must not be applied twice.
+    kept = {name: text for name, text in environ.items() if not name.startswith("ASCEND_")}
+    wanted = Wanted(devices=",".join(map(str, devices)))
+    facts = survey(Survey(wanted=wanted, product=request.product, site=Site(kept)))
+    table = generation.table([facts], table_format=facts.table_format)
+    report = table_output.check(table, product=facts.product, ignore=request.ignore)
+    if not report.ok:
+        first = report.errors[0]
+        raise LaunchError(f"no table can be made of these devices: {first.message}", hint=first.hint)
+    notes = ("the rank table was made on the spot", *facts.warnings)
+    return JobTable(
+        path, table, table_output.text(table).encode(), f"{facts.product}: {facts.product_source}", notes
+    )

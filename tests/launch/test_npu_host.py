@@ -1,0 +1,126 @@
+"""Launching on a (made-up) host with NPUs: its devices, addresses and product count."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.hosts import IPS_910A, StandInHost, make_host
+
+if TYPE_CHECKING:
+    import subprocess
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> StandInHost:
+    made = make_host(tmp_path / "host", nodes=range(8))
+    (made.work / "show.py").write_text(
+        "import json, os\n"
+        "names = ('RANK_ID', 'DEVICE_ID', 'RANK_TABLE_FILE', 'ASCEND_RT_VISIBLE_DEVICES')\n"
+        "print(json.dumps({name: os.environ.get(name) for name in names}))\n"
+    )
+    return made
+
+
+def launch(host: StandInHost, *args: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return host.run(
+        "launch",
+        "--python",
+        sys.executable,
+        *args,
+        TMPDIR=str(host.work),
+        **{"PATH": f"{host.bin}:/usr/bin:/bin", **more},
+    )
+
+
+def said(host: StandInHost, rank: int) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((host.work / "log/latest" / f"rank_{rank}.log").read_text())
+    return value
+
+
+def write_table(host: StandInHost, ips: tuple[str, ...] = IPS_910A, server: str = "127.0.0.1") -> str:
+    devices = [
+        {"device_id": str(device), "device_ip": ip, "rank_id": str(rank)}
+        for rank, (device, ip) in enumerate(list(enumerate(ips))[4:8])
+    ]
+    value = {
+        "version": "1.0", "server_count": "1", "status": "completed",
+        "server_list": [{"server_id": server, "device": devices, "host_nic_ip": "reserve"}],
+    }  # fmt: skip
+    (host.work / "table.json").write_text(json.dumps(value))
+    return "table.json"
+
+
+def test_table_is_made_on_the_spot(host: StandInHost) -> None:
+    done = launch(host, "--start", "table", "--devices", "4-7", "show.py")
+
+    assert done.returncode == 0, done.stderr
+    assert [said(host, rank)["DEVICE_ID"] for rank in range(4)] == ["4", "5", "6", "7"]
+    table = json.loads(Path(said(host, 0)["RANK_TABLE_FILE"]).read_text())
+    assert [device["device_ip"] for device in table["server_list"][0]["device"]] == list(IPS_910A[4:8])
+    assert "made on the spot" in done.stderr
+
+
+def test_all_visible_devices_are_used(host: StandInHost) -> None:
+    done = launch(host, "--start", "table", "show.py", ASCEND_RT_VISIBLE_DEVICES="4,5")
+
+    assert done.returncode == 0, done.stderr
+    assert [said(host, rank)["DEVICE_ID"] for rank in range(2)] == ["0", "1"]
+    table = json.loads(Path(said(host, 0)["RANK_TABLE_FILE"]).read_text())
+    assert [device["device_id"] for device in table["server_list"][0]["device"]] == ["4", "5"]
+
+
+def test_set_that_the_guide_forbids_is_refused_on_the_spot(host: StandInHost) -> None:
+    done = launch(host, "--start", "table", "-n", "3", "show.py")
+
+    assert done.returncode == 125
+    assert "no table can be made of these devices" in done.stderr
+    assert not (host.work / "log").exists()
+
+
+def test_table_that_is_this_hosts(host: StandInHost) -> None:
+    done = launch(host, "--start", "table", "--rank-table", write_table(host), "show.py")
+
+    assert done.returncode == 0, done.stderr
+    assert said(host, 3)["DEVICE_ID"] == "7"
+
+
+def test_table_of_another_host_is_refused(host: StandInHost) -> None:
+    moved = (*IPS_910A[:4], "192.168.100.9", *IPS_910A[5:])
+    table = write_table(host, moved, server="localhost")
+
+    done = launch(host, "--start", "table", "--rank-table", table, "--server", "localhost", "show.py")
+
+    assert done.returncode == 125
+    assert f"device 4 has {IPS_910A[4]}, the table says 192.168.100.9" in done.stderr
+    unchecked = launch(
+        host,
+        "--start",
+        "table",
+        "--rank-table",
+        table,
+        "--server",
+        "localhost",
+        "--no-local-check",
+        "show.py",
+    )
+    assert unchecked.returncode == 0, unchecked.stderr
+
+
+def test_torch_needs_no_table(host: StandInHost) -> None:
+    done = launch(host, "--start", "torch", "--npus", "6,7", "show.py")
+
+    assert done.returncode == 0, done.stderr
+    assert said(host, 1) == {
+        "RANK_ID": "1", "DEVICE_ID": "1", "RANK_TABLE_FILE": None, "ASCEND_RT_VISIBLE_DEVICES": "6,7",
+    }  # fmt: skip
+
+
+def test_product_is_the_hosts_own(host: StandInHost) -> None:
+    done = launch(host, "--start", "table", "--rank-table", write_table(host), "--dry-run", "show.py")
+
+    assert "product:       910a: this host's own, from" in done.stdout
