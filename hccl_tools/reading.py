@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 import sys
-from pathlib import Path
 from typing import IO
 
 from hccl_tools.errors import InputError
@@ -44,13 +43,19 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
     if name == "-":
         return _read_stdin()
     try:
-        _refuse_special(name, Path(name).stat())
+        status = os.stat(name)  # noqa: PTH116  (`merge` reads thousands of files)
+        _refuse_special(name, status)
         # O_NONBLOCK: should a pipe take the file's place right now, opening it does not wait for a writer.
         handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            status = os.fstat(handle)
-            _refuse_special(name, status)
-            return _read_bounded(file, name, status.st_size)
+        try:
+            if 0 < status.st_size <= SIZE_LIMIT:
+                data = os.read(handle, status.st_size + 1)
+                if len(data) == status.st_size:
+                    return data
+                os.lseek(handle, 0, os.SEEK_SET)
+            return _read_open(handle, name)
+        finally:
+            os.close(handle)
     except ValueError:
         raise InputError(f"the file name holds a zero byte: {_shown(name)}") from None
     except OSError as error:
@@ -71,9 +76,19 @@ def _words(error: OSError) -> str:
 
 
 def _refuse_special(name: str, status: os.stat_result) -> None:
+    if stat.S_ISREG(status.st_mode):
+        return
     for is_kind, what, hint in _KINDS:
         if is_kind(status.st_mode):
             raise InputError(f"{_shown(name)} {what}", hint=hint.format(name.rstrip("/") or "/"))
+
+
+def _read_open(handle: int, name: str) -> bytes:
+    """Read what is not the regular file of the size that it was a moment ago, or has no size of its own."""
+    status = os.fstat(handle)
+    _refuse_special(name, status)
+    with os.fdopen(handle, "rb", closefd=False) as file:
+        return _read_bounded(file, name, status.st_size)
 
 
 def _read_bounded(file: IO[bytes], name: str, size: int) -> bytes:

@@ -54,10 +54,13 @@ def parse_mode(digits: str) -> int:
     return mode
 
 
-def check(table: RankTable, *, product: str, ignore: Sequence[str] = ()) -> Report:
+def check(
+    table: RankTable, *, product: str | None, ignore: Sequence[str] = (), name: str | None = None
+) -> Report:
     """Return what ``validate`` will say to a table that is not written yet.
 
-    A table with findings is judged as a text, so that each has its line and column.
+    A table with findings is judged as a text, so that each has its line and column. ``name`` is what the
+    report calls it, where its file will not have the usual name.
     """
     from hccl_tools import validation  # noqa: PLC0415  (the rules are needed for nothing else here)
 
@@ -65,7 +68,7 @@ def check(table: RankTable, *, product: str, ignore: Sequence[str] = ()) -> Repo
     if report.ok:
         return report
     report = validation.validate(text(table).encode(), product=product, ignore=ignore)
-    return dataclasses.replace(report, file=file_name(table))
+    return dataclasses.replace(report, file=name or file_name(table))
 
 
 def shown(report: Report) -> str:
@@ -105,20 +108,21 @@ def print_out(table: RankTable) -> None:
         raise WriteError(f"standard output cannot be written: {error.strerror}") from error
 
 
-def target(destination: str | None, table: RankTable) -> Path:
+def target(destination: str | None, table: RankTable, *, name: str | None = None) -> Path:
     """Return the file a table goes to.
 
     Args:
         destination: A folder (it exists, or ends in a slash) or a file; None is the current folder.
         table: It has its own name in a folder.
+        name: The name in a folder, where it is not the usual one.
 
     Raises:
         UsageError: A file whose name HCCL would not open.
     """
     if destination is None:
-        return Path(file_name(table))
+        return Path(name or file_name(table))
     if destination.endswith(os.sep) or Path(destination).is_dir():
-        return Path(destination, file_name(table))
+        return Path(destination, name or file_name(table))
     if not destination.endswith(".json"):
         raise UsageError(
             f'-o "{destination}": HCCL opens no rank table whose name does not end in .json',

@@ -24,7 +24,8 @@ LAYERS: list[set[str]] = [
     {"formats"},
     {"diagnostics", "repair", "rules", "schema"},
     {"validation"},
-    {"conversion", "discover", "generation", "merging", "table_output"},
+    {"collected", "conversion", "discover", "fingerprint", "generation", "merge_conflicts", "merging"}
+    | {"replacement", "server_order", "subsetting", "super_pod_plan", "table_input", "table_output", "waiting"},
     {"doctor", "draw", "gathering", "launch", "scaling"},
     {"cli", "__main__"},
 ]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "gen": "Write the rank table of this host's devices.",
     "validate": "Check rank tables: what HCCL will refuse, where, and what to do.",
+    "merge": "Make one table of the tables of many hosts.",
     "launch": "Start one process per rank and see the job to its end.",
     "rules": "List the rules, or explain one rule or HCCL error code.",
     "schema": "Print the JSON Schema of a table format.",

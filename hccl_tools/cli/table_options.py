@@ -1,0 +1,104 @@
+"""What the commands share that make a table from tables: where it goes, and the judgement before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.table import RankTable
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+
+
+def writing(function: _F) -> _F:
+    """Add ``-o``, ``--force`` and ``--mode``."""
+    for option in (
+        click.option("--mode", metavar="MODE", help="File mode, such as 640. Default: 0666 minus the umask."),
+        click.option("--force", is_flag=True, help="Replace a file that holds another table."),
+        click.option(
+            "-o",
+            "--output",
+            metavar="DIR|FILE|-",
+            help="Where it goes; - prints it. Default: the current folder.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def ignore(function: _F) -> _F:
+    """Add ``--ignore``: comma lists of rule ids, prefixes or names, repeatable."""
+    return click.option(
+        "--ignore",
+        multiple=True,
+        metavar="RULES",
+        callback=lambda _ctx, _param, texts: tuple(
+            name.strip() for text in texts for name in text.split(",")
+        ),
+        help="Rules to leave out: HCC308 or HCC4,HCC6.",
+    )(function)
+
+
+def deliver(
+    table: RankTable,
+    *,
+    name: str,
+    output: str | None,
+    force: bool,
+    mode: str | None,
+    product: str | None,
+    ignore: Sequence[str],
+    origins: Sequence[str] = (),
+) -> None:
+    """Judge a table and write it, as ``gen`` does.
+
+    Args:
+        table: What was made.
+        name: Its file name in a folder.
+        output: The user's ``-o``.
+        force: The user's ``--force``.
+        mode: The user's ``--mode``.
+        product: For which product it is judged; by default the one that its format is for.
+        ignore: Rules to leave out.
+        origins: For each server the file it is from, to be named beside findings.
+
+    Raises:
+        TableError: The table has an error, or something else stands where it should go.
+    """
+    from hccl_tools import table_output  # noqa: PLC0415  (`--help` does not need it)
+
+    digits = table_output.parse_mode(mode) if mode is not None else None
+    report = table_output.check(table, product=product, ignore=ignore, name=name)
+    to_stdout = output == table_output.STDOUT
+    if not report.ok:
+        click.echo(table_output.shown(report) + _blamed(report, origins), err=to_stdout, nl=False)
+        raise table_output.refusal(report)
+    if to_stdout:
+        table_output.print_out(table)
+        return
+    path = table_output.target(output, table, name=name)
+    click.echo(table_output.save(table, path, force=force, mode=digits).told(), err=True)
+
+
+def _blamed(report: Report, origins: Sequence[str]) -> str:
+    """Return from which file the servers with errors are."""
+    if report.table is None or not origins:
+        return ""
+    from hccl_tools import formats  # noqa: PLC0415
+
+    module = formats.module(report.table.format)
+    paths = [module.server_path(report.table, index) for index in range(len(origins))]
+    at_fault = [
+        index
+        for index, path in enumerate(paths)
+        if any(finding.path[: len(path)] == path for finding in report.errors)
+    ]
+    return "".join(
+        f'server "{report.table.servers[index].server_id}" is from {origins[index]}\n'
+        for index in at_fault[:20]
+    )

@@ -1,0 +1,233 @@
+"""Why tables cannot become one, with the places that say so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from os.path import normpath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hccl_tools.addresses import packed
+from hccl_tools.errors import TableError
+from hccl_tools.table import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+    from hccl_tools.collected import Collected
+    from hccl_tools.table import RankTable
+
+_NAMES_SHOWN = 3
+
+
+class Place(NamedTuple):
+    """A place in one of the tables: a server, a device (counted within its server), a key of either.
+
+    Without a server it is a key of the whole table.
+    """
+
+    name: str
+    server: int | None = None
+    device: int | None = None
+    key: str | None = None
+
+
+class MergeConflictError(TableError):
+    """Tables contradict each other or have something in common; ``places`` are where, in words beside."""
+
+    def __init__(self, message: str, places: Iterable[Place], *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.places = tuple(places)
+
+
+def check_kind(collected: Collected, name: str, table: RankTable) -> None:
+    """Refuse a table that is of another format or status than those before it, or is not ready.
+
+    Raises:
+        MergeConflictError: It is.
+    """
+    if table.format != "2.0" and table.status != "completed":
+        raise MergeConflictError(
+            f'{name} is not ready: its status is "{table.status}"', (Place(name, key="status"),),
+            hint=f"wait until it is completed: hccl-tools validate --wait 600 {name}",
+        )  # fmt: skip
+    if not collected.names:
+        return
+    first = collected.names[0]
+    if table.format != collected.format:
+        raise MergeConflictError(
+            f"{name} is a {table.format} table, {first} a {collected.format} one: they cannot be merged",
+            (),
+            hint=f"bring them to one format first: hccl-tools convert {name} --to {collected.format}",
+        )
+    if collected.status is not None and table.status is not None and table.status != collected.status:
+        raise MergeConflictError(
+            f'{name} has status "{table.status}", {first} "{collected.status}"',
+            (Place(first, key="status"), Place(name, key="status")),
+            hint="merge tables of one status",
+        )
+    if collected.format == "1.2" and (table.super_pods is None) != (collected.without_pods is not None):
+        one, other = (name, first) if table.super_pods is None else (first, name)
+        raise MergeConflictError(
+            f"{one} has no super_pod_list, {other} has one",
+            (Place(other, key="super_pod_list"),),
+            hint="merge tables that all have super pods, or none",
+        )
+
+
+def check_fields(collected: Collected, name: str, table: RankTable) -> None:
+    """Refuse a table whose further keys have other values than in a table before it.
+
+    Raises:
+        MergeConflictError: One has.
+    """
+    for key, value in table.fields.items():
+        if key in collected.fields and value != collected.fields[key] and key != "cluster_list":
+            other = collected.names[collected.field_origin[key]]
+            raise MergeConflictError(
+                f'{other} and {name} differ in "{key}"',
+                (Place(other, key=key), Place(name, key=key)),
+                hint="give both the same value, or take the key out",
+            )
+    clusters = {cluster.get("cluster_id"): cluster for cluster in _clusters(collected.fields)}
+    for cluster in _clusters(table.fields):
+        known = clusters.get(cluster.get("cluster_id"), cluster)
+        if {**known, "server_list": None} != {**cluster, "server_list": None}:
+            other = collected.names[collected.field_origin["cluster_list"]]
+            raise MergeConflictError(
+                f'{name} describes cluster "{cluster.get("cluster_id")}" unlike the tables before it',
+                (Place(other, key="cluster_list"), Place(name, key="cluster_list")),
+                hint="give the cluster the same network_type, az_id and region_id in all tables",
+            )
+
+
+def _clusters(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    entries = fields.get("cluster_list")
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+
+
+def check_duplicates(collected: Collected) -> None:
+    """Refuse what two servers or devices have in common and may not.
+
+    Raises:
+        MergeConflictError: The first such pair.
+    """
+    _check_servers(collected)
+    if collected.format == "2.0":
+        _check_devices(
+            collected, "level_list", "address", _network_addresses(collected.columns["level_list"])
+        )
+        return
+    _check_devices(collected, "device_ip", "device_ip", _device_ips(collected.columns.get("device_ip", [])))
+    if collected.pods:
+        _check_devices(collected, "super_device_id", "super_device_id", _super_devices(collected))
+
+
+def _check_servers(collected: Collected) -> None:
+    key = "pod_name" if collected.format == "group_list" else "server_id"
+    ids = [
+        server.fields["pod_name"] if key == "pod_name" else server.server_id for server in collected.servers
+    ]
+    if len(set(ids)) < len(ids):
+        _refuse_union(collected, ids)
+        twice = _first_twice(ids)
+        raise _duplicate(collected, f'{key} "{ids[twice[0]]}"', [(index, None) for index in twice], key)
+    if key == "pod_name":
+        _check_devices(collected, "device_id", "device", _devices_of_hosts(collected))
+
+
+def _refuse_union(collected: Collected, ids: list[str]) -> None:
+    """Recognise a table that was merged from others of these, such as the own output of an earlier call."""
+    held: list[set[str]] = [set() for _ in collected.names]
+    for name, origin in zip(ids, collected.origins, strict=True):
+        held[origin.table].add(name)
+    for index in sorted(range(len(held)), key=lambda one: -len(held[one])):
+        inside = [number for number, own in enumerate(held) if own < held[index]]
+        if inside:
+            names = ", ".join(collected.names[number] for number in inside[:_NAMES_SHOWN])
+            more = f" and {len(inside) - _NAMES_SHOWN} more" if len(inside) > _NAMES_SHOWN else ""
+            raise MergeConflictError(
+                f"{collected.names[index]} already holds the servers of {names}{more}",
+                (),
+                hint="leave it out: it was merged from them before",
+            )
+
+
+def _check_devices(
+    collected: Collected, key: str, what: str, values: Iterable[tuple[Hashable, int, str]]
+) -> None:
+    """Refuse a value that two devices have; ``values`` gives what may be there once, row and text."""
+    seen: dict[Hashable, int] = {}
+    for value, row, text in values:
+        first = seen.setdefault(value, row)
+        if first != row:
+            places = []
+            for one in (first, row):
+                index = collected.server_of_row(one)
+                places.append((index, list(collected.servers[index].rows).index(one)))
+            raise _duplicate(collected, f'{what} "{text}"', places, key)
+
+
+def _device_ips(column: list[Any]) -> Iterator[tuple[Hashable, int, str]]:
+    if len(set(column)) == len(column) and set(map(type, column)) == {str}:
+        text = "".join(column)
+        if ":" not in text and "," not in text:  # one spelling and one address each
+            return
+    for row, text in enumerate(column):
+        for address in text.split(",") if isinstance(text, str) and text else ():
+            yield packed(address) or address, row, address
+
+
+def _network_addresses(column: list[Any]) -> Iterator[tuple[Hashable, int, str]]:
+    for row, levels in enumerate(column):
+        for level in levels:
+            for entry in level["rank_addr_list"]:
+                yield (entry["addr_type"], packed(entry["addr"]) or entry["addr"].lower()), row, entry["addr"]
+
+
+def _super_devices(collected: Collected) -> Iterator[tuple[Hashable, int, str]]:
+    column = collected.columns.get("super_device_id", [])
+    if len(set(column)) == len(column):
+        return
+    pod_of = {name: pod.super_pod_id for pod in collected.pods.values() for name in pod.server_ids}
+    ids = numbers(column)
+    for server in collected.servers:
+        for row in server.rows:
+            if ids[row] is not None:
+                yield (pod_of.get(server.server_id), ids[row]), row, column[row]
+
+
+def _devices_of_hosts(collected: Collected) -> Iterator[tuple[Hashable, int, str]]:
+    """Several pods may share a host, but not its devices."""
+    if len({server.server_id for server in collected.servers}) == len(collected.servers):
+        return
+    ids = numbers(collected.columns["device_id"])
+    for server in collected.servers:
+        for row in server.rows:
+            yield (
+                (server.server_id, ids[row]),
+                row,
+                f"{collected.columns['device_id'][row]} of {server.server_id}",
+            )
+
+
+def _first_twice(ids: list[str]) -> list[int]:
+    counts = Counter(ids)
+    name = next(name for name in ids if counts[name] > 1)
+    first = ids.index(name)
+    return [first, ids.index(name, first + 1)]
+
+
+def _duplicate(
+    collected: Collected, what: str, places: Sequence[tuple[int, int | None]], key: str
+) -> MergeConflictError:
+    found = [
+        Place(collected.names[origin.table], origin.server, device, key)
+        for index, device in places
+        for origin in (collected.origins[index],)
+    ]
+    one, other = found[0].name, found[1].name
+    if normpath(one) == normpath(other) and len({collected.origins[index].table for index, _ in places}) > 1:
+        return MergeConflictError(f"{one} is given twice", (), hint="give each file once")
+    where = f"{one} and {other}" if one != other else f"{one} twice"
+    hint = "leave one of the tables out, or mend it" if one != other else "mend the table"
+    return MergeConflictError(f"{what} is in {where}", found, hint=hint)

@@ -1,0 +1,157 @@
+"""Many tables of one format become one: pure, no input and no output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+from hccl_tools import merge_conflicts, server_order
+from hccl_tools.collected import Batch, Collected
+from hccl_tools.errors import TableError
+from hccl_tools.formats import group_list
+from hccl_tools.merge_conflicts import MergeConflictError, Place
+from hccl_tools.table import Group, RankTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hccl_tools.table import SuperPod
+
+#: How servers are ordered: as given, by server_id as text, or by address as a number.
+Order = Literal["given", "server-id", "ip"]
+
+
+class Merged(NamedTuple):
+    """A merged table, and for each of its servers the name of the table it is from."""
+
+    table: RankTable
+    origins: list[str]
+
+
+def merge(tables: Iterable[tuple[str, RankTable]], *, order: Order = "given") -> Merged:
+    """Merge tables of one format; ranks are numbered anew, from 0.
+
+    Args:
+        tables: Each with the name that messages use for it, in the order given. A table's ranks keep their
+            order among themselves, whatever numbers they have; they must be distinct.
+        order: ``given``: one table's ranks after the other's. ``server-id`` and ``ip`` sort the servers of
+            all tables and number server by server. A group_list has no ranks of its own: HCCL numbers its
+            devices by server_id as text.
+
+    Raises:
+        MergeConflictError: Two tables have a server, an address or a super_device_id in common, or contradict
+            each other; it names both places.
+        TableError: There are no tables.
+    """
+    return merge_batches((Batch.of(name, table) for name, table in tables), order=order)
+
+
+def merge_batches(batches: Iterable[Batch], *, order: Order = "given") -> Merged:
+    """Merge tables some of which were read together; see ``merge``."""
+    collected = Collected()
+    for batch in batches:
+        merge_conflicts.check_kind(collected, batch.names[0], batch.table)
+        if batch.table.fields:
+            merge_conflicts.check_fields(collected, batch.names[0], batch.table)
+        collected.add(batch)
+    if not collected.names:
+        raise TableError("there is nothing to merge")
+    merge_conflicts.check_duplicates(collected)
+    sequence = _sequence(collected, order)
+    if order != "given":
+        collected.ranks = _numbered_by_server(collected, sequence)
+    return Merged(
+        _table(collected, sequence), [collected.names[collected.origins[index].table] for index in sequence]
+    )
+
+
+def _sequence(collected: Collected, order: Order) -> list[int]:
+    """Return the indices of the servers in their new order; those of a group stay together."""
+    indices = list(range(len(collected.servers)))
+    if order == "server-id":
+        indices.sort(key=lambda index: collected.servers[index].server_id)
+    elif order == "ip":
+        keys = [server_order.address_key(server) for server in collected.servers]
+        if None in keys:
+            raise _without_address(collected, keys.index(None))
+        indices.sort(key=cast("list[tuple[int, bytes]]", keys).__getitem__)
+    if len(collected.groups) > 1:
+        group_of = {index: place for place, (own, _) in enumerate(collected.groups.values()) for index in own}
+        indices.sort(key=group_of.__getitem__)
+    if collected.format == "2.0" and order == "given":  # its servers stand where their first rank does
+        indices.sort(key=lambda index: min(collected.ranks[row] for row in collected.servers[index].rows))
+    return indices
+
+
+def _without_address(collected: Collected, index: int) -> MergeConflictError:
+    origin = collected.origins[index]
+    name = collected.servers[index].server_id
+    return MergeConflictError(
+        f'--order ip: server "{name}" has no address, neither as server_id nor as host_ip',
+        (Place(collected.names[origin.table], origin.server, None, "server_id"),),
+        hint="use --order server-id, or give the files in the order wanted",
+    )
+
+
+def _numbered_by_server(collected: Collected, sequence: list[int]) -> list[int]:
+    """Return new ranks, one server's after the other's; inside a server the old order stays."""
+    ranks = [0] * len(collected.ranks)
+    following = 0
+    for index in sequence:
+        for row in sorted(collected.servers[index].rows, key=collected.ranks.__getitem__):
+            ranks[row] = following
+            following += 1
+    return ranks
+
+
+def _table(collected: Collected, sequence: list[int]) -> RankTable:
+    ranks, rows = collected.ranks, list(range(len(collected.ranks)))
+    collected.columns["rank_id"] = list(ranks) if collected.format == "2.0" else list(map(str, ranks))
+    if collected.format == "2.0":  # HCCL indexes rank_list by rank
+        rows.sort(key=ranks.__getitem__)
+        _move_rows(collected, rows)
+    elif sequence != list(range(len(sequence))):
+        _move_rows(collected, [row for index in sequence for row in collected.servers[index].rows])
+    table = RankTable(
+        collected.format,
+        [collected.servers[index] for index in sequence],
+        collected.columns,
+        collected.status,
+        _super_pods(collected, sequence),
+        _groups(collected, sequence),
+        collected.fields,
+    )
+    if table.format == "group_list":
+        table.columns["rank_id"] = group_list.rank_ids(table.servers, table.device_ids)
+    return table
+
+
+def _move_rows(collected: Collected, rows: list[int]) -> None:
+    """Put the devices into another order: the i-th will be the one that was at ``rows[i]``."""
+    new_place = [0] * len(rows)
+    for place, row in enumerate(rows):
+        new_place[row] = place
+    collected.columns = {key: [column[row] for row in rows] for key, column in collected.columns.items()}
+    for server in collected.servers:
+        moved = sorted(new_place[row] for row in server.rows)
+        whole = range(moved[0], moved[0] + len(moved))
+        server.rows = moved if collected.format == "2.0" or moved != list(whole) else whole
+
+
+def _super_pods(collected: Collected, sequence: list[int]) -> list[SuperPod] | None:
+    """Return the super pods, they and their servers in the order of the servers."""
+    place = {collected.servers[index].server_id: number for number, index in enumerate(sequence)}
+    pods = list(collected.pods.values())
+    for pod in pods:
+        pod.server_ids.sort(key=lambda name: place.get(name, len(place)))
+    return sorted(pods, key=lambda pod: place.get(pod.server_ids[0], len(place))) or None
+
+
+def _groups(collected: Collected, sequence: list[int]) -> list[Group] | None:
+    if collected.format != "group_list":
+        return None
+    place = {index: number for number, index in enumerate(sequence)}
+    groups = []
+    for name, (indices, fields) in collected.groups.items():
+        first = min(place[index] for index in indices)
+        groups.append(Group(name, range(first, first + len(indices)), fields))
+    return groups

@@ -1,0 +1,201 @@
+"""Tables that others are made from: read strictly, but judged only where something is wrong.
+
+``merge`` and its kin validate what they make. Their inputs need no verdict of their own: one host's table of
+three devices may be right in the cluster's. What cannot be read, or says two things at once, is refused, with
+the findings that ``validate`` has about it.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools import formats
+from hccl_tools.collected import Batch
+from hccl_tools.document import Document, read_file
+from hccl_tools.errors import TableError
+from hccl_tools.formats import StructureError
+from hccl_tools.json_clean import UNCLEAN, parse_clean
+from hccl_tools.table import read_uint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.merge_conflicts import Place
+    from hccl_tools.table import RankTable
+
+STDIN = "-"
+#: Tables that are read as one: few enough to need no memory, enough to make what each costs small.
+_BATCH = 256
+#: Keys of tables that are more than their servers.
+_NOT_PLAIN = frozenset({"super_pod_list", "rank_list", "group_list"})
+
+
+class Inputs:
+    """Reads tables by file name; standard input (``-``) is read once and kept."""
+
+    def __init__(self, *, product: str | None = None) -> None:
+        self._product = product
+        self._stdin: bytes | None = None
+
+    def data(self, name: str) -> bytes:
+        """Return the bytes of a file.
+
+        Raises:
+            InputError: It cannot be read.
+        """
+        if name != STDIN:
+            return read_file(name)
+        if self._stdin is None:
+            self._stdin = read_file(name)
+        return self._stdin
+
+    def document(self, name: str) -> Document:
+        """Return a file that holds one JSON value and nothing else, no key of it twice.
+
+        Raises:
+            InputError: The file cannot be read.
+            TableError: It holds something else; the message has the findings.
+        """
+        document = Document.parse(self.data(name), name)
+        if document.problem or document.duplicates or document.trailing is not None:
+            raise self.refusal(name)
+        return document
+
+    def _value(self, name: str) -> Any:
+        value = parse_clean(self.data(name))
+        return self.document(name).value if value is UNCLEAN else value
+
+    def table(self, name: str) -> RankTable:
+        """Return the table in a file.
+
+        Raises:
+            InputError: The file cannot be read.
+            TableError: It is no table, its counts are not what it holds, or its rank ids are not distinct
+                numbers; the message has the findings.
+        """
+        try:
+            table = formats.read(self._value(name))
+        except StructureError:
+            raise self.refusal(name) from None
+        if not is_consistent(table):
+            raise self.refusal(name)
+        return table
+
+    def batches(self, names: Iterable[str]) -> Iterator[Batch]:
+        """Return the tables in many files, in order; those that differ in their servers alone are read as one.
+
+        Raises:
+            InputError: A file cannot be read.
+            TableError: See ``table``.
+        """
+        waiting: list[tuple[str, list[Any]]] = []
+        head: dict[str, Any] = {}
+        for name in names:
+            value = self._value(name)
+            servers = _plain_servers(value)
+            if waiting and (servers is None or value != head or len(waiting) == _BATCH):
+                yield from self._read_as_one(waiting, head)
+                waiting = []
+            if servers is None:
+                yield Batch.of(name, self.table(name))
+            else:
+                head = value
+                waiting.append((name, servers))
+        if waiting:
+            yield from self._read_as_one(waiting, head)
+
+    def _read_as_one(self, waiting: list[tuple[str, list[Any]]], head: dict[str, Any]) -> Iterator[Batch]:
+        lists = [servers for _, servers in waiting]
+        try:
+            table = formats.read({**head, "server_list": list(chain.from_iterable(lists))})
+        except StructureError:
+            table = None
+        sizes = list(map(len, lists))
+        if table is None or not _is_counted_anew(table, sizes):
+            for name, _ in waiting:
+                yield Batch.of(name, self.table(name))
+            return
+        yield Batch([name for name, _ in waiting], table, sizes)
+
+    def refusal(self, name: str) -> TableError:
+        """Return the error that says what is wrong with a file, as ``validate`` says it."""
+        from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
+        from hccl_tools.validation import validate  # noqa: PLC0415
+
+        source: Any = name if name != STDIN else self.data(name)
+        text = "".join(render([validate(source, product=self._product)], "text")).rstrip()
+        return TableError(f"{name} cannot be used\n{text}")
+
+    def located(self, places: Sequence[Place]) -> list[str]:
+        """Return each place as ``file:line:column  (pointer)``."""
+        return [self._located(place) for place in places]
+
+    def _located(self, place: Place) -> str:
+        from hccl_tools.diagnostics.diagnostic import pointer  # noqa: PLC0415
+
+        document = self.document(place.name)
+        path = _path(formats.read(document.value), place)
+        (span,) = document.spans([path])
+        line, column = document.position(span.start)
+        return f"{place.name}:{line}:{column}  ({pointer(path)})"
+
+
+def _path(table: RankTable, place: Place) -> Path:
+    module = formats.module(table.format)
+    path: Path = ()
+    if place.server is not None and place.device is not None:
+        path = module.device_path(table, table.servers[place.server].rows[place.device])
+    elif place.server is not None:
+        path = module.server_path(table, place.server)
+    return path if place.key is None else (*path, place.key)
+
+
+def _plain_servers(value: Any) -> list[Any] | None:
+    """Take the servers out of a plain server_list table; None for what is to be read on its own.
+
+    What is left of ``value`` is the same in tables of one kind.
+    """
+    if type(value) is not dict or not _NOT_PLAIN.isdisjoint(value):
+        return None
+    servers, count = value.get("server_list"), value.get("server_count")
+    if type(servers) is not list or not servers or count != str(len(servers)):
+        return None
+    del value["server_list"], value["server_count"]
+    return servers
+
+
+def _is_counted_anew(table: RankTable, sizes: Sequence[int]) -> bool:
+    """Whether the ranks of each table in a batch are 0 to N-1 in file order."""
+    expected: list[int] = []
+    servers = iter(table.servers)
+    for size in sizes:
+        expected += range(sum(len(server.rows) for server in islice(servers, size)))
+    return table.rank_numbers == expected
+
+
+def is_consistent(table: RankTable) -> bool:
+    """Whether the counts that a table declares are what it holds, and its rank ids distinct numbers."""
+    numbers = table.rank_numbers
+    if None in numbers or len(set(numbers)) != len(numbers):
+        return False
+    declared = table.declared
+    counts: list[tuple[Any, int]] = [
+        (declared.get("server_count"), len(table.servers)),
+        (declared.get("rank_count"), len(numbers)),
+        (declared.get("group_count"), len(table.groups or ())),
+    ]
+    for index, group in enumerate(table.groups or ()):
+        devices = sum(len(table.servers[server].rows) for server in group.servers)
+        counts += [
+            (declared["instance_count"][index], len(group.servers)),
+            (declared["device_count"][index], devices),
+        ]
+    if "super_pod_list" in declared:  # the reader could make nothing of it
+        return False
+    return all(told is None or _number(told) == count for told, count in counts)
+
+
+def _number(told: Any) -> int | None:
+    return read_uint(told) if isinstance(told, str) else int(told)
