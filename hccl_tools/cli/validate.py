@@ -25,6 +25,10 @@ _EXAMPLES = """\
 """
 
 
+#: Above so many ranks the engines of the [fast] extra matter.
+_MANY_RANKS = 10_000
+
+
 @dataclass
 class _Run:
     """Judges the files one by one and remembers what the exit code needs."""
@@ -34,6 +38,7 @@ class _Run:
     only_hccl: bool
     unreadable: bool = field(default=False, init=False)
     failed: bool = field(default=False, init=False)
+    told: bool = field(default=False, init=False)
 
     def reports(self, names: Iterable[str]) -> Iterator[Report]:
         """Yield the reports; a file that cannot be read is told on stderr and left out."""
@@ -48,6 +53,7 @@ class _Run:
         try:
             for file in options.expand(name):
                 report = validate(file, **self.checks)
+                self._say_if_slow(report)
                 found = view.findings(report)
                 self.failed |= any(self.strict or one.rule.severity == "error" for one in found)
                 yield report
@@ -55,6 +61,21 @@ class _Run:
             self.unreadable = True
             hint = f"\n  help: {error.hint}" if error.hint else ""
             click.echo(f"error: {error.message}{hint}", err=True)
+
+    def _say_if_slow(self, report: Report) -> None:
+        """Tell once that a large table takes longer than it need."""
+        if report.table is None or len(report.table) <= _MANY_RANKS or self.told:
+            return
+        from importlib.util import find_spec  # noqa: PLC0415  (only for large tables)
+
+        missing = [name for name in ("orjson", "jsonschema_rs") if find_spec(name) is None]
+        if missing:
+            self.told = True
+            click.echo(
+                f"note: {len(report.table):,} ranks are checked several times faster with the [fast] extra: "
+                'pip install "hccl-tools[fast]"',
+                err=True,
+            )
 
     @property
     def exit_code(self) -> int:
@@ -92,7 +113,8 @@ def command(
     """
     from hccl_tools.diagnostics import render  # noqa: PLC0415  (`--help` does not need it)
 
-    gc.disable()  # a large table is half a million objects without a cycle; collecting takes longer than judging
+    # A large table is half a million objects without a cycle: collecting takes longer than judging.
+    gc.disable()
     run = _Run(checks, strict, only_hccl)
     shown = {
         "show_all": show_all,
