@@ -46,7 +46,7 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
     Raises:
         LaunchError: The launch is refused; nothing has been started.
     """
-    guard = keeper.start()
+    guard = keeper.current() or keeper.start()
     try:
         prepared = _prepare(request)
         plan = prepared.plan
