@@ -11,19 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
+    from hccl_tools.launch.current import CurrentRank, current_rank
+    from hccl_tools.launch.spawn import spawn
+    from hccl_tools.launch.spawn_errors import RankFailedError
     from hccl_tools.table import RankTable
     from hccl_tools.validation import validate
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CurrentRank": "hccl_tools.launch.current",
     "Diagnostic": "hccl_tools.diagnostics.diagnostic",
+    "RankFailedError": "hccl_tools.launch.spawn_errors",
     "RankTable": "hccl_tools.table",
     "Report": "hccl_tools.diagnostics.diagnostic",
+    "current_rank": "hccl_tools.launch.current",
+    "spawn": "hccl_tools.launch.spawn",
     "validate": "hccl_tools.validation",
 }
 
-__all__ = ["Diagnostic", "RankTable", "Report", "__version__", "validate"]
+__all__ = [
+    "CurrentRank", "Diagnostic", "RankFailedError", "RankTable", "Report", "__version__", "current_rank",
+    "spawn", "validate",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -46,7 +46,7 @@ def locate(request: Request, environ: Mapping[str, str]) -> tuple[str, str | Non
         return None
     if request.rank_table is not None:
         return _file_in(request.rank_table), None
-    if request.ranks is not None or request.devices is not None or request.ips:
+    if request.ranks is not None or request.devices or request.physical or request.ips:
         return None
     named = environ.get("RANK_TABLE_FILE") or environ.get("MINDSPORE_HCCL_CONFIG_PATH")
     if named:

@@ -19,9 +19,9 @@ class Request(NamedTuple):
     """One call of ``launch``.
 
     ``program`` is the script, module or program and its own arguments, untouched. ``devices`` is the text as
-    typed and counts within the visible devices. ``environment`` is set for every rank and wins over what the
-    launcher would set. ``own_python`` says that the caller chose the interpreter by running
-    ``python -m hccl_tools.launch`` with it.
+    typed and counts within the visible devices, ``physical`` are ids of the host. ``environment`` is set for
+    every rank and wins over what the launcher would set. ``own_python`` says that the caller chose the
+    interpreter by running ``python -m hccl_tools.launch`` with it.
     """
 
     program: tuple[str, ...]
@@ -29,6 +29,7 @@ class Request(NamedTuple):
     rank_table: str | None = None
     ranks: int | None = None
     devices: str | None = None
+    physical: tuple[int, ...] | None = None
     no_table: bool = False
     product: str | None = None
     ignore: tuple[str, ...] = ()

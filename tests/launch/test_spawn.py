@@ -1,0 +1,320 @@
+"""``spawn`` as paddle's guide uses it, in a real caller with real children."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import hccl_tools
+from hccl_tools.launch.current import CurrentRank, current_rank
+from hccl_tools.launch.spawn_errors import RankFacts, RankFailedError, failure
+
+WORK = """\
+import json, os, signal, subprocess, sys, time
+import hccl_tools
+
+# Whatever the child's interpreter sees at its very start.
+AT_IMPORT = (os.environ.get("RANK_ID"), os.environ.get("DEVICE_ID"), os.environ.get("RANK_SIZE"))
+
+def who(*args):
+    print("rank at work", flush=True)
+    return AT_IMPORT, args, hccl_tools.current_rank().rank
+
+def large(size):
+    return bytes(size)
+
+def fails(rank, what):
+    if hccl_tools.current_rank().rank != rank:
+        time.sleep(60)
+    if what == "value":
+        raise ValueError("boom", 42)
+    if what == "long":
+        raise RuntimeError("x" * 200_000)
+    if what == "local":
+        class Own(Exception):
+            pass
+        raise Own("mine")
+    if what == "exit":
+        sys.exit(3)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def stubborn():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    program = "trap '' TERM; echo $$ > child_$RANK_ID.pid; sleep 60"
+    subprocess.Popen(["sh", "-c", program], start_new_session=True)
+    with open(f"own_{os.environ['RANK_ID']}.pid", "w") as file:
+        print(os.getpid(), file=file)
+    if hccl_tools.current_rank().rank == 0:
+        while len([name for name in os.listdir(".") if name.endswith(".pid")]) < 4:
+            time.sleep(0.01)
+        raise ValueError("ended")
+    time.sleep(60)
+
+def leaves_early():
+    sys.exit(0)
+
+def workers():
+    import multiprocessing
+    with multiprocessing.Pool(2) as pool:
+        return sum(pool.map(abs, [-1, -2, -3]))
+"""
+
+
+def caller(program: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a program that calls spawn; it may use the functions of ``work``."""
+    Path("work.py").write_text(WORK)
+    lines = ["import hccl_tools, json, work", "if __name__ == '__main__':"]
+    lines += [f"    {line}" for line in program.strip().splitlines()]
+    Path("main.py").write_text("\n".join(lines) + "\n")
+    return subprocess.run(
+        [sys.executable, "main.py"], capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, **environ},
+    )  # fmt: skip
+
+
+def answer(program: str, **environ: str) -> object:
+    done = caller(program, **environ)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+OPTIONS = 'cpu=True, start="table"'
+
+
+def test_environment_is_complete_before_the_interpreter_starts() -> None:
+    results = answer(f"""
+context = hccl_tools.spawn(work.who, args=("a", 2), nprocs=2, {OPTIONS})
+print(json.dumps(context.results))""")
+
+    assert results == [[["0", "0", "2"], ["a", 2], 0], [["1", "1", "2"], ["a", 2], 1]]
+    assert Path("log/latest/rank_1.log").read_text() == "rank at work\n"
+
+
+def test_all_visible_devices() -> None:
+    results = answer('print(json.dumps(hccl_tools.spawn(work.who, start="torch", env={"A": 1}).results))',
+                     ASCEND_RT_VISIBLE_DEVICES="4,5,6,7")  # fmt: skip
+
+    assert isinstance(results, list)
+    assert [result[0][:2] for result in results] == [["0", "0"], ["1", "1"], ["2", "2"], ["3", "3"]]
+
+
+def test_devices_by_their_own_numbers() -> None:
+    results = answer(f'print(json.dumps(hccl_tools.spawn(work.who, gpus="4,5", {OPTIONS}).results))')
+
+    assert isinstance(results, list)
+    assert [result[0][:2] for result in results] == [["0", "4"], ["1", "5"]]
+
+
+def test_function_of_the_main_script() -> None:
+    Path("main2.py").write_text(
+        "import hccl_tools\n"
+        "def train(x):\n    return x + hccl_tools.current_rank().rank\n"
+        "if __name__ == '__main__':\n"
+        f"    print(hccl_tools.spawn(train, (10,), 2, {OPTIONS}).results)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "main2.py"], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert done.stdout == "[10, 11]\n"
+
+
+def test_results_of_any_size() -> None:
+    sizes = answer(f"""
+context = hccl_tools.spawn(work.large, (3_000_000,), 2, {OPTIONS})
+print(json.dumps([len(context.return_queues[rank].get()) for rank in range(2)]))""")
+
+    assert sizes == [3_000_000, 3_000_000]
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "code", "name"),
+    [
+        ("value", "ValueError", 1, None),
+        ("long", "RuntimeError", 1, None),
+        ("local", "Exception", 1, None),
+        ("exit", "hccl_tools.RankFailedError", 3, None),
+        ("kill", "hccl_tools.RankFailedError", 137, "SIGKILL"),
+    ],
+)
+def test_failure_keeps_its_type_and_everything_known(
+    what: str, kind: str, code: int, name: str | None
+) -> None:
+    found = answer(f"""
+try:
+    hccl_tools.spawn(work.fails, (1, {what!r}), 2, gpus="4,5", {OPTIONS})
+except {kind} as error:
+    assert isinstance(error, hccl_tools.RankFailedError)
+    print(json.dumps([error.rank, error.device, error.pid > 0, error.rank_exit_code, error.signal,
+                      "in fails" in str(error), getattr(error.__cause__, "args", None)]))""")
+
+    raised = what in {"value", "long", "local"}
+    args = {"value": ["boom", 42], "long": ["x" * 200_000]}.get(what)
+    assert found == [1, 5, True, code, name, raised, args]
+
+
+def test_end_is_bounded_and_leaves_nothing() -> None:
+    began = time.monotonic()
+    done = caller(f"hccl_tools.spawn(work.stubborn, (), 2, grace=0.3, {OPTIONS})")
+
+    assert "ValueError" in done.stderr
+    assert time.monotonic() - began < 20
+    pids = [path.read_text().strip() for path in Path.cwd().glob("*.pid")]
+    assert len(pids) == 4
+    assert not [pid for pid in pids if Path("/proc", pid).exists()]
+
+
+def test_nothing_outlives_a_killed_caller() -> None:
+    Path("work.py").write_text(WORK)
+    Path("main.py").write_text(
+        "import hccl_tools, work, time\nif __name__ == '__main__':\n"
+        f"    hccl_tools.spawn(work.fails, (9, 'value'), 2, join=False, {OPTIONS})\n"
+        "    print('up', flush=True)\n    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "main.py"], stdout=subprocess.PIPE, text=True) as job:
+        assert job.stdout is not None
+        assert job.stdout.readline() == "up\n"
+        job.send_signal(signal.SIGKILL)
+    run_dir = str(Path("log/latest").resolve())
+    deadline = time.monotonic() + 10
+    while _processes_of(run_dir) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert _processes_of(run_dir) == []
+
+
+def _processes_of(run_dir: str) -> list[str]:
+    wanted = f"HCCL_TOOLS_RUN_DIR={run_dir}".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if wanted in path.read_bytes().split(b"\0"):
+                found.append(path.parent.name)
+    return found
+
+
+def test_join_later_with_a_time_limit() -> None:
+    found = answer(f"""
+context = hccl_tools.spawn(work.who, nprocs=2, join=False, {OPTIONS})
+early = context.join(timeout=0)
+print(json.dumps([early, context.join(), context.join(), [one.exitcode for one in context.processes]]))""")
+
+    assert found == [False, True, True, [0, 0]]
+
+
+def test_caller_that_ends_waits_for_its_ranks_unless_they_are_daemons() -> None:
+    assert caller(f"hccl_tools.spawn(work.who, nprocs=1, join=False, {OPTIONS})").returncode == 0
+    assert "rank at work" in Path("log/latest/rank_0.log").read_text()
+    began = time.monotonic()
+    caller(f"hccl_tools.spawn(work.fails, (9, 'value'), 1, False, True, {OPTIONS})")
+    assert time.monotonic() - began < 30
+
+
+def test_sys_exit_0_is_a_good_end_without_a_result() -> None:
+    assert answer(f"print(json.dumps(hccl_tools.spawn(work.leaves_early, (), 1, {OPTIONS}).results))") == [
+        None
+    ]
+
+
+def test_ranks_may_have_workers_of_their_own() -> None:
+    assert answer(
+        f"print(json.dumps(hccl_tools.spawn(work.workers, (), 1, daemon=True, {OPTIONS}).results))"
+    ) == [6]
+
+
+def test_table_decides_ranks_and_devices() -> None:
+    devices = [
+        {"device_id": str(device), "device_ip": f"192.168.0.{device}", "rank_id": str(rank)}
+        for rank, device in enumerate((5, 4))
+    ]
+    value = {
+        "version": "1.0", "server_count": "1", "status": "completed",
+        "server_list": [{"server_id": "127.0.0.1", "device": devices, "host_nic_ip": "reserve"}],
+    }  # fmt: skip
+    Path("table.json").write_text(json.dumps(value))
+
+    results = answer(
+        f'print(json.dumps(hccl_tools.spawn(work.who, rank_table="table.json", {OPTIONS}).results))'
+    )
+
+    assert isinstance(results, list)
+    assert [result[0][:2] for result in results] == [["0", "5"], ["1", "4"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("foo=1", "option foo of spawn is not supported"),
+        ("gpu='4'", "did you mean gpus"),
+        ("gpus='4', npus='5'", "name the same thing"),
+        ("nprocs=3, gpus='4,5'", "nprocs=3, but gpus names 2"),
+        ("gpus='four'", "names no devices"),
+        ("start_method='fork', nprocs=1", "only spawn is possible"),
+        ("cpu=True", "nprocs=2"),
+    ],
+)
+def test_wrong_options_are_told_before_anything_starts(arguments: str, words: str) -> None:
+    done = caller(f"hccl_tools.spawn(work.who, {arguments})")
+
+    assert words in done.stderr
+    assert "SpawnOptionError" in done.stderr
+    assert not Path("log").exists()
+
+
+def test_function_that_cannot_be_pickled() -> None:
+    done = caller(f"hccl_tools.spawn(lambda: 1, (), 1, {OPTIONS})")
+
+    assert "must be picklable" in done.stderr
+    assert not Path("log").exists()
+
+
+def test_option_error_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="foo"):
+        hccl_tools.spawn(print, foo=1)
+
+
+FACTS = RankFacts(1, 5, 4711, 1, None, "/run/rank_1.log")
+
+
+@pytest.mark.parametrize("original", [ValueError("x"), KeyError("k"), OSError(2, "gone"), UnicodeError("u")])
+def test_error_is_of_the_originals_type(original: Exception) -> None:
+    error = failure(FACTS, "Traceback: ...", original)
+
+    assert isinstance(error, type(original))
+    assert isinstance(error, RankFailedError)
+    assert error.__cause__ is original
+    assert "rank 1 (device 5, pid 4711)" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({}, CurrentRank()),
+        ({"RANK_ID": "1"}, CurrentRank()),
+        ({"RANK_ID": "1", "RANK_SIZE": "4", "DEVICE_ID": "5"}, CurrentRank(1, 4, 5, None, True, "RANK_ID")),
+        ({"RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "3"}, CurrentRank(3, 8, None, 3, True, "RANK")),
+        (
+            {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "0"},
+            CurrentRank(1, 2, None, 0, True, "OMPI_COMM_WORLD_RANK"),
+        ),
+        (
+            {"PADDLE_TRAINER_ID": "0", "PADDLE_TRAINERS_NUM": "2"},
+            CurrentRank(0, 2, None, None, True, "PADDLE_TRAINER_ID"),
+        ),
+        (
+            {"SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "1"},
+            CurrentRank(1, 2, None, 1, True, "SLURM_PROCID"),
+        ),
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, CurrentRank()),
+        ({"RANK_ID": "4", "RANK_SIZE": "4"}, CurrentRank()),
+    ],
+)
+def test_current_rank(environ: dict[str, str], expected: CurrentRank) -> None:
+    assert current_rank(environ) == expected
