@@ -18,6 +18,7 @@ from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.products import DEFAULT_FOR_FORMAT, Product, by_name
 from hccl_tools.rules.registry import (
+    LOCAL,
     STAGES,
     Rule,
     Subject,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from hccl_tools.diagnostics.diagnostic import RuleFacts
+    from hccl_tools.discover.facts import HostState
     from hccl_tools.table import Format, RankTable
 
 #: The variable that names the product where ``product`` does not.
@@ -46,6 +48,7 @@ def validate(
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     env: Mapping[str, str] | None = None,
+    host: Callable[[RankTable], HostState] | None = None,
 ) -> Report:
     """Check one rank table.
 
@@ -56,9 +59,11 @@ def validate(
         ignore: Leave these rules out.
         env: HCCL's own variables that change its verdict: HCCL_INTRA_ROCE_ENABLE, HCCL_OP_EXPANSION_MODE,
             HCCL_OP_RETRY_ENABLE.
+        host: Looks at this host, for a table that is to be held against it (``local_check``).
 
     Returns:
-        The report. Its ``verdict`` is HCCL's, whatever was selected; ``ok`` concerns the findings reported.
+        The report. Its ``verdict`` is HCCL's on the table alone, whatever was selected; ``ok`` concerns the
+        findings reported.
 
     Raises:
         InputError: The file cannot be read at all.
@@ -71,6 +76,9 @@ def validate(
         subject.product, product_reason = _product(product, found.format if found else None)
         subject.env = env or {}
         diagnostics = _judge(subject, found)
+        if host is not None and subject.table is not None:
+            subject.host, subject.memo = host(subject.table), {}
+            diagnostics += _run(table_rules(LOCAL[0]), subject)
         return _report(subject, diagnostics, keep, file=file, found=found, product_reason=product_reason)
 
 
@@ -156,12 +164,24 @@ def _judge(subject: Subject, found: formats.Detection | None) -> list[Diagnostic
     if found is None or found.format is None or found.format not in subject.product.formats:
         return diagnostics
     if found.format == "group_list" and "deploy_mode" in subject.value:
-        return diagnostics + _run(table_rules("lab"), subject)
+        return diagnostics + _judge_lab(subject)
     try:
         subject.table = formats.read(subject.value, found.format)
     except StructureError:
         return diagnostics + _judge_damaged(subject, found.format)
     return diagnostics + _judge_table(subject)
+
+
+def _judge_lab(subject: Subject) -> list[Diagnostic]:
+    """Judge the old form of a group_list by rules of its own, then as HCCL's later checks see it."""
+    from hccl_tools.rules.legacy_formats import as_table  # noqa: PLC0415  (hardly ever needed)
+
+    diagnostics = _run(table_rules("lab"), subject)
+    if not diagnostics:
+        subject.table = as_table(subject.value)
+        later = (rule for rule in table_rules("group_list") if rule.stage in ("check", "topology"))
+        diagnostics = _run(later, subject)
+    return diagnostics
 
 
 def _judge_table(subject: Subject, damaged: frozenset[str] = frozenset()) -> list[Diagnostic]:
@@ -210,7 +230,7 @@ def _report(
 
 def _verdict(diagnostics: list[Diagnostic]) -> Verdict:
     """Return HCCL's verdict: a file that cannot be loaded is refused before HCCL could wait for it."""
-    consequences = {diagnostic.rule.consequence for diagnostic in diagnostics}
+    consequences = {one.rule.consequence for one in diagnostics if rule_by_id(one.rule.id).formats != LOCAL}
     if any(diagnostic.rule.id in _LOAD_IDS for diagnostic in diagnostics):
         return "refused"
     if "hangs" in consequences:

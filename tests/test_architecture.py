@@ -21,17 +21,18 @@ LAYERS: list[set[str]] = [
     {"errors"},
     {"addresses", "device_range", "diagnostics.diagnostic", "document", "file_problem", "json_clean"}
     | {"json_problem", "json_text", "positions", "products", "reading", "table", "writing"},
-    {"formats"},
+    {"discover", "formats"},
+    {"recognition"},
     {"diagnostics", "repair", "rules", "schema"},
     {"validation"},
-    {"collected", "conversion", "discover", "fingerprint", "generation", "merge_conflicts", "merging"}
+    {"collected", "conversion", "fingerprint", "generation", "local_check", "merge_conflicts", "merging"}
     | {"replacement", "server_order", "subsetting", "super_pod_plan", "table_input", "table_output", "waiting"},
     {"doctor", "draw", "gathering", "launch", "scaling"},
     {"cli", "__main__"},
 ]
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
-#: Facts about the host know nothing about tables.
-DISCOVER_MAY_IMPORT = {"addresses", "device_range", "errors", "products"}
+#: Facts about the host know nothing about tables, except what their formats are called.
+DISCOVER_MAY_IMPORT = {"addresses", "device_range", "errors", "products", "table"}
 
 LONGEST_MODULE = 280  # the aim is 250; a little more is left to a module that is one thing
 LONGEST_FUNCTION = 50

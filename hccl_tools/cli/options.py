@@ -72,8 +72,8 @@ def output_format(function: _F) -> _F:
         "--format",
         "output_format",
         type=click.Choice(names),
-        default="text",
-        help="How findings are shown.",
+        callback=_output_format,
+        help="How findings are shown. Default: text; github where GITHUB_ACTIONS=true.",
     )(function)
 
 
@@ -83,6 +83,10 @@ def color(function: _F) -> _F:
         "--color", type=click.Choice(["auto", "always", "never"]), default="auto", callback=_color,
         help="Colours; auto: on a terminal, unless NO_COLOR is set.",
     )(function)  # fmt: skip
+
+
+def _output_format(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str:
+    return value or ("github" if os.environ.get("GITHUB_ACTIONS") == "true" else "text")
 
 
 def _split(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

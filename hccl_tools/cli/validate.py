@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.local_check import LocalCheck
 
 _EXAMPLES = """\
   hccl-tools validate hccl_8p_01234567_10.0.0.1.json       one table
   hccl-tools validate --product a2 'tables/**/*.json'      many, for Atlas A2 machines
   hccl-tools validate --only-hccl rank_table.json          only what HCCL itself refuses or waits for
+  hccl-tools validate --local rank_table.json              is it right on this host, with its devices?
   cat rank_table.json | hccl-tools validate -              from a pipe
   hccl-tools validate -f json rank_table.json              for programs; also concise, github, sarif
 """
@@ -36,6 +39,7 @@ class _Run:
     checks: dict[str, Any]
     strict: bool
     only_hccl: bool
+    local: bool
     unreadable: bool = field(default=False, init=False)
     failed: bool = field(default=False, init=False)
     told: bool = field(default=False, init=False)
@@ -47,12 +51,11 @@ class _Run:
 
     def _reports_of(self, name: str) -> Iterator[Report]:
         from hccl_tools.diagnostics.placing import View  # noqa: PLC0415  (`--help` does not need it)
-        from hccl_tools.validation import validate  # noqa: PLC0415
 
         view = View(only_hccl=self.only_hccl)
         try:
             for file in options.expand(name):
-                report = validate(file, **self.checks)
+                report = self._judged(file)
                 self._say_if_slow(report)
                 found = view.findings(report)
                 self.failed |= any(self.strict or one.rule.severity == "error" for one in found)
@@ -77,6 +80,21 @@ class _Run:
                 err=True,
             )
 
+    def _judged(self, file: str) -> Report:
+        if not self.local:
+            from hccl_tools.validation import validate  # noqa: PLC0415
+
+            return validate(file, **self.checks)
+        report = self._local_check.validate(file, **self.checks)
+        click.echo(self._local_check.told(report), err=True)
+        return report
+
+    @cached_property
+    def _local_check(self) -> LocalCheck:
+        from hccl_tools.local_check import LocalCheck  # noqa: PLC0415  (not every call is about this host)
+
+        return LocalCheck()
+
     @property
     def exit_code(self) -> int:
         """2 where a file could not be read, else 1 where one has an error, else 0."""
@@ -87,6 +105,7 @@ class _Run:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @options.product
 @options.rule_choice
+@click.option("--local", is_flag=True, help="Hold the tables against this host and its devices, too.")
 @click.option("--strict", is_flag=True, help="Warnings count as errors for the exit code.")
 @click.option("--only-hccl", is_flag=True, help="Show and count only what HCCL itself refuses or waits for.")
 @click.option("--all", "show_all", is_flag=True, help="Show every finding, however many a rule has.")
@@ -99,6 +118,7 @@ def command(
     /,
     *,
     files: tuple[str, ...],
+    local: bool,
     strict: bool,
     only_hccl: bool,
     show_all: bool,
@@ -109,13 +129,14 @@ def command(
     """Check rank tables: what HCCL will refuse, where, and what to do.
 
     FILE is a table of any format, a pattern in quotes, or - for standard input. The exit code is 0 where no
-    table has an error, 1 where one has, 2 where a file cannot be read or the call is wrong.
+    table has an error, 1 where one has, 2 where a file cannot be read or the call is wrong. With --local each
+    table is also held against this host: its own entry, the devices present, the addresses they really have.
     """
     from hccl_tools.diagnostics import render  # noqa: PLC0415  (`--help` does not need it)
 
     # A large table is half a million objects without a cycle: collecting takes longer than judging.
     gc.disable()
-    run = _Run(checks, strict, only_hccl)
+    run = _Run(checks, strict, only_hccl, local)
     shown = {
         "show_all": show_all,
         "only_hccl": only_hccl,

@@ -51,6 +51,8 @@ def verdict(report: Report) -> str:
     if report.verdict in _VERDICTS:
         return _VERDICTS[report.verdict]
     consequences = {finding.rule.consequence for finding in report.errors}
+    if "refused" in consequences:  # by a rule of `validate --local`: the verdict is on the table alone
+        return "HCCL takes this table, but not on this host"
     if "fails-later" in consequences:
         return "HCCL takes this table, and the job fails later"
     if consequences:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PREFERENCES = ("hccn_tool", "hccn.conf")
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """Both sources' words on one device."""
 
     device_id: int
@@ -51,8 +51,7 @@ def find(
         DiscoveryError: A device has no address in either source, or the sources disagree.
         InputError: A tool or file that the user named cannot be used.
     """
-    conf = hccn_conf.load(site)
-    asked = [_Asked(device_id, tool, conf.read(device_id)) for device_id, tool in _ask_tool(device_ids, site)]
+    asked, conf = ask(device_ids, site)
     if not required and not any(one.tool.ips or one.conf.ips for one in asked):
         said = f"no device has a network address, which is right inside one super pod ({_why(asked[0])})"
         return [DeviceFacts(one.device_id, source="none set") for one in asked], [said]
@@ -75,6 +74,18 @@ def find(
     return devices, warnings
 
 
+def ask(device_ids: Sequence[int], site: Site) -> tuple[list[Asked], HccnConf]:
+    """Ask both sources about devices by physical id; that they have no answer is no error here.
+
+    Raises:
+        InputError: A tool or file that the user named cannot be used.
+        DiscoveryError: The file contradicts itself.
+    """
+    conf = hccn_conf.load(site)
+    answers = _ask_tool(device_ids, site)
+    return [Asked(device_id, tool, conf.read(device_id)) for device_id, tool in answers], conf
+
+
 _NO_TOOL = f"there is no hccn_tool on PATH or at {hccn_tool.USUAL_PLACE}"
 
 
@@ -92,7 +103,7 @@ def _ask_tool(device_ids: Sequence[int], site: Site) -> Iterable[tuple[int, Read
             stopped = reading
 
 
-def _refuse_missing(asked: Sequence[_Asked], conf: HccnConf) -> None:
+def _refuse_missing(asked: Sequence[Asked], conf: HccnConf) -> None:
     missing = [one for one in asked if not one.tool.ips and not one.conf.ips]
     if not missing:
         return
@@ -104,11 +115,11 @@ def _refuse_missing(asked: Sequence[_Asked], conf: HccnConf) -> None:
     )
 
 
-def _why(one: _Asked) -> str:
+def _why(one: Asked) -> str:
     return f"{one.tool.problem}, and {one.conf.problem}"
 
 
-def _hint(one: _Asked) -> str:
+def _hint(one: Asked) -> str:
     words = one.tool.problem or ""
     if "permission denied" in words:
         return "hccn_tool answers root alone: run this with sudo"
@@ -124,7 +135,7 @@ def _hint(one: _Asked) -> str:
     return f"set one ({how}) or pass --hccn-conf PATH"
 
 
-def _refuse_disagreement(asked: Sequence[_Asked]) -> None:
+def _refuse_disagreement(asked: Sequence[Asked]) -> None:
     apart = [one for one in asked if not one.agree()]
     if not apart:
         return

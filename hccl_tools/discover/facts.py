@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from hccl_tools.table import Format
 
 
@@ -78,3 +80,41 @@ class HostFacts(NamedTuple):
             *([f"super pod {self.super_pod_id}"] if self.super_pod_id is not None else []),
             *(f"warning: {warning}" for warning in self.warnings),
         ]
+
+
+class DeviceState(NamedTuple):
+    """What a device of this host is, whatever a table says about it.
+
+    Attributes:
+        ips: The addresses it has now, by ``hccn_tool``; empty where it has none or nobody could say.
+        configured: The address that the next boot gives it, by ``hccn.conf``.
+        problem: Why ``ips`` is empty, in the source's own words where it had any.
+        super_device_id: Its SDID, where it was asked for and is known.
+    """
+
+    ips: tuple[str, ...] = ()
+    configured: tuple[str, ...] = ()
+    problem: str | None = None
+    super_device_id: int | None = None
+
+
+class HostState(NamedTuple):
+    """What this host is, to be held against a table.
+
+    Attributes:
+        nodes: The physical ids of its ``/dev/davinciN``, ascending.
+        devices: What is known of the devices that were asked for, by physical id.
+        names: The names it goes by.
+        is_local: Whether an IP address is one of this host's.
+        stated: The addresses that platforms state in variables (``MA_CURRENT_HOST_IP`` ...).
+        conf: The ``hccn.conf`` that was looked for.
+        problems: What else could not be found out, one sentence each.
+    """
+
+    nodes: tuple[int, ...]
+    devices: Mapping[int, DeviceState]
+    names: frozenset[str]
+    is_local: Callable[[str], bool]
+    stated: frozenset[str] = frozenset()
+    conf: str = "/etc/hccn.conf"
+    problems: tuple[str, ...] = ()

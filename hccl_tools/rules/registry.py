@@ -17,6 +17,7 @@ from hccl_tools.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from hccl_tools.discover.facts import HostState
     from hccl_tools.document import Document
     from hccl_tools.products import Product
     from hccl_tools.table import RankTable
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _SERVER_LIST = ("1.0", "1.2")
 _LEGACY = (*_SERVER_LIST, "group_list")
 _ALL = (*_LEGACY, "2.0")
+#: What the rules bear for formats that hold a table of any format against the host it is checked on.
+LOCAL = ("local",)
 #: The modules whose import declares the rules, and the formats that they are for.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "document": _ALL,
@@ -48,6 +51,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "clusters": ("1.0",),
     "advice": _LEGACY,
     "spelling": _LEGACY,
+    "local_servers": LOCAL,
+    "local_devices": LOCAL,
 }
 
 #: When HCCL meets the fault: while it loads the file, reads entry by entry, compares entries, or at the topology.
@@ -73,6 +78,7 @@ class Subject:
 
     ``table`` is set only for rules on tables; ``path`` is the file's name, ``None`` for bytes and stdin.
     ``env`` holds the variables that change HCCL's verdict. ``memo`` keeps what several rules work out.
+    ``host`` is the host that the table is held against, set only for the rules of ``LOCAL``.
     """
 
     product: Product
@@ -82,6 +88,7 @@ class Subject:
     table: RankTable = field(default=None)  # type: ignore[assignment]
     env: Mapping[str, str] = field(default_factory=dict)
     memo: dict[str, Any] = field(default_factory=dict)
+    host: HostState = field(default=None)  # type: ignore[assignment]
 
     def device_path(self, row: int, *keys: str) -> Path:
         """Return where a device (or a key of it) stands in the document."""

@@ -89,6 +89,13 @@ def test_json_has_the_verdicts() -> None:
 
 
 @pytest.mark.usefixtures("tables")
+def test_annotations_are_the_default_in_github_s_actions() -> None:
+    assert run("bad.json", GITHUB_ACTIONS="true").stdout == run("-f", "github", "bad.json").stdout
+    assert run("bad.json", GITHUB_ACTIONS="true").stdout.startswith("::error ")
+    assert run("-f", "text", "bad.json", GITHUB_ACTIONS="true").stdout == run("bad.json").stdout
+
+
+@pytest.mark.usefixtures("tables")
 def test_rules_are_chosen() -> None:
     rule = json.loads(run("-f", "json", "bad.json").stdout)["files"][0]["findings"][0]["rule"]
 

@@ -7,21 +7,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.rules.registry import Rule, all_rules
+from hccl_tools.rules.registry import LOCAL, Rule, all_rules
 from hccl_tools.validation import validate
 from tests.support.rule_examples import example
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hccl_tools.diagnostics.diagnostic import Report
+
 RULES = all_rules()
 ALL = [pytest.param(rule, id=rule_id) for rule_id, rule in RULES.items()]
 
 
-def found_by(rule: Rule, which: str, folder: Path) -> list[str]:
+def report_of(rule: Rule, which: str, folder: Path) -> Report:
     shown = example(rule, which)
-    report = validate(shown.write(folder), product=shown.product, env=shown.env)
-    return [finding.rule.id for finding in report.findings]
+    host = shown.host if rule.formats == LOCAL else None
+    return validate(shown.write(folder), product=shown.product, env=shown.env, host=host)
+
+
+def found_by(rule: Rule, which: str, folder: Path) -> list[str]:
+    return [finding.rule.id for finding in report_of(rule, which, folder).findings]
 
 
 @pytest.mark.parametrize("rule", ALL)
@@ -54,10 +60,7 @@ def test_names_are_unique() -> None:
 
 @pytest.mark.parametrize("rule", ALL)
 def test_messages_read_well(rule: Rule, tmp_path: Path) -> None:
-    shown = example(rule, "Example")
-    report = validate(shown.write(tmp_path), product=shown.product, env=shown.env)
-
-    for finding in report.findings:
+    for finding in report_of(rule, "Example", tmp_path).findings:
         assert not finding.message.endswith(".")
         assert (
             not finding.message[0].isupper()

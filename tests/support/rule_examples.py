@@ -3,6 +3,11 @@
 ``Base:`` names the table that is changed: format, servers x devices, product, ``pods N``, ``env A=B``. An
 example is a list of steps: ``/pointer = JSON``, ``remove /pointer``, ``swap /a /b``, ``base 2x4``,
 ``product NAME``, ``text ...`` (the file's text), ``file NAME``, ``size N`` (bytes), or ``table`` (unchanged).
+
+``host`` is that of a right table; ``host elsewhere``: one with other devices; ``host is ADDRESS``:
+its only own address; ``host /devices/N = "ADDRESS"``: what a device really has (nothing for an empty text);
+``host remove /devices/N``: it is not there; ``host conf N = "ADDRESS"``: what hccn.conf says; and
+``host sdid N = ID``: its driver's super_device_id.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.discover.facts import DeviceState, HostState
 from hccl_tools.products import DEFAULT_FOR_FORMAT, PRODUCTS
 from tests.support.tables import table
 
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hccl_tools.rules.registry import Rule
+    from hccl_tools.table import RankTable
 
 _FORMATS = ("1.0", "1.2", "2.0", "group_list", "lab")
 _SIZES = {"1.0": (1, 2), "1.2": (1, 2), "2.0": (1, 2), "group_list": (1, 8), "lab": (1, 8)}
@@ -33,12 +40,51 @@ class Example:
     env: dict[str, str] = field(default_factory=dict)
     text: str | None = None
     name: str = "table.json"
+    changes_of_host: list[str] = field(default_factory=list)
+
+    def host(self, table: RankTable) -> HostState:
+        """Return the host of the example: the table's first server, with the changes that it names."""
+        numbers, sdids = table.device_numbers, table.column("super_device_id")
+        devices = {
+            numbers[row] or 0: DeviceState(
+                (table.device_ips[row],), (table.device_ips[row],), super_device_id=int(sdids[row] or 0)
+            )
+            for row in table.servers[0].rows
+        }
+        own = {table.servers[0].server_id}
+        for change in self.changes_of_host:
+            _change_host(change, devices, own)
+        return HostState(tuple(sorted(devices)), devices, frozenset({"node"}), own.__contains__)
 
     def write(self, folder: Path) -> str:
         """Write the example as a file and return its name."""
         file = folder / self.name
         file.write_text(self.text if self.text is not None else json.dumps(self.value))
         return str(file)
+
+
+def _change_host(change: str, devices: dict[int, DeviceState], own: set[str]) -> None:
+    if change == "elsewhere":
+        own.clear()
+        for device_id, state in devices.items():
+            devices[device_id] = state._replace(ips=(f"10.9.9.{device_id}",))
+        return
+    verb, _, rest = change.partition(" ")
+    if verb == "is":
+        own.clear()
+        own.add(rest)
+        return
+    match = re.search(r"(?:/devices/|conf |sdid )(\d+)(?: = (.*))?$", change)
+    assert match, change
+    device_id, value = int(match[1]), json.loads(match[2] or '""')
+    if verb == "remove":
+        del devices[device_id]
+    elif verb == "sdid":
+        devices[device_id] = devices[device_id]._replace(super_device_id=value)
+    elif verb == "conf":
+        devices[device_id] = devices[device_id]._replace(configured=(value,))
+    else:
+        devices[device_id] = devices[device_id]._replace(ips=(value,) if value else ())
 
 
 def example(rule: Rule, which: str) -> Example:
@@ -75,7 +121,9 @@ def _base(rule: Rule, text: str) -> Example:
 
 def _apply(found: Example, step: str, rule: Rule) -> None:
     verb, _, rest = step.partition(" ")
-    if verb == "product":
+    if verb == "host":
+        found.changes_of_host += [rest] if rest else []
+    elif verb == "product":
         found.product = rest
     elif verb == "file":
         found.name = rest

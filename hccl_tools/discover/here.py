@@ -1,0 +1,82 @@
+"""What this host is, to be held against a table that is there already: nothing is chosen, nothing refused."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover import addresses, hccn_conf, visible
+from hccl_tools.discover.facts import DeviceState, HostState
+from hccl_tools.errors import DiscoveryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hccl_tools.discover.site import Site
+
+#: Variables by which platforms tell a container its own address (ModelArts, Volcano, Kubernetes manifests).
+ADDRESS_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP", "POD_IP")
+
+
+def look(device_ids: Iterable[int], site: Site, *, super_pod: bool = False) -> HostState:
+    """Find out what can be found out about this host and its devices.
+
+    Args:
+        device_ids: The physical ids to ask for where there are no device nodes; else all nodes are asked for.
+        site: Where to look.
+        super_pod: Whether to ask for the devices' places in their super pod, too.
+
+    Returns:
+        The facts. What could not be found out stands in them with the reason.
+
+    Raises:
+        InputError: A tool or file that the user named cannot be used.
+    """
+    nodes = visible.present(site)
+    wanted = nodes or tuple(sorted(set(device_ids)))
+    problems: list[str] = []
+    devices = _addresses(wanted, site, problems)
+    if super_pod and devices:
+        for device_id, sdid in _super_device_ids(nodes or wanted, site, problems).items():
+            devices[device_id] = devices[device_id]._replace(super_device_id=sdid)
+    stated = frozenset(text for name in ADDRESS_VARIABLES if (text := site.environ.get(name)))
+    conf = site.hccn_conf or site.path(hccn_conf.USUAL_PLACE)
+    return HostState(nodes, devices, _names(site), is_local, stated, conf, tuple(problems))
+
+
+def is_local(text: str) -> bool:
+    """Return whether an address is one of this host's: only to those can a socket be bound."""
+    family = socket.AF_INET6 if ":" in text else socket.AF_INET
+    try:
+        if not any(socket.inet_pton(family, text)):
+            return False
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((text, 0))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _names(site: Site) -> frozenset[str]:
+    name = os.uname().nodename
+    return frozenset({name, name.split(".")[0], *filter(None, [site.environ.get("POD_NAME")])})
+
+
+def _addresses(device_ids: Sequence[int], site: Site, problems: list[str]) -> dict[int, DeviceState]:
+    try:
+        asked, _conf = addresses.ask(device_ids, site)
+    except DiscoveryError as error:
+        problems.append(error.message)
+        return {device_id: DeviceState(problem=error.message) for device_id in device_ids}
+    return {one.device_id: DeviceState(one.tool.ips, one.conf.ips, one.tool.problem) for one in asked}
+
+
+def _super_device_ids(device_ids: Sequence[int], site: Site, problems: list[str]) -> dict[int, int]:
+    from hccl_tools.discover import super_pod  # noqa: PLC0415  (only an A3 pays for it)
+
+    try:
+        return dict(super_pod.find(device_ids, site).super_device_ids)
+    except DiscoveryError as error:
+        problems.append(error.message)
+        return {}

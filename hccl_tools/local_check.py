@@ -1,0 +1,70 @@
+"""A table against the host it is checked on: ``validate --local``."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.discover import here, host
+from hccl_tools.discover.site import Site
+from hccl_tools.errors import DiscoveryError
+from hccl_tools.recognition import Recognised, recognise
+from hccl_tools.validation import PRODUCT_VARIABLE, validate
+
+if TYPE_CHECKING:
+    import os
+
+    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.discover.facts import HostState
+    from hccl_tools.table import RankTable
+
+
+class LocalCheck:
+    """Checks tables against this host, which is asked once for all of them."""
+
+    def __init__(self, site: Site | None = None) -> None:
+        self._site = site or Site()
+        self._looks: dict[tuple[tuple[int, ...], bool], HostState] = {}
+
+    def validate(self, source: str | os.PathLike[str] | bytes | Any, **checks: Any) -> Report:
+        """Check one table, as HCCL will see it and as this host is.
+
+        Args:
+            source: See ``hccl_tools.validate``.
+            checks: The other arguments of ``hccl_tools.validate``. Without ``product`` and
+                HCCL_TOOLS_PRODUCT the host's own counts.
+
+        Raises:
+            InputError: The file, or a tool that the user named, cannot be used.
+            UsageError: There is no such product or rule.
+        """
+        if checks.get("product") or self._site.environ.get(PRODUCT_VARIABLE):
+            return validate(source, host=self.look, **checks)
+        found, reason = self._product()
+        report = validate(source, host=self.look, **{**checks, "product": found})
+        return dataclasses.replace(report, product_reason=f"this host's, by {reason}") if found else report
+
+    def look(self, table: RankTable) -> HostState:
+        """Return what this host is, as far as a table is concerned."""
+        in_pods = table.format == "1.2" and "super_device_id" in table.columns
+        ids = tuple(sorted({number for number in table.device_numbers if number is not None}))
+        key = (ids, in_pods)
+        if key not in self._looks:
+            self._looks[key] = here.look(ids, self._site, super_pod=in_pods)
+        return self._looks[key]
+
+    def told(self, report: Report) -> str:
+        """Return which server of a checked table this host is, as a sentence."""
+        if report.table is None:
+            return f"{report.file}: not held against this host, for it cannot be read"
+        found: Recognised = recognise(report.table, self.look(report.table))
+        if len({report.table.servers[index].server_id for index in found.servers}) != 1:
+            return f"{report.file}: this host is none of its servers, or several"
+        server = report.table.servers[found.servers[0]]
+        return f'{report.file}: this host is server "{server.server_id}", by {found.way}'
+
+    def _product(self) -> tuple[str | None, str]:
+        try:
+            return host.product(self._site)
+        except DiscoveryError as error:
+            return None, error.message

@@ -1,0 +1,114 @@
+"""Which of a table's servers this host is: pure, from the facts about the host.
+
+The ways are tried in turn, the surest first, and the first that fits any server decides.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.addresses import packed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hccl_tools.discover.facts import HostState
+    from hccl_tools.table import RankTable, Server
+
+_BROAD_LOOPBACK = "127."
+
+
+class Recognised(NamedTuple):
+    """The servers that this host may be, by index, and what told so; none where nothing fits."""
+
+    servers: tuple[int, ...] = ()
+    way: str = ""
+
+
+def recognise(table: RankTable, host: HostState) -> Recognised:
+    """Return which servers of a table are this host: one, none, or several that one way cannot tell apart."""
+    devices = _Devices(table, host)
+    own_ip, own_name = host.is_local, host.names.__contains__
+    ways: tuple[tuple[str, Callable[[int, Server], bool]], ...] = (
+        ("the addresses of its devices", lambda index, _: devices.all_fit(index)),
+        ("host_ip", lambda _, server: _is_own(server.host_ip, own_ip)),
+        ("container_ip", lambda _, server: _is_own(_field(server, "container_ip"), own_ip)),
+        ("server_id, a local address", lambda _, server: _is_own(server.server_id, own_ip)),
+        ("server_id, a name of this host", lambda _, server: own_name(server.server_id)),
+        ("pod_name", lambda _, server: own_name(_field(server, "pod_name") or "")),
+        ("a variable that states it", lambda _, server: not host.stated.isdisjoint(_names_of(server))),
+        ("the address of one of its devices", lambda index, _: devices.some_fit(index)),
+    )
+    for way, fits in ways:
+        found = tuple(index for index, server in enumerate(table.servers) if fits(index, server))
+        if found:
+            return Recognised(found, way)
+    only = table.servers[0].host_ip or table.servers[0].server_id
+    if len(table.servers) == 1 and is_loopback(only):
+        return Recognised((0,), "the loopback address of a table of one server")
+    return Recognised()
+
+
+def is_loopback(text: str) -> bool:
+    """Return whether an address or name means the machine itself."""
+    return text in {"localhost", "::1"} or text.startswith(_BROAD_LOOPBACK)
+
+
+def device_addresses(table: RankTable, row: int) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the addresses that a table gives one device, each with its path from the device's own entry."""
+    if table.format != "2.0":
+        value = table.device_ips[row]
+        for text in value.split(",") if isinstance(value, str) else ():
+            if text:
+                yield ("device_ip",), text
+        return
+    for number, level in enumerate(table.columns["level_list"][row]):
+        for place, address in enumerate(level["rank_addr_list"]):
+            yield ("level_list", number, "rank_addr_list", place, "addr"), address["addr"]
+
+
+def same(text: str) -> bytes | str:
+    """Return what two spellings of one address have in common: its bytes, or an EID in small letters."""
+    return packed(text) or text.replace(":", "").lower()
+
+
+class _Devices:
+    """The devices' addresses in the table against those that they have."""
+
+    def __init__(self, table: RankTable, host: HostState) -> None:
+        self._table = table
+        known = ((device_id, state.ips) for device_id, state in host.devices.items() if state.ips)
+        self._real: dict[int | None, set[bytes | str]] = {
+            device_id: set(map(same, ips)) for device_id, ips in known
+        }
+
+    def all_fit(self, index: int) -> bool:
+        """Return whether every device of a server has just the addresses listed."""
+        found = list(self._fits(index))
+        return bool(found) and all(found)
+
+    def some_fit(self, index: int) -> bool:
+        """Return whether any device of a server has an address listed for it."""
+        return any(self._fits(index))
+
+    def _fits(self, index: int) -> Iterator[bool]:
+        if not self._real:
+            return
+        numbers = self._table.device_numbers
+        for row in self._table.servers[index].rows:
+            real = self._real.get(numbers[row], set())
+            for _, text in device_addresses(self._table, row):
+                yield same(text) in real
+
+
+def _names_of(server: Server) -> list[str | None]:
+    return [server.server_id, server.host_ip]
+
+
+def _is_own(text: str | None, is_local: Callable[[str], bool]) -> bool:
+    return bool(text) and not is_loopback(text or "") and is_local(text or "")
+
+
+def _field(server: Server, key: str) -> str | None:
+    value = server.fields.get(key)
+    return value if isinstance(value, str) else None

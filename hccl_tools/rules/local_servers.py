@@ -1,0 +1,102 @@
+"""The table's servers against the host it is checked on (``validate --local``): which one is it?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.recognition import is_loopback, same
+from hccl_tools.rules.registry import LOCAL, Finding, Subject, rule
+from hccl_tools.rules.this_host import ANEW, here
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@rule(
+    "HCC551",
+    "no-server-is-this-host",
+    "fails-later",
+    formats=LOCAL,
+    stage="none",
+    source="HCCL rank table guides, `server_id`, `device_ip`: they are those of the host a rank runs on",
+)
+def no_server_is_this_host(subject: Subject) -> Iterator[Finding]:
+    """None of the table's servers is this host, neither by its devices' addresses nor by its own or its name.
+
+    Base: 1.0 2x8
+    Example: host elsewhere
+    Instead: host
+    """
+    if here(subject).servers:
+        return
+    shown = ", ".join(f'"{server.server_id}"' for server in subject.table.servers[:4])
+    more = len(subject.table.servers) - 4
+    addresses = sorted({ip for state in subject.host.devices.values() for ip in state.ips})
+    known = f", its devices have {', '.join(addresses[:4])}{' ...' if len(addresses) > 4 else ''}" if addresses else ""
+    yield Finding(
+        f"no server of the table is this host: it lists {shown}{f' and {more:,} more' if more > 0 else ''}",
+        (),
+        f"this host is {', '.join(sorted(subject.host.names))}{known}; {ANEW}, or check on the right machine",
+    )
+
+
+@rule(
+    "HCC552",
+    "several-servers-are-this-host",
+    "fails-later",
+    formats=LOCAL,
+    needs=("server_id",),
+    stage="none",
+    source="HCCL rank table guides, `server_id`: one entry for each machine",
+)
+def several_servers_are_this_host(subject: Subject) -> Iterator[Finding]:
+    """Two servers of the table are this host: one machine stands there twice, under two names.
+
+    Base: 1.0 2x8
+    Example: /server_list/0/host_ip = "10.7.7.7"; /server_list/1/host_ip = "10.7.7.7"; host elsewhere; host is 10.7.7.7
+    Instead: /server_list/0/host_ip = "10.7.7.7"; host elsewhere; host is 10.7.7.7
+    """
+    found = here(subject)
+    names = {subject.table.servers[index].server_id: index for index in reversed(found.servers)}
+    if len(names) > 1:
+        (other, second), (one, first) = list(names.items())[-2:]
+        yield Finding(
+            f'servers "{one}" and "{other}" are both this host, by {found.way}',
+            subject.server_path(second),
+            "list every machine once",
+            (Related(subject.server_path(first), "first listed here"),),
+        )
+
+
+@rule(
+    "HCC642",
+    "server-id-not-this-host-s",
+    "advice",
+    formats=LOCAL,
+    stage="none",
+    source="HCCL takes any text as server_id; MindIE and launchers take it for the host's address",
+)
+def server_id_not_this_host_s(subject: Subject) -> Iterator[Finding]:
+    """The server with this host's devices bears an address that is not this host's.
+
+    HCCL itself does not care; a launcher that looks for itself in the table does.
+
+    Base: 1.0 1x2
+    Example: host is 10.4.4.4
+    Instead: host
+    """
+    servers = here(subject).servers
+    if len(servers) != 1 or subject.table.format == "2.0":
+        return  # a 2.0 table names network instances, not servers
+    server = subject.table.servers[servers[0]]
+    text = server.server_id
+    if isinstance(same(text), str) or is_loopback(text) or subject.host.is_local(text):
+        return
+    if server.host_ip is not None and subject.host.is_local(server.host_ip):
+        return
+    yield Finding(
+        f'server_id "{text}" is no address of this host, whose devices the server has',
+        subject.server_path(servers[0], "server_id"),
+        "name the address by which other machines reach this host, or give the server a host_ip",
+    )

@@ -1,0 +1,30 @@
+"""What the rules of ``validate --local`` share: which server this host is, and its devices. No rules here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.recognition import Recognised, recognise
+
+if TYPE_CHECKING:
+    from hccl_tools.rules.registry import Subject
+
+#: What to do about a table that is not this host's.
+ANEW = "make the table anew on this host: `hccl-tools gen`"
+
+
+def here(subject: Subject) -> Recognised:
+    """Return which servers of the table this host is, worked out once."""
+    known: Recognised | None = subject.memo.get("recognised")
+    if known is None:
+        known = subject.memo["recognised"] = recognise(subject.table, subject.host)
+    return known
+
+
+def rows_here(subject: Subject) -> list[tuple[int, int]]:
+    """Return row and device id of this host's devices in the table; empty where it is not one server."""
+    numbers = subject.table.device_numbers
+    own = [subject.table.servers[index] for index in here(subject).servers]
+    # The pods of a group_list may share a machine.
+    rows = [row for server in own for row in server.rows] if len({one.server_id for one in own}) == 1 else []
+    return [(row, number) for row in rows if (number := numbers[row]) is not None]
