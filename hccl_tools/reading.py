@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
 import sys
+import time
 from typing import IO
 
 from hccl_tools.errors import InputError
@@ -15,6 +17,8 @@ from hccl_tools.errors import InputError
 #: 2.0 tables up to 1 GiB, but 65,536 ranks, its limit, need 20 MB.
 SIZE_LIMIT = 256 << 20
 _CHUNK = 1 << 20
+#: How often, and after how many seconds each, a ConfigMap's file is looked for again.
+_SECOND_LOOKS, _SECOND_LOOK_AFTER = 10, 0.05
 _PIPE_HINT = "pipe it in instead: name it - and write `cat FILE | hccl-tools ... -`"
 _KINDS = (
     (stat.S_ISDIR, "is a directory, not a file", "name the files in it, for example {}/*.json"),
@@ -43,25 +47,46 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
     if name == "-":
         return _read_stdin()
     try:
-        status = os.stat(name)  # noqa: PTH116  (`merge` reads thousands of files)
-        _refuse_special(name, status)
-        # O_NONBLOCK: should a pipe take the file's place right now, opening it does not wait for a writer.
-        handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
-            if 0 < status.st_size <= SIZE_LIMIT:
-                data = os.read(handle, status.st_size + 1)
-                if len(data) == status.st_size:
-                    return data
-                os.lseek(handle, 0, os.SEEK_SET)
-            return _read_open(handle, name)
-        finally:
-            os.close(handle)
+            return _read_named(name)
+        except FileNotFoundError:
+            return _read_swapped(name)
     except ValueError:
         raise InputError(f"the file name holds a zero byte: {_shown(name)}") from None
     except OSError as error:
         reason, hint = _REASONS.get(error.errno or 0, (None, None))
         message = reason.format(_shown(name)) if reason else f"{_shown(name)} cannot be read: {_words(error)}"
         raise InputError(message, hint=hint) from None
+
+
+def _read_named(name: str) -> bytes:
+    status = os.stat(name)  # noqa: PTH116  (`merge` reads thousands of files)
+    _refuse_special(name, status)
+    # O_NONBLOCK: should a pipe take the file's place right now, opening it does not wait for a writer.
+    handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        if 0 < status.st_size <= SIZE_LIMIT:
+            data = os.read(handle, status.st_size + 1)
+            if len(data) == status.st_size:
+                return data
+            os.lseek(handle, 0, os.SEEK_SET)
+        return _read_open(handle, name)
+    finally:
+        os.close(handle)
+
+
+def _read_swapped(name: str) -> bytes:
+    """Look again for a file that a moment ago was not there, if it stands in a ConfigMap's folder.
+
+    Kubernetes puts a new version into a new folder and lets the link ``..data`` lead there; who resolved the
+    path just before finds the old folder gone.
+    """
+    folder = os.path.dirname(name)  # noqa: PTH120
+    for _ in range(_SECOND_LOOKS if os.path.lexists(os.path.join(folder, "..data")) else 0):  # noqa: PTH118
+        time.sleep(_SECOND_LOOK_AFTER)
+        with contextlib.suppress(FileNotFoundError):
+            return _read_named(name)
+    return _read_named(name)
 
 
 def _shown(name: str) -> str:

@@ -84,7 +84,7 @@ class Inputs:
         return table
 
     def batches(self, names: Iterable[str]) -> Iterator[Batch]:
-        """Return the tables in many files, in order; those that differ in their servers alone are read as one.
+        """Return the tables of many files, in order; those that differ in their servers alone together.
 
         Raises:
             InputError: A file cannot be read.

@@ -18,7 +18,12 @@ COMMANDS = {
     "gen": "Write the rank table of this host's devices.",
     "validate": "Check rank tables: what HCCL will refuse, where, and what to do.",
     "merge": "Make one table of the tables of many hosts.",
+    "convert": "Write the same table in another format.",
+    "show": "Show a table: servers, devices, ranks; which of them is this host?",
     "launch": "Start one process per rank and see the job to its end.",
+    "jobs": "List runs: which there are, which still run, how they ended.",
+    "logs": "Print or follow what a rank of a run has written.",
+    "stop": "End a run.",
     "rules": "List the rules, or explain one rule or HCCL error code.",
     "schema": "Print the JSON Schema of a table format.",
 }

@@ -44,6 +44,28 @@ def ignore(function: _F) -> _F:
     )(function)
 
 
+def wait(function: _F) -> _F:
+    """Add ``--wait``."""
+    return click.option(
+        "--wait",
+        type=click.FloatRange(min=0),
+        metavar="SECONDS",
+        help="Wait so long for a table that its operator has not completed yet.",
+    )(function)
+
+
+def wait_for(file: str, seconds: float | None) -> None:
+    """Wait until a table is ready, and tell on stderr who is missing; without seconds return at once.
+
+    Raises:
+        TableError: It was not ready in time.
+    """
+    from hccl_tools import waiting  # noqa: PLC0415  (only where a table is read)
+
+    if seconds is not None:
+        waiting.wait(file, seconds=seconds, tell=lambda line: click.echo(line, err=True))
+
+
 def deliver(
     table: RankTable,
     *,

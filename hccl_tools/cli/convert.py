@@ -1,0 +1,99 @@
+"""``hccl-tools convert``: the same table in another format."""
+
+from __future__ import annotations
+
+import gc
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hccl_tools.cli import options, table_options
+
+if TYPE_CHECKING:
+    from hccl_tools.super_pod_plan import Seat
+    from hccl_tools.table import RankTable
+    from hccl_tools.table_input import Inputs
+
+_EXAMPLES = """\
+  hccl-tools convert jobstart_hccl.json --to 1.0 -o hccl.json    what HCCL makes of a ModelArts table
+  hccl-tools convert --wait 600 /user/config/jobstart_hccl.json --to 1.0 -o hccl.json
+  hccl-tools convert hccl.json --to 1.2 --super-pods pods.json   for A3 machines in super-pod mode
+  hccl-tools convert hccl.json --to group_list -o -              print it
+
+\b
+pods.json says which server is in which super pod, and the SDID of each device by device id:
+  {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "0", "1": "65537"}}}
+or is any 1.2 table that has these servers.
+"""
+#: The format named last: what a table is called in the folder it goes to.
+_ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_list"}
+
+
+@options.command("convert", epilog=_EXAMPLES)
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(["1.0", "1.2", "2.0", "group_list"]),
+    required=True,
+    help="The other format.",
+)
+@click.option("--super-pods", metavar="FILE", help="For 1.2: super pods and super_device_ids, see below.")
+@click.option("--renumber", is_flag=True, help="For group_list: accept that HCCL numbers its ranks anew.")
+@table_options.wait
+@table_options.writing
+@options.product
+@table_options.ignore
+def command(
+    *, file: str, target: Any, super_pods: str | None, renumber: bool, wait: float | None, **settings: Any
+) -> None:
+    """Write the same table in another format.
+
+    Servers, devices, ranks and addresses stay; what the other format cannot hold is listed. group_list, 1.0
+    and 1.2 become each other. A 2.0 table describes network levels that the others do not know: it is
+    neither made from them nor turned into them. The table goes into NAME.v1.0.json, or where -o says.
+    """
+    from hccl_tools import conversion  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.table_input import Inputs  # noqa: PLC0415
+
+    gc.disable()  # a large table is half a million objects without a cycle
+    table_options.wait_for(file, wait)
+    inputs = Inputs(product=settings["product"])
+    table = inputs.table(file)
+    seats = _seats(inputs, super_pods, target)
+    made = conversion.convert(table, to=target, super_pods=seats, renumber=renumber)
+    _tell(table, made)
+    if table.format == "1.2" and settings["product"] is None and not os.environ.get("HCCL_TOOLS_PRODUCT"):
+        settings["product"] = "a3"  # nothing else has super pods, whatever the table becomes
+    stem = "table" if file == "-" else Path(file).stem
+    table_options.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
+
+
+def _seats(inputs: Inputs, file: str | None, target: str) -> dict[str, Seat] | None:
+    if file is None:
+        return None
+    from hccl_tools import super_pod_plan  # noqa: PLC0415
+    from hccl_tools.errors import UsageError  # noqa: PLC0415
+
+    if target != "1.2":
+        raise UsageError(
+            f"--super-pods is for --to 1.2; a {target} table has no super pods", hint="leave it out"
+        )
+    return super_pod_plan.seats(inputs.document(file).value, file)
+
+
+def _tell(before: RankTable, after: RankTable) -> None:
+    from hccl_tools import conversion  # noqa: PLC0415
+    from hccl_tools.diagnostics.wording import count  # noqa: PLC0415
+
+    if before.format == after.format:
+        click.echo(f"the table is {before.format} already: it is written as it is", err=True)
+        return
+    size = f"{count(len(after.servers), 'server')}, {count(len(after), 'rank')}"
+    click.echo(f"{before.format} to {after.format}: {size}", err=True)
+    for line in conversion.lost(before, after):
+        click.echo(f"lost: {line}", err=True)
+    for line in conversion.made_up(before, after):
+        click.echo(f"added: {line}", err=True)

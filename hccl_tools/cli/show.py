@@ -1,0 +1,168 @@
+"""``hccl-tools show``: what is in a table, and where am I in it?"""
+
+from __future__ import annotations
+
+import gc
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from hccl_tools.cli import options, table_options
+from hccl_tools.errors import TableError, UsageError
+
+if TYPE_CHECKING:
+    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.draw.description import ServerFacts
+    from hccl_tools.table import RankTable
+
+_EXAMPLES = """\
+  hccl-tools show hccl_2s_16p.json                    servers, groups, devices, ranks, addresses
+  hccl-tools show hccl_2s_16p.json --here             which server, devices and ranks am I?
+  hccl-tools show hccl_2s_16p.json --rank 5 -f json   one rank, for a program
+  hccl-tools show hccl_2s_16p.json --fingerprint      equal on hosts whose tables agree
+  hccl-tools show --wait 600 /user/config/jobstart_hccl.json
+"""
+
+
+class _Asked(NamedTuple):
+    """What part of the table is asked for; at most one of them is set."""
+
+    rank: int | None
+    server: str | None
+    here: bool
+
+    def check(self) -> None:
+        given = {"--rank": self.rank is not None, "--server": self.server is not None, "--here": self.here}
+        named = [name for name, is_given in given.items() if is_given]
+        if len(named) > 1:
+            raise UsageError(f"{' and '.join(named)} exclude each other", hint=f"say {named[0]} alone")
+
+
+@options.command("show", epilog=_EXAMPLES)
+@click.argument("file", metavar="FILE")
+@click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Only this rank.")
+@click.option("--server", metavar="ID", help="Only the server of this server_id.")
+@click.option("--here", is_flag=True, help="Only the server that this host is; exit code 1 if it is none.")
+@click.option("--fingerprint", "only_hash", is_flag=True, help="Only a short hash of what the table means.")
+@click.option("--all", "unfold", is_flag=True, help="List every device, however many servers there are.")
+@click.option(
+    "-f",
+    "--format",
+    "output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="For people or programs.",
+)
+@table_options.wait
+@options.product
+def command(
+    *,
+    file: str,
+    rank: int | None,
+    server: str | None,
+    here: bool,
+    only_hash: bool,
+    unfold: bool,
+    output: str,
+    wait: float | None,
+    product: str | None,
+) -> None:
+    """Show a table as a tree: servers, groups, devices, ranks, addresses.
+
+    Of more than four servers each is one line. A table with errors is shown as far as it can be read; what is
+    wrong with it, `validate` says.
+    """
+    from hccl_tools.draw.showing import View  # noqa: PLC0415  (`--help` does not need it)
+
+    gc.disable()  # a large table is half a million objects without a cycle
+    asked = _Asked(rank, server, here)
+    asked.check()
+    table_options.wait_for(file, wait)
+    report, table = _read(file, product)
+    if only_hash:
+        from hccl_tools.fingerprint import fingerprint  # noqa: PLC0415
+
+        click.echo(fingerprint(table))
+        return
+    chosen, way = _chosen(table, asked)
+    view = View(
+        report, table, asked.rank, way if asked.here else None, one_server=asked.here or server is not None
+    )
+    if output == "json":
+        options.write([view.as_json(chosen)])
+        return
+    options.write(line + "\n" for line in view.lines(chosen, unfold=unfold))
+
+
+def _read(file: str, product: str | None) -> tuple[Report, RankTable]:
+    from hccl_tools.validation import validate  # noqa: PLC0415  (`--help` does not need it)
+
+    report = validate(file, product=product)
+    if report.table is None:
+        from hccl_tools.diagnostics import render  # noqa: PLC0415
+
+        raise TableError(f"{file} cannot be shown\n{''.join(render([report], 'text')).rstrip()}")
+    if not report.ok:
+        count = len(report.errors)
+        click.echo(
+            f"note: the table has {count} error{'s' if count > 1 else ''}: hccl-tools validate {file}",
+            err=True,
+        )
+    return report, report.table
+
+
+def _chosen(table: RankTable, asked: _Asked) -> tuple[list[ServerFacts], str]:
+    """Return the servers asked for, and for ``--here`` what told which."""
+    from hccl_tools.draw import description  # noqa: PLC0415
+
+    if asked.here:
+        index, way = _this_host(table)
+        return description.servers(table, [index]), way
+    if asked.server is not None:
+        return description.servers(table, [_named(table, asked.server)]), ""
+    if asked.rank is not None:
+        return description.servers(table, [_server_of_rank(table, asked.rank)]), ""
+    return description.servers(table), ""
+
+
+def _server_of_rank(table: RankTable, rank: int) -> int:
+    try:
+        return table.server_of_row[table.rank_numbers.index(rank)]
+    except ValueError:
+        known = [number for number in table.rank_numbers if number is not None]
+        span = f"its ranks are {min(known)} to {max(known)}" if known else "it has no readable rank"
+        raise TableError(f"the table has no rank {rank}", hint=span) from None
+
+
+def _named(table: RankTable, wanted: str) -> int:
+    names = [server.server_id for server in table.servers]
+    for index, server in enumerate(table.servers):
+        if wanted in (server.server_id, server.host_ip, server.fields.get("pod_name")):
+            return index
+    close = get_close_matches(wanted, names, n=1)
+    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+    hint = f"did you mean {close[0]}?" if close else f"its servers are {', '.join(names[:4])}{more}"
+    raise TableError(f'the table has no server "{wanted}"', hint=hint)
+
+
+def _this_host(table: RankTable) -> tuple[int, str]:
+    from hccl_tools import recognition  # noqa: PLC0415  (only where this host is asked for)
+    from hccl_tools.discover import here  # noqa: PLC0415
+    from hccl_tools.discover.site import Site  # noqa: PLC0415
+
+    state = here.look({number for number in table.device_numbers if number is not None}, Site())
+    found = recognition.recognise(table, state)
+    names = [table.servers[index].server_id for index in found.servers[:4]]
+    if len(found.servers) > 1:
+        raise TableError(
+            f"this host may be {' or '.join(names)}, by {found.way}", hint="say which with --server ID"
+        )
+    if not found.servers:
+        shown = [server.server_id for server in table.servers[:4]]
+        more = f" and {len(table.servers) - 4} more" if len(table.servers) > 4 else ""
+        raise TableError(
+            f"none of the table's servers is this host ({', '.join(shown)}{more})",
+            hint=f"this host is {', '.join(sorted(state.names))}; no address, name or device of it fits",
+        )
+    return found.servers[0], found.way

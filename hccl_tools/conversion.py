@@ -1,0 +1,210 @@
+"""From one format to another: pure, no input and no output.
+
+A group_list has no rank ids, 1.0 no super pods, and a 2.0 table describes network levels that no other format
+knows: so 1.0, 1.2 and group_list become each other, and 2.0 stays what it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics.wording import count
+from hccl_tools.errors import TableError
+from hccl_tools.formats import group_list
+from hccl_tools.table import Group, RankTable, Server, SuperPod
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.super_pod_plan import Seat
+    from hccl_tools.table import Column, Format
+
+#: What HCCL reads of a device in 1.0 and 1.2, and what in 1.2 alone.
+_SERVER_LIST_KEYS = frozenset(
+    {"device_port", "device_vnic_port", "host_port", "net_position", "net_protocol"}
+)
+_SUPER_POD_KEYS = frozenset({"super_device_id", "backup_device_ip", "backup_device_port"})
+_SHOWN = 3
+
+
+def convert(
+    table: RankTable,
+    *,
+    to: Format,
+    super_pods: Mapping[str, Seat] | None = None,
+    renumber: bool = False,
+) -> RankTable:
+    """Return a table in another format: the same servers, devices, ranks and addresses.
+
+    ``lost`` tells what the other format cannot hold.
+
+    Args:
+        table: Stays as it is.
+        to: The other format.
+        super_pods: For 1.2: each server's super pod and the super_device_ids of its devices.
+        renumber: For group_list: take HCCL's numbering (by server_id as text, then device id) where the
+            table's ranks are others.
+
+    Raises:
+        TableError: The other format needs something that is not there; the message says what.
+    """
+    if to == table.format:
+        return table
+    if "2.0" in (table.format, to):
+        raise _no_way(table.format, to)
+    made = _from_group_list(table) if table.format == "group_list" else table
+    if to == "group_list":
+        return _to_group_list(made, renumber=renumber)
+    if to == "1.2":
+        return _with_super_pods(made, super_pods)
+    return _plain(made, "1.0")
+
+
+def _no_way(given: str, to: str) -> TableError:
+    if to == "2.0":
+        return TableError(
+            f"a {given} table cannot become 2.0: that needs each device's network levels (net_layer, "
+            "net_instance_id), its addresses on each with their ports, and its local_id",
+            hint="write it on the Ascend 950 hosts themselves: hccl-tools gen --format 2.0",
+        )
+    return TableError(
+        f"a 2.0 table has no meaning as {to}: Ascend 950 takes nothing but 2.0, and no other product has its "
+        "network levels",
+        hint="use the 2.0 table as it is; `hccl-tools show -f json` gives its servers and ranks to programs",
+    )
+
+
+def _from_group_list(table: RankTable) -> RankTable:
+    """Return the 1.0 table that HCCL makes of a group_list: servers in the order of their ranks.
+
+    Instances on one host become one server. Of a server with one instance the further keys stay, ``pod_name``
+    among them: the pod finds itself by it.
+
+    Source:
+        hcomm topoinfo_ranktableStandard.cc:328-352 (ranks), :578 (instances of one server).
+    """
+    ranks = table.rank_numbers
+    rows: dict[str, list[int]] = {}
+    instances: dict[str, list[Server]] = {}
+    for server in table.servers:
+        rows.setdefault(server.server_id, []).extend(server.rows)
+        instances.setdefault(server.server_id, []).append(server)
+    names = sorted(rows, key=lambda name: min(ranks[row] or 0 for row in rows[name]))
+    order = [row for name in names for row in sorted(rows[name], key=lambda row: ranks[row] or 0)]
+    servers, first = [], 0
+    for name in names:
+        fields = dict(instances[name][0].fields) if len(instances[name]) == 1 else {}
+        servers.append(Server(name, range(first, first + len(rows[name])), fields=fields))
+        first += len(rows[name])
+    columns = {key: [column[row] for row in order] for key, column in table.columns.items()}
+    return RankTable("1.0", servers, columns, table.status, fields=dict(table.fields))
+
+
+def _to_group_list(table: RankTable, *, renumber: bool) -> RankTable:
+    plain = _plain(table, "group_list", without=_SERVER_LIST_KEYS)
+    servers = []
+    for server in plain.servers:
+        fields = {"pod_name": server.server_id, **server.fields}
+        servers.append(Server(server.server_id, server.rows, None, fields))
+    plain.servers = servers
+    plain.groups = [Group("group", range(len(servers)))]
+    own = plain.columns.pop("rank_id")
+    plain.columns["rank_id"] = group_list.rank_ids(servers, plain.device_ids)
+    if not renumber and table.rank_numbers != plain.rank_numbers:
+        moved = [row for row, rank in enumerate(plain.rank_numbers) if rank != table.rank_numbers[row]]
+        row = moved[0]
+        raise TableError(
+            f"{len(moved)} of {len(own)} ranks would change: HCCL numbers a group_list by server_id as "
+            f"text, then by device id, so that rank {own[row]} becomes {plain.rank_ids[row]}",
+            hint="--renumber accepts HCCL's numbering; keep 1.0 where the ranks matter",
+        )
+    return plain
+
+
+def _with_super_pods(table: RankTable, seats: Mapping[str, Seat] | None) -> RankTable:
+    if seats is None:
+        raise TableError(
+            "a 1.2 table needs each server's super pod and each device's super_device_id",
+            hint='give them with --super-pods FILE: {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": '
+            '{"0": "0", "1": "65537"}}}, or a 1.2 table that has these servers',
+        )
+    made = _plain(table, "1.2")
+    pods: dict[str, SuperPod] = {}
+    column: Column = [None] * len(made)
+    for server in made.servers:
+        seat = seats.get(server.server_id)
+        if seat is None:
+            raise TableError(
+                f"--super-pods does not name server {server.server_id}", hint=_known(list(seats))
+            )
+        pods.setdefault(seat.super_pod_id, SuperPod(seat.super_pod_id, [])).server_ids.append(
+            server.server_id
+        )
+        for row in server.rows:
+            device = made.device_numbers[row]
+            column[row] = seat.super_device_ids.get(device if device is not None else -1)
+            if column[row] is None:
+                raise TableError(
+                    f"--super-pods has no super_device_id for device {device} of {server.server_id}",
+                    hint="`npu-smi info -t spod-info -i NPU -c CHIP` shows it as SDID",
+                )
+    made.columns["super_device_id"] = column
+    made.super_pods = list(pods.values())
+    return made
+
+
+def _known(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"it names {', '.join(names[:_SHOWN])}{more}" if names else "it names no server at all"
+
+
+def _plain(table: RankTable, to: Format, *, without: frozenset[str] = frozenset()) -> RankTable:
+    """Return a copy without super pods and what only they need; ``cluster_list`` stays in 1.0 alone."""
+    dropped = _SUPER_POD_KEYS | without
+    columns = {key: list(column) for key, column in table.columns.items() if key not in dropped}
+    fields = {key: value for key, value in table.fields.items() if key != "cluster_list" or to == "1.0"}
+    servers = [
+        Server(server.server_id, server.rows, server.host_ip, dict(server.fields)) for server in table.servers
+    ]
+    return RankTable(to, servers, columns, table.status, fields=fields)
+
+
+def lost(before: RankTable, after: RankTable) -> list[str]:
+    """Return what a converted table no longer says, one line per kind, with counts."""
+    lines = []
+    if before.super_pods and not after.super_pods:
+        lines.append(f"{count(len(before.super_pods), 'super pod')}: which server is in which")
+    if before.groups and not after.groups:
+        names = ", ".join(f'"{group.group_name}"' for group in before.groups[:_SHOWN])
+        more = ", ..." if len(before.groups) > _SHOWN else ""
+        lines.append(f"{count(len(before.groups), 'group name')} ({names}{more})")
+    if len(after.servers) < len(before.servers):
+        hosts_left = count(len(after.servers), "server")
+        lines.append(f"{len(before.servers)} instances became {hosts_left}: their pod names")
+    for key, column in before.columns.items():
+        having = sum(value is not None for value in column)
+        if having and key not in after.columns:
+            lines.append(f"{key} of {count(having, 'device')}")
+    hosts = sum(server.host_ip is not None for server in before.servers)
+    if hosts and all(server.host_ip is None for server in after.servers):
+        lines.append(f"host_ip of {count(hosts, 'server')}")
+    lines += [f'"{key}" of the table' for key in before.fields if key not in after.fields]
+    if after.format == "group_list" and before.rank_numbers != after.rank_numbers:
+        changed = sum(map(int.__ne__, _ranks(before), _ranks(after)))
+        lines.append(
+            f"{count(changed, 'rank id')}: HCCL numbers a group_list by server_id as text, then by device id"
+        )
+    return lines
+
+
+def _ranks(table: RankTable) -> list[int]:
+    return [rank if rank is not None else -1 for rank in table.rank_numbers]
+
+
+def made_up(before: RankTable, after: RankTable) -> list[str]:
+    """Return what a converted table says and the one before did not, one line per kind."""
+    if after.format == "group_list" and before.format != "group_list":
+        named = sum("pod_name" not in server.fields for server in before.servers)
+        lines = ['group_name "group"']
+        return [*lines, f"pod_name of {count(named, 'instance')}: the server_id"] if named else lines
+    return []

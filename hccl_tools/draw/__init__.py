@@ -1,0 +1,1 @@
+"""Pictures of a rank table: for the terminal, for programs, for papers."""

@@ -1,0 +1,108 @@
+"""A table as plain facts, server by server: what ``show -f json`` prints and the tree is drawn from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.table import RankTable
+
+#: Grows when a key of the JSON output changes its meaning or goes.
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RankFacts:
+    """One rank: what a script asks for.
+
+    ``rank`` and ``device_id`` are None where the table has no number that HCCL can read. ``local_rank``
+    counts the server's devices by ascending device id. ``addresses`` are those of all its network ports, on
+    every level in 2.0.
+    """
+
+    rank: int | None
+    device_id: int | None
+    local_rank: int
+    addresses: list[str]
+    super_device_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """One server and its ranks in ascending order."""
+
+    index: int
+    server_id: str
+    host_ip: str | None
+    super_pod_id: str | None
+    pod_name: str | None
+    ranks: list[RankFacts]
+
+    @property
+    def rank_ids(self) -> list[int]:
+        """The ranks that are numbers."""
+        return [one.rank for one in self.ranks if one.rank is not None]
+
+    @property
+    def device_ids(self) -> list[int]:
+        """The device ids that are numbers, ascending."""
+        return sorted(one.device_id for one in self.ranks if one.device_id is not None)
+
+
+def servers(table: RankTable, indices: Sequence[int] | None = None) -> list[ServerFacts]:
+    """Return the facts of some servers of a table, of all by default."""
+    pods = {name: pod.super_pod_id for pod in table.super_pods or () for name in pod.server_ids}
+    return [
+        _server(table, index, pods) for index in (range(len(table.servers)) if indices is None else indices)
+    ]
+
+
+def _server(table: RankTable, index: int, pods: dict[str, str]) -> ServerFacts:
+    server = table.servers[index]
+    ranks, devices = table.rank_numbers, table.device_numbers
+    local = {
+        row: place for place, row in enumerate(sorted(server.rows, key=lambda row: (devices[row] or 0, row)))
+    }
+    own = [
+        RankFacts(
+            ranks[row], devices[row], local[row], addresses(table, row), _text(table, "super_device_id", row)
+        )
+        for row in sorted(server.rows, key=lambda row: (ranks[row] is None, ranks[row] or 0))
+    ]
+    pod_name = server.fields.get("pod_name")
+    return ServerFacts(
+        index,
+        server.server_id,
+        server.host_ip,
+        pods.get(server.server_id),
+        pod_name if isinstance(pod_name, str) else None,
+        own,
+    )
+
+
+def _text(table: RankTable, key: str, row: int) -> str | None:
+    column = table.columns.get(key)
+    value = column[row] if column is not None else None
+    return value if isinstance(value, str) else None
+
+
+def addresses(table: RankTable, row: int) -> list[str]:
+    """Return the addresses of a device, in file order."""
+    if table.format == "2.0":
+        return [
+            entry["addr"] for level in table.columns["level_list"][row] for entry in level["rank_addr_list"]
+        ]
+    value = table.device_ips[row]
+    return [text for text in value.split(",") if text] if isinstance(value, str) else []
+
+
+def as_json(server: ServerFacts) -> dict[str, Any]:
+    """Return a server as JSON; what a table of its kind does not have is left out."""
+    value = {key: item for key, item in asdict(server).items() if item is not None}
+    value["ranks"] = [
+        {key: item for key, item in rank.items() if item is not None} for rank in value["ranks"]
+    ]
+    return value

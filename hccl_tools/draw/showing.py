@@ -1,0 +1,100 @@
+"""What ``show`` prints: the tree for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.diagnostics.wording import count, visible
+from hccl_tools.draw import description, tree
+from hccl_tools.fingerprint import fingerprint
+from hccl_tools.products import by_name
+from hccl_tools.server_order import blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.draw.description import ServerFacts
+    from hccl_tools.table import RankTable
+
+
+@dataclass(frozen=True)
+class View:
+    """What of a table is shown.
+
+    Attributes:
+        report: What ``validate`` says to the table.
+        table: The table.
+        rank: The rank asked for, if only one was.
+        way: What told that this host is the server shown, if that was asked.
+        one_server: Whether one server was asked for.
+    """
+
+    report: Report
+    table: RankTable
+    rank: int | None = None
+    way: str | None = None
+    one_server: bool = False
+
+    def as_json(self, servers: Sequence[ServerFacts]) -> str:
+        """Return the JSON text: the whole table, one ``server``, or one rank with its server."""
+        value: dict[str, Any] = {"schema_version": description.SCHEMA_VERSION, "file": self.report.file}
+        value |= {"format": self.table.format, "product": self.report.product}
+        value |= {"fingerprint": fingerprint(self.table)}
+        value |= {"server_count": len(self.table.servers), "rank_count": len(self.table)}
+        if self.rank is not None:
+            server = description.as_json(servers[0])
+            ranks = server.pop("ranks")
+            one = next(rank for rank in ranks if rank.get("rank") == self.rank)
+            value |= {"server": server, **one, "local_size": len(ranks)}
+        elif self.one_server:
+            value |= {"server": description.as_json(servers[0])}
+        else:
+            value |= {"servers": [description.as_json(server) for server in servers]}
+        return json.dumps(value, indent=4) + "\n"
+
+    def lines(self, servers: Sequence[ServerFacts], *, unfold: bool) -> list[str]:
+        """Return the lines for people: one rank, or the tree under a heading."""
+        ascii_only = _is_ascii()
+        if self.rank is not None:
+            return [visible(line, ascii_only=ascii_only) for line in self._rank_lines(servers[0], self.rank)]
+        style = tree.Style(_width(), ascii_only, by_name(self.report.product).group_size, unfold)
+        return [visible(self._heading(servers[0]), ascii_only=ascii_only), *tree.lines(servers, style)]
+
+    def _heading(self, first: ServerFacts) -> str:
+        if self.way is not None:
+            devices = f"ranks {blocks(first.rank_ids)}, devices {blocks(first.device_ids)}"
+            return f"this host is {first.server_id}, by {self.way}: {devices}"
+        size = f"{count(len(self.table.servers), 'server')}, {count(len(self.table), 'rank')}"
+        return f"{self.report.file}: {self.table.format}, {size}, fingerprint {fingerprint(self.table)}"
+
+    def _rank_lines(self, server: ServerFacts, rank: int) -> list[str]:
+        one = next(one for one in server.ranks if one.rank == rank)
+        facts = {
+            "rank": f"{rank} of {len(self.table)}",
+            "server": f"{server.server_id} (number {server.index} of {len(self.table.servers)})",
+            "super pod": server.super_pod_id,
+            "host_ip": server.host_ip,
+            "device": str(one.device_id),
+            "SDID": one.super_device_id,
+            "local rank": f"{one.local_rank} of {len(server.ranks)}",
+            "address": ", ".join(one.addresses) or "none",
+        }
+        return [f"{name:<10}  {text}" for name, text in facts.items() if text is not None]
+
+
+def _is_ascii() -> bool:
+    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("_", "-")
+    return encoding not in {"utf-8", "utf8"}
+
+
+def _width() -> int | None:
+    """Return the columns there are, None where no one looks."""
+    if os.environ.get("COLUMNS", "").isdecimal() or (sys.stdout is not None and sys.stdout.isatty()):
+        return shutil.get_terminal_size().columns
+    return None

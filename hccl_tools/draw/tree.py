@@ -1,0 +1,121 @@
+"""A table as a tree of text: super pods, servers, groups, devices, ranks, addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.diagnostics.wording import visible
+from hccl_tools.server_order import FOLD_ABOVE, blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hccl_tools.draw.description import RankFacts, ServerFacts
+
+#: Servers whose devices are listed; of more, each server is one line.
+UNFOLDED = 4
+_MOST_ADDRESSES = 2
+
+
+class Style(NamedTuple):
+    """How a tree is drawn.
+
+    ``width`` is in columns, None for lines of any length. ``group_size`` is how many devices of a server make
+    a group (910A), None for no groups.
+    """
+
+    width: int | None = None
+    ascii_only: bool = False
+    group_size: int | None = None
+    unfold: bool = False
+
+
+class _Node(NamedTuple):
+    text: str
+    children: list[_Node]
+
+
+def lines(servers: Sequence[ServerFacts], style: Style) -> Iterator[str]:
+    """Yield the lines of the tree, from the super pods or servers on."""
+    folded = len(servers) > UNFOLDED and not style.unfold
+    wide = max((len(server.server_id) for server in servers), default=0)
+    nodes = [_server_node(server, style, folded=folded, wide=wide) for server in servers]
+    if any(server.super_pod_id is not None for server in servers):
+        nodes = _pods(servers, nodes)
+    yield from _drawn(nodes, "", style)
+
+
+def _pods(servers: Sequence[ServerFacts], nodes: list[_Node]) -> list[_Node]:
+    pods: dict[str | None, list[_Node]] = {}
+    for server, node in zip(servers, nodes, strict=True):
+        pods.setdefault(server.super_pod_id, []).append(node)
+    return [
+        _Node("in no super pod" if name is None else f"super pod {name}", own) for name, own in pods.items()
+    ]
+
+
+def _server_node(server: ServerFacts, style: Style, *, folded: bool, wide: int) -> _Node:
+    parts = [
+        f"{server.server_id:<{wide}}" if folded else server.server_id,
+        f"ranks {blocks(server.rank_ids)}",
+    ]
+    if folded:
+        parts.append(f"devices {blocks(server.device_ids)}")
+    if server.host_ip not in (None, server.server_id):
+        parts.append(f"host_ip {server.host_ip}")
+    if server.pod_name is not None:
+        parts.append(f"pod {server.pod_name}")
+    return _Node("  ".join(parts), [] if folded else _devices(server, style.group_size))
+
+
+def _devices(server: ServerFacts, group_size: int | None) -> list[_Node]:
+    wide_rank = max((len(str(one.rank)) for one in server.ranks), default=1)
+    wide_device = max((len(str(one.device_id)) for one in server.ranks), default=1)
+    leaves = [
+        (_group_of(one, group_size), _Node(_device(one, wide_rank, wide_device), [])) for one in server.ranks
+    ]
+    if group_size is None:
+        return [leaf for _, leaf in leaves]
+    groups: dict[int | None, list[_Node]] = {}
+    for group, leaf in leaves:
+        groups.setdefault(group, []).append(leaf)
+    return [_Node(_group_name(group, group_size), own) for group, own in groups.items()]
+
+
+def _group_of(one: RankFacts, group_size: int | None) -> int | None:
+    return None if group_size is None or one.device_id is None else one.device_id // group_size
+
+
+def _group_name(group: int | None, size: int) -> str:
+    return "in no group" if group is None else f"group {group * size}-{group * size + size - 1}"
+
+
+def _device(one: RankFacts, wide_rank: int, wide_device: int) -> str:
+    known = ", ".join(one.addresses[:_MOST_ADDRESSES])
+    more = f" and {len(one.addresses) - _MOST_ADDRESSES} more" if len(one.addresses) > _MOST_ADDRESSES else ""
+    sdid = f"  SDID {one.super_device_id}" if one.super_device_id is not None else ""
+    rank = "?" if one.rank is None else one.rank
+    device = "?" if one.device_id is None else one.device_id
+    return f"rank {rank:<{wide_rank}}  device {device:<{wide_device}}  {known or 'no address'}{more}{sdid}"
+
+
+def _drawn(nodes: list[_Node], margin: str, style: Style) -> Iterator[str]:
+    tee, corner, bar = ("|-- ", "`-- ", "|   ") if style.ascii_only else ("├── ", "└── ", "│   ")
+    hidden = len(nodes) - FOLD_ABOVE if not style.unfold else 0
+    for place, node in enumerate(nodes):
+        if hidden > 0 and place == FOLD_ABOVE // 2:
+            yield _clipped(f"{margin}{tee}... {hidden:,} more (--all) ...", style)
+        if hidden > 0 and FOLD_ABOVE // 2 <= place < len(nodes) - FOLD_ABOVE // 2:
+            continue
+        last = place == len(nodes) - 1
+        yield _clipped(
+            margin + (corner if last else tee) + visible(node.text, ascii_only=style.ascii_only), style
+        )
+        yield from _drawn(node.children, margin + ("    " if last else bar), style)
+
+
+def _clipped(line: str, style: Style) -> str:
+    if style.width is None or len(line) <= style.width:
+        return line
+    mark = "..." if style.ascii_only else "…"
+    return line[: max(0, style.width - len(mark))] + mark

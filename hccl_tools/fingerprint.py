@@ -1,0 +1,122 @@
+"""A short hash of what a table means, to compare by eye: hosts whose tables agree show the same.
+
+Layout, order of keys, keys that HCCL does not read, ``1`` or ``"1"``, ``fd00::1`` or ``fd00:0::1`` make no
+difference; servers, their order, devices, ranks, addresses, ports and super pods do. A group_list has the
+fingerprint of the 1.0 table that HCCL makes of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.addresses import packed
+from hccl_tools.table import NULL, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.table import Column, RankTable, Server
+
+#: Hex digits shown: 48 bits tell the tables of any site apart.
+LENGTH = 12
+#: Changes when the meaning of a fingerprint does, so that two releases never seem to agree by chance.
+_EDITION = "1"
+_NUMBERS = ("device_port", "device_vnic_port", "host_port", "backup_device_port", "super_device_id")
+_NUMBERS_2_0 = ("local_id", "replaced_local_id", "device_port", "host_port")
+_ADDRESSES = ("device_ip", "backup_device_ip")
+_TEXTS = ("net_position", "net_protocol")
+
+
+def fingerprint(table: RankTable) -> str:
+    """Return the fingerprint of a table: ``LENGTH`` hex digits."""
+    digest = hashlib.sha256(_EDITION.encode())
+    for line in _lines(table):
+        digest.update(json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n")
+    return digest.hexdigest()[:LENGTH]
+
+
+def _lines(table: RankTable) -> Iterator[Any]:
+    """Yield what counts: the kind of table, then server by server."""
+    yield "2.0" if table.format == "2.0" else "1.x"
+    pods = {server: pod.super_pod_id for pod in table.super_pods or () for server in pod.server_ids}
+    keys, columns = _columns(table)
+    ranks = table.rank_numbers
+    for server_id, servers in _hosts(table):
+        host_ip = next((_address(server.host_ip) for server in servers if server.host_ip), None)
+        rows = sorted(
+            (row for server in servers for row in server.rows),
+            key=lambda row: (ranks[row] is None, ranks[row] or 0, row),
+        )
+        devices = [[column[row] for column in columns] for row in rows]
+        yield [server_id, host_ip, pods.get(server_id), keys, devices]
+
+
+def _hosts(table: RankTable) -> list[tuple[str, list[Server]]]:
+    """Return the servers in order; those of a group_list as HCCL sees them, instances of one joined."""
+    if table.format != "group_list":
+        return [(server.server_id, [server]) for server in table.servers]
+    hosts: dict[str, list[Server]] = {}
+    for server in table.servers:
+        hosts.setdefault(server.server_id, []).append(server)
+    return sorted(hosts.items())
+
+
+def _columns(table: RankTable) -> tuple[list[str], list[Column]]:
+    """Return the keys that count and their columns in one spelling; absent ones are left out."""
+    made: dict[str, Column] = {
+        "rank": list(map(_or_text, table.rank_numbers, table.rank_ids)),
+        "device": list(map(_or_text, table.device_numbers, table.device_ids)),
+    }
+    for key in _NUMBERS_2_0 if table.format == "2.0" else _NUMBERS:
+        if key in table.columns:
+            made[key] = list(map(_or_text, numbers(table.columns[key]), table.columns[key]))
+    if table.format == "2.0":
+        made["levels"] = [_levels(value) for value in table.columns["level_list"]]
+    else:
+        for key in _ADDRESSES:
+            if key in table.columns:
+                made[key] = [_addresses(value) for value in table.columns[key]]
+        for key in _TEXTS:
+            if key in table.columns:
+                made[key] = [_plain(value) for value in table.columns[key]]
+    kept = {key: column for key, column in made.items() if any(value is not None for value in column)}
+    return list(kept), list(kept.values())
+
+
+def _or_text(number: int | None, raw: Any) -> Any:
+    return number if number is not None else _plain(raw)
+
+
+def _plain(value: Any) -> Any:
+    return "null" if value is NULL else value
+
+
+def _address(text: str) -> str:
+    raw = packed(text)
+    return raw.hex() + "%" + text.partition("%")[2] if raw is not None else text
+
+
+def _addresses(value: Any) -> Any:
+    return [_address(text) for text in value.split(",")] if isinstance(value, str) and value else None
+
+
+def _levels(levels: list[dict[str, Any]]) -> list[Any]:
+    return [
+        [
+            numbers([level["net_layer"]])[0],
+            level["net_instance_id"],
+            level.get("net_type", "CLOS"),
+            [
+                [
+                    entry["addr_type"],
+                    _address(entry["addr"]).lower(),
+                    entry["ports"],
+                    entry.get("plane_id", "0"),
+                ]
+                for entry in level["rank_addr_list"]
+            ],
+        ]
+        for level in levels
+    ]

@@ -1,0 +1,90 @@
+"""Which server stands in which super pod: what ``convert --super-pods FILE`` reads.
+
+Two forms: ``{"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "0", "1": "65537"}}}``, by server
+and device id, or any 1.2 table that has the servers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from hccl_tools import formats
+from hccl_tools.errors import TableError
+from hccl_tools.formats import StructureError
+from hccl_tools.table import RankTable, read_uint
+
+_FORM = 'write {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "0", "1": "65537"}}}'
+
+
+class Seat(NamedTuple):
+    """A server's super pod, and the super_device_id of each of its devices by device id."""
+
+    super_pod_id: str
+    super_device_ids: dict[int, str]
+
+
+def seats(value: Any, name: str) -> dict[str, Seat]:
+    """Return the super pod and super_device_ids of each server.
+
+    Args:
+        value: The parsed file.
+        name: What messages call it.
+
+    Raises:
+        TableError: It is of neither form, or a 1.2 table without super pods.
+    """
+    if isinstance(value, dict) and ("version" in value or "server_list" in value):
+        return _of_table(value, name)
+    if not isinstance(value, dict) or not value:
+        raise TableError(f"{name} does not say which server is in which super pod", hint=_FORM)
+    return {server: _seat(entry, server, name) for server, entry in value.items()}
+
+
+def _of_table(value: dict[str, Any], name: str) -> dict[str, Seat]:
+    try:
+        table = formats.read(value)
+    except StructureError as error:
+        raise TableError(f"{name} is no table that can be read: {error.message}", hint=_FORM) from None
+    if not table.super_pods or "super_device_id" not in table.columns:
+        raise TableError(
+            f"{name} is a {table.format} table without super pods", hint="give a 1.2 table, or " + _FORM
+        )
+    pods = {server: pod.super_pod_id for pod in table.super_pods for server in pod.server_ids}
+    return {
+        server.server_id: Seat(pods[server.server_id], _device_ids(table, index))
+        for index, server in enumerate(table.servers)
+        if server.server_id in pods
+    }
+
+
+def _device_ids(table: RankTable, index: int) -> dict[int, str]:
+    ids, column = table.device_numbers, table.column("super_device_id")
+    return {
+        device: column[row]
+        for row in table.servers[index].rows
+        if (device := ids[row]) is not None and column[row] is not None
+    }
+
+
+def _seat(entry: Any, server: str, name: str) -> Seat:
+    if not isinstance(entry, dict) or not {"super_pod_id", "super_device_ids"} <= entry.keys():
+        raise TableError(f"{name}: server {server} lacks super_pod_id or super_device_ids", hint=_FORM)
+    ids = entry["super_device_ids"]
+    pairs = enumerate(ids) if isinstance(ids, list) else ids.items() if isinstance(ids, dict) else None
+    if pairs is None or not _is_id(entry["super_pod_id"]):
+        raise TableError(
+            f"{name}: super_pod_id or super_device_ids of server {server} cannot be read", hint=_FORM
+        )
+    found = {}
+    for device, sdid in pairs:
+        number = read_uint(str(device))
+        if number is None or not _is_id(sdid) or read_uint(str(sdid)) is None:
+            raise TableError(
+                f'{name}: "{device}": {sdid!r} of {server} is no device and its super_device_id', hint=_FORM
+            )
+        found[number] = str(sdid)
+    return Seat(str(entry["super_pod_id"]), found)
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
