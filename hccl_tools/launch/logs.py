@@ -26,15 +26,15 @@ _COLORS = (36, 33, 32, 35, 34, 31)
 
 
 class Follower:
-    """One log and how far it has been shown; ``prefix`` stands before each line."""
+    """One log and how far it has been shown, from ``offset`` on; ``prefix`` stands before each line."""
 
-    def __init__(self, path: str, prefix: bytes = b"", *, live: bool = False) -> None:
+    def __init__(self, path: str, prefix: bytes = b"", *, live: bool = False, offset: int = 0) -> None:
         self.path = path
         self.prefix = prefix
         self.live = live
         self.redrawn_every = _REDRAWN_EVERY[0 if live else 1]
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self._offset = 0
+        self._offset = offset
         self._shown_at = time.monotonic()
 
     def read(self, *, last: bool = False) -> bytes:

@@ -60,21 +60,11 @@ def prepare(
         job = jobs.with_own_table(job, request, around, os.path.join(run_dir, TABLE_COPY), start)
         notes += job.table.notes if job.table else ()
     interpreter.check_program(request.kind, request.program, environ)
-    engine_program, flavour = _engine(request, environ)
     kept, removed = environment.cleaned(environ, start=start, keep_mpi=request.keep_mpi)
     facts = _facts(request, job, start, around=around, run_dir=run_dir, notes=notes)
-    argv = interpreter.command(request.kind, request.program, python.path)
-    processes = [_process(request, seat, facts, argv) for seat in job.seats]
-    if _wants_scheduler(facts, python, request):
-        processes.insert(0, scheduler.process(job.seats[0], facts, python.path))
-    chosen = {
-        "rank table": job.table.path if job.table else "none",
-        "product": job.table.product if job.table else "",
-        "start": f"{start} ({start_reason})",
-        "python": f"{python.path} ({python.reason})",
-    }
+    engine_program, flavour = _engine(request, environ)
     plan = Plan(
-        processes=tuple(processes),
+        processes=_processes(request, job, facts, python),
         start=start,
         engine=request.engine,
         run_dir=run_dir,
@@ -93,9 +83,17 @@ def prepare(
         shim=_shim(request),
         as_root=os.geteuid() == 0,
         cpu=request.cpu,
-        chosen={subject: text for subject, text in chosen.items() if text},
+        chosen=_chosen(job, start, start_reason, python),
     )
     return Prepared(plan, kept, job.table.data if job.table else None, nodes)
+
+
+def _chosen(job: Job, start: Start, reason: str, python: interpreter.Interpreter) -> dict[str, str]:
+    """Return what was taken and why, by subject."""
+    table = (
+        {"rank table": job.table.path, "product": job.table.product} if job.table else {"rank table": "none"}
+    )
+    return {**table, "start": f"{start} ({reason})", "python": f"{python.path} ({python.reason})"}
 
 
 def _start(
@@ -153,6 +151,17 @@ def _facts(
 
 def _ranks_meet(start: Start, request: Request) -> bool:
     return start in {"cluster", "torch"} or (start == "mpi" and request.cpu)
+
+
+def _processes(
+    request: Request, job: Job, facts: environment.JobFacts, python: interpreter.Interpreter
+) -> tuple[RankProcess, ...]:
+    """Return the ranks, and first of all the scheduler where one is needed."""
+    argv = interpreter.command(request.kind, request.program, python.path)
+    ranks = tuple(_process(request, seat, facts, argv) for seat in job.seats)
+    if not _wants_scheduler(facts, python, request):
+        return ranks
+    return (scheduler.process(job.seats[0], facts, python.path), *ranks)
 
 
 def _process(request: Request, seat: Seat, facts: environment.JobFacts, argv: Sequence[str]) -> RankProcess:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LATEST = "latest"
+#: pid, host and time of the launcher of a run, locked while it lives.
+HOLDER = "launcher"
 
 
 def path_for(
@@ -82,6 +84,22 @@ def fresh_log(run_dir: str, log: str, rank: int) -> None:
         os.symlink(path, os.path.join(run_dir, f"rank_{rank}.log"))
     except OSError as error:
         raise LaunchError(f"the log {path} cannot be written: {error.strerror}") from error
+
+
+def hold(run_dir: str) -> int:
+    """Mark a run as running: a locked file that names this process, until the returned descriptor is closed.
+
+    The kernel releases it when the launcher ends, however it ends; ``hccl-tools jobs`` looks at it.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    try:
+        descriptor = os.open(os.path.join(run_dir, HOLDER), flags, 0o644)
+    except OSError:
+        return -1
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.write(descriptor, f"{os.getpid()}\n{os.uname().nodename}\n{time.time()}\n".encode())
+    return descriptor
 
 
 def fingerprint(data: bytes) -> str:

@@ -53,6 +53,8 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         warnings = _preflight(prepared) if request.preflight else ()
         lock = _lock(prepared)
         _write(prepared)
+        # Both are released by the kernel when this process ends, however it does.
+        locks = [lock, run_directory.hold(plan.run_dir)]
     except BaseException:
         guard.close()
         raise
@@ -68,8 +70,9 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         options=_supervision(options, plan, request.tail),
         keeper=guard,
     )
-    if lock >= 0:
-        os.close(lock)
+    for held in locks:
+        if held >= 0:
+            os.close(held)
     return outcome.exit_code
 
 
