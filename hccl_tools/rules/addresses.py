@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.addresses import family, is_unset
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.rules.network import addresses_read, all_plain, hosts_set, intra_roce
+from hccl_tools.rules.network import addresses_read, all_plain, hosts_set, intra_roce, servers_unread
 from hccl_tools.rules.registry import Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -22,15 +22,10 @@ _LEGACY = (*_SERVERS, "group_list")
 _HOW = "`hccn_tool -i N -ip -g` shows a device's address"
 
 
-def _reads_alone(subject: Subject, index: int) -> bool:
-    """Whether an instance of a group_list is alone in its group, so that its addresses are not read."""
-    return any(len(group.servers) == 1 and index in group.servers for group in subject.table.groups or ())
-
-
 def _missing(subject: Subject, value: Any, index: int, hosts: list[bool]) -> bool:
     """Whether HCCL refuses a device of a server for having no (or an empty) device_ip."""
     if subject.table.format == "group_list":
-        return value is None and not _reads_alone(subject, index)
+        return value is None and index not in servers_unread(subject)
     if len(subject.table.servers) == 1 and not intra_roce(subject):
         return False
     need = subject.product.needs_device_ip
@@ -129,7 +124,7 @@ def _no_text(subject: Subject, *, refused: bool) -> Iterator[Finding]:
 
 def _refuses_no_text(subject: Subject, index: int, hosts: list[bool]) -> bool:
     if subject.table.format == "group_list":
-        return not _reads_alone(subject, index)
+        return index not in servers_unread(subject)
     if len(subject.table.servers) == 1 and not intra_roce(subject):
         return not hosts[index]
     need = subject.product.needs_device_ip

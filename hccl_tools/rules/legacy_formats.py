@@ -7,16 +7,18 @@ Source: hcomm topoinfo_ranktableStandard.cc, GetHcomInfo, GetLabSingleGroup, Get
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.addresses import family, is_unset
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table import read_uint
+from hccl_tools.table import Group, RankTable, Server, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.table import Column
 
 _AVERAGES = (1, 2, 4, 8, 16)
 _LIMIT_910A = 8
@@ -46,6 +48,26 @@ def lab_table(subject: Subject) -> Iterator[Finding]:
         yield Finding(f"lab table (deploy_mode): {message}", path, hint)
 
 
+def as_table(value: dict[str, Any]) -> RankTable:
+    """Return a lab table without faults as the table that HCCL's topology check sees."""
+    instances = [instance for group in value["group_list"] for instance in group["instance_list"]]
+    devices = [instance["devices"][0] for instance in instances]
+    servers = [Server(instance["server_id"], range(row, row + 1)) for row, instance in enumerate(instances)]
+    columns: dict[str, Column] = {
+        "device_id": [device["device_id"] for device in devices],
+        "device_ip": [device["device_ip"] for device in devices],
+        "rank_id": [instance["rank_id"] for instance in instances],
+    }
+    sizes = accumulate((len(group["instance_list"]) for group in value["group_list"]), initial=0)
+    groups = [
+        Group(group["group_name"], range(*bounds))
+        for group, bounds in zip(value["group_list"], pairwise(sizes), strict=True)
+    ]
+    return RankTable(
+        "group_list", servers, columns, groups=groups, fields={"deploy_mode": value["deploy_mode"]}
+    )
+
+
 class _Lab:
     """One pass over a lab table, collecting what must be compared at the end."""
 
@@ -58,6 +80,8 @@ class _Lab:
 
     def faults(self) -> Iterator[tuple[Path, str]]:
         value = self.subject.value
+        if not isinstance(value.get("status"), str):
+            yield (), "status is missing or no string"
         if value.get("para_plane_nic_location") != "device":
             yield ("para_plane_nic_location",), 'para_plane_nic_location is not "device"'
         groups = value.get("group_list")

@@ -90,7 +90,9 @@ def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
         configured = {same(ip) for ip in state.configured}
         for path, text in device_addresses(subject.table, row):
             if same(text) not in real:
-                stale = f"{subject.host.conf} has it, but is out of date; " if same(text) in configured else ""
+                stale = (
+                    f"{subject.host.conf} has it, but is out of date; " if same(text) in configured else ""
+                )
                 yield Finding(
                     f'device {device_id} has {", ".join(state.ips)}, not "{text}"',
                     subject.device_path(row) + path,

@@ -33,7 +33,11 @@ def no_server_is_this_host(subject: Subject) -> Iterator[Finding]:
     shown = ", ".join(f'"{server.server_id}"' for server in subject.table.servers[:4])
     more = len(subject.table.servers) - 4
     addresses = sorted({ip for state in subject.host.devices.values() for ip in state.ips})
-    known = f", its devices have {', '.join(addresses[:4])}{' ...' if len(addresses) > 4 else ''}" if addresses else ""
+    known = (
+        f", its devices have {', '.join(addresses[:4])}{' ...' if len(addresses) > 4 else ''}"
+        if addresses
+        else ""
+    )
     yield Finding(
         f"no server of the table is this host: it lists {shown}{f' and {more:,} more' if more > 0 else ''}",
         (),

@@ -42,12 +42,22 @@ def addresses_read(subject: Subject) -> list[list[str]]:
         known = [_split(value) for value in table.device_ips]
         if table.format == "group_list":
             known = [addresses[:1] and [str(table.device_ips[row])] for row, addresses in enumerate(known)]
-            for group in table.groups or ():
-                if len(group.servers) == 1:
-                    for row in table.servers[group.servers[0]].rows:
-                        known[row] = []
+            for index in servers_unread(subject):
+                for row in table.servers[index].rows:
+                    known[row] = []
         subject.memo["addresses"] = known
     return known
+
+
+def servers_unread(subject: Subject) -> frozenset[int]:
+    """Return the instances of a group_list whose addresses HCCL leaves unread: those alone in their group.
+
+    In the old "lab" form (deploy_mode) it reads all.
+    """
+    groups = subject.table.groups or ()
+    if "deploy_mode" in subject.table.fields:
+        return frozenset()
+    return frozenset(group.servers[0] for group in groups if len(group.servers) == 1)
 
 
 def _split(value: Any) -> list[str]:

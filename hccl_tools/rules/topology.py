@@ -6,7 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules.families import rank_0_uses_host
-from hccl_tools.rules.network import addresses_read, all_plain, has_address, hosts_set, server_count
+from hccl_tools.rules.network import (
+    addresses_read,
+    all_plain,
+    has_address,
+    hosts_set,
+    server_count,
+    servers_unread,
+)
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.super_pods import pod_count
 
@@ -237,7 +244,11 @@ def uneven_addresses(subject: Subject) -> Iterator[Finding]:
     rows = rows_by_server(subject)
     servers = server_count(subject)
     plain_ids = all(name == _trimmed(name) for name in rows)
-    if servers == 1 or pod_count(subject) == 1 or (all_plain(subject) and plain_ids and not _unread(subject)):
+    if (
+        servers == 1
+        or pod_count(subject) == 1
+        or (all_plain(subject) and plain_ids and not servers_unread(subject))
+    ):
         return
     numbered = len(subject.table) == servers * FULL_SERVER
     listed = _with_address(subject, own=False)
@@ -257,10 +268,6 @@ def uneven_addresses(subject: Subject) -> Iterator[Finding]:
                 devices_place(subject, server_id),
                 "give every device of every server its device_ip",
             )
-
-
-def _unread(subject: Subject) -> bool:
-    return any(len(group.servers) == 1 for group in subject.table.groups or ())
 
 
 def _with_address(subject: Subject, *, own: bool) -> dict[str, tuple[int, ...]]:

@@ -1,0 +1,43 @@
+"""The old "lab" form of group_list tables is judged to the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from hccl_tools import validate
+from tests.support.tables import table
+
+
+def ids(value: object, product: str = "910a") -> list[str]:
+    return [finding.rule.id for finding in validate(value, product=product).findings]
+
+
+def test_a_sound_table_passes() -> None:
+    assert validate(table("lab", 2, 8)).verdict == "accepted"
+    assert ids(table("lab", 2, 8)) == []
+
+
+def test_status_is_needed() -> None:
+    value = table("lab")
+    del value["status"]
+
+    assert ids(value) == ["HCC115"]
+
+
+@pytest.mark.parametrize(
+    ("devices", "found"), [((0, 1, 2, 4), "HCC305"), ((0, 0, 1, 2), "HCC303"), ((0, 1, 2, 3), None)]
+)
+def test_topology_is_checked(devices: tuple[int, ...], found: str | None) -> None:
+    value = table("lab", 1, 4)
+    instances = value["group_list"][0]["instance_list"]
+    for instance, device in zip(instances, devices, strict=True):
+        instance["devices"][0]["device_id"] = str(device)
+
+    assert ids(value) == ([found] if found else [])
+
+
+def test_addresses_of_one_instance_are_read() -> None:
+    value = table("lab", 2, 8)
+    value["group_list"][0]["instance_list"][0]["devices"][0]["device_ip"] = ""
+
+    assert ids(value) == ["HCC410"]
