@@ -1,0 +1,86 @@
+"""How each launcher starts a Python program on N ranks, and whom it blames when a rank fails."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """``command`` takes the number of ranks, the script, a folder for logs and the grace time in seconds."""
+
+    name: str
+    program: str
+    command: Callable[[int, str, Path, float], list[str]]
+    blames: Callable[[Path], int | None]
+
+    def is_here(self) -> bool:
+        """Whether it is installed."""
+        return shutil.which(self.program) is not None
+
+
+def _ours(ranks: int, script: str, folder: Path, grace: float) -> list[str]:
+    options = ["--no-table", "--log-dir", str(folder / "log"), "--grace", str(grace), "--no-python"]
+    launch = [sys.executable, "-m", "hccl_tools", "launch", "-n", str(ranks)]
+    return [*launch, *options, sys.executable, "-I", "-S", script]
+
+
+def _blamed_by_us(folder: Path) -> int | None:
+    for report in folder.glob("log/*/report.json"):
+        first = json.loads(report.read_text())["first_failure"]
+        return first["rank"] if first else None
+    return _found(folder, r"rank (\d+) failed first")
+
+
+def _mpirun(ranks: int, script: str, folder: Path, grace: float) -> list[str]:  # noqa: ARG001
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    options = [*root, "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+    return ["mpirun", *options, sys.executable, "-I", "-S", script]
+
+
+def _blamed_by_mpirun(folder: Path) -> int | None:
+    pattern = r"Process name: \[[^\]]*?,\s*(\d+)\]|noticed that process rank (\d+)"
+    return _found(folder, pattern)
+
+
+def _torchrun(ranks: int, script: str, folder: Path, grace: float) -> list[str]:  # noqa: ARG001
+    options = [f"--nproc-per-node={ranks}", f"--log-dir={folder / 'log'}", "--redirects=3", "--no-python"]
+    return ["torchrun", *options, sys.executable, "-I", "-S", script]
+
+
+def _blamed_by_torchrun(folder: Path) -> int | None:
+    return _found(folder, r"Root Cause.*?rank\s*:\s*(\d+)")
+
+
+def _msrun(ranks: int, script: str, folder: Path, grace: float) -> list[str]:  # noqa: ARG001
+    options = [f"--worker_num={ranks}", f"--local_worker_num={ranks}", "--join=True"]
+    return ["msrun", *options, f"--log_dir={folder / 'log'}", script]
+
+
+def _blamed_by_msrun(folder: Path) -> int | None:
+    """It names a process id; whose that was is not said."""
+    return _found(folder, r"rank[ :=]+(\d+)")
+
+
+def _found(folder: Path, pattern: str) -> int | None:
+    text = (folder / "output").read_text(errors="replace")
+    match = re.search(pattern, text, re.DOTALL)
+    return next((int(group) for group in match.groups() if group), None) if match else None
+
+
+LAUNCHERS = (
+    Launcher("hccl-tools", sys.executable, _ours, _blamed_by_us),
+    Launcher("mpirun", "mpirun", _mpirun, _blamed_by_mpirun),
+    Launcher("torchrun", "torchrun", _torchrun, _blamed_by_torchrun),
+    Launcher("msrun", "msrun", _msrun, _blamed_by_msrun),
+)

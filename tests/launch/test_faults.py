@@ -1,0 +1,18 @@
+"""The fault trials of benchmarks/faults.py in small."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_random_faults_leave_nothing_and_blame_the_right_rank() -> None:
+    campaign = [sys.executable, "-m", "benchmarks.faults", "--trials", "26", "--peer-trials", "0"]
+    done = subprocess.run(campaign, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
