@@ -8,7 +8,6 @@ hccl_communicator_attrs_host.cc:621).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
 
 from hccl_tools.errors import UsageError
@@ -101,6 +100,8 @@ def by_name(name: str) -> Product:
     """
     product = PRODUCTS.get(name.strip().lower())
     if product is None:
+        from difflib import get_close_matches  # noqa: PLC0415  (only for a name that is wrong)
+
         close = get_close_matches(name.lower(), PRODUCTS, n=1, cutoff=0.5)
         meant = f'did you mean "{close[0]}"? ' if close else ""
         raise UsageError(f'there is no product "{name}"', hint=f"{meant}products: {', '.join(PRODUCTS)}")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import shlex
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools import formats
@@ -27,13 +24,15 @@ STDOUT = "-"
 class Saved(NamedTuple):
     """Where the table is, and whether it stood there already."""
 
-    path: Path
+    path: str
     unchanged: bool = False
 
     def told(self) -> str:
         """Return what was done and what to type next."""
+        from shlex import quote  # noqa: PLC0415  (what is printed with -o - needs no quoting)
+
         done = "left as it is, for it holds this table already:" if self.unchanged else "wrote"
-        path = shlex.quote(str(self.path))
+        path = quote(self.path)
         return f"{done} {self.path}\nnext: hccl-tools launch --rank-table {path} train.py"
 
 
@@ -68,7 +67,9 @@ def check(
     if report.ok:
         return report
     report = validation.validate(text(table).encode(), product=product, ignore=ignore)
-    return dataclasses.replace(report, file=name or file_name(table))
+    from dataclasses import replace  # noqa: PLC0415  (only where something is wrong)
+
+    return replace(report, file=name or file_name(table))
 
 
 def shown(report: Report) -> str:
@@ -104,11 +105,11 @@ def print_out(table: RankTable) -> None:
         raise
     except OSError as error:
         # What could not be written stays in the buffer; Python must not try again on its way out.
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         raise WriteError(f"standard output cannot be written: {error.strerror}") from error
 
 
-def target(destination: str | None, table: RankTable, *, name: str | None = None) -> Path:
+def target(destination: str | None, table: RankTable, *, name: str | None = None) -> str:
     """Return the file a table goes to.
 
     Args:
@@ -120,18 +121,18 @@ def target(destination: str | None, table: RankTable, *, name: str | None = None
         UsageError: A file whose name HCCL would not open.
     """
     if destination is None:
-        return Path(name or file_name(table))
-    if destination.endswith(os.sep) or Path(destination).is_dir():
-        return Path(destination, name or file_name(table))
+        return name or file_name(table)
+    if destination.endswith(os.sep) or os.path.isdir(destination):
+        return os.path.join(destination, name or file_name(table))
     if not destination.endswith(".json"):
         raise UsageError(
             f'-o "{destination}": HCCL opens no rank table whose name does not end in .json',
             hint=f"name a folder that exists, or a file such as {destination}.json",
         )
-    return Path(destination)
+    return destination
 
 
-def save(table: RankTable, path: Path, *, force: bool = False, mode: int | None = None) -> Saved:
+def save(table: RankTable, path: str, *, force: bool = False, mode: int | None = None) -> Saved:
     """Write a table, unless the same one stands there already.
 
     Args:
@@ -145,23 +146,23 @@ def save(table: RankTable, path: Path, *, force: bool = False, mode: int | None 
         InputError: What stands there cannot be read.
         WriteError: It cannot be written; what was there still is.
     """
-    if os.path.lexists(path) and not path.is_dir():
-        if path.exists() and _holds(path, table):
-            if mode is not None and path.stat().st_mode & 0o777 != mode:
-                path.chmod(mode)
+    if os.path.exists(path) and not os.path.isdir(path):
+        if _holds(path, table):
+            if mode is not None and os.stat(path).st_mode & 0o777 != mode:
+                os.chmod(path, mode)
             return Saved(path, unchanged=True)
-        if not force and path.exists():
+        if not force:
             raise TableError(
                 f"{path} exists and holds another table", hint="--force replaces it, -o writes elsewhere"
             )
     return Saved(write_atomically(path, formats.write(table), mode=mode))
 
 
-def _holds(path: Path, table: RankTable) -> bool:
+def _holds(path: str, table: RankTable) -> bool:
     """Return whether a file is this table, whatever its layout; anything else is another one."""
     from hccl_tools.document import Document, read_file  # noqa: PLC0415  (only where a file stands already)
 
-    value = Document.parse(read_file(path), str(path)).value
+    value = Document.parse(read_file(path), path).value
     try:
         return formats.read(value) == table
     except formats.StructureError:

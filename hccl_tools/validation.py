@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, Diagnostic, Report, Verdict
-from hccl_tools.document import Document, read_file
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.products import DEFAULT_FOR_FORMAT, Product, by_name
@@ -134,6 +133,8 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _subject(source: Any) -> tuple[Subject, str]:
+    from hccl_tools.document import Document, read_file  # noqa: PLC0415  (a table in memory needs no parser)
+
     unknown = by_name(_FALLBACK_PRODUCT)
     if isinstance(source, (str, os.PathLike)):
         file = os.fspath(source)

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 import stat
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import WriteError
@@ -31,7 +30,7 @@ _REASONS = {
 }  # fmt: skip
 
 
-def write_atomically(path: str | os.PathLike[str], chunks: Iterable[str], *, mode: int | None = None) -> Path:
+def write_atomically(path: str | os.PathLike[str], chunks: Iterable[str], *, mode: int | None = None) -> str:
     """Write text (UTF-8) into a file: all of it, or nothing at all.
 
     A temporary file in the same folder is written, synced and renamed. A new file gets 0666 minus the umask,
@@ -44,10 +43,10 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[str], *, mod
     Raises:
         WriteError: It could not be done; what was there before still is, and nothing else was left.
     """
-    target = Path(path)
+    target = os.fspath(path)
     try:
-        if target.is_symlink():
-            target = Path(os.path.realpath(target))
+        if os.path.islink(target):
+            target = os.path.realpath(target)
         old = _status(target)
         _replace(target, chunks, old, mode)
     except UnicodeEncodeError:
@@ -58,10 +57,10 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[str], *, mod
     return target
 
 
-def _status(target: Path) -> os.stat_result | None:
+def _status(target: str) -> os.stat_result | None:
     """Return the status of the file to replace, or ``None`` if there is none."""
     try:
-        status = target.lstat()
+        status = os.lstat(target)
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(status.st_mode):
@@ -74,11 +73,12 @@ def _status(target: Path) -> os.stat_result | None:
     return status
 
 
-def _replace(target: Path, chunks: Iterable[str], old: os.stat_result | None, mode: int | None) -> None:
+def _replace(target: str, chunks: Iterable[str], old: os.stat_result | None, mode: int | None) -> None:
     """Write a temporary file beside the target and rename it; it is removed if anything goes wrong."""
     if mode is None and old is not None:
         mode = stat.S_IMODE(old.st_mode)
-    temporary = target.parent / f".hccl-tools-{os.urandom(8).hex()}.tmp"
+    folder = os.path.dirname(target) or os.curdir
+    temporary = os.path.join(folder, f".hccl-tools-{os.urandom(8).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     handle = os.open(temporary, flags, 0o666 if mode is None else mode & 0o600)
     try:
@@ -90,12 +90,12 @@ def _replace(target: Path, chunks: Iterable[str], old: os.stat_result | None, mo
             if mode is not None:
                 os.fchmod(handle, mode)
             os.fsync(handle)
-        temporary.rename(target)
+        os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
-            temporary.unlink()
+            os.unlink(temporary)
         raise
-    _sync_folder(target.parent)
+    _sync_folder(folder)
 
 
 def _keep_owner(handle: int, old: os.stat_result) -> None:
@@ -109,7 +109,7 @@ def _keep_owner(handle: int, old: os.stat_result) -> None:
             return
 
 
-def _sync_folder(folder: Path) -> None:
+def _sync_folder(folder: str) -> None:
     """Make the rename survive a power cut, where the folder may be opened."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

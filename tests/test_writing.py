@@ -56,7 +56,7 @@ def refusal(path: Path, chunks: list[str] | None = None) -> WriteError:
 def test_the_pieces_become_the_file(tmp_path: Path) -> None:
     written = write_atomically(tmp_path / "new.json", iter(["{", '"设备": 1', "}\n"]))
 
-    assert written == tmp_path / "new.json"
+    assert written == str(tmp_path / "new.json")
     assert written.read_bytes() == '{"设备": 1}\n'.encode()
     assert names(tmp_path) == ["new.json"]
 
@@ -96,7 +96,7 @@ def test_behind_a_link_the_file_is_replaced_and_the_link_stays(tmp_path: Path, t
 
     written = write_atomically(link, ["new"])
 
-    assert written == target
+    assert written == str(target)
     assert link.is_symlink()
     assert target.read_text() == "new"
     assert names(tmp_path / "folder") == ["link.json"]
@@ -106,7 +106,7 @@ def test_behind_a_link_to_nothing_the_file_is_made(tmp_path: Path) -> None:
     link = tmp_path / "link.json"
     link.symlink_to("real.json")
 
-    assert write_atomically(link, ["new"]) == tmp_path / "real.json"
+    assert write_atomically(link, ["new"]) == str(tmp_path / "real.json")
     assert (tmp_path / "real.json").read_text() == "new"
 
 

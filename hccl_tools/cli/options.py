@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from difflib import get_close_matches
 from glob import glob, has_magic
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -100,6 +99,8 @@ def _env(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) 
         if not equals:
             raise UsageError(f'--env "{text}" has no value', hint=f'write --env "{name}=VALUE"')
         if name not in VERDICT_VARIABLES:
+            from difflib import get_close_matches  # noqa: PLC0415  (only for a name that is wrong)
+
             close = get_close_matches(name.upper(), VERDICT_VARIABLES, n=1)
             meant = f"did you mean {close[0]}? " if close else ""
             raise UsageError(f"--env: {name} does not change HCCL's verdict on a table",

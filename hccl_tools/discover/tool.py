@@ -1,11 +1,14 @@
-"""Run one of the Ascend tools and keep everything it says: both streams and the exit status."""
+"""Run one of the Ascend tools and keep everything it says: both streams and the exit status.
+
+``subprocess`` would take as long to load as the tools take to answer.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
-import subprocess
+import select
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import DiscoveryError
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 #: Characters of a tool's words that are shown.
 _SHOWN = 300
+_SIGKILL = 9
 
 
 class Answer(NamedTuple):
@@ -52,40 +56,80 @@ def run(command: Sequence[str], site: Site) -> Answer:
         ToolHangsError: It took longer.
         DiscoveryError: It cannot be started at all.
     """
-    shown = " ".join([os.path.basename(command[0]), *command[1:]])  # noqa: PTH119
+    out, err = os.pipe(), os.pipe()
+    deadline = time.monotonic() + site.tool_timeout
     try:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**site.environ, "LC_ALL": "C"},
-            start_new_session=True,
+        pid = _start(command, site, out[1], err[1])
+        try:
+            told = _read({out[0]: [], err[0]: []}, deadline)
+            status = _wait(pid, deadline) if told is not None else None
+        except BaseException:
+            _end(pid)
+            raise
+    finally:
+        os.close(out[0])
+        os.close(err[0])
+    if told is None or status is None:
+        _end(pid)
+        shown = " ".join([os.path.basename(command[0]), *command[1:]])  # noqa: PTH119
+        raise ToolHangsError(
+            f'"{shown}" did not end within {site.tool_timeout:g} s and was ended',
+            hint="see whether the driver answers: `npu-smi info`; a longer time: --tool-timeout SECONDS",
         )
+    stdout, stderr = (b"".join(told[side[0]]).decode("utf-8", "backslashreplace") for side in (out, err))
+    return Answer(tuple(command), stdout, stderr, os.waitstatus_to_exitcode(status))
+
+
+def _start(command: Sequence[str], site: Site, stdout: int, stderr: int) -> int:
+    """Start a tool in a session of its own, with nothing to read; the pipes' writing ends are closed here."""
+    streams = (
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, stdout, 1),
+        (os.POSIX_SPAWN_DUP2, stderr, 2),
+    )
+    environ = {**site.environ, "LC_ALL": "C"}
+    try:
+        return os.posix_spawn(command[0], list(command), environ, file_actions=streams, setsid=True)
     except OSError as error:
         raise DiscoveryError(
             f"cannot start {command[0]}: {error.strerror}", hint="check the file, or name another one"
         ) from error
-    try:
-        stdout, stderr = child.communicate(timeout=site.tool_timeout)
-    except subprocess.TimeoutExpired:
-        _end(child)
-        raise ToolHangsError(
-            f'"{shown}" did not end within {site.tool_timeout:g} s and was ended',
-            hint="see whether the driver answers: `npu-smi info`; a longer time: --tool-timeout SECONDS",
-        ) from None
-    except BaseException:
-        _end(child)
-        raise
-    return Answer(tuple(command), _text(stdout), _text(stderr), child.returncode)
+    finally:
+        os.close(stdout)
+        os.close(stderr)
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _read(told: dict[int, list[bytes]], deadline: float) -> dict[int, list[bytes]] | None:
+    """Read some pipes to their ends; None where that takes too long."""
+    unfinished = set(told)
+    while unfinished:
+        ready = select.select(unfinished, (), (), max(0.0, deadline - time.monotonic()))[0]
+        if not ready:
+            return None
+        for pipe in ready:
+            if part := os.read(pipe, 1 << 16):
+                told[pipe].append(part)
+            else:
+                unfinished.remove(pipe)
+    return told
+
+
+def _wait(pid: int, deadline: float) -> int | None:
+    """Wait for a tool that has closed its streams; None where it does not end."""
+    pause = 0.0
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(pause)
+        pause = min(2 * pause + 0.0001, 0.05)
+
+
+def _end(pid: int) -> None:
     """End a tool and its own children, which hold the same pipes."""
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
-    child.communicate()
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "backslashreplace")
+        os.killpg(pid, _SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)

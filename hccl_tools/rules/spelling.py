@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules.registry import Finding, Subject, rule
@@ -107,6 +106,8 @@ def _meant(key: str) -> str | None:
     for read in sorted(READ_KEYS):
         if read.replace("_", "") == folded.replace("_", ""):
             return read
+    from difflib import get_close_matches  # noqa: PLC0415  (few tables have a key that HCCL does not read)
+
     close = get_close_matches(folded, sorted(READ_KEYS), n=1, cutoff=0.85)
     return close[0] if close else None
 

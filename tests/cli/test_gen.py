@@ -370,7 +370,7 @@ class TestWhatItRefuses:
         (host.root / "etc" / "hccn.conf").chmod(0)
         # Root may read everything: the child becomes somebody else once it has loaded what it needs.
         script = (
-            "import os, sys\n"
+            "import locale, os, sys\n"
             "from hccl_tools.cli import gen, main\n"
             "from hccl_tools import generation, table_output, validation\n"
             "from hccl_tools.discover import survey\n"
