@@ -19,6 +19,8 @@ COMMANDS = {
     "validate": "Check rank tables: what HCCL will refuse, where, and what to do.",
     "merge": "Make one table of the tables of many hosts.",
     "convert": "Write the same table in another format.",
+    "replace": "Give a spare server the ranks of a failed one.",
+    "subset": "Keep some servers or devices of a table.",
     "show": "Show a table: servers, devices, ranks; which of them is this host?",
     "launch": "Start one process per rank and see the job to its end.",
     "jobs": "List runs: which there are, which still run, how they ended.",

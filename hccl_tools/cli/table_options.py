@@ -15,20 +15,16 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
 
+mode = click.option("--mode", metavar="MODE", help="File mode, such as 640. Default: 0666 minus the umask.")
+_force = click.option("--force", is_flag=True, help="Replace a file that holds another table.")
+_output = click.option(
+    "-o", "--output", metavar="DIR|FILE|-", help="Where it goes; - prints it. Default: the current folder."
+)
+
+
 def writing(function: _F) -> _F:
     """Add ``-o``, ``--force`` and ``--mode``."""
-    for option in (
-        click.option("--mode", metavar="MODE", help="File mode, such as 640. Default: 0666 minus the umask."),
-        click.option("--force", is_flag=True, help="Replace a file that holds another table."),
-        click.option(
-            "-o",
-            "--output",
-            metavar="DIR|FILE|-",
-            help="Where it goes; - prints it. Default: the current folder.",
-        ),
-    ):
-        function = option(function)
-    return function
+    return _output(_force(mode(function)))
 
 
 def ignore(function: _F) -> _F:

@@ -1,0 +1,87 @@
+"""What ``replace`` and ``subset`` share: the judgement and the new file beside the old."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hccl_tools.errors import LaunchError, TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.table import RankTable
+
+output = click.option(
+    "-o",
+    "--output",
+    metavar="DIR|FILE|-",
+    help="Where it goes; - prints it. Default: NAME.r1.json beside FILE.",
+)
+
+
+def deliver(
+    file: str,
+    old: bytes,
+    before: RankTable,
+    after: RankTable,
+    new: bytes,
+    *,
+    changes: Sequence[str],
+    output: str | None,
+    mode: str | None,
+    product: str | None,
+    ignore: Sequence[str],
+) -> None:
+    """Judge a changed table, write it to a new file and tell what is different.
+
+    Raises:
+        TableError: It has an error, or its file is there already.
+    """
+    from hccl_tools import revision, table_output  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.fingerprint import fingerprint  # noqa: PLC0415
+
+    digits = table_output.parse_mode(mode) if mode is not None else None
+    to_stdout = output == table_output.STDOUT
+    path = None if to_stdout else revision.target("table.json" if file == "-" else file, output)
+    _check(new, path or "table", to_stdout, product=product, ignore=ignore)
+    for line in changes:
+        click.echo(line, err=True)
+    click.echo(f"fingerprint {fingerprint(before)} becomes {fingerprint(after)}", err=True)
+    _tell_use(old)
+    if path is None:
+        click.echo(new, nl=False)
+        return
+    from hccl_tools.writing import write_atomically  # noqa: PLC0415
+
+    write_atomically(path, [new.decode()], mode=digits)
+    click.echo(table_output.Saved(path).told(), err=True)
+
+
+def _check(new: bytes, name: str, to_stdout: bool, **judged: Any) -> None:
+    import dataclasses  # noqa: PLC0415
+
+    from hccl_tools import table_output  # noqa: PLC0415
+    from hccl_tools.validation import validate  # noqa: PLC0415
+
+    report = dataclasses.replace(validate(new, **judged), file=name)
+    if not report.ok:
+        click.echo(table_output.shown(report), err=to_stdout, nl=False)
+        raise table_output.refusal(report)
+    if report.table is None:
+        raise TableError(f"no table is written: {report.format_reason}")
+
+
+def _tell_use(old: bytes) -> None:
+    """Say so if a launch on this host runs with the table as it was."""
+    from hccl_tools.launch.run_directory import lock_table  # noqa: PLC0415
+
+    try:
+        descriptor = lock_table(old, "hccl-tools replace", os.environ)
+    except LaunchError as error:
+        click.echo(f"note: {error.message}; it keeps the table that it started with", err=True)
+        return
+    if descriptor >= 0:
+        os.close(descriptor)

@@ -1,0 +1,60 @@
+"""``hccl-tools subset``: a part of a table as a table of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from hccl_tools.cli import options, revise, table_options
+from hccl_tools.errors import UsageError
+
+_EXAMPLES = """\
+  hccl-tools subset job.json --servers 10.0.0.1,10.0.0.2             two of its servers
+  hccl-tools subset job.json --servers 10.0.0.1 --devices 0-3        four devices of one server
+  hccl-tools subset job.json --devices "[4,8)" -o second_group.json  the same devices of every server
+"""
+
+
+@options.command("subset", epilog=_EXAMPLES)
+@click.argument("file", metavar="FILE")
+@click.option("--servers", metavar="IDS", help="The server_ids to keep, separated by commas. Default: all.")
+@click.option(
+    "--devices", metavar="RANGE", help='The device ids to keep on each: 0-3, 0,2 or "[4,8)". Default: all.'
+)
+@revise.output
+@table_options.mode
+@options.product
+@table_options.ignore
+def command(*, file: str, servers: str | None, devices: str | None, **settings: Any) -> None:
+    """Keep some servers or devices of a table.
+
+    The ranks that are left are numbered anew, from 0, in their old order. The new table goes into a new file
+    beside the old one, NAME.r1.json, never over a table that is there.
+    """
+    from hccl_tools import table_output  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.products import DEFAULT_FOR_FORMAT  # noqa: PLC0415
+    from hccl_tools.subsetting import subset  # noqa: PLC0415
+    from hccl_tools.table_input import Inputs  # noqa: PLC0415
+
+    if not servers and not devices:
+        raise UsageError("nothing is chosen", hint="say --servers IDS, --devices RANGE, or both")
+    inputs = Inputs(product=settings["product"])
+    before = inputs.table(file)
+    names = [name.strip() for name in servers.split(",") if name.strip()] if servers is not None else None
+    ids = _device_ids(devices, settings["product"] or DEFAULT_FOR_FORMAT[before.format]) if devices else None
+    after = subset(before, servers=names, devices=ids)
+    kept = f"{len(after.servers)} of {len(before.servers)} servers, {len(after)} of {len(before)} ranks"
+    changes = [f"kept: {kept}", f"the ranks are numbered anew, 0 to {len(after) - 1}"]
+    new = table_output.text(after).encode()
+    revise.deliver(file, inputs.data(file), before, after, new, changes=changes, **settings)
+
+
+def _device_ids(text: str, product: str) -> tuple[int, ...]:
+    from hccl_tools import device_range  # noqa: PLC0415
+    from hccl_tools.products import by_name  # noqa: PLC0415
+
+    found = device_range.parse(text, device_limit=by_name(product).device_limit, product=product)
+    for warning in found.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    return found.ids

@@ -1,0 +1,145 @@
+"""Whether a spare server can take another one's place: what must be alike in both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.addresses import family
+from hccl_tools.errors import TableError
+
+if TYPE_CHECKING:
+    from hccl_tools.table import RankTable, Server
+
+#: What must be the same on both, where both say it: the kind of machine.
+_KIND = ("hardware_type",)
+_SHOWN = 4
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The failed server in its table, the spare in its own, and the rows of their devices, by device id."""
+
+    table: RankTable
+    index: int
+    spare: RankTable
+    rows: list[tuple[int, int]]
+
+    @property
+    def old(self) -> Server:
+        """The failed server."""
+        return self.table.servers[self.index]
+
+    @property
+    def new(self) -> Server:
+        """The spare."""
+        return self.spare.servers[0]
+
+
+def index_of(table: RankTable, server_id: str) -> int:
+    """Return the index of a server by its server_id.
+
+    Raises:
+        TableError: There is none; the message names the closest.
+    """
+    names = [server.server_id for server in table.servers]
+    if server_id in names:
+        return names.index(server_id)
+    close = get_close_matches(server_id, names, n=1)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    hint = f"did you mean {close[0]}?" if close else f"its servers are {', '.join(names[:_SHOWN])}{more}"
+    raise TableError(f'the table has no server "{server_id}"', hint=hint)
+
+
+def paired(table: RankTable, index: int, spare: RankTable) -> Pair:
+    """Return a server and the only one of a spare's table, their devices paired by ascending id.
+
+    Raises:
+        TableError: They differ in format or device count, or the spare is in the table already.
+    """
+    old = table.servers[index]
+    if spare.format != table.format:
+        raise TableError(
+            f"the spare's table is {spare.format}, this one {table.format}",
+            hint=f"bring the spare's to the same format: hccl-tools convert SPARE --to {table.format}",
+        )
+    if len(spare.servers) != 1:
+        raise TableError(
+            f"the spare's table has {len(spare.servers)} servers, not one",
+            hint="cut one out: hccl-tools subset SPARE --servers ID",
+        )
+    new = spare.servers[0]
+    names = [server.server_id for server in table.servers]
+    if new.server_id != old.server_id and new.server_id in names:
+        raise TableError(
+            f"the spare {new.server_id} is in the table already", hint="give a server that is not in it"
+        )
+    if len(new.rows) != len(old.rows):
+        raise TableError(
+            f"the spare {new.server_id} has {len(new.rows)} devices, {old.server_id} has {len(old.rows)}",
+            hint="give a spare with as many devices, or make a new table",
+        )
+    ids, spare_ids = table.device_numbers, spare.device_numbers
+    rows = zip(
+        sorted(old.rows, key=lambda row: ids[row] or 0),
+        sorted(new.rows, key=lambda row: spare_ids[row] or 0),
+        strict=True,
+    )
+    return Pair(table, index, spare, list(rows))
+
+
+def check_kind(pair: Pair) -> None:
+    """Refuse a spare of another product or address family.
+
+    Raises:
+        TableError: It is one.
+    """
+    for key in _KIND:
+        old, new = pair.old.fields.get(key), pair.new.fields.get(key)
+        if old is not None and new is not None and old != new:
+            raise TableError(
+                f"the spare {pair.new.server_id} is another product: {key} {new}, not {old}",
+                hint="give a spare of the same kind",
+            )
+    ours, theirs = pair.table.device_ips, pair.spare.device_ips
+    for row, other in pair.rows:
+        old, new = _family(ours[row]), _family(theirs[other])
+        if old is not None and new is not None and old != new:
+            raise TableError(
+                f"device_ip {theirs[other]} of the spare {pair.new.server_id} and {ours[row]} of "
+                f"{pair.old.server_id} are of different families, IPv4 and IPv6",
+                hint="give the spare's devices addresses of the same family",
+            )
+
+
+def _family(value: Any) -> int | None:
+    return family(value.partition(",")[0]) if isinstance(value, str) and value else None
+
+
+def check_super_pod(pair: Pair) -> None:
+    """Refuse a spare of another super pod.
+
+    Raises:
+        TableError: It is in one.
+    """
+    old, new = _super_pod(pair.table, pair.old), _super_pod(pair.spare, pair.new)
+    if old != new:
+        raise TableError(
+            f"the spare {pair.new.server_id} is in {_pod_words(new)}, {pair.old.server_id} is in "
+            f"{_pod_words(old)}",
+            hint="give a spare of the same super pod, or make a new table",
+        )
+
+
+def _super_pod(table: RankTable, server: Server) -> tuple[Any, ...]:
+    """Return what a server shares with its super pod: its id, in 2.0 the networks above its own."""
+    if table.format == "2.0":
+        levels = [level for row in server.rows for level in table.columns["level_list"][row][1:]]
+        return tuple(sorted({(level["net_layer"], level["net_instance_id"]) for level in levels}))
+    return tuple(pod.super_pod_id for pod in table.super_pods or () if server.server_id in pod.server_ids)
+
+
+def _pod_words(pod: tuple[Any, ...]) -> str:
+    names = ", ".join(str(part[1]) if isinstance(part, tuple) else str(part) for part in pod)
+    return f"super pod {names}" if names else "no super pod"

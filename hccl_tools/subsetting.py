@@ -1,0 +1,123 @@
+"""A part of a table as a table of its own: pure, no input and no output."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import TableError
+from hccl_tools.formats import group_list
+from hccl_tools.table import Group, RankTable, Server, SuperPod
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+def subset(
+    table: RankTable, *, servers: Sequence[str] | None = None, devices: Sequence[int] | None = None
+) -> RankTable:
+    """Return some servers, and of these some devices, as a table; ranks are numbered anew in their old order.
+
+    Args:
+        table: Stays as it is.
+        servers: The server_ids to keep, in the table's order whatever theirs; None for all.
+        devices: The device ids to keep on each of them; None for all.
+
+    Raises:
+        TableError: A server or device is not there.
+    """
+    indices = _indices(table, servers)
+    rows_of = {index: _rows(table, index, devices) for index in indices}
+    kept = [row for index in indices for row in rows_of[index]]
+    if table.format == "2.0":
+        kept.sort()
+    place = {row: number for number, row in enumerate(kept)}
+    ranks = table.rank_numbers
+    following = {row: number for number, row in enumerate(sorted(kept, key=lambda row: ranks[row] or 0))}
+    columns = {key: [column[row] for row in kept] for key, column in table.columns.items()}
+    numbered = [following[row] for row in kept]
+    columns["rank_id"] = list(numbered) if table.format == "2.0" else list(map(str, numbered))
+    own = []
+    for index in indices:
+        old = table.servers[index]
+        rows = [place[row] for row in rows_of[index]]
+        whole = range(rows[0], rows[0] + len(rows))
+        own.append(
+            Server(old.server_id, whole if table.format != "2.0" else rows, old.host_ip, dict(old.fields))
+        )
+    made = RankTable(
+        table.format,
+        own,
+        columns,
+        table.status,
+        _super_pods(table, own),
+        _groups(table, indices),
+        _fields(table, own),
+    )
+    if made.format == "group_list":
+        made.columns["rank_id"] = group_list.rank_ids(own, made.device_ids)
+    return made
+
+
+def _indices(table: RankTable, servers: Sequence[str] | None) -> list[int]:
+    names = [server.server_id for server in table.servers]
+    for name in servers or ():
+        if name not in names:
+            close = get_close_matches(name, names, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"its servers are {', '.join(names[:4])}"
+            raise TableError(f'the table has no server "{name}"', hint=hint)
+    return [index for index, name in enumerate(names) if servers is None or name in servers]
+
+
+def _rows(table: RankTable, index: int, devices: Sequence[int] | None) -> list[int]:
+    server, ids = table.servers[index], table.device_numbers
+    if devices is None:
+        return list(server.rows)
+    present = {ids[row] for row in server.rows}
+    absent = [str(device) for device in devices if device not in present]
+    if absent:
+        has = ", ".join(str(device) for device in sorted(number for number in present if number is not None))
+        what = "device" if len(absent) == 1 else "devices"
+        raise TableError(f"server {server.server_id} has no {what} {', '.join(absent)}", hint=f"it has {has}")
+    return [row for row in server.rows if ids[row] in devices]
+
+
+def _super_pods(table: RankTable, own: list[Server]) -> list[SuperPod] | None:
+    names = {server.server_id for server in own}
+    pods = [
+        SuperPod(pod.super_pod_id, [name for name in pod.server_ids if name in names], pod.fields)
+        for pod in table.super_pods or ()
+    ]
+    return [pod for pod in pods if pod.server_ids] or None
+
+
+def _groups(table: RankTable, indices: list[int]) -> list[Group] | None:
+    if table.groups is None:
+        return None
+    groups, first = [], 0
+    for group in table.groups:
+        count = sum(index in group.servers for index in indices)
+        if count:
+            groups.append(Group(group.group_name, range(first, first + count), group.fields))
+            first += count
+    return groups
+
+
+def _fields(table: RankTable, own: list[Server]) -> dict[str, Any]:
+    """Return the further keys; of ``cluster_list`` the clusters that keep a server."""
+    fields = dict(table.fields)
+    clusters = fields.get("cluster_list")
+    if isinstance(clusters, list):
+        names = {server.server_id for server in own}
+        cut = [
+            {
+                **cluster,
+                "server_list": [
+                    one for one in cluster.get("server_list", []) if one.get("server_id") in names
+                ],
+            }
+            for cluster in clusters
+        ]
+        fields["cluster_list"] = [cluster for cluster in cut if cluster["server_list"]]
+    return fields
