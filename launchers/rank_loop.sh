@@ -1,85 +1,148 @@
 #!/usr/bin/env bash
-# Start one process per rank of this host, keep one log per rank, and end the job when a rank fails.
+# The guide's loop over RANK_ID and DEVICE_ID, with an end: one process per rank on this machine, rank 0 included,
+# a log for each; when one fails the others are ended, and its exit code is that of this script.
 #
-#   rank_loop.sh                    run PROGRAM as set below
-#   rank_loop.sh python train.py    run this instead
+#   ./rank_loop.sh                                 run COMMAND
+#   ./rank_loop.sh python train.py --epochs 3      run something else
+#   SERVER=1 ./rank_loop.sh                        on the second machine of SERVERS
 #
-# The exit code is that of the first rank that failed, 130 after Ctrl-C, 143 after SIGTERM. On several machines
-# start it on each, with that machine's RANKS and DEVICES. Nothing but bash (4.2 or later) and setsid is needed.
-set -u
+# Needs bash 4.1 and coreutils. `hccl-tools launch` does the same and more: it also ends what a rank has started in a
+# session of its own, and everything after a kill -9 of the launcher.
 
-# >>> settings: change these, or set them in the environment
-RANK_TABLE_FILE=${RANK_TABLE_FILE:-$PWD/hccl_8p_01234567_127.0.0.1.json}  # absolute: ranks may change directory
-RANKS=${RANKS:-"0 1 2 3 4 5 6 7"}    # the ranks of this machine
-DEVICES=${DEVICES:-"0 1 2 3 4 5 6 7"} # the device of each of them, in the same order
-RANK_SIZE=${RANK_SIZE:-8}            # ranks of the whole job
-# Devices of this machine in the job: RANK_ID = SERVER_ID * DEVICE_NUM + DEVICE_ID in regular tables. The guides'
-# ascend4p.sh sets 8 here with RANK_SIZE=4, because its scripts mean the devices that the machine has.
-DEVICE_NUM=${DEVICE_NUM:-8}
-SERVER_ID=${SERVER_ID:-0}            # this machine's place in the table
+# The rank table. Ranks see it as RANK_TABLE_FILE; leave it empty for programs that need none.
+RANK_TABLE_FILE=${RANK_TABLE_FILE-hccl_8p_01234567_127.0.0.1.json}
+# The table's servers, one per line: its server_id, its ranks, and the device of each.
+SERVERS=(
+  "127.0.0.1 0,1,2,3,4,5,6,7 0,1,2,3,4,5,6,7"
+)
+# Which of them this machine is: 0 for the first line. Ranks see it as SERVER_ID.
+SERVER=${SERVER:-0}
+# Devices of this machine in the job; empty: as many as the line has. The guide sets 8 even for four ranks, since
+# MindSpore's formula is RANK_ID = SERVER_ID * DEVICE_NUM + DEVICE_ID: set 8 if your script computes with it so.
+DEVICE_NUM=${DEVICE_NUM:-}
+# MindSpore 2.4 and later: a free port on the first server, where ranks meet (a scheduler is started there). Else empty.
+SCHED_PORT=${SCHED_PORT:-}
+# Where the logs go: rank_0.log, rank_1.log, ...
 LOG_DIR=${LOG_DIR:-log}
-GRACE=${GRACE:-15}                   # seconds from SIGTERM to SIGKILL
-PROGRAM=(python train.py)
-# <<< settings
+# Seconds from SIGTERM to SIGKILL when the job is ended.
+GRACE=${GRACE:-15}
+# What every rank runs; arguments of this script are run instead.
+COMMAND=(python train.py)
 
-[ $# -gt 0 ] && PROGRAM=("$@")
-read -r -a ranks <<< "$RANKS"
-read -r -a devices <<< "$DEVICES"
-if [ ${#ranks[@]} -ne ${#devices[@]} ]; then
-    echo "RANKS names ${#ranks[@]} ranks, DEVICES ${#devices[@]} devices" >&2
-    exit 2
-fi
-if [ ! -r "$RANK_TABLE_FILE" ]; then
-    echo "RANK_TABLE_FILE=$RANK_TABLE_FILE cannot be read" >&2
-    exit 2
-fi
-mkdir -p "$LOG_DIR" || exit 2
-# What mpirun has left in the shell would overrule the numbers below as soon as MindSpore is imported.
-unset "${!OMPI_@}" "${!PMIX_@}"
-export RANK_TABLE_FILE RANK_SIZE DEVICE_NUM SERVER_ID
-export PYTHONUNBUFFERED=${PYTHONUNBUFFERED-1}
-pids=()
+set -u
+# Each background job gets a process group of its own, which can be signalled as a whole.
+set -m
 
-# Every rank leads a session of its own: the number of its process is that of the group.
-end_ranks() {
-    local pid
-    for pid in "${pids[@]}"; do kill -TERM -- "-$pid" 2> /dev/null; done
-    for ((tick = 0; tick < GRACE * 10; tick++)); do
-        left=0
-        for pid in "${pids[@]}"; do kill -0 -- "-$pid" 2> /dev/null && left=1; done
-        [ "$left" -eq 0 ] && return
-        sleep 0.1
-    done
-    for pid in "${pids[@]}"; do kill -KILL -- "-$pid" 2> /dev/null; done
+say() { echo "rank_loop: $*" >&2; }
+refuse() { say "$*"; exit 125; }
+
+[[ $# -eq 0 ]] || COMMAND=("$@")
+[[ $SERVER =~ ^[0-9]+$ && $SERVER -lt ${#SERVERS[@]} ]] || refuse "SERVER=$SERVER: SERVERS has 0 to $((${#SERVERS[@]} - 1))"
+read -r _ rank_list device_list <<<"${SERVERS[SERVER]}"
+IFS=, read -r -a ranks <<<"$rank_list"
+IFS=, read -r -a devices <<<"$device_list"
+[[ ${#ranks[@]} -eq ${#devices[@]} ]] || refuse "SERVERS: ${#ranks[@]} ranks, but ${#devices[@]} devices"
+command -v "${COMMAND[0]}" >/dev/null || { say "${COMMAND[0]} is not there"; exit 127; }
+if [[ -n $RANK_TABLE_FILE ]]; then
+  [[ -r $RANK_TABLE_FILE ]] || refuse "no rank table $RANK_TABLE_FILE here; set RANK_TABLE_FILE"
+  RANK_TABLE_FILE=$(realpath "$RANK_TABLE_FILE")
+  export RANK_TABLE_FILE
+else
+  unset RANK_TABLE_FILE
+fi
+mkdir -p "$LOG_DIR" || refuse "the log directory $LOG_DIR cannot be made"
+
+# MindSpore would take RANK_ID and DEVICE_ID from what an mpirun has left in the shell.
+for name in "${!OMPI_@}" "${!PMIX_@}" "${!MS_@}"; do unset "$name"; done
+export PYTHONUNBUFFERED=${PYTHONUNBUFFERED-1} SERVER_ID=$SERVER
+export DEVICE_NUM=${DEVICE_NUM:-${#ranks[@]}}
+RANK_SIZE=0
+for line in "${SERVERS[@]}"; do
+  read -r _ list _ <<<"$line"
+  IFS=, read -r -a found <<<"$list"
+  RANK_SIZE=$((RANK_SIZE + ${#found[@]}))
+done
+export RANK_SIZE
+if [[ -n $SCHED_PORT ]]; then
+  export MS_SCHED_HOST=${SERVERS[0]%% *} MS_SCHED_PORT=$SCHED_PORT MS_WORKER_NUM=$RANK_SIZE
+fi
+
+# Ranks tell through a pipe how they have ended, so that the first in time is known.
+ends=${TMPDIR:-/tmp}/rank_loop.$$.$RANDOM
+mkfifo -m 600 "$ends" || refuse "no pipe can be made in ${TMPDIR:-/tmp}"
+exec 3<>"$ends"
+rm -f "$ends"
+
+declare -A groups=()  # name -> process group, of what has not ended
+declare -A started=() # the same, of everything
+first='' code=0 deadline=''
+
+start() { # name, log, program...
+  local name=$1 log=$2
+  shift 2
+  (
+    # The program dies of these; this shell goes on and tells how it ended, silently.
+    trap : INT TERM HUP
+    exec 2>/dev/null
+    "$@" </dev/null >"$log" 2>&1 3>&-
+    echo "$name $?" >&3
+  ) &
+  groups[$name]=$! started[$name]=$!
 }
-trap 'trap "" INT TERM; end_ranks; exit 130' INT
-trap 'trap "" INT TERM; end_ranks; exit 143' TERM
 
+end_all() { # signal
+  local group
+  for group in "${started[@]}"; do kill "-$1" -- "-$group" 2>/dev/null; done
+}
+
+begin_end() { # why, exit code
+  [[ -z $deadline ]] || return 0
+  code=$2 deadline=$((SECONDS + GRACE))
+  say "$1"
+  end_all TERM
+}
+
+hear() { # name, exit code: it has ended
+  unset "groups[$1]"
+  if [[ $2 -ne 0 && $1 != scheduler && -z $first && -z $deadline ]]; then
+    first=$1
+    begin_end "rank $1 failed first, exit code $2; ending the others" "$2"
+  fi
+}
+
+lost() { # Ranks whose shell was killed cannot tell.
+  local name
+  for name in "${!groups[@]}"; do
+    kill -0 "${groups[$name]}" 2>/dev/null || read -r -t 0 -u 3 || hear "$name" 137
+  done
+}
+
+trap 'begin_end "interrupted; ending the job" 130' INT
+trap 'begin_end "terminated; ending the job" 143' TERM
+trap 'begin_end "hung up; ending the job" 129' HUP
+
+if [[ -n $SCHED_PORT && $SERVER -eq 0 ]]; then
+  MS_ROLE=MS_SCHED MS_NODE_ID=sched RANK_ID=0 DEVICE_ID=0 start scheduler "$LOG_DIR/scheduler.log" "${COMMAND[0]}" -c \
+    "import mindspore as ms; ms.set_device('CPU'); from mindspore.communication import init; init()"
+fi
 for index in "${!ranks[@]}"; do
-    rank=${ranks[$index]}
-    RANK_ID=$rank DEVICE_ID=${devices[$index]} \
-        setsid "${PROGRAM[@]}" > "$LOG_DIR/rank_$rank.log" 2>&1 < /dev/null &
-    pids[index]=$!
+  rank=${ranks[index]}
+  export RANK_ID=$rank DEVICE_ID=${devices[index]}
+  [[ -z $SCHED_PORT ]] || export MS_ROLE=MS_WORKER MS_NODE_ID=$rank
+  start "$rank" "$LOG_DIR/rank_$rank.log" "${COMMAND[@]}"
 done
-echo "started ${#pids[@]} ranks; logs: $LOG_DIR/rank_*.log" >&2
+say "${#ranks[@]} of $RANK_SIZE ranks, devices $device_list; logs: $LOG_DIR"
 
-running=("${!pids[@]}")
-while [ ${#running[@]} -gt 0 ]; do
-    still=()
-    for index in "${running[@]}"; do
-        if kill -0 "${pids[$index]}" 2> /dev/null; then
-            still+=("$index")
-            continue
-        fi
-        wait "${pids[$index]}"
-        code=$?
-        if [ "$code" -ne 0 ]; then
-            echo "rank ${ranks[$index]} (device ${devices[$index]}) failed: exit code $code;" \
-                "see $LOG_DIR/rank_${ranks[$index]}.log" >&2
-            end_ranks
-            exit "$code"
-        fi
-    done
-    running=(${still[@]+"${still[@]}"})
-    [ ${#running[@]} -gt 0 ] && sleep 0.1
+while [[ ${#groups[@]} -gt 0 && "${!groups[*]}" != scheduler ]]; do
+  if read -r -t 1 -u 3 name name_code; then hear "$name" "$name_code"; else lost; fi
+  [[ -z $deadline || $SECONDS -lt $deadline ]] || break
 done
+# Whatever is still there: ranks that did not heed SIGTERM, and what ranks have left behind.
+end_all KILL
+
+if [[ -n $first ]]; then
+  say "the last lines of $LOG_DIR/rank_$first.log:"
+  tail -n 20 "$LOG_DIR/rank_$first.log" >&2
+fi
+[[ $code -eq 0 ]] || say "exit code $code${first:+ is that of rank $first}"
+exit "$code"
