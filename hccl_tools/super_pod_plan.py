@@ -1,7 +1,7 @@
 """Which server stands in which super pod: what ``convert --super-pods FILE`` reads.
 
 Two forms: ``{"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "0", "1": "65537"}}}``, by server
-and device id, or any 1.2 table that has the servers.
+and device id, or any table with super pods that has the servers.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ def seats(value: Any, name: str) -> dict[str, Seat]:
 
 
 def _of_table(value: dict[str, Any], name: str) -> dict[str, Seat]:
+    if "super_pod_list" in value and value.get("version") == "1.0":  # some generators write the wrong version
+        value = {**value, "version": "1.2"}
     try:
         table = formats.read(value)
     except StructureError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import options
+from hccl_tools.cli import options, table_options
 from hccl_tools.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class _Run:
     strict: bool
     only_hccl: bool
     local: bool
+    wait: float | None = None
     unreadable: bool = field(default=False, init=False)
     failed: bool = field(default=False, init=False)
     told: bool = field(default=False, init=False)
@@ -55,6 +56,7 @@ class _Run:
         view = View(only_hccl=self.only_hccl)
         try:
             for file in options.expand(name):
+                table_options.wait_for(file, self.wait)
                 report = self._judged(file)
                 self._say_if_slow(report)
                 found = view.findings(report)
@@ -105,6 +107,7 @@ class _Run:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @options.product
 @options.rule_choice
+@table_options.wait
 @click.option("--local", is_flag=True, help="Hold the tables against this host and its devices, too.")
 @click.option("--strict", is_flag=True, help="Warnings count as errors for the exit code.")
 @click.option("--only-hccl", is_flag=True, help="Show and count only what HCCL itself refuses or waits for.")
@@ -119,6 +122,7 @@ def command(
     *,
     files: tuple[str, ...],
     local: bool,
+    wait: float | None,
     strict: bool,
     only_hccl: bool,
     show_all: bool,
@@ -136,7 +140,7 @@ def command(
 
     # A large table is half a million objects without a cycle: collecting takes longer than judging.
     gc.disable()
-    run = _Run(checks, strict, only_hccl, local)
+    run = _Run(checks, strict, only_hccl, local, wait)
     shown = {
         "show_all": show_all,
         "only_hccl": only_hccl,
