@@ -1,60 +1,109 @@
 #!/usr/bin/env bash
-# Let Open MPI (4.1 or 5) start the ranks; this script turns its numbers into RANK_ID, DEVICE_ID and so on.
+# The ranks of a rank table as processes of Open MPI (4.1 or 5), in the order of the table: mpirun counts along
+# SERVERS, this script turns its numbers into RANK_ID, DEVICE_ID and so on. Every rank has its own log; when one
+# fails the others are ended, and its exit code is that of this script.
 #
-#   mpirun.sh                       run PROGRAM as set below
-#   mpirun.sh python train.py       run this instead
+#   ./mpirun.sh                                 run COMMAND
+#   ./mpirun.sh python train.py --epochs 3      run something else
 #
-# Each rank has its own log. mpirun ends the others when a rank fails and passes on its exit code; after Ctrl-C it
-# is 130, after SIGTERM 143. On several machines this file must lie at the same place on all of them.
-set -u
+# With several SERVERS, table, program and LOG_DIR are at the same place on all of them, and ssh needs no password.
 
-# >>> settings: change these, or set them in the environment
-RANK_TABLE_FILE=${RANK_TABLE_FILE-}   # empty: none, devices in order; else its absolute path
-DEVICES=${DEVICES:-"0 1 2 3 4 5 6 7"} # the devices of each machine, in the order of its ranks
-RANK_SIZE=${RANK_SIZE:-8}             # ranks of the whole job
-# Devices of one machine in the job. The guides' ascend4p.sh sets 8 with RANK_SIZE=4, because its scripts mean the
-# devices that the machine has.
-DEVICE_NUM=${DEVICE_NUM:-8}
-HOSTS=${HOSTS-}                       # for example 10.0.0.1:8,10.0.0.2:8; empty: this machine
+# The rank table. Ranks see it as RANK_TABLE_FILE; leave it empty for ranks that use MPI itself: MindSpore refuses a
+# table beside MPI, so that with a table mpirun's own variables are taken from the ranks, and without one they stay.
+RANK_TABLE_FILE=${RANK_TABLE_FILE-hccl_8p_01234567_127.0.0.1.json}
+# The table's servers, one per line: its server_id, its ranks, and the device of each.
+SERVERS=(
+  "127.0.0.1 0,1,2,3,4,5,6,7 0,1,2,3,4,5,6,7"
+)
+# Devices of a server in the job; empty: as many as its line has. The guide sets 8 even for four ranks, since
+# MindSpore's formula is RANK_ID = SERVER_ID * DEVICE_NUM + DEVICE_ID: set 8 if your script computes with it so.
+DEVICE_NUM=${DEVICE_NUM:-}
+# Where the logs go: rank_0.log, rank_1.log, ...
 LOG_DIR=${LOG_DIR:-log}
-PROGRAM=(python train.py)
-# <<< settings
+# Further options for mpirun.
+MPIRUN_OPTIONS=()
+# What every rank runs; arguments of this script are run instead.
+COMMAND=(python train.py)
 
-if [ "${1-}" = --as-rank ]; then
-    shift
-    export RANK_ID=$OMPI_COMM_WORLD_RANK
-    read -r -a devices <<< "$DEVICES"
-    export DEVICE_ID=${devices[$OMPI_COMM_WORLD_LOCAL_RANK]}
-    export SERVER_ID=$((RANK_ID / ${#devices[@]}))
-    if [ -n "$RANK_TABLE_FILE" ]; then
-        # MindSpore would copy mpirun's numbers over ours, and refuses a table beside MPI.
-        unset "${!OMPI_@}" "${!PMIX_@}"
-    else
-        unset RANK_TABLE_FILE
-        # Here MindSpore takes DEVICE_ID from mpirun: the place in this list, not the device.
-        ASCEND_RT_VISIBLE_DEVICES=$(tr ' ' '\n' <<< "$DEVICES" | sort -n | paste -s -d ,)
-        export ASCEND_RT_VISIBLE_DEVICES
-        export DEVICE_ID=$OMPI_COMM_WORLD_LOCAL_RANK
-    fi
-    exec "$@" > "$LOG_DIR/rank_$RANK_ID.log" 2>&1 < /dev/null
-fi
+set -u
+say() { echo "mpirun.sh: $*" >&2; }
+refuse() { say "$*"; exit 125; }
 
-[ $# -gt 0 ] && PROGRAM=("$@")
-mkdir -p "$LOG_DIR" || exit 2
-export RANK_TABLE_FILE DEVICES RANK_SIZE DEVICE_NUM LOG_DIR
-export PYTHONUNBUFFERED=${PYTHONUNBUFFERED-1}
-options=(-n "$RANK_SIZE" --map-by :OVERSUBSCRIBE --bind-to none)
-[ "$(id -u)" -eq 0 ] && options+=(--allow-run-as-root)
-if [ -n "$HOSTS" ]; then
-    options+=(--host "$HOSTS" --wdir "$PWD")
-    for name in RANK_TABLE_FILE DEVICES RANK_SIZE DEVICE_NUM LOG_DIR PYTHONUNBUFFERED; do options+=(-x "$name"); done
+[[ $# -eq 0 ]] || COMMAND=("$@")
+command -v mpirun >/dev/null || { say "mpirun is not there"; exit 127; }
+command -v "${COMMAND[0]}" >/dev/null || { say "${COMMAND[0]} is not there"; exit 127; }
+if [[ -n $RANK_TABLE_FILE ]]; then
+  [[ -r $RANK_TABLE_FILE ]] || refuse "no rank table $RANK_TABLE_FILE here; set RANK_TABLE_FILE"
+  RANK_TABLE_FILE=$(realpath "$RANK_TABLE_FILE")
 fi
-self=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
-mpirun "${options[@]}" bash "$self" --as-rank "${PROGRAM[@]}" &
-mpirun=$!
-trap 'kill -TERM "$mpirun" 2> /dev/null; wait "$mpirun"; exit 130' INT
-trap 'kill -TERM "$mpirun" 2> /dev/null; wait "$mpirun"; exit 143' TERM
-wait "$mpirun"
-code=$?
-[ "$code" -ne 0 ] && echo "a rank failed: exit code $code; see $LOG_DIR/rank_*.log" >&2
+LOG_DIR=$(realpath -m "$LOG_DIR")
+mkdir -p "$LOG_DIR" || refuse "the log directory $LOG_DIR cannot be made"
+
+count=0 hosts=''
+for line in "${SERVERS[@]}"; do
+  read -r id list _ <<<"$line"
+  IFS=, read -r -a found <<<"$list"
+  count=$((count + ${#found[@]}))
+  hosts=$hosts${hosts:+,}$id:${#found[@]}
+done
+# Small machines have fewer cores than ranks, and a rank bound to one core crawls.
+options=(-n "$count" --map-by :OVERSUBSCRIBE --bind-to none)
+[[ ${#SERVERS[@]} -eq 1 ]] || options+=(--host "$hosts" --wdir "$PWD")
+[[ $(id -u) -ne 0 ]] || options+=(--allow-run-as-root)
+servers=$(printf '%s\n' "${SERVERS[@]}")
+first_failure=$LOG_DIR/first_failure
+rm -f "$first_failure"
+
+# What runs on the servers: one rank, the one in mpirun's place among all lines of SERVERS. The settings come as
+# arguments: another server does not inherit them.
+# shellcheck disable=SC2317  # called by the shell that mpirun starts
+as_rank() {
+  local table=$1 log_dir=$2 device_num=$3 servers=$4 first_failure=$5 line id rank_list device_list index=-1 place
+  local ranks devices name asked='' code
+  shift 5
+  place=$OMPI_COMM_WORLD_RANK
+  while read -r id rank_list device_list; do
+    index=$((index + 1))
+    IFS=, read -r -a ranks <<<"$rank_list"
+    IFS=, read -r -a devices <<<"$device_list"
+    [[ $place -ge ${#ranks[@]} ]] || break
+    place=$((place - ${#ranks[@]}))
+  done <<<"$servers"
+  export RANK_ID=${ranks[place]} DEVICE_ID=${devices[place]} RANK_SIZE=$OMPI_COMM_WORLD_SIZE
+  export SERVER_ID=$index DEVICE_NUM=${device_num:-${#ranks[@]}} PYTHONUNBUFFERED=${PYTHONUNBUFFERED-1}
+  if [[ -n $table ]]; then
+    export RANK_TABLE_FILE=$table
+    for name in "${!OMPI_@}" "${!PMIX_@}"; do unset "$name"; done
+  else
+    unset RANK_TABLE_FILE
+  fi
+  # The program dies of these; this shell goes on and tells how it ended.
+  trap 'asked=yes' INT TERM HUP
+  { "$@" </dev/null >"$log_dir/rank_$RANK_ID.log" 2>&1; code=$?; } 2>/dev/null
+  if [[ $code -ne 0 && -z $asked ]]; then
+    (set -o noclobber; echo "$RANK_ID $code $id" >"$first_failure") 2>/dev/null
+  fi
+  exit "$code"
+}
+
+say "$count ranks; logs: $LOG_DIR"
+mpirun "${options[@]}" "${MPIRUN_OPTIONS[@]+"${MPIRUN_OPTIONS[@]}"}" \
+  bash -c "$(declare -f as_rank); as_rank \"\$@\"" as_rank \
+  "$RANK_TABLE_FILE" "$LOG_DIR" "$DEVICE_NUM" "$servers" "$first_failure" "${COMMAND[@]}" &
+pid=$! code=''
+trap 'code=130; kill -TERM $pid' INT
+trap 'code=143; kill -TERM $pid' TERM
+trap 'code=129; kill -TERM $pid' HUP
+# A signal ends `wait` before mpirun has ended.
+wait "$pid"; job_code=$?
+while kill -0 "$pid" 2>/dev/null; do wait "$pid"; job_code=$?; done
+if [[ -z $code ]]; then
+  code=$job_code
+  if [[ $code -ne 0 && -r $first_failure ]]; then
+    read -r rank code id <"$first_failure"
+    say "rank $rank ($id) failed first, exit code $code; $LOG_DIR/rank_$rank.log ends:"
+    tail -n 20 "$LOG_DIR/rank_$rank.log" >&2
+  fi
+fi
+[[ $code -eq 0 ]] || say "exit code $code"
 exit "$code"
