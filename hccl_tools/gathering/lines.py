@@ -1,0 +1,64 @@
+"""Answers on standard output, among whatever else ``mpirun`` or ``srun`` forwards.
+
+Slurm keeps a line of up to 1024 bytes whole and may mix longer ones with other hosts' output, so a text goes
+in pieces: ``hccl-tools-gather HOST 1/3 TEXT``.
+"""
+
+from __future__ import annotations
+
+import sys
+
+_MARK = "hccl-tools-gather"
+_PIECE = 800
+_BEGAN = "began"
+
+
+def began(host: str) -> None:
+    """Say that this host's process has been started."""
+    sys.stdout.write(f"{_MARK} {host} {_BEGAN}\n")
+    sys.stdout.flush()
+
+
+def emit(host: str, text: str) -> None:
+    """Send a text (ASCII, one line) to whoever reads the output."""
+    pieces = [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
+    for number, piece in enumerate(pieces, 1):
+        sys.stdout.write(f"{_MARK} {host} {number}/{len(pieces)} {piece}\n")
+    sys.stdout.flush()
+
+
+class Heard:
+    """What came out of an engine, sorted.
+
+    Attributes:
+        began: The hosts whose process was started.
+        other: The lines that are nobody's answer.
+    """
+
+    def __init__(self) -> None:
+        self.began: set[str] = set()
+        self.other: list[str] = []
+        self._pieces: dict[str, dict[int, str]] = {}
+        self._counts: dict[str, int] = {}
+
+    def take(self, line: str) -> None:
+        """Take in one line of output."""
+        mark, _, rest = line.rstrip("\n").partition(" ")
+        host, _, rest = rest.partition(" ")
+        place, _, piece = rest.partition(" ")
+        number, slash, count = place.partition("/")
+        if mark != _MARK:
+            self.other.append(line)
+        elif place == _BEGAN:
+            self.began.add(host)
+        elif slash and number.isdecimal() and count.isdecimal():
+            self._counts[host] = int(count)
+            self._pieces.setdefault(host, {})[int(number)] = piece
+
+    def texts(self) -> dict[str, str]:
+        """Return the texts that have arrived whole, by host."""
+        return {
+            host: "".join(pieces[number] for number in sorted(pieces))
+            for host, pieces in self._pieces.items()
+            if len(pieces) == self._counts[host]
+        }

@@ -1,0 +1,130 @@
+"""The small process on each host: it finds out what its host has, and sends the answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import HcclToolsError
+from hccl_tools.gathering import lines
+from hccl_tools.gathering.wire import FORM, Answer, Task, versions_differ
+
+if TYPE_CHECKING:
+    from hccl_tools.discover.facts import HostFacts
+    from hccl_tools.discover.survey import Request
+
+MPI4PY_MISSING_HINT = 'install it: pip install "hccl-tools[mpi]"'
+
+
+def main(host: str, text: str) -> int:
+    """Carry out a task; return the exit code.
+
+    A process that cannot take part over MPI ends with 1, for ``mpirun`` to end the others, who would wait.
+    """
+    told = json.loads(text)
+    version = _own_version()
+    if told.get("form") != FORM or told.get("version") != version:
+        message, hint = versions_differ(version, str(told.get("version")))
+        lines.emit(host, Answer(host, message=message, hint=hint).to_json())
+        return 1
+    task = Task.from_json(text)._replace(host=host)
+    # Whatever hangs here: when nobody waits any more, the kernel ends this process.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, task.seconds + 10)
+    if task.collect is None:
+        lines.began(host)
+    if not task.over_mpi:
+        place = int(os.environ.get("SLURM_PROCID", "0"))  # one command serves all of Slurm's tasks
+        lines.emit(host, answer(host, place, task.request).to_json())
+        return 0
+    return _over_mpi(task)
+
+
+def answer(host: str, place: int, request: Request) -> Answer:
+    """Find out what this host has; where that fails, the answer says why."""
+    from hccl_tools.discover.survey import survey  # noqa: PLC0415  (the first process asks nothing)
+
+    try:
+        if request.simulate is not None:
+            return Answer(host, survey(_numbered(request, place)))
+        return Answer(host, _surveyed(host, request), machine=machine())
+    except HcclToolsError as error:
+        return Answer(host, message=error.message, hint=error.hint)
+    except Exception as error:  # noqa: BLE001  (a fault of ours on one host must name that host)
+        return Answer(host, message=f"{type(error).__name__}: {error}", hint="please report this")
+
+
+def machine() -> str:
+    """Return what tells this host from others: the boot, the network it sees, and its name in Slurm."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        network = str(Path("/proc/self/ns/net").readlink())
+    except OSError:
+        boot, network = socket.gethostname(), ""
+    return "/".join([boot, network, os.environ.get("SLURMD_NODENAME", "")])
+
+
+def _own_version() -> str:
+    from hccl_tools import __version__  # noqa: PLC0415  (another package of that name may lack it)
+
+    return __version__
+
+
+def _surveyed(host: str, request: Request) -> HostFacts:
+    """Find out, with the address by which the host list names this host as its server_id, if it is ours."""
+    from hccl_tools.discover.survey import survey  # noqa: PLC0415
+
+    listed = _own_address_of(host)
+    if request.server_ip is not None or listed is None:
+        return survey(request)
+    source = "from the list of hosts" if listed == host else f"what {host} means"
+    return survey(request._replace(server_ip=listed))._replace(server_id_source=source)
+
+
+def _own_address_of(host: str) -> str | None:
+    """Return the address that a name means, if it is one of this host's by which others can reach it."""
+    try:
+        found = socket.getaddrinfo(host, 0, socket.AF_INET, socket.SOCK_DGRAM) if host else []
+    except (OSError, UnicodeError):
+        return None
+    for *_, place in found:
+        address = str(place[0])
+        if not address.startswith("127.") and is_local(address):
+            return address
+    return None
+
+
+def is_local(address: str) -> bool:
+    """Return whether an IPv4 address is one of this host's."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True
+
+
+def _numbered(request: Request, place: int) -> Request:
+    """Let each host simulate a machine of its own: ``910a`` is the first, ``910a:2`` the second."""
+    product, _, first = (request.simulate or "").partition(":")
+    number = int(first or 1) if (first or "1").isdecimal() else 1
+    return request._replace(simulate=f"{product}:{number + place}")
+
+
+def _over_mpi(task: Task) -> int:
+    from hccl_tools.gathering import mpi  # noqa: PLC0415  (Slurm's way needs no MPI)
+
+    try:
+        world = mpi.world()
+    except HcclToolsError as error:
+        lines.emit(task.host, Answer(task.host, message=error.message, hint=error.hint).to_json())
+        return 1
+    if task.collect is not None:
+        return mpi.collect_into(world, task.collect, task.seconds)
+    mpi.send(world, answer(task.host, task.place, task.request).to_json())
+    mpi.finish()
+    return 0

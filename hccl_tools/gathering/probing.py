@@ -1,0 +1,108 @@
+"""Why ``mpirun`` could not use a host: asked over the same ssh, host by host, all at once.
+
+``mpirun`` gives up as a whole and often does not say because of which host. This does, in ssh's own words.
+"""
+
+from __future__ import annotations
+
+import shlex
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from hccl_tools.gathering.commands import installation
+from hccl_tools.gathering.failures import Failure
+from hccl_tools.gathering.member import MPI4PY_MISSING_HINT, is_local
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.gathering.commands import Mpirun
+
+#: Connections at the same time; sshd itself starts to refuse more than a few unauthenticated ones.
+_AT_ONCE = 32
+_NOT_THERE = 127
+_MAY_NOT_RUN = 126
+_SSH_FAILED = 255
+
+#: What ``python -c`` runs there: its exit text is the cause. The daemon is what mpirun starts there.
+_CHECK = """\
+import importlib.util, os, shutil, sys
+for name in ("hccl_tools", "mpi4py"):
+    if importlib.util.find_spec(name) is None:
+        sys.exit("missing " + name)
+daemon = sys.argv[1]
+if not (os.access(daemon, os.X_OK) if "/" in daemon else shutil.which(daemon)):
+    sys.exit("missing " + daemon)
+"""
+#: What ssh says -> what to do.
+_HINTS = {
+    "Permission denied": "let your key in there (`ssh-copy-id {host}`); no password is ever asked for",
+    "Host key verification failed": "its key is not known here: `ssh {host}` once by hand, and compare it",
+    "IDENTIFICATION HAS CHANGED": "its host key is another than the one known here: ask who changed it",
+    "Could not resolve": "correct the name, or name its address",
+    "No route to host": "is the address right, is the host up, its cable plugged in?",
+    "timed out": "is the address right, is the host up, is a firewall between?",
+    "Connection refused": "no sshd listens there: start it, or say where: --ssh 'ssh -p PORT'",
+}
+
+
+def causes(hosts: Sequence[str], engine: Mpirun, seconds: float) -> list[Failure]:
+    """Return the failure of each host that cannot be used, as far as ssh can tell.
+
+    Args:
+        hosts: Whom to ask; this host itself needs no ssh and is passed over.
+        engine: Over which ssh, and what it would start there.
+        seconds: How long each may take.
+    """
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(lambda host: None if _is_here(host) else _cause(host, engine, seconds), hosts)
+        return [failure for failure in found if failure is not None]
+
+
+def _cause(host: str, engine: Mpirun, seconds: float) -> Failure | None:
+    prefix = installation(engine.path)
+    daemon = "prted" if engine.flavour == "openmpi-5" else "orted"
+    if prefix is not None:
+        daemon = f"{prefix}/bin/{daemon}"
+    remote = shlex.join([sys.executable, "-c", _CHECK, daemon])
+    try:
+        done = subprocess.run(
+            [*engine.ssh, host, remote],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
+            timeout=seconds,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Failure(host, f"ssh got no answer within {seconds:.0f} s", "is it overloaded, a disk gone?")
+    if done.returncode == 0:
+        return None
+    return _explained(host, done.returncode, done.stderr, daemon)
+
+
+def _explained(host: str, status: int, said: str, daemon: str) -> Failure:
+    """Turn what a host's ssh or Python said into what is wrong with it."""
+    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
+    if status == _SSH_FAILED:
+        hint = next((text for words, text in _HINTS.items() if words in said), None)
+        return Failure(host, last or "ssh failed without a word", hint.format(host=host) if hint else None)
+    if status in {_NOT_THERE, _MAY_NOT_RUN}:
+        what = "is not there" if status == _NOT_THERE else "cannot be run there"
+        return Failure(host, f"{sys.executable} {what}", "install hccl-tools there, in the same place")
+    if last == "missing hccl_tools":
+        hint = 'install it there: pip install "hccl-tools[mpi]"'
+        return Failure(host, f"hccl-tools is not installed there for {sys.executable}", hint)
+    if last == "missing mpi4py":
+        return Failure(host, "mpi4py is not installed there", MPI4PY_MISSING_HINT)
+    if last == f"missing {daemon}":
+        return Failure(host, f"Open MPI is not installed there: no {daemon}", "install the same one there")
+    return Failure(host, last or f"its Python ended with exit code {status}")
+
+
+def _is_here(host: str) -> bool:
+    """Return whether a host is this one, to which mpirun takes no ssh."""
+    try:
+        return host in {"localhost", socket.gethostname()} or is_local(socket.gethostbyname(host))
+    except (OSError, UnicodeError):
+        return False

@@ -1,0 +1,181 @@
+"""Lists of hosts as people write them: ``10.0.0.[1-16]``, ``$SLURM_JOB_NODELIST``, the hostfiles of MPI."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+#: More hosts than any cluster with HCCL has; a range such as ``[1-99999999]`` is a slip.
+MOST_HOSTS = 16384
+_NAME = re.compile(r"[0-9A-Za-z_](?:[0-9A-Za-z_.-]*[0-9A-Za-z_])?", re.ASCII)
+_SPAN = re.compile(r"(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?", re.ASCII)
+_BARE_RANGE = re.compile(r"((?:[0-9]{1,3}\.){3})([0-9]{1,3}-[0-9]{1,3})", re.ASCII)
+_TRAILING_NUMBER = re.compile(r"(.*?)([0-9]+)", re.ASCII)
+_GRAMMAR = "write 10.0.0.1,10.0.0.2 or 10.0.0.[1-16] or node[01-04,07]"
+
+
+def parse(text: str, *, option: str = "--hosts") -> tuple[str, ...]:
+    """Return the hosts of a list, in its order.
+
+    Names are separated by commas or blanks. Numbers in brackets stand for one name each; a range whose first
+    number has leading zeros keeps its width, as in Slurm. Several brackets count like an odometer, the last
+    one fastest.
+
+    Args:
+        text: The list.
+        option: What messages call it.
+
+    Raises:
+        UsageError: It cannot be read, is empty, or names a host twice.
+
+    >>> parse("10.0.0.[1-3]")
+    ('10.0.0.1', '10.0.0.2', '10.0.0.3')
+    >>> parse("node[01-02,7],login")
+    ('node01', 'node02', 'node7', 'login')
+    """
+    hosts = tuple(host for item in _items(text, option) for host in _expanded(item, text, option))
+    if not hosts:
+        raise UsageError(f'{option} "{text}" names no host', hint=_GRAMMAR)
+    seen: set[str] = set()
+    for host in hosts:
+        if host in seen:
+            raise UsageError(f'{option} "{text}" names {host} twice', hint="name every host once")
+        seen.add(host)
+    return hosts
+
+
+def read_hostfile(path: str) -> tuple[str, ...]:
+    """Return the hosts of a hostfile, in its order.
+
+    Each line begins with a host, or a list as :func:`parse` takes it; what follows (``slots=8``, ``:8``) says
+    how many processes MPI may start there, and here it is one. ``#`` begins a comment. A host that comes
+    again has more slots in Open MPI: here it counts once.
+
+    Raises:
+        InputError: The file cannot be read.
+        UsageError: A line cannot be read, or there is no host.
+    """
+    hosts: dict[str, None] = {}
+    for number, line in enumerate(_lines(path), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        name, colon, count = words[0].rpartition(":")
+        if not colon or not count.isdecimal():
+            name = words[0]
+        hosts.update(dict.fromkeys(parse(name, option=f"{path}, line {number}:")))
+    if not hosts:
+        raise UsageError(f"{path} names no host", hint="one host per line, such as: 10.0.0.1 slots=8")
+    return tuple(hosts)
+
+
+def fold(hosts: Iterable[str]) -> str:
+    """Return a list that :func:`parse` turns into these hosts, numbers that follow each other as ranges.
+
+    >>> fold(["node08", "node09", "node10", "login"])
+    'node[08-10],login'
+    """
+    runs: list[tuple[str, list[str]]] = []
+    for host in hosts:
+        match = _TRAILING_NUMBER.fullmatch(host)
+        head, digits = (match[1], match[2]) if match and len(match[2]) < 10 else (host, "")
+        if digits and runs and runs[-1][0] == head and _follows(runs[-1][1][-1], digits):
+            runs[-1][1].append(digits)
+        else:
+            runs.append((head, [digits]))
+    return ",".join(
+        f"{head}[{numbers[0]}-{numbers[-1]}]" if len(numbers) > 1 else head + numbers[0]
+        for head, numbers in runs
+    )
+
+
+def _follows(before: str, number: str) -> bool:
+    return bool(before) and number == f"{int(before) + 1:0{len(before) if before[0] == '0' else 0}d}"
+
+
+def _lines(path: str) -> Sequence[str]:
+    try:
+        return Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise InputError(f"the hostfile {path} cannot be read: {reason}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"the hostfile {path} is no text") from None
+
+
+def _items(text: str, option: str) -> Iterator[str]:
+    """Cut a list at its commas and blanks, those inside brackets excepted."""
+    item, inside = "", False
+    for sign in text:
+        if (sign == "[" and inside) or (sign == "]" and not inside):
+            raise _unreadable(text, option, f'there is a "{sign}" too many')
+        if sign in "[]":
+            inside = sign == "["
+        if not inside and (sign == "," or sign.isspace()):
+            yield item
+            item = ""
+        elif not sign.isspace():
+            item += sign
+    if inside:
+        raise _unreadable(text, option, 'a "]" is missing')
+    yield item
+
+
+def _expanded(item: str, text: str, option: str) -> Iterator[str]:
+    """Return the names that one item stands for."""
+    if not item:
+        return
+    pieces = re.split(r"\[([^\]]*)\]", item)
+    choices = [_numbers(piece, text, option) if place % 2 else [piece] for place, piece in enumerate(pieces)]
+    count = 1
+    for choice in choices:
+        count *= len(choice)
+    if count > MOST_HOSTS:
+        raise _unreadable(text, option, f'"{item}" stands for {count:,} hosts, more than {MOST_HOSTS:,}')
+    for parts in product(*choices):
+        yield _checked("".join(parts), text, option)
+
+
+def _numbers(inside: str, text: str, option: str) -> list[str]:
+    """Return the numbers of a bracket as texts: ``01-03,7`` -> 01, 02, 03, 7."""
+    numbers: list[str] = []
+    for part in inside.split(","):
+        match = _SPAN.fullmatch(part)
+        if match is None:
+            raise _unreadable(text, option, f'"{part}" in brackets is neither a number nor a range')
+        first, last = match["first"], match["last"] or match["first"]
+        if int(last) < int(first):
+            raise _unreadable(text, option, f'"{part}" runs backwards')
+        if int(last) - int(first) >= MOST_HOSTS:
+            raise _unreadable(text, option, f'"{part}" stands for more than {MOST_HOSTS:,} hosts')
+        width = len(first) if first[0] == "0" else 0
+        numbers += [f"{number:0{width}d}" for number in range(int(first), int(last) + 1)]
+    return numbers
+
+
+def _checked(name: str, text: str, option: str) -> str:
+    if match := _BARE_RANGE.fullmatch(name):
+        raise UsageError(f'{option}: "{name}" is no host', hint=f"for a range write {match[1]}[{match[2]}]")
+    if "@" in name:
+        raise UsageError(
+            f'{option}: "{name}" names a user', hint="name users in ~/.ssh/config, and hosts alone here"
+        )
+    if ":" in name:
+        raise UsageError(
+            f'{option}: "{name}" has a colon', hint="name a host with an IPv6 address by its host name"
+        )
+    if _NAME.fullmatch(name) is None:
+        raise _unreadable(text, option, f'"{name}" is no name of a host')
+    return name
+
+
+def _unreadable(text: str, option: str, why: str) -> UsageError:
+    shown = text if len(text) <= 80 else text[:77] + "..."
+    return UsageError(f'cannot read {option} "{shown}": {why}', hint=_GRAMMAR)
