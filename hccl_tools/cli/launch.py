@@ -19,6 +19,9 @@ def _launch(**options: Any) -> int:
     request = request_of(options, own_python=click.get_current_context().find_root().info_name == MODULE_NAME)
     from hccl_tools.launch import starting  # noqa: PLC0415  (`--help` does not need it)
 
+    if options["emit"]:
+        click.echo(starting.emit(request, options["emit"]), nl=False)
+        return 0
     if options["dry_run"]:
         click.echo(starting.dry_run(request, form=options["dry_run"]), nl=False)
         return 0

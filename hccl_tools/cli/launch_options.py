@@ -93,6 +93,8 @@ GROUPS: dict[str, list[Option]] = {
     "Look first": [
         _option("--dry-run", type=Choice(["text", "json"]), metavar="[=json]",
                 help="Print the plan, start nothing."),
+        _option("--emit", type=Choice(["rank_loop", "mpirun", "slurm", "msrun", "torchrun"]),
+                help="Print a script, or that tool's command, which starts the same job."),
     ],
     _HABITS: [
         _option("--join", hidden=True),

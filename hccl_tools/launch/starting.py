@@ -36,6 +36,17 @@ def dry_run(request: Request, *, form: str) -> str:
     return plan_text.as_text(plan, prepared.environment, _command(plan))
 
 
+def emit(request: Request, target: str) -> str:
+    """Return a stand-alone script, or another tool's command, that starts the same job.
+
+    Raises:
+        LaunchError: The launch would be refused, or the target cannot say what the plan says.
+    """
+    from hccl_tools.launch import emit as emitting  # noqa: PLC0415
+
+    return emitting.text(_prepare(request).plan, target)
+
+
 def launch(request: Request, options: Mapping[str, Any]) -> int:
     """Start the job, see it to its end and return the exit code.
 

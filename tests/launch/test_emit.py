@@ -1,0 +1,90 @@
+"""What ``launch --emit`` prints: the stand-alone scripts filled in, and the commands of other tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SHOW = """\
+import json, os
+print(json.dumps({name: os.environ.get(name) for name in ('RANK_ID', 'DEVICE_ID', 'RANK_SIZE')}))
+"""
+
+
+@pytest.fixture(autouse=True)
+def files(own_directory: Path) -> None:
+    (own_directory / "show.py").write_text(SHOW)
+    devices = [
+        {"device_id": str(device), "device_ip": f"192.168.0.{device}", "rank_id": str(rank)}
+        for rank, device in enumerate((5, 4))
+    ]
+    value = {
+        "version": "1.0", "server_count": "1", "status": "completed",
+        "server_list": [{"server_id": "127.0.0.1", "device": devices, "host_nic_ip": "reserve"}],
+    }  # fmt: skip
+    (own_directory / "table.json").write_text(json.dumps(value))
+
+
+def emitted(target: str, *options: str, start: str = "table") -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "hccl_tools.launch", "--rank-table", "table.json", "--cpu", "--start", start,
+         "--emit", target, *options, "show.py", "-c", "a b.yml"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def said(rank: int) -> dict[str, str]:
+    found: dict[str, str] = json.loads(Path("log", f"rank_{rank}.log").read_text())
+    return found
+
+
+@pytest.mark.parametrize("target", ["rank_loop", pytest.param("mpirun", marks=pytest.mark.mpi)])
+def test_emitted_scripts_run_as_they_are(target: str) -> None:
+    Path("job.sh").write_text(emitted(target))
+    environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+    done = subprocess.run(
+        ["bash", "job.sh"], capture_output=True, text=True, timeout=60, check=False, env=environ
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert said(0) == {"RANK_ID": "0", "DEVICE_ID": "5", "RANK_SIZE": "2"}
+    assert said(1) == {"RANK_ID": "1", "DEVICE_ID": "4", "RANK_SIZE": "2"}
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("rank_loop", ['"127.0.0.1 0,1 5,4"', "SERVER=${SERVER:-0}", "show.py -c 'a b.yml')"]),
+        ("slurm", ["#SBATCH --ntasks-per-node=2", "#SBATCH --nodes=1", '"127.0.0.1 0,1 5,4"']),
+        ("msrun", ["=4,5 msrun --worker_num=2 --local_worker_num=2", "show.py -c 'a b.yml'"]),
+        ("torchrun", ["=4,5 torchrun --nproc-per-node=2 --nnodes=1", "show.py -c 'a b.yml'"]),
+    ],
+)
+def test_emitted_text(target: str, words: list[str]) -> None:
+    text = emitted(target)
+
+    assert not [word for word in words if word not in text], text
+
+
+def test_cluster_start_has_its_port_in_the_loop() -> None:
+    assert "SCHED_PORT=${SCHED_PORT:-1" in emitted("rank_loop", start="cluster")
+    assert "--master_port=" in emitted("msrun", start="cluster")
+
+
+def test_other_tools_start_python_only() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "hccl_tools.launch", "--no-table", "-n", "2", "--emit", "msrun", "--no-python",
+         "sh"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 125
+    assert "msrun starts Python scripts only" in done.stderr
