@@ -175,10 +175,14 @@ def campaign(launcher: Launcher, trials: int, seed: int) -> Tally:
     try:
         for number in range(trials):
             trial = draw(generator, faults)
-            folder = (base / "disk" if trial.fault == "disk" else base) / str(number)
+            folder, logs = base / str(number), base / "disk" / str(number)
             folder.mkdir()
+            if trial.fault == "disk":
+                logs.mkdir()
+                (folder / "log").symlink_to(logs)
             run(launcher, trial, folder, tally)
             shutil.rmtree(folder)
+            shutil.rmtree(logs, ignore_errors=True)
     finally:
         if disk:
             subprocess.run(["umount", str(base / "disk")], check=False)
@@ -205,9 +209,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()), help="to repeat a campaign")
     options = parser.parse_args()
     print(f"seed {options.seed}; grace {GRACE:g} s; worst: seconds from the fault to the launcher's end")
-    print(
-        f"{'launcher':<12} {'trials':>6} {'left over':>10} {'wrong code':>11} {'wrong cause':>12} {'hung':>6} {'worst':>9}"
-    )
+    heads = ("left over", "wrong code", "wrong cause", "hung", "worst")
+    print(f"{'launcher':<12} trials {heads[0]:>10} {heads[1]:>11} {heads[2]:>12} {heads[3]:>6} {heads[4]:>9}")
     good = True
     for launcher in LAUNCHERS:
         ours = launcher is LAUNCHERS[0]

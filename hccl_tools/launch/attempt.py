@@ -50,20 +50,18 @@ class Attempt:
         grace: float,
         scheduler_wait: float,
     ) -> None:
-        self.ends = ends
-        self.keeper, self.signals, self.console, self.followers = keeper, signals, console, followers
+        self.ends, self.keeper, self.signals = ends, keeper, signals
+        self.console, self.followers = console, followers
         self.grace, self.scheduler_wait = grace, scheduler_wait
         self.reason: Reason = "ended"
-        self.detail = ""
+        self.detail, self.signal = "", 0
         self.first: RankEnd | None = None
-        self.signal = 0
         self.stuck: list[Status] = []
         self.notes: list[str] = []
         self.helpers: list[received.Helper] = []
         self._followed = followed
-        self._phase = _RUNNING
+        self._phase, self._interrupted = _RUNNING, 0.0
         self._began, self._end_began = time.monotonic(), float("inf")
-        self._interrupted = 0.0
         self._ending: list[RankEnd] = []
         self.timers = Timers()
         self.at = self.timers.at
@@ -92,8 +90,7 @@ class Attempt:
         """Begin to end the job, unless it is ending: signal everyone, and after the grace time kill."""
         if self._phase != _RUNNING:
             return
-        self._phase = _ENDING
-        self._end_began = time.monotonic()
+        self._phase, self._end_began = _ENDING, time.monotonic()
         self.reason, self.detail = reason, detail
         if self.grace <= 0:
             self._kill()

@@ -6,6 +6,7 @@ take at once waits here, and the logs are read on only when nothing waits.
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import stat
@@ -24,13 +25,15 @@ class Stream:
         self.midline = False
         self._waiting = bytearray()
         self._status = b""
+        self._full = False
         self._descriptor, self._may_block = _open_without_waiting(descriptor)
+        self.takes_files = not self.is_terminal and not self._may_block
         self._owned = self._descriptor != descriptor
 
     @property
     def waiting(self) -> bool:
         """Whether the reader has not taken everything yet."""
-        return bool(self._waiting)
+        return self._full or bool(self._waiting)
 
     def fileno(self) -> int:
         """To poll() for POLLOUT while something waits."""
@@ -46,6 +49,25 @@ class Stream:
         self._waiting += data if self.midline else data + self._status
         self.pump()
 
+    def send_file(self, source: int, offset: int, count: int) -> int:
+        """Pass on a part of a file without reading it, as far as it is taken now.
+
+        Returns:
+            How many bytes were taken; 0 with ``takes_files`` false where the kernel cannot do that.
+        """
+        try:
+            done = os.sendfile(self._descriptor, source, offset, count)
+        except BlockingIOError:
+            done = 0
+        except OSError as error:
+            # A file that was opened to append, or a kind of file that has no such way.
+            self.takes_files = False
+            self.closed = error.errno not in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
+            return 0
+        self._full = done < count
+        self.midline = done > 0 and os.pread(source, 1, offset + done - 1) != b"\n"
+        return done
+
     def say(self, text: str) -> None:
         """Write lines of the launcher's own, starting on a new line."""
         start = b"\n" if self.midline else b""
@@ -60,6 +82,7 @@ class Stream:
 
     def pump(self) -> None:
         """Hand over what waits, as far as it is taken now."""
+        self._full = False
         if self.closed:
             self._waiting.clear()
         while self._waiting:
@@ -151,11 +174,6 @@ class Console:
         lines = text.split("\n")
         self.err.say("\n".join(line if line.startswith(" ") else f"hccl-tools: {line}" for line in lines))
 
-    def pump(self) -> None:
-        """Hand over what waits, as far as it is taken now."""
-        for stream in self.streams:
-            stream.pump()
-
     def wait(self, interrupt: int) -> None:
         """Wait until a reader takes more, or the descriptor ``interrupt`` is readable."""
         poller = select.poll()
@@ -163,8 +181,10 @@ class Console:
         for stream in self.streams:
             if stream.waiting:
                 poller.register(stream.fileno(), select.POLLOUT)
-        poller.poll()
-        self.pump()
+        ready = {descriptor for descriptor, _ in poller.poll()}
+        for stream in self.streams:
+            if stream.fileno() in ready:
+                stream.pump()
 
     def drop(self) -> None:
         """Stop writing to a reader that does not take what it was given."""

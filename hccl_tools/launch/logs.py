@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 Style = Literal["auto", "prefix", "plain"]
 
 _CHUNK = 1 << 17
+#: The most of a log that is passed on in one go: other things are looked at in between.
+_MOST_PASSED_ON = 1 << 24
 #: A line longer than this is broken when several ranks share the terminal.
 _LONGEST_LINE = 1 << 20
 #: Seconds between two looks at quiet files: from the first to the last, doubling.
@@ -51,6 +53,20 @@ class Follower:
         self._offset += cut
         self._shown_at = time.monotonic()
         return self._prefixed(data[:cut]) if self.prefix else data[:cut]
+
+    def show(self, stream: Stream, *, last: bool) -> int:
+        """Show what has come, much of it without reading it; how many bytes that were."""
+        size = os.fstat(self._descriptor).st_size - self._offset
+        if self.prefix or size < _CHUNK or not stream.takes_files:
+            data = self.read(last=last)
+            stream.send(data)
+            return len(data)
+        size = min(size, _MOST_PASSED_ON)
+        end = os.pread(self._descriptor, _CHUNK, self._offset + size - _CHUNK)
+        cut = end.rfind(b"\n") + 1
+        done = stream.send_file(self._descriptor, self._offset, size - (_CHUNK - cut if cut else 0))
+        self._offset += done
+        return done
 
     def close(self) -> None:
         """Close the log."""
@@ -120,9 +136,8 @@ class Followers:
         for follower in self._followers:
             if self._stream.waiting or self._stream.closed:
                 break
-            data = follower.read(last=last)
-            self._stream.send(data)
-            shown, most = shown + len(data), max(most, len(data))
+            size = follower.show(self._stream, last=last)
+            shown, most = shown + size, max(most, size)
         # Fairness: when the stream took no more, the others come first next time.
         self._followers.append(self._followers.pop(0)) if self._followers else None
         self._interval = _FIRST_LOOK if shown else min(2 * self._interval, _LAST_LOOK)
@@ -131,11 +146,6 @@ class Followers:
         if self._stream.waiting:
             self.next_look = float("inf")
         return bool(shown or self._stream.waiting) and not self._stream.closed
-
-    @property
-    def behind(self) -> bool:
-        """Whether the stream is what everything waits for."""
-        return self._stream.waiting
 
     def close(self) -> None:
         """Close the logs."""

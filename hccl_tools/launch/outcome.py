@@ -27,6 +27,15 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+def seconds(duration: float) -> str:
+    """``1.53 s``, ``12 min 5 s``, ``3 h 2 min``."""
+    if duration < 60:
+        return f"{duration:.2f} s"
+    minutes, rest = divmod(round(duration), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
 @dataclass(slots=True)
 class RankEnd:
     """What is known of one process of the job.

@@ -6,8 +6,8 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import excerpt, hints, proc
-from hccl_tools.launch.outcome import signal_name
+from hccl_tools.launch import proc
+from hccl_tools.launch.outcome import seconds, signal_name
 from hccl_tools.launch.signals import ENDING, spawn
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def make(outcome: Outcome, *, run_dir: str, killed_by_oom: bool | None) -> dict[
         "warnings": outcome.notes,
     }
     if first is not None:
+        from hccl_tools.launch import excerpt, hints  # noqa: PLC0415  (most jobs end well)
+
         lines = excerpt.log_end(first.log)
         codes = excerpt.hccl_codes(lines)
         report["first_failure"] = {
@@ -192,12 +194,3 @@ def verdict(report: Mapping[str, Any]) -> str:
     else:
         why = f"is the launcher's own: {report['detail'] or reason}"
     return f"exit code {code} {why}"
-
-
-def seconds(duration: float) -> str:
-    """``1.53 s``, ``12 min 5 s``, ``3 h 2 min``."""
-    if duration < 60:
-        return f"{duration:.2f} s"
-    minutes, rest = divmod(round(duration), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

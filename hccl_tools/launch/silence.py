@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import proc
+from hccl_tools.launch.outcome import seconds
 from hccl_tools.launch.program import find_program
-from hccl_tools.launch.report import seconds
 from hccl_tools.launch.signals import spawn
 
 if TYPE_CHECKING:

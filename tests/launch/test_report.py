@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.launch import excerpt, hints, oom
-from hccl_tools.launch.outcome import RankEnd, signal_name
+from hccl_tools.launch.outcome import RankEnd, seconds, signal_name
 from hccl_tools.launch.plan import RankProcess
-from hccl_tools.launch.report import seconds
 from tests.support.jobs import eventually, python, sh
 
 if TYPE_CHECKING:

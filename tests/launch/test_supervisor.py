@@ -136,15 +136,21 @@ def test_a_failure_that_takes_long_to_complete_is_still_the_first(jobs: Jobs) ->
     partner = (
         "import os, time\n"
         "while not os.path.exists('ready'): time.sleep(0.01)\n"
-        "pid = int(open('run_0/rank_1.log').read()); open('go', 'w')\n"
+        "pid = int(open('run/rank_1.log').read()); open('go', 'w')\n"
         "while not int(open(f'/proc/{pid}/stat').read().rpartition(')')[2].split()[6]) & 4: pass\n"
         "os._exit(1)"
     )
-    code, job = jobs.run(python(partner), python("import os; print(os.getpid(), flush=True)\n" + large))
-    assert code == 139
-    assert job.report["first_failure"]["rank"] == 1
-    assert job.report["consequences"][0]["exit_code"] == 1
-    assert not job.report["consequences"][0]["asked_to_end"]
+    program = python("import os; print(os.getpid(), flush=True)\n" + large)
+    for attempt in range(5):
+        # On a busy machine the partner may come too late to be the first that has ended.
+        folder = jobs.folder / f"attempt_{attempt}"
+        folder.mkdir()
+        code, job = jobs.run(python(partner), program, working_dir=str(folder), run_dir=folder / "run")
+        assert (code, job.report["first_failure"]["rank"]) in {(139, 1), (1, 0)}
+        if code == 139 and not job.report["consequences"][0]["asked_to_end"]:
+            assert job.report["consequences"][0]["exit_code"] == 1
+            return
+    pytest.fail("the failure that began first was never told as the first")
 
 
 def test_ranks_that_ignore_sigterm_are_killed_after_one_grace_for_all(jobs: Jobs) -> None:
