@@ -43,6 +43,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "super_pods": ("1.2",),
     "super_devices": ("1.2",),
     "topology": _LEGACY,
+    "nics": _LEGACY,
     "levels": ("2.0",),
     "level_addresses": ("2.0",),
     "levels_guide": ("2.0",),

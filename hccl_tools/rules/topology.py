@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.families import rank_0_uses_host
-from hccl_tools.rules.network import (
-    addresses_read,
-    all_plain,
-    has_address,
-    hosts_set,
-    server_count,
-    servers_unread,
-)
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.rules.super_pods import pod_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +14,6 @@ if TYPE_CHECKING:
     from hccl_tools.table import Column
 
 _FORMATS = ("1.0", "1.2", "group_list")
-#: HCCL_AISERVER_DEVICE_NUM: the topology rules for addresses concern servers of eight devices.
-FULL_SERVER = 8
 _FOUR = 4
 #: What a 910A server may have where two of its devices are joined by HCCS.
 _COUNTS = (1, 2, 4, 8)
@@ -67,7 +55,7 @@ def _taken(column: Column, rows: Sequence[int]) -> Column:
     return column[rows.start : rows.stop] if isinstance(rows, range) else [column[row] for row in rows]
 
 
-def _trimmed(server_id: str) -> str:
+def trimmed(server_id: str) -> str:
     """Return a server_id as part of HCCL compares it: without blanks at its ends (sal.cc, SalTrim)."""
     return server_id.strip(" ") or server_id
 
@@ -108,8 +96,8 @@ def device_count(subject: Subject) -> Iterator[Finding]:
     for server_id in servers_of_refused_count(subject):
         count = len(rows_by_server(subject)[server_id])
         if count in _COUNTS:  # HCCL counted another server: one that blanks merge, or an uneven one (HCC306)
-            if blanks := _blanks(subject):
-                yield blanks
+            if fault := blanks(subject):
+                yield fault
                 return
             continue
         yield Finding(
@@ -119,9 +107,9 @@ def device_count(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _blanks(subject: Subject) -> Finding | None:
+def blanks(subject: Subject) -> Finding | None:
     """Return what to say where only the blanks of a server_id make HCCL miscount; None without blanks."""
-    server_id = next((name for name in rows_by_server(subject) if name != _trimmed(name)), None)
+    server_id = next((name for name in rows_by_server(subject) if name != trimmed(name)), None)
     if server_id is None:
         return None
     place = devices_place(subject, server_id)[:-1]
@@ -141,11 +129,11 @@ def servers_of_refused_count(subject: Subject) -> list[str]:
     counts: Counter[str] = Counter()
     sets = device_sets(subject)
     usual = all(len(devices) in _COUNTS for devices in set(sets.values()))
-    if usual and all(name == _trimmed(name) for name in sets):
+    if usual and all(name == trimmed(name) for name in sets):
         return []
     for server_id, rows in rows_by_server(subject).items():
-        counts[_trimmed(server_id)] += len(rows)
-    size = subject.product.group_size or FULL_SERVER
+        counts[trimmed(server_id)] += len(rows)
+    size = subject.product.group_size or len(subject.table)
     refused = []
     for server_id, devices in sets.items():
         joined = any(count > 1 for count in Counter(device // size for device in set(devices)).values())
@@ -219,87 +207,3 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
                 devices_place(subject, server_id),
                 "take the same number of devices on every server",
             )
-
-
-@rule(
-    "HCC410",
-    "uneven-addresses",
-    "refused",
-    formats=_FORMATS,
-    needs=("device_ip", "host_ip", "device_id", "rank_id"),
-    stage="topology",
-    source="topoinfo_parse.cc:208-269",
-)
-def uneven_addresses(subject: Subject) -> Iterator[Finding]:
-    """Of servers with eight devices, some devices have addresses and others do not, in a way HCCL refuses.
-
-    With eight devices per server at least one must have an address; the devices with one must be the same
-    on every server, and their number must divide the number of all devices. Blanks at the ends of a
-    server_id have the same effect as missing addresses.
-
-    Base: 2x8 300i
-    Example: /server_list/0/device/0/device_ip = ""
-    Instead: /server_list/0/device/0/device_ip = "192.168.0.100"
-    """
-    rows = rows_by_server(subject)
-    servers = server_count(subject)
-    plain_ids = all(name == _trimmed(name) for name in rows)
-    if (
-        servers == 1
-        or pod_count(subject) == 1
-        or (all_plain(subject) and plain_ids and not servers_unread(subject))
-    ):
-        return
-    numbered = len(subject.table) == servers * FULL_SERVER
-    listed = _with_address(subject, own=False)
-    reached = _with_address(subject, own=True)
-    different = {devices for devices in listed.values() if devices}
-    for server_id, own in rows.items():
-        if len(own) != FULL_SERVER or not numbered or _on_host(subject, own):
-            continue
-        nics = reached.get(server_id, ())
-        even = nics and len(subject.table) % len(nics) == 0
-        if not even or (len(nics) != FULL_SERVER and different - {nics}):
-            if blanks := _blanks(subject):
-                yield blanks
-                return
-            yield Finding(
-                _address_words(server_id, nics),
-                devices_place(subject, server_id),
-                "give every device of every server its device_ip",
-            )
-
-
-def _with_address(subject: Subject, *, own: bool) -> dict[str, tuple[int, ...]]:
-    """Return the devices of each server that have an address, ascending.
-
-    With ``own`` as HCCL finds them for a rank's own server: by server_id without blanks, and a host_ip
-    counts as an address.
-    """
-    addresses, hosts, numbers = addresses_read(subject), hosts_set(subject), subject.table.device_numbers
-    owner = subject.table.server_of_row
-    found: dict[str, list[int]] = {}
-    for server_id, rows in rows_by_server(subject).items():
-        devices = found.setdefault(_trimmed(server_id) if own else server_id, [])
-        for row in rows:
-            number = numbers[row]
-            if number is not None and (has_address(addresses[row]) or (own and hosts[owner[row]])):
-                devices.append(number)
-    return {server_id: tuple(sorted(devices)) for server_id, devices in found.items()}
-
-
-def _on_host(subject: Subject, rows: Sequence[int]) -> bool:
-    """Whether all ranks of a server have the network on the host, where no check of addresses is made."""
-    if subject.table.format == "group_list":
-        return False
-    on_host = subject.memo.get("rank 0 uses host")
-    if on_host is None:
-        on_host = subject.memo["rank 0 uses host"] = rank_0_uses_host(subject)
-    positions = subject.table.columns.get("net_position")
-    return bool(on_host) or (positions is not None and all(positions[row] == "host" for row in rows))
-
-
-def _address_words(server_id: str, nics: tuple[int, ...]) -> str:
-    if not nics:
-        return f'no device of server "{server_id}" has an address'
-    return f'only devices {",".join(map(str, nics))} of server "{server_id}" have addresses, and other servers differ'

@@ -1,0 +1,112 @@
+"""Which devices have addresses: HCCL's check of servers with eight devices.
+
+Source: hcomm topoinfo_parse.cc:208-269, hccl_communicator_attrs.cc (SetNiclistInfo).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules.families import rank_0_uses_host
+from hccl_tools.rules.network import (
+    addresses_read,
+    all_plain,
+    has_address,
+    hosts_set,
+    server_count,
+    servers_unread,
+)
+from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.super_pods import pod_count
+from hccl_tools.rules.topology import blanks, devices_place, rows_by_server, trimmed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_FORMATS = ("1.0", "1.2", "group_list")
+#: HCCL_AISERVER_DEVICE_NUM: the check concerns servers of eight devices.
+FULL_SERVER = 8
+
+
+@rule(
+    "HCC410",
+    "uneven-addresses",
+    "refused",
+    formats=_FORMATS,
+    needs=("device_ip", "host_ip", "device_id", "rank_id"),
+    stage="topology",
+    source="topoinfo_parse.cc:208-269",
+)
+def uneven_addresses(subject: Subject) -> Iterator[Finding]:
+    """Of servers with eight devices, some devices have addresses and others do not, in a way HCCL refuses.
+
+    With eight devices per server at least one must have an address; the devices with one must be the same
+    on every server, and their number must divide the number of all devices. Blanks at the ends of a
+    server_id have the same effect as missing addresses.
+
+    Base: 2x8 300i
+    Example: /server_list/0/device/0/device_ip = ""
+    Instead: /server_list/0/device/0/device_ip = "192.168.0.100"
+    """
+    rows = rows_by_server(subject)
+    servers = server_count(subject)
+    plain_ids = all(name == trimmed(name) for name in rows)
+    if (
+        servers == 1
+        or pod_count(subject) == 1
+        or (all_plain(subject) and plain_ids and not servers_unread(subject))
+    ):
+        return
+    numbered = len(subject.table) == servers * FULL_SERVER
+    listed = _with_address(subject, own=False)
+    reached = _with_address(subject, own=True)
+    different = {devices for devices in listed.values() if devices}
+    for server_id, own in rows.items():
+        if len(own) != FULL_SERVER or not numbered or _on_host(subject, own):
+            continue
+        nics = reached.get(server_id, ())
+        even = nics and len(subject.table) % len(nics) == 0
+        if not even or (len(nics) != FULL_SERVER and different - {nics}):
+            if fault := blanks(subject):
+                yield fault
+                return
+            yield Finding(
+                _address_words(server_id, nics),
+                devices_place(subject, server_id),
+                "give every device of every server its device_ip",
+            )
+
+
+def _with_address(subject: Subject, *, own: bool) -> dict[str, tuple[int, ...]]:
+    """Return the devices of each server that have an address, ascending.
+
+    With ``own`` as HCCL finds them for a rank's own server: by server_id without blanks, and a host_ip
+    counts as an address.
+    """
+    addresses, hosts, numbers = addresses_read(subject), hosts_set(subject), subject.table.device_numbers
+    owner = subject.table.server_of_row
+    found: dict[str, list[int]] = {}
+    for server_id, rows in rows_by_server(subject).items():
+        devices = found.setdefault(trimmed(server_id) if own else server_id, [])
+        for row in rows:
+            number = numbers[row]
+            if number is not None and (has_address(addresses[row]) or (own and hosts[owner[row]])):
+                devices.append(number)
+    return {server_id: tuple(sorted(devices)) for server_id, devices in found.items()}
+
+
+def _on_host(subject: Subject, rows: Sequence[int]) -> bool:
+    """Whether all ranks of a server have the network on the host, where no check of addresses is made."""
+    if subject.table.format == "group_list":
+        return False
+    on_host = subject.memo.get("rank 0 uses host")
+    if on_host is None:
+        on_host = subject.memo["rank 0 uses host"] = rank_0_uses_host(subject)
+    positions = subject.table.columns.get("net_position")
+    return bool(on_host) or (positions is not None and all(positions[row] == "host" for row in rows))
+
+
+def _address_words(server_id: str, nics: tuple[int, ...]) -> str:
+    if not nics:
+        return f'no device of server "{server_id}" has an address'
+    return f'only devices {",".join(map(str, nics))} of server "{server_id}" have addresses, and other servers differ'
