@@ -132,7 +132,7 @@ def _of(count: int | None, present: list[str], what: str) -> str:
     there = f"{len(present)} of {count} {what}s are there"
     if present:
         there += f" ({_some(present)})"
-    absent = _absent(count, present)
+    absent = _absent(count, present) if what == "instance" else []
     return there + (f", missing: {_some(absent)}" if absent else f", {count - len(present)} missing")
 
 
