@@ -20,6 +20,57 @@ _F = TypeVar("_F", bound="Callable[..., Any]")
 _WANTED = ("hosts", "hostfile", "gather")
 
 
+#: The options, the last one first: that is how click shows them.
+_OPTIONS = (
+    click.option(
+        "--ssh", metavar="COMMAND", default="ssh", help="The ssh that mpirun takes: 'ssh -p 2222 -i KEY'."
+    ),
+    click.option(
+        "--gather-timeout",
+        "--gather_timeout",
+        type=click.IntRange(5, 86400),
+        metavar="SECONDS",
+        default=60,
+        show_default=True,
+        help="In this time all hosts must have answered.",
+    ),
+    click.option(
+        "--allow-missing",
+        "--allow_missing",
+        is_flag=True,
+        help="Make the table without the hosts that cannot answer, and say which.",
+    ),
+    click.option(
+        "--order",
+        type=click.Choice(["given", "ip"]),
+        default="given",
+        show_default=True,
+        help="Which server comes first: as the hosts are given, or by address as a number.",
+    ),
+    click.option(
+        "--engine",
+        type=click.Choice(["mpirun", "slurm"]),
+        help="What starts the processes. Default: srun inside a Slurm allocation, else mpirun over ssh.",
+    ),
+    click.option(
+        "--gather",
+        is_flag=True,
+        help="mpirun or srun runs this very command on every host: gather what they find. In a "
+        "Slurm allocation without srun: ask all its nodes.",
+    ),
+    click.option(
+        "--hostfile",
+        metavar="FILE",
+        help="The hosts of --hosts, line by line, as Open MPI and MPICH take it.",
+    ),
+    click.option(
+        "--hosts",
+        metavar="LIST",
+        help="Ask these hosts: 10.0.0.[1-16], node[01-04,7], $SLURM_JOB_NODELIST.",
+    ),
+)
+
+
 class Facts(NamedTuple):
     """The facts of all hosts in the order of the table, and what the user calls each."""
 
@@ -29,54 +80,7 @@ class Facts(NamedTuple):
 
 def many_hosts(function: _F) -> _F:
     """Add ``--hosts``, ``--hostfile``, ``--gather`` and what goes with them."""
-    for option in (
-        click.option(
-            "--ssh", metavar="COMMAND", default="ssh", help="The ssh that mpirun takes: 'ssh -p 2222 -i KEY'."
-        ),
-        click.option(
-            "--gather-timeout",
-            "--gather_timeout",
-            type=click.IntRange(5, 86400),
-            metavar="SECONDS",
-            default=60,
-            show_default=True,
-            help="In this time all hosts must have answered.",
-        ),
-        click.option(
-            "--allow-missing",
-            "--allow_missing",
-            is_flag=True,
-            help="Make the table without the hosts that cannot answer, and say which.",
-        ),
-        click.option(
-            "--order",
-            type=click.Choice(["given", "ip"]),
-            default="given",
-            show_default=True,
-            help="Which server comes first: as the hosts are given, or by address as a number.",
-        ),
-        click.option(
-            "--engine",
-            type=click.Choice(["mpirun", "slurm"]),
-            help="What starts the processes. Default: srun inside a Slurm allocation, else mpirun over ssh.",
-        ),
-        click.option(
-            "--gather",
-            is_flag=True,
-            help="mpirun or srun runs this very command on every host: gather what they find. In a "
-            "Slurm allocation without srun: ask all its nodes.",
-        ),
-        click.option(
-            "--hostfile",
-            metavar="FILE",
-            help="The hosts of --hosts, line by line, as Open MPI and MPICH take it.",
-        ),
-        click.option(
-            "--hosts",
-            metavar="LIST",
-            help="Ask these hosts: 10.0.0.[1-16], node[01-04,7], $SLURM_JOB_NODELIST.",
-        ),
-    ):
+    for option in _OPTIONS:
         function = option(function)
     return function
 
@@ -150,5 +154,6 @@ def _told(gathered: Gathered, found: list[HostFacts]) -> list[str]:
         for warning in answer.facts.warnings
     ]
     if gathered.left_out:
-        lines.append(f"left out: {len(gathered.left_out)} hosts\n{told(gathered.left_out)}")
+        count = len(gathered.left_out)
+        lines.append(f"left out: {count} host{'s' if count > 1 else ''}\n{told(gathered.left_out)}")
     return lines

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from hccl_tools import host_list
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.gathering import attempt, commands, failures, probing
 from hccl_tools.gathering.bootstrap import PROGRAM
@@ -168,6 +169,12 @@ def _over_srun(
             "--engine slurm: this is no Slurm allocation",
             hint=f"get one first: salloc -N {len(hosts)} hccl-tools gen --gather",
         )
+    allocated = asking.environ.get("SLURM_JOB_NODELIST", "")
+    there = set(host_list.parse(allocated, option="SLURM_JOB_NODELIST")) if allocated else set(hosts)
+    if outside := [
+        Failure(host, f"it is not in this allocation, {allocated}") for host in hosts if host not in there
+    ]:
+        return _Outcome({}, outside)
     task = Task(place=min(places[host] for host in hosts), request=request, seconds=seconds, over_mpi=False)
     argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]
     ended = attempt.run(commands.srun(program, hosts, argv), seconds, asking.environ)

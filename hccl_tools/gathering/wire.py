@@ -101,12 +101,12 @@ class Answer(NamedTuple):
 
 
 def _facts(told: dict[str, Any]) -> HostFacts:
-    devices = [{**device, "ips": tuple(device["ips"])} for device in told["devices"]]
-    told["devices"] = tuple(DeviceFacts(**device) for device in devices)
-    plain: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in told.items()
-    }
-    return HostFacts(**plain)
+    told["devices"] = [DeviceFacts(**_with_tuples(device)) for device in told["devices"]]
+    return HostFacts(**_with_tuples(told))
+
+
+def _with_tuples(told: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
 
 
 def versions_differ(there: str | None, here: str) -> tuple[str, str]:

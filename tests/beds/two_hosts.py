@@ -23,7 +23,8 @@ SSHD_CONFIG = """\
 Port {port}
 ListenAddress {address}
 HostKey {folder}/host_key
-AuthorizedKeysFile {keys}
+AuthorizedKeysFile {folder}/authorized_keys
+SetEnv {variables}
 PidFile none
 StrictModes no
 PermitRootLogin prohibit-password
@@ -37,14 +38,24 @@ MaxSessions 200
 
 @dataclass(frozen=True)
 class Host:
-    """One of the two: programs started with ``run`` or ``start`` see its network only."""
+    """One of the two: programs started with ``run`` or ``start`` see its network and its name only.
+
+    Attributes:
+        namespace: Its network namespace; also its name, as Open MPI takes hosts of one name for one host.
+        cable: Its network interface.
+        address: Its address.
+        folder: Its own files. What comes in over ssh has ``ascend/bin`` on PATH, ``ascend/root`` as
+            HCCL_TOOLS_ROOT and ``python`` as PYTHONPATH; who may come in stands in ``authorized_keys``.
+    """
 
     namespace: str
     cable: str
     address: str
+    folder: Path
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        return [program("ip"), "netns", "exec", self.namespace, *argv]
+        named = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', self.namespace]
+        return [program("ip"), "netns", "exec", self.namespace, *named, *argv]
 
     def run(self, argv: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
         """Run a program on this host to its end (at most 120 s) and capture what it says."""
@@ -81,11 +92,12 @@ def _ip(*args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     return subprocess.run([program("ip"), *args], text=True, capture_output=True, check=check)
 
 
-def _make_host(stack: ExitStack, name: str, cable: str, address: str) -> Host:
+def _make_host(stack: ExitStack, name: str, address: str, folder: Path) -> Host:
     made = _ip("netns", "add", name, check=False)
     if made.returncode != 0:
         pytest.skip(f"bed two_hosts: network namespaces are not allowed here: {made.stderr.strip()}")
-    host = Host(name, cable, address)
+    host = Host(name, "cable", address, folder)
+    folder.mkdir()
     stack.callback(_ip, "netns", "del", name)
     stack.callback(end_processes, host.pids)
     _ip("-n", name, "link", "set", "lo", "up")
@@ -106,13 +118,17 @@ def _root_is_locked() -> bool:
     return any(row[0] == "root" and row[1].startswith("!") for row in rows)
 
 
-def _start_sshd(stack: ExitStack, host: Host, folder: Path, keys: Path) -> str:
-    """Start one host's sshd; return its line for ``known_hosts``."""
-    folder.mkdir()
+def _start_sshd(stack: ExitStack, host: Host, key: str) -> str:
+    """Start one host's sshd, which takes this key; return its line for ``known_hosts``."""
+    folder = host.folder
+    (folder / "authorized_keys").write_text(f"{key}\n")
     public = _make_key(folder / "host_key")
     config = folder / "sshd_config"
+    variables = f"PATH={folder}/ascend/bin:/usr/bin:/bin HCCL_TOOLS_ROOT={folder}/ascend/root"
+    variables += f" PYTHONPATH={folder}/python"
     pam = "yes" if _root_is_locked() else "no"
-    config.write_text(SSHD_CONFIG.format(port=PORT, address=host.address, folder=folder, keys=keys, pam=pam))
+    text = SSHD_CONFIG.format(port=PORT, address=host.address, folder=folder, pam=pam, variables=variables)
+    config.write_text(text)
     log = folder / "sshd.log"
     daemon = Daemon(host.command([program("sshd"), "-D", "-e", "-f", str(config)]), log=log)
     stack.callback(daemon.stop)
@@ -138,12 +154,12 @@ def _write_ssh(folder: Path, known_hosts: Path) -> Path:
 @pytest.fixture(scope="session")
 def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
     """Two hosts, 10.77.0.1 and 10.77.0.2, that reach each other through ``ssh`` and nothing else."""
-    need("two_hosts", ["ip", "sshd", "ssh", "ssh-keygen", "bash"])
+    need("two_hosts", ["ip", "sshd", "ssh", "ssh-keygen", "bash", "unshare", "hostname"])
     folder = tmp_path_factory.mktemp("two_hosts")
     tag = f"{os.getpid()}"
     with ExitStack() as stack:
-        first = _make_host(stack, f"hccl{tag}a", "cable", "10.77.0.1")
-        second = _make_host(stack, f"hccl{tag}b", "cable", "10.77.0.2")
+        first = _make_host(stack, f"hccl{tag}a", "10.77.0.1", folder / "first")
+        second = _make_host(stack, f"hccl{tag}b", "10.77.0.2", folder / "second")
         _ip(
             *["link", "add", "name", "cable", "netns", first.namespace, "type", "veth"],
             *["peer", "name", "cable", "netns", second.namespace],
@@ -153,14 +169,9 @@ def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
             _ip("-n", host.namespace, "link", "set", host.cable, "up")
 
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-        keys = folder / "authorized_keys"
-        keys.write_text(_make_key(folder / "key") + "\n")
+        key = _make_key(folder / "key")
         known_hosts = folder / "known_hosts"
-        lines = [
-            _start_sshd(stack, host, folder / name, keys)
-            for name, host in (("first", first), ("second", second))
-        ]
-        known_hosts.write_text("".join(lines))
-        for name, host in (("first", first), ("second", second)):
-            wait_until(partial(_answers, host), f"sshd on {host.address}", log=folder / name / "sshd.log")
+        known_hosts.write_text("".join(_start_sshd(stack, host, key) for host in (first, second)))
+        for host in (first, second):
+            wait_until(partial(_answers, host), f"sshd on {host.address}", log=host.folder / "sshd.log")
         yield TwoHosts(first, second, _write_ssh(folder, known_hosts))

@@ -27,6 +27,7 @@ AuthType=auth/munge
 AuthInfo=socket={folder}/munge.sock
 ProctrackType=proctrack/pgid
 TaskPlugin=task/none
+TaskProlog={folder}/task_prolog
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
@@ -48,7 +49,10 @@ PartitionName=p Nodes=n1,n2 Default=YES State=UP
 
 @dataclass(frozen=True)
 class TwoNodes:
-    """The bed: nodes n1 and n2. ``env`` is what makes a program talk to this cluster and no other."""
+    """The bed: nodes n1 and n2. ``env`` is what makes a program talk to this cluster and no other.
+
+    Both are this machine. What a site's TaskProlog would set on a node stands in ``n1.env`` and ``n2.env``.
+    """
 
     folder: Path
     config: Path
@@ -62,6 +66,14 @@ class TwoNodes:
         env = {**os.environ, **options.pop("env", {}), **self.env}
         options = {"timeout": 120, "capture_output": True, **options}
         return subprocess.run(argv, text=True, env=env, check=False, **options)
+
+
+def _write_task_prolog(folder: Path) -> None:
+    """Let each node add its own variables to every task (lines such as ``export HOST_IP=10.78.0.1``)."""
+    script = folder / "task_prolog"
+    variables = f"{folder}/$SLURMD_NODENAME.env"
+    script.write_text(f"#!/bin/sh\n[ ! -e {variables} ] || cat {variables}\n")
+    script.chmod(0o755)
 
 
 def _free_ports(count: int) -> list[int]:
@@ -111,6 +123,7 @@ def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
     folder = tmp_path_factory.mktemp("two_nodes")
     folder.chmod(0o755)
     bed = TwoNodes(folder, folder / "slurm.conf")
+    _write_task_prolog(folder)
     host = socket.gethostname().split(".")[0]
     bed.config.write_text(SLURM_CONFIG.format(host=host, ports=_free_ports(3), folder=folder))
     env = {**os.environ, **bed.env}

