@@ -7,7 +7,7 @@ from typing import Any, cast
 import click
 
 from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP
-from hccl_tools.cli.option_groups import GroupedCommand
+from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.request import ProgramKind, Request, Tail
 
@@ -76,6 +76,8 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         node_count=node_count,
         node_rank=options["node_rank"],
         per_node=per_node,
+        run_dir=options["run_dir"],
+        typed_options=click.get_current_context().meta[TYPED_OPTIONS],
     )
 
 

@@ -97,6 +97,8 @@ GROUPS: dict[str, list[Option]] = {
                 help="Print a script, or that tool's command, which starts the same job."),
     ],
     _HABITS: [
+        # What a launch on several hosts tells the supervisor of each host.
+        _option("--run-dir", hidden=True),
         _option("--join", hidden=True),
         _option("--run-mode", hidden=True),
         _option("--job-id", hidden=True),

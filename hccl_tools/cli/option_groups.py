@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+#: Where the typed options lie in ``click.Context.meta``.
+TYPED_OPTIONS = "hccl_tools.typed_options"
+
+
 class GroupedCommand(click.Command):
     """A command that starts a program: ``options... PROGRAM its-own-arguments...``.
 
@@ -45,7 +49,11 @@ class GroupedCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give the options that were written without their optional value the value meant."""
-        return super().parse_args(ctx, self._with_values(args))
+        complete = self._with_values(args)
+        rest = super().parse_args(ctx, list(complete))
+        # What was typed before the program, for a launch on other hosts that is to be like this one.
+        ctx.meta[TYPED_OPTIONS] = tuple(complete[: len(complete) - len(ctx.params["program"])])
+        return rest
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options group by group, and ``--help`` at the end."""

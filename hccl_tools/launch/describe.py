@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 #: Shown in the plan because they change what HCCL does; the launcher passes them unchanged.
 _PASSED_PREFIXES = ("HCCL_", "ASCEND_")
+_OURS = "HCCL_TOOLS_"
 
 
 def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> str:
@@ -57,4 +58,8 @@ def _process(process: RankProcess, plan: Plan) -> dict[str, Any]:
 
 def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of HCCL and CANN that the ranks inherit as they are, sorted by name."""
-    return {name: environment[name] for name in sorted(environment) if name.startswith(_PASSED_PREFIXES)}
+    return {
+        name: environment[name]
+        for name in sorted(environment)
+        if name.startswith(_PASSED_PREFIXES) and not name.startswith(_OURS)
+    }

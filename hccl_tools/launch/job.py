@@ -67,6 +67,10 @@ def of_request(request: Request, around: Surroundings, notes: list[str]) -> Job:
         _check_all_here(request, len(seats))
         return Job(seats, None, 1, _LOOPBACK, loaded)
     servers = len(loaded.table.servers)
+    if request.engine != "loop":
+        # Each host finds itself, and is looked at, by its own supervisor.
+        master = request.master_address or placement.master_of(loaded.table, seats)
+        return Job(seats, None, servers, master, loaded)
     here = _this_server(request, around, loaded)
     master = request.master_address or placement.master_of(loaded.table, seats)
     job = Job(seats, here if servers > 1 else None, servers, master, loaded)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from hccl_tools.launch.request import Request
     from hccl_tools.table import RankTable
 
+#: See ``other_hosts``.
+TABLE_FROM_ENVIRONMENT = "@environment"
 #: What HCCL takes of a group_list's devices.
 _COLUMNS = ("device_id", "device_ip", "rank_id")
 #: The file's usual names where RANK_TABLE_FILE is a directory, and ModelArts' places.
@@ -44,6 +46,8 @@ def locate(request: Request, environ: Mapping[str, str]) -> tuple[str, str | Non
     """
     if request.no_table:
         return None
+    if request.rank_table == TABLE_FROM_ENVIRONMENT:
+        return _unpacked(request, environ), None
     if request.rank_table is not None:
         return _file_in(request.rank_table), None
     if request.ranks is not None or request.devices or request.physical or request.ips:
@@ -106,6 +110,18 @@ def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
     columns = {key: table.columns[key] for key in _COLUMNS if key in table.columns}
     made = replace(table, format="1.0", servers=servers, columns=columns, groups=None, fields={})
     return made, "".join(formats.write(made)).encode()
+
+
+def _unpacked(request: Request, environ: Mapping[str, str]) -> str:
+    """Write the table that came along into the run directory, whole at once, and return its path."""
+    from hccl_tools.launch import other_hosts, run_directory  # noqa: PLC0415  (on other hosts only)
+
+    run_dir = request.run_dir or "."
+    run_directory.create(run_dir, shared=True)
+    name = f".given_table-{os.uname().nodename}-{os.getpid()}"
+    path = os.path.join(run_dir, "given_table.json")
+    os.replace(run_directory.write(run_dir, name, other_hosts.unpack_table(environ)), path)
+    return path
 
 
 def _file_in(path: str) -> str:

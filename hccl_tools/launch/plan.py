@@ -48,9 +48,9 @@ class Plan:
     read. ``here`` is the index of this host's server, ``None`` where the whole job runs on this machine.
     ``chosen`` holds by subject (rank table, product, start, python) what was taken and why.
 
-    The last five are for engines: the program that starts the job on the hosts (``/usr/bin/mpirun``), its
-    flavour (``openmpi-4``), the command of the per-rank shim, whether the caller is root, and whether the job
-    is a rehearsal on the CPU.
+    The last seven are for engines: what each host runs where the job is brought to several, the variables
+    that go along, the program that starts it there (``/usr/bin/mpirun``), its flavour (``openmpi-4``), the
+    command of the per-rank shim, whether the caller is root, and whether the job is a rehearsal on the CPU.
     """
 
     processes: tuple[RankProcess, ...]
@@ -65,6 +65,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     here: int | None = None
     chosen: dict[str, str] = field(default_factory=dict)
+    supervisor: tuple[str, ...] = ()
+    exported: tuple[str, ...] = ()
     engine_program: str = ""
     engine_flavour: str = ""
     shim: tuple[str, ...] = ()

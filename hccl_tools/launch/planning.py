@@ -53,16 +53,20 @@ def prepare(
     nodes = placement.present_devices(environ) if nodes is None else nodes
     around = Surroundings(environ, nodes, visible_devices(environ, nodes))
     notes: list[str] = []
-    run_dir = run_directory.path_for(request.log_dir, environ)
+    run_dir = request.run_dir or run_directory.path_for(request.log_dir, environ)
     job = jobs.of_request(request, around, notes)
     python, start, start_reason = _start(request, environ, has_table=job.table is not None)
     if job.table is None:
         job = jobs.with_own_table(job, request, around, os.path.join(run_dir, TABLE_COPY), start)
         notes += job.table.notes if job.table else ()
     interpreter.check_program(request.kind, request.program, environ)
-    kept, removed = environment.cleaned(environ, start=start, keep_mpi=request.keep_mpi)
+    # An engine's own settings (OMPI_MCA_*) are for it; its supervisors clean up once more.
+    settings_for = "mpi" if request.engine == "mpirun" else start
+    kept, removed = environment.cleaned(environ, start=settings_for, keep_mpi=request.keep_mpi)
     facts = _facts(request, job, start, around=around, run_dir=run_dir, notes=notes)
     engine_program, flavour = _engine(request, environ)
+    supervisor, travelling = _for_other_hosts(request, job, facts, python, kept)
+    kept.update(travelling)
     plan = Plan(
         processes=_processes(request, job, facts, python),
         start=start,
@@ -78,6 +82,8 @@ def prepare(
         removed=removed,
         notes=tuple(notes),
         here=job.here,
+        supervisor=supervisor,
+        exported=tuple(sorted(travelling)),
         engine_program=engine_program,
         engine_flavour=flavour,
         shim=_shim(request),
@@ -120,6 +126,25 @@ def _engine(request: Request, environ: Mapping[str, str]) -> tuple[str, str]:
     from hccl_tools.launch.engines import openmpi  # noqa: PLC0415  (only this engine needs it)
 
     return openmpi.find(environ)
+
+
+def _for_other_hosts(
+    request: Request,
+    job: Job,
+    facts: environment.JobFacts,
+    python: interpreter.Interpreter,
+    kept: Mapping[str, str],
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return what each host runs where an engine brings the job to several, and what goes along."""
+    if request.engine == "loop" or job.table is None:
+        return (), {}
+    from hccl_tools.launch import other_hosts  # noqa: PLC0415  (only such engines need it)
+
+    run_dir = os.path.dirname(facts.table or "")
+    command = other_hosts.supervisor(
+        request, start=facts.start, port=facts.port or ports.DEFAULT_PORT, python=python.path, run_dir=run_dir
+    )
+    return command, {**other_hosts.exported(kept), **other_hosts.pack_table(job.table.data)}
 
 
 def _shim(request: Request) -> tuple[str, ...]:

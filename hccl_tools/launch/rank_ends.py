@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.outcome import RankEnd
+from hccl_tools.launch import excerpt
+from hccl_tools.launch.engines.openmpi import LOG
+from hccl_tools.launch.outcome import RankEnd, signal_name
 from hccl_tools.launch.shim import ENDS_FILE
 
 if TYPE_CHECKING:
     from hccl_tools.launch.outcome import Outcome
     from hccl_tools.launch.plan import Plan
+
+
+#: How every such line begins.
+_MARK = '{"hccl_tools":'
 
 
 def explain(plan: Plan, outcome: Outcome) -> None:
@@ -32,20 +39,47 @@ def explain(plan: Plan, outcome: Outcome) -> None:
 
 
 def _read(run_dir: str) -> list[dict[str, Any]]:
-    """Return what the shims have said, in order of time."""
-    path = os.path.join(run_dir, ENDS_FILE)
-    if not os.path.exists(path):
-        return []
-    with open(path, encoding="utf-8") as file:
-        told = [json.loads(line) for line in file]
+    """Return what shims (in their file) and supervisors (through mpirun) have said, in order of time."""
+    told: list[dict[str, Any]] = []
+    for name in (ENDS_FILE, LOG):
+        path = os.path.join(run_dir, name)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                told += [json.loads(text) for text in file if text.startswith(_MARK)]
     return sorted(told, key=lambda facts: float(facts["time"]))
+
+
+def line(end: RankEnd) -> str:
+    """Return what a supervisor says of the first rank that failed on its host, as a shim does."""
+    lines = excerpt.log_end(end.log)
+    facts = {
+        "hccl_tools": "rank failed",
+        "rank": end.process.rank,
+        "device": end.process.device,
+        "host": os.uname().nodename,
+        "pid": end.pid,
+        "exit_code": end.code,
+        "signal": signal_name(end.signal) if end.signal else None,
+        "time": time.time() - (time.monotonic() - end.ended),
+        "duration": round(end.duration, 3),
+        "log": end.log,
+        "last_lines": excerpt.last_lines(lines),
+        "traceback": excerpt.last_traceback(lines),
+    }
+    return json.dumps(facts, ensure_ascii=False) + "\n"
 
 
 def _end(plan: Plan, facts: dict[str, Any]) -> RankEnd:
     number = signal.Signals[facts["signal"]].value if facts["signal"] else 0
+    log = facts["log"]
+    if not os.path.exists(log):
+        # It lies on its own host; what came along is kept here.
+        log = os.path.join(plan.run_dir, f"rank_{facts['rank']}.end_of_log")
+        with open(log, "w", encoding="utf-8") as file:
+            file.writelines(f"{text}\n" for text in facts["traceback"] or facts["last_lines"])
     return RankEnd(
         process=plan.ranks[facts["rank"]],
-        log=facts["log"],
+        log=log,
         pid=facts["pid"],
         ended=facts["duration"],
         status=number or facts["exit_code"] << 8,

@@ -21,7 +21,8 @@ class Request(NamedTuple):
     ``program`` is the script, module or program and its own arguments, untouched. ``devices`` is the text as
     typed and counts within the visible devices, ``physical`` are ids of the host. ``environment`` is set for
     every rank and wins over what the launcher would set. ``own_python`` says that the caller chose the
-    interpreter by running ``python -m hccl_tools.launch`` with it.
+    interpreter by running ``python -m hccl_tools.launch`` with it. ``run_dir`` is set for the supervisor of
+    one host of a job that was started elsewhere; ``typed_options`` are what such a supervisor gets.
     """
 
     program: tuple[str, ...]
@@ -58,3 +59,5 @@ class Request(NamedTuple):
     node_count: int | None = None
     node_rank: int | None = None
     per_node: int | None = None
+    run_dir: str | None = None
+    typed_options: tuple[str, ...] = ()

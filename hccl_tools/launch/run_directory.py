@@ -63,9 +63,12 @@ def write(run_dir: str, name: str, data: bytes) -> str:
         LaunchError: It cannot be written.
     """
     path = os.path.join(run_dir, name)
+    # Whole at once: several hosts may share the disk and write the same.
+    temporary = f"{path}.{os.uname().nodename}.{os.getpid()}"
     try:
-        with open(path, "wb") as file:
+        with open(temporary, "wb") as file:
             file.write(data)
+        os.replace(temporary, path)
     except OSError as error:
         raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
     return path
@@ -86,8 +89,10 @@ def fresh_log(run_dir: str, log: str, rank: int) -> None:
         raise LaunchError(f"the log {path} cannot be written: {error.strerror}") from error
 
 
-def hold(run_dir: str) -> int:
+def hold(run_dir: str, *, kind: str = "launch") -> int:
     """Mark a run as running: a locked file that names this process, until the returned descriptor is closed.
+
+    ``kind`` says whether the process is a launcher or the program that called ``spawn``.
 
     The kernel releases it when the launcher ends, however it ends; ``hccl-tools jobs`` looks at it.
     """
@@ -96,9 +101,13 @@ def hold(run_dir: str) -> int:
         descriptor = os.open(os.path.join(run_dir, HOLDER), flags, 0o644)
     except OSError:
         return -1
-    with contextlib.suppress(OSError):
+    try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    os.write(descriptor, f"{os.getpid()}\n{os.uname().nodename}\n{time.time()}\n".encode())
+    except OSError:
+        # Held on this very disk by the launcher that has started us.
+        os.close(descriptor)
+        return -1
+    os.write(descriptor, f"{os.getpid()}\n{os.uname().nodename}\n{time.time()}\n{kind}\n".encode())
     return descriptor
 
 

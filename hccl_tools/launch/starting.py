@@ -13,6 +13,7 @@ from hccl_tools.launch import describe, keeper, planning, run_directory
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hccl_tools.launch.outcome import Outcome
     from hccl_tools.launch.plan import Plan, RankProcess
     from hccl_tools.launch.planning import Prepared
     from hccl_tools.launch.request import Request, Tail
@@ -61,9 +62,10 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
     try:
         prepared = _prepare(request)
         plan = prepared.plan
-        warnings = _preflight(prepared) if request.preflight else ()
-        lock = _lock(prepared)
-        _write(prepared)
+        # Where each host has a supervisor, that looks at its host and locks the table there.
+        warnings = _preflight(prepared) if request.preflight and not plan.supervisor else ()
+        lock = -1 if plan.supervisor else _lock(prepared)
+        _write(prepared, shared=request.run_dir is not None)
         # Both are released by the kernel when this process ends, however it does.
         locks = [lock, run_directory.hold(plan.run_dir)]
     except BaseException:
@@ -81,6 +83,8 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         options=_supervision(options, plan, request.tail),
         keeper=guard,
     )
+    if request.run_dir is not None:
+        _tell_starter(outcome)
     for held in locks:
         if held >= 0:
             os.close(held)
@@ -109,18 +113,30 @@ def _preflight(prepared: Prepared) -> tuple[str, ...]:
 def _lock(prepared: Prepared) -> int:
     if prepared.table_data is None:
         return -1
-    return run_directory.lock_table(prepared.table_data, prepared.plan.run_dir, os.environ)
+    # Another server of the same table is another part of the job, even where hosts share a disk.
+    key = prepared.table_data + str(prepared.plan.here).encode()
+    return run_directory.lock_table(key, prepared.plan.run_dir, os.environ)
 
 
-def _write(prepared: Prepared) -> None:
-    """Make the run directory with the plan and the ranks' copy of the table."""
+def _tell_starter(outcome: Outcome) -> None:
+    """Say how the first rank failed, as one JSON line, to the launcher that has started the supervisors."""
+    from hccl_tools.launch import rank_ends  # noqa: PLC0415  (on other hosts only)
+
+    if outcome.reason == "failed" and outcome.first is not None:
+        sys.stdout.write(rank_ends.line(outcome.first))
+        sys.stdout.flush()
+
+
+def _write(prepared: Prepared, *, shared: bool) -> None:
+    """Make the run directory with plan and table copy; a shared one is there already."""
     plan = prepared.plan
-    run_directory.create(plan.run_dir)
-    text = describe.as_json(plan, prepared.environment, _command(plan))
-    run_directory.write(plan.run_dir, PLAN_FILE, text.encode())
+    run_directory.create(plan.run_dir, shared=shared)
+    if not shared or not os.path.exists(os.path.join(plan.run_dir, PLAN_FILE)):
+        text = describe.as_json(plan, prepared.environment, _command(plan))
+        run_directory.write(plan.run_dir, PLAN_FILE, text.encode())
     if prepared.table_data is not None:
         run_directory.write(plan.run_dir, planning.TABLE_COPY, prepared.table_data)
-    for process in plan.local:
+    for process in () if plan.supervisor else plan.local:
         if os.path.isabs(process.log):
             run_directory.fresh_log(plan.run_dir, process.log, process.rank)
 

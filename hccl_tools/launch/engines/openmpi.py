@@ -7,6 +7,7 @@ which makes threaded ranks crawl).
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from dataclasses import dataclass
@@ -22,12 +23,34 @@ if TYPE_CHECKING:
 
 #: What mpirun says itself and forwards, in the run directory.
 LOG = "mpirun.log"
+#: Seconds between mpirun's SIGTERM and its SIGKILL to supervisors.
+_PATIENCE = 20
 _VERSION = re.compile(r"mpirun \(Open MPI\) ([0-9]+)\.")
 
 
 def command(plan: Plan) -> list[str]:
-    """Return the mpirun command line of a plan whose ranks are MPI processes."""
+    """Return the mpirun command line: with a table a supervisor per host, without one the ranks."""
+    if plan.supervisor:
+        return [plan.engine_program, *_options_for_hosts(plan), *plan.supervisor]
     return [plan.engine_program, *_options(plan), *_shim(plan)]
+
+
+def _options_for_hosts(plan: Plan) -> list[str]:
+    hosts = list(dict.fromkeys(process.host for process in plan.ranks))
+    options = ["-n", str(len(hosts)), "--host", ",".join(hosts), "--wdir", plan.working_dir]
+    if plan.as_root:
+        options.append("--allow-run-as-root")
+    if not plan.engine_flavour.startswith("openmpi"):
+        return [*options, "-ppn", "1"]
+    options += ["--map-by", "ppr:1:node", "--bind-to", "none"]
+    # Supervisors end their ranks themselves; mpirun's own 0.25 s (5) or 1 s (4) would cut their grace short.
+    options += ["--mca", "odls_base_sigkill_timeout", str(_PATIENCE)]
+    prefix = os.path.dirname(os.path.dirname(plan.engine_program))
+    if prefix != "/usr":
+        options += ["--prefix", prefix]
+    for name in plan.exported:
+        options += ["-x", name]
+    return options
 
 
 def _options(plan: Plan) -> list[str]:
@@ -96,4 +119,6 @@ def processes(plan: Plan) -> tuple[RankProcess, ...]:
         argv=tuple(command(plan)),
         log=LOG,
     )
+    if plan.supervisor:
+        return (mpirun,)  # The scheduler is the business of rank 0's host.
     return (*(process for process in plan.local if process.rank < 0), mpirun)

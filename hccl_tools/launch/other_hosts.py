@@ -1,0 +1,69 @@
+"""What travels to the other hosts of a job: the table, the environment, and how to start their supervisors.
+
+No disk need be shared: the table goes along as variables, packed. A non-interactive ssh has not sourced
+CANN's ``set_env.sh``: that is why paths and the variables of CANN, HCCL and the frameworks go along.
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+import zlib
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import LaunchError
+from hccl_tools.launch.job_table import TABLE_FROM_ENVIRONMENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.launch.plan import Start
+    from hccl_tools.launch.request import Request
+
+_TABLE_VARIABLE = "HCCL_TOOLS_TABLE_"
+#: Linux takes at most 128 KiB for one variable.
+_PART = 100_000
+_EXPORTED_NAMES = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONUNBUFFERED")
+_EXPORTED_PREFIXES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "PYTORCH_", "OMP_")
+#: Options that concern the one who typed them, or are settled by now.
+_OVERRIDES = ("--engine=loop", f"--rank-table={TABLE_FROM_ENVIRONMENT}", "--max-restarts=0", "--notify=")
+_NOT_FORWARDED = ("--dry-run", "--emit")
+
+
+def pack_table(data: bytes) -> dict[str, str]:
+    """Return a table as variables that hold it whole."""
+    text = base64.b64encode(zlib.compress(data, 9)).decode()
+    parts = [text[start : start + _PART] for start in range(0, len(text), _PART)]
+    return {f"{_TABLE_VARIABLE}{number}": part for number, part in enumerate(parts)}
+
+
+def unpack_table(environ: Mapping[str, str]) -> bytes:
+    """Return the table that came along.
+
+    Raises:
+        LaunchError: It did not.
+    """
+    parts: list[str] = []
+    while part := environ.get(f"{_TABLE_VARIABLE}{len(parts)}"):
+        parts.append(part)
+    if not parts:
+        raise LaunchError("the table has not come along from the host where the job was started")
+    return zlib.decompress(base64.b64decode("".join(parts)))
+
+
+def exported(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that the ranks on other hosts get as well."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in _EXPORTED_NAMES
+        or (name.startswith(_EXPORTED_PREFIXES) and not name.startswith("HCCL_TOOLS_"))
+    }
+
+
+def supervisor(request: Request, *, start: Start, port: int, python: str, run_dir: str) -> tuple[str, ...]:
+    """Return the command that each host runs for its own part of the job."""
+    typed = [option for option in request.typed_options if not option.startswith(_NOT_FORWARDED)]
+    settled = (f"--start={start}", f"--start-port={port}", f"--python={python}", f"--run-dir={run_dir}")
+    command = (sys.executable, "-m", "hccl_tools.launch", *typed)
+    return (*(part for part in command if part != "--"), *_OVERRIDES, *settled, "--", *request.program)

@@ -1,0 +1,185 @@
+"""One job on two hosts with their own addresses: the same command typed on both, and mpirun over ssh."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools.launch import other_hosts
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from tests.beds.two_hosts import Host, TwoHosts
+
+SHOW = """\
+import json, os, socket, subprocess
+address = subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split()[0]
+names = ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "SERVER_ID", "RANK", "MASTER_ADDR", "MASTER_PORT")
+print(json.dumps({"address": address, **{name: os.environ.get(name) for name in names}}))
+"""
+
+
+def shuffled_table(two_hosts: TwoHosts) -> dict[str, Any]:
+    """Return a 2 x 2 table with servers and ranks in no order."""
+    placed = {two_hosts.second.address: ((5, 3), (4, 0)), two_hosts.first.address: ((4, 2), (5, 1))}
+    servers = [
+        {
+            "server_id": address,
+            "device": [
+                {"device_id": str(device), "device_ip": f"192.168.{index}.{device}", "rank_id": str(rank)}
+                for device, rank in devices
+            ],
+            "host_nic_ip": "reserve",
+        }
+        for index, (address, devices) in enumerate(placed.items())
+    ]
+    return {"version": "1.0", "server_count": "2", "server_list": servers, "status": "completed"}
+
+
+@pytest.fixture
+def job(own_directory: Path, two_hosts: TwoHosts) -> list[str]:
+    (own_directory / "show.py").write_text(SHOW)
+    (own_directory / "table.json").write_text(json.dumps(shuffled_table(two_hosts)))
+    return [
+        sys.executable, "-m", "hccl_tools", "launch", "--rank-table", "table.json", "--product", "a2",
+        "--ignore", "HCC205", "--cpu",
+        "--start", "torch", "--python", sys.executable,
+    ]  # fmt: skip
+
+
+def expected(two_hosts: TwoHosts) -> dict[int, tuple[str, str]]:
+    first, second = two_hosts.first.address, two_hosts.second.address
+    return {0: (second, "0"), 1: (first, "1"), 2: (first, "0"), 3: (second, "1")}
+
+
+def check(logs: dict[int, Path], two_hosts: TwoHosts) -> None:
+    for rank, (address, device) in expected(two_hosts).items():
+        found = json.loads(logs[rank].read_text())
+        assert (found["RANK_ID"], found["RANK"], found["RANK_SIZE"]) == (str(rank), str(rank), "4")
+        assert (found["address"], found["DEVICE_ID"]) == (address, device)
+        assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == (two_hosts.second.address, "18118")
+
+
+def _mpiruns() -> list[str]:
+    """Return where an mpirun is: beside this Python (the wheel's) and the system's."""
+    folders = [str(Path(sys.executable).parent), "/usr/bin"]
+    return [folder for folder in folders if Path(folder, "mpirun").exists()]
+
+
+every_mpirun = pytest.mark.parametrize(
+    "folder", _mpiruns() or [pytest.param("", marks=pytest.mark.skip("no mpirun"))]
+)
+
+
+def environ(two_hosts: TwoHosts, folder: str = "") -> dict[str, str]:
+    agent = {
+        f"{prefix}_MCA_plm_{name}_agent": str(two_hosts.ssh)
+        for prefix in ("OMPI", "PRTE")
+        for name in ("rsh", "ssh")
+    }
+    return {**os.environ, **agent, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+def on(
+    host: Host, command: list[str], two_hosts: TwoHosts, folder: str = ""
+) -> subprocess.CompletedProcess[str]:
+    return host.run(command, env=environ(two_hosts, folder))
+
+
+@pytest.mark.bed
+def test_same_command_typed_on_both(job: list[str], two_hosts: TwoHosts, own_directory: Path) -> None:
+    logs: dict[int, Path] = {}
+    for name, host in (("one", two_hosts.first), ("two", two_hosts.second)):
+        done = on(host, [*job, "--log-dir", name, "show.py"], two_hosts)
+        assert done.returncode == 0, done.stderr
+        for log in (own_directory / name / "latest").resolve().glob("rank_?.log"):
+            logs[int(log.stem.removeprefix("rank_"))] = log
+
+    check(logs, two_hosts)
+
+
+@pytest.mark.bed
+@pytest.mark.mpi
+@every_mpirun
+def test_typed_once_with_mpirun(
+    job: list[str], two_hosts: TwoHosts, own_directory: Path, folder: str
+) -> None:
+    done = on(two_hosts.first, [*job, "--engine", "mpirun", "show.py"], two_hosts, folder)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    run_dir = (own_directory / "log" / "latest").resolve()
+    check({rank: run_dir / f"rank_{rank}.log" for rank in range(4)}, two_hosts)
+
+
+@pytest.mark.bed
+@pytest.mark.mpi
+@every_mpirun
+def test_failure_on_one_host_ends_the_job_on_all(job: list[str], two_hosts: TwoHosts, folder: str) -> None:
+    program = ["--no-python", "sh", "-c", "test $RANK_ID = 3 && sleep 1 && exit 7; exec sleep 61"]
+
+    done = on(two_hosts.first, [*job, "--engine", "mpirun", "--grace", "2", *program], two_hosts, folder)
+
+    assert done.returncode == 7, done.stdout + done.stderr
+    assert "rank 3 failed first: exit code 7" in done.stderr
+    assert two_hosts.second.address in done.stderr
+    assert _sleepers(two_hosts) == []
+
+
+@pytest.mark.bed
+@pytest.mark.mpi
+@every_mpirun
+def test_killed_launcher_leaves_nothing_on_either_host(
+    job: list[str], two_hosts: TwoHosts, folder: str
+) -> None:
+    program = ["--no-python", "sh", "-c", "exec sleep 61"]
+    started = two_hosts.first.start([*job, "--engine", "mpirun", *program], env=environ(two_hosts, folder))
+    _wait(lambda: len(_sleepers(two_hosts)) == 4)
+    assert len(_sleepers(two_hosts)) == 4
+    started.send_signal(signal.SIGKILL)
+    started.wait()
+    _wait(lambda: not _sleepers(two_hosts))
+
+    assert _sleepers(two_hosts) == []
+
+
+def _sleepers(two_hosts: TwoHosts) -> list[int]:
+    pids = [*two_hosts.first.pids(), *two_hosts.second.pids()]
+    commands = {pid: Path(f"/proc/{pid}/cmdline") for pid in pids}
+    return [
+        pid for pid, path in commands.items() if path.exists() and path.read_bytes() == b"sleep\x0061\x00"
+    ]
+
+
+def _wait(condition: Any) -> None:
+    deadline = time.monotonic() + 30
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def test_table_travels_whole() -> None:
+    data = os.urandom(300_000)
+    packed = other_hosts.pack_table(data)
+
+    assert len(packed) > 1
+    assert all(len(value) < 131_072 for value in packed.values())
+    assert other_hosts.unpack_table({**packed, "PATH": "/bin"}) == data
+
+
+def test_variables_that_travel() -> None:
+    environ = {
+        "PATH": "/bin",
+        "HCCL_BUFFSIZE": "200",
+        "HOME": "/root",
+        "HCCL_TOOLS_RUN_DIR": "/x",
+        "GLOG_v": "2",
+    }
+
+    assert other_hosts.exported(environ) == {"PATH": "/bin", "HCCL_BUFFSIZE": "200", "GLOG_v": "2"}
