@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import TableError
 from hccl_tools.table import Group, RankTable, Server, SuperPod
@@ -24,12 +24,14 @@ def table(hosts: Sequence[HostFacts], *, table_format: Format = "1.0") -> RankTa
     Args:
         hosts: In the order in which they become servers; ranks run along the devices of one host, then on
             to the next.
-        table_format: ``1.0``, ``1.2`` or ``group_list``; a group_list has no rank ids, HCCL numbers its
-            devices by server_id as text, then by device id.
+        table_format: A group_list has no rank ids, HCCL numbers its devices by server_id as text, then by
+            device id.
 
     Raises:
         TableError: A host lacks something that the format needs.
     """
+    if table_format == "2.0":
+        return _of_levels(hosts)
     devices = [device for host in hosts for device in host.devices]
     columns: dict[str, Column] = {"device_id": [str(device.device_id) for device in devices]}
     if any(device.ips for device in devices):
@@ -37,8 +39,11 @@ def table(hosts: Sequence[HostFacts], *, table_format: Format = "1.0") -> RankTa
     columns["rank_id"] = [str(rank) for rank in range(len(devices))]
     bounds = pairwise(accumulate((len(host.devices) for host in hosts), initial=0))
     in_groups = table_format == "group_list"
+    ports = [str(host.device_port) if host.device_port else None for host in hosts for _ in host.devices]
+    if any(ports):
+        columns["device_port"] = ports
     servers = [
-        Server(host.server_id, range(*rows), fields={"pod_name": str(pod)} if in_groups else {**_FIELDS})
+        Server(host.server_id, range(*rows), host.host_ip, _fields(host, pod, in_groups))
         for pod, (host, rows) in enumerate(zip(hosts, bounds, strict=True))
     ]
     made = RankTable(table_format, servers, columns)
@@ -56,6 +61,34 @@ def table(hosts: Sequence[HostFacts], *, table_format: Format = "1.0") -> RankTa
         ]
         made.super_pods = _super_pods(hosts)
     return made
+
+
+def _fields(host: HostFacts, pod: int, in_groups: bool) -> dict[str, Any]:
+    """Return what stands beside a server's devices."""
+    if in_groups:
+        return {"pod_name": str(pod)}
+    return {**_FIELDS, **({"container_ip": host.container_ip} if host.container_ip else {})}
+
+
+def _of_levels(hosts: Sequence[HostFacts]) -> RankTable:
+    """Return the 2.0 table of some hosts."""
+    from hccl_tools.formats import v2_0  # noqa: PLC0415  (only an Ascend 950 pays for it)
+
+    ranks: list[dict[str, Any]] = []
+    for host in hosts:
+        for device in host.devices:
+            if not device.levels:
+                raise TableError(
+                    f"device {device.device_id} of {host.server_id} has no network levels, which a 2.0 table "
+                    "needs",
+                    hint="a 2.0 table is for an Ascend 950",
+                )
+            ports = {"device_port": host.device_port} if host.device_port else {}
+            ids = {"rank_id": len(ranks), "local_id": device.local_id, "device_id": device.device_id}
+            ranks.append({**ids, **ports, "level_list": list(device.levels)})
+    return v2_0.read(
+        {"version": "2.0", "status": "completed", "rank_count": len(ranks), "rank_list": ranks}
+    )
 
 
 def _refuse_order(hosts: Sequence[HostFacts]) -> None:
@@ -90,12 +123,13 @@ def _super_pods(hosts: Sequence[HostFacts]) -> list[SuperPod]:
     return list(pods.values())
 
 
-def file_name(made: RankTable) -> str:
+def file_name(made: RankTable, server_id: str | None = None) -> str:
     """Return the name users know: ``hccl_4p_4567_10.0.0.1.json``; for several servers ``hccl_2s_16p.json``.
 
-    The device ids ascend and stand joined, those of two digits too, whatever the rank order.
+    The device ids ascend and stand joined, those of two digits too, whatever the rank order. ``server_id`` is
+    what the only host is called, where the table does not say it (2.0).
     """
-    if len(made.servers) > 1:
+    if len(made.servers) > 1 and server_id is None:
         return f"hccl_{len(made.servers)}s_{len(made)}p.json"
     ids = "".join(map(str, sorted(number for number in made.device_numbers if number is not None)))
-    return f"hccl_{len(made)}p_{ids}_{made.servers[0].server_id}.json"
+    return f"hccl_{len(made)}p_{ids}_{server_id or made.servers[0].server_id}.json"

@@ -50,7 +50,7 @@ class LocalCheck:
         ids = tuple(sorted({number for number in table.device_numbers if number is not None}))
         key = (ids, in_pods)
         if key not in self._looks:
-            self._looks[key] = here.look(ids, self._site, super_pod=in_pods)
+            self._looks[key] = here.look(ids, self._site, super_pod=in_pods, levels=table.format == "2.0")
         return self._looks[key]
 
     def told(self, report: Report) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hccl_tools import generation, table_output, validation
-from hccl_tools.discover.survey import Request, survey
+from hccl_tools.discover.survey import MADE, Request, survey
 from hccl_tools.products import PRODUCTS
 
 FOLDER = Path(__file__).parent.parent / "sample_tables"
@@ -23,6 +23,7 @@ ONE_MACHINE = {
     "a2_1.0.json": ["--simulate", "a2", "-o", "a2_1.0.json"],
     "a3_1.2.json": ["--simulate", "a3", "-o", "a3_1.2.json"],
     "a3-server_1.0.json": ["--simulate", "a3", "--product", "a3-server", "-o", "a3-server_1.0.json"],
+    "a5_2.0.json": ["--simulate", "a5", "-o", "a5_2.0.json"],
     "300i_1.0.json": ["--simulate", "300i", "-o", "300i_1.0.json"],
 }
 
@@ -50,6 +51,14 @@ def test_no_error_for_its_product(path: Path) -> None:
 
     assert report.ok
     assert report.verdict == "accepted"
+
+
+def test_there_is_one_for_every_product_and_every_format_that_gen_makes() -> None:
+    made = [validation.validate(path).format for path in FOLDER.glob("*.json")]
+    products = {options[options.index("--simulate") + 1] for options in ONE_MACHINE.values()}
+
+    assert set(made) == set(MADE)
+    assert products | {"a3-server"} == set(PRODUCTS)
 
 
 def test_the_readme_has_a_line_for_each() -> None:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import gather_options, server_lines
+from hccl_tools.cli import gather_options, gen_options, server_lines
 
 if TYPE_CHECKING:
+    from hccl_tools.discover.facts import HostFacts
     from hccl_tools.discover.survey import Request
     from hccl_tools.table import RankTable
 
@@ -20,10 +21,12 @@ Examples:
   hccl-tools gen --devices 7,6,5,4 -o tables/        rank 0 on device 7; the file goes into tables/
   hccl-tools gen --hosts "10.0.0.[1-16]"             a whole cluster, ranks in the order of this list
   mpirun -n 16 --map-by ppr:1:node hccl-tools gen --gather       the same inside a running allocation
+  eval "$(hccl-tools gen --target mindie)"           mode 640, container_ip, and the variables set here
   hccl-tools gen --simulate 910a                     without any device, to try the rest
 
 Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip -g` (PATH, then
-/usr/local/Ascend/driver/tools), else from /etc/hccn.conf; where both answer they must agree.
+/usr/local/Ascend/driver/tools), else from /etc/hccn.conf; where both answer they must agree. Those of an
+Ascend 950 come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_info -i N`.
 """
 
 
@@ -61,14 +64,14 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
 @click.option(
     "--format",
     "table_format",
-    type=click.Choice(["1.0", "1.2", "group_list"]),
-    help="The table's format. Default: the product's, 1.2 on an A3 in super-pod mode, else 1.0.",
+    type=click.Choice(["1.0", "1.2", "2.0", "group_list"]),
+    help="The table's format. Default: the product's: 1.2 on an A3, 2.0 on an Ascend 950, else 1.0.",
 )
 @click.option("--hccn-tool", "--hccn_tool", metavar="PATH", help="The hccn_tool to ask for addresses.")
 @click.option("--hccn-conf", "--hccn_conf", metavar="PATH", help="The hccn.conf to read addresses from.")
 @click.option(
     "--prefer",
-    type=click.Choice(["hccn_tool", "hccn.conf"]),
+    type=click.Choice(["hccn_tool", "hccn.conf", "rootinfo"]),
     help="The source to believe where the two disagree.",
 )
 @click.option(
@@ -81,12 +84,13 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
 @click.option(
     "--simulate",
     metavar="PRODUCT",
-    help="A made-up machine instead of this host: 910a, a2, a3, 300i; 910a:2 is the second of a cluster.",
+    help="A made-up machine instead of this host: 910a, a2, a3, 300i, a5; 910a:2 is the second of a cluster.",
 )
 @click.option("--ignore", multiple=True, metavar="RULES", help="Rules to leave out: HCC304 or HCC4,HCC6.")
 @click.option("-o", "--output", metavar="DIR|FILE|-", help="Where it goes; - prints it. Default: here.")
 @click.option("--force", is_flag=True, help="Replace a file that holds another table.")
 @click.option("--mode", metavar="MODE", help="File mode, such as 640. Default: 0666 minus the umask.")
+@gen_options.contents
 @gather_options.many_hosts
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
@@ -97,25 +101,31 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     over your ssh, or by srun inside a Slurm allocation; servers stand in the order of the list, and nothing
     is written unless all have answered.
     """
-    from hccl_tools import table_output  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools import generation, table_output  # noqa: PLC0415  (`--help` does not need them)
 
     many = gather_options.wanted(options)
+    target = gen_options.target(options, many=many)
     mode = table_output.parse_mode(options["mode"]) if options["mode"] is not None else None
     made = _make_of_many(_request(options), options) if many else _make(_request(options))
     if made is None:  # the first process of a gathering writes the table
         ctx.exit(0)
-    product, table = made
+    facts, table = made
+    if target is not None:
+        gen_options.check(target, table.format, options["output"])
     ignore = [rule.strip() for text in options["ignore"] for rule in text.split(",")]
     to_stdout = options["output"] == table_output.STDOUT
-    report = table_output.check(table, product=product, ignore=ignore)
+    report = table_output.check(table, product=facts[0].product, ignore=ignore)
     if not report.ok:
         click.echo(table_output.shown(report), err=to_stdout, nl=False)
         raise table_output.refusal(report)
     if to_stdout:
         table_output.print_out(table)
     else:
-        path = table_output.target(options["output"], table)
+        name = None if many else generation.file_name(table, facts[0].server_id)
+        path = table_output.target(options["output"], table, name=name)
         click.echo(table_output.save(table, path, force=options["force"], mode=mode).told(), err=True)
+        if target is not None:
+            gen_options.tell_variables(target, path, facts)
     ctx.exit(0)
 
 
@@ -128,6 +138,7 @@ def _request(options: dict[str, Any]) -> Request:
         hccn_tool=options["hccn_tool"],
         hccn_conf=options["hccn_conf"],
         tool_timeout=options["tool_timeout"] or TOOL_TIMEOUT,
+        rootinfo=options["rootinfo"],
     )
     wanted = Wanted(options["device_num"], options["devices"], options["visible_devices"], options["ids"])
     return Request(
@@ -138,20 +149,21 @@ def _request(options: dict[str, Any]) -> Request:
         options["prefer"],
         options["table_format"],
         site,
+        **{name: options[name] for name in ("vnic", "host_ip", "container_ip", "device_port")},
     )
 
 
-def _make(request: Request) -> tuple[str, RankTable]:
+def _make(request: Request) -> tuple[list[HostFacts], RankTable]:
     """Find out the facts, say on stderr what was found where, and make the table."""
     from hccl_tools import generation  # noqa: PLC0415
     from hccl_tools.discover.survey import survey  # noqa: PLC0415
 
     facts = survey(request)
     click.echo("\n".join(facts.told()), err=True)
-    return facts.product, generation.table([facts], table_format=facts.table_format)
+    return [facts], generation.table([facts], table_format=facts.table_format)
 
 
-def _make_of_many(request: Request, options: dict[str, Any]) -> tuple[str, RankTable] | None:
+def _make_of_many(request: Request, options: dict[str, Any]) -> tuple[list[HostFacts], RankTable] | None:
     """Ask many hosts, say which server got which ranks, and make the table."""
     from hccl_tools import generation  # noqa: PLC0415
 
@@ -161,4 +173,4 @@ def _make_of_many(request: Request, options: dict[str, Any]) -> tuple[str, RankT
     facts, origins = gathered
     table = generation.table(facts, table_format=facts[0].table_format)
     server_lines.tell(table, origins, in_order_given=options["order"] == "given")
-    return facts[0].product, table
+    return facts, table

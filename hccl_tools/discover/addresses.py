@@ -10,13 +10,13 @@ from hccl_tools.discover.facts import DeviceFacts, Reading
 from hccl_tools.errors import DiscoveryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from hccl_tools.discover.hccn_conf import HccnConf
     from hccl_tools.discover.site import Site
 
-#: What ``--prefer`` takes.
-PREFERENCES = ("hccn_tool", "hccn.conf")
+#: What ``--prefer`` takes; the last is for an Ascend 950.
+PREFERENCES = ("hccn_tool", "hccn.conf", "rootinfo")
 
 
 class Asked(NamedTuple):
@@ -63,7 +63,7 @@ def find(
     for one in asked:
         chosen: Reading = getattr(one, first) if getattr(one, first).ips else getattr(one, second)
         devices.append(DeviceFacts(one.device_id, chosen.ips, chosen.source))
-        if chosen is one.conf and one.tool.problem and one.tool.problem != _NO_TOOL:
+        if chosen is one.conf and one.tool.problem and one.tool.problem != hccn_tool.ABSENT:
             warnings.append(f"device {one.device_id}: {one.tool.problem}; address from {chosen.source}")
         elif not one.agree():
             other = one.conf if chosen is one.tool else one.tool
@@ -86,17 +86,37 @@ def ask(device_ids: Sequence[int], site: Site) -> tuple[list[Asked], HccnConf]:
     return [Asked(device_id, tool, conf.read(device_id)) for device_id, tool in answers], conf
 
 
-_NO_TOOL = f"there is no hccn_tool on PATH or at {hccn_tool.USUAL_PLACE}"
+def vnic(device_ids: Sequence[int], site: Site) -> tuple[list[DeviceFacts], list[str]]:
+    """Find out the addresses that devices of an A3 have inside their super pod.
+
+    Returns:
+        The devices, and a warning: other machines may have the same addresses.
+
+    Raises:
+        DiscoveryError: A device has none.
+        InputError: A tool that the user named cannot be used.
+    """
+    found = []
+    for device_id, reading in _ask_tool(device_ids, site, hccn_tool.read_vnic):
+        if not reading.ips:
+            raise DiscoveryError(
+                f"no vnic address for device {device_id}: {reading.problem}",
+                hint="leave --vnic out: inside a super pod a table needs no addresses",
+            )
+        found.append(DeviceFacts(device_id, reading.ips, "hccn_tool -vnic"))
+    return found, ["vnic addresses are good inside one super pod, and other machines may have the same ones"]
 
 
-def _ask_tool(device_ids: Sequence[int], site: Site) -> Iterable[tuple[int, Reading]]:
+def _ask_tool(
+    device_ids: Sequence[int], site: Site, read: Callable[[str, int, Site], Reading] = hccn_tool.read
+) -> Iterable[tuple[int, Reading]]:
     tool = hccn_tool.find(site)
-    stopped: Reading | None = Reading(hccn_tool.SOURCE, problem=_NO_TOOL) if tool is None else None
+    stopped: Reading | None = Reading(hccn_tool.SOURCE, problem=hccn_tool.ABSENT) if tool is None else None
     for device_id in device_ids:
         if tool is None or stopped is not None:
-            yield device_id, stopped or Reading(hccn_tool.SOURCE, problem=_NO_TOOL)
+            yield device_id, stopped or Reading(hccn_tool.SOURCE, problem=hccn_tool.ABSENT)
             continue
-        reading = hccn_tool.read(tool, device_id, site)
+        reading = read(tool, device_id, site)
         yield device_id, reading
         if not reading.worth_asking:
             # A tool that hangs or stays busy for one device does so for all: waiting N times helps nobody.
@@ -125,7 +145,7 @@ def _hint(one: Asked) -> str:
         return "hccn_tool answers root alone: run this with sudo"
     if "not exist!" in words:
         return "see which devices there are: ls /dev/davinci*"
-    if words == _NO_TOOL:
+    if words == hccn_tool.ABSENT:
         return (
             "name the tool with --hccn-tool PATH or a file with --hccn-conf PATH (into a container mount "
             f"{hccn_conf.USUAL_PLACE} or /usr/local/Ascend/driver); on a machine without devices try "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,12 +34,25 @@ class DeviceFacts(NamedTuple):
         ips: Its addresses, one per port; empty where it has none.
         source: Which source the addresses are from.
         super_device_id: Its id inside its super pod (SDID), on an A3; zero is a valid one.
+        local_id: Its number in the topology file, on an Ascend 950.
+        levels: Its network levels as a 2.0 table writes them, on an Ascend 950; lowest first.
     """
 
     device_id: int
     ips: tuple[str, ...] = ()
     source: str = ""
     super_device_id: int | None = None
+    local_id: int | None = None
+    levels: tuple[dict[str, Any], ...] = ()
+
+    def told(self) -> str:
+        """Return what was found and where, on one line."""
+        if self.levels:
+            counts = ", ".join(
+                f"{len(level['rank_addr_list'])} on layer {level['net_layer']}" for level in self.levels
+            )
+            return f"device {self.device_id}: addresses: {counts} ({self.source})"
+        return f"device {self.device_id}: {','.join(self.ips) or 'no address'} ({self.source})"
 
 
 class HostFacts(NamedTuple):
@@ -53,6 +66,9 @@ class HostFacts(NamedTuple):
         devices: In rank order.
         super_pod_id: The super pod it stands in, on an A3; "0" is a valid one.
         table_format: The format of the table that it is for.
+        host_ip: Its address on the host network, where the table is to say it.
+        container_ip: The container's address, where the table is to say it.
+        device_port: The port of each device, where the table is to say it.
         notes: What was taken from where, one sentence each.
         warnings: What the user should look at, one sentence each.
     """
@@ -66,6 +82,9 @@ class HostFacts(NamedTuple):
     table_format: Format = "1.0"
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    host_ip: str | None = None
+    container_ip: str | None = None
+    device_port: int | None = None
 
     def told(self) -> list[str]:
         """Return what was found and where, line by line, for the user to read."""
@@ -73,10 +92,7 @@ class HostFacts(NamedTuple):
             f"product {self.product} ({self.product_source})",
             f"server_id {self.server_id} ({self.server_id_source})",
             *self.notes,
-            *(
-                f"device {device.device_id}: {','.join(device.ips) or 'no address'} ({device.source})"
-                for device in self.devices
-            ),
+            *(device.told() for device in self.devices),
             *([f"super pod {self.super_pod_id}"] if self.super_pod_id is not None else []),
             *(f"warning: {warning}" for warning in self.warnings),
         ]

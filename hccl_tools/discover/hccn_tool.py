@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 SOURCE = "hccn_tool"
 USUAL_PLACE = "/usr/local/Ascend/driver/tools/hccn_tool"
+#: What is said in place of an answer where there is none to ask.
+ABSENT = f"there is no hccn_tool on PATH or at {USUAL_PLACE}"
 
-#: The left sides of the lines that hold an address: IPv4; the two IPv6 spellings.
-_LABELS = {"ipaddr", "ipv6_address", "ipv6 address"}
+#: The left sides of the lines that hold an address: IPv4; the two IPv6 spellings; a vnic's.
+_LABELS = {"ipaddr", "ipv6_address", "ipv6 address", "vnic ipaddr"}
 #: Said on stdout while another call runs; the second on stderr while the device is busy.
 _BUSY = ("is busy, please try again", "The cmd line execute timeout!")
 _NOT_SET = "no ip was preset"
@@ -53,17 +55,25 @@ def read(tool: str, device_id: int, site: Site) -> Reading:
         site: Environment and time limit.
     """
     try:
-        answer = _ask([tool, "-i", str(device_id), "-ip", "-g"], site)
+        answer = ask([tool, "-i", str(device_id), "-ip", "-g"], site)
         reading = _understand(answer)
         if not reading.ips and _NOT_SET in answer.stderr + answer.stdout:
-            six = _understand(_ask([tool, "-i", str(device_id), "-ip", "-inet6", "-g"], site))
+            six = _understand(ask([tool, "-i", str(device_id), "-ip", "-inet6", "-g"], site))
             return six if six.ips else reading
     except ToolHangsError as error:
         return Reading(SOURCE, problem=error.message, worth_asking=False)
     return reading
 
 
-def _ask(command: list[str], site: Site) -> Answer:
+def read_vnic(tool: str, device_id: int, site: Site) -> Reading:
+    """Ask an A3 for the address that a device has inside its super pod; other machines may use it as well."""
+    try:
+        return _understand(ask([tool, "-i", str(device_id), "-vnic", "-g"], site))._replace(source="vnic")
+    except ToolHangsError as error:
+        return Reading(SOURCE, problem=error.message, worth_asking=False)
+
+
+def ask(command: list[str], site: Site) -> Answer:
     """Run the tool, again and again while it is busy, for at most the time one answer may take."""
     deadline = time.monotonic() + site.tool_timeout
     wait = _FIRST_WAIT

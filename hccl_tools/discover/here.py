@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 ADDRESS_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP", "POD_IP")
 
 
-def look(device_ids: Iterable[int], site: Site, *, super_pod: bool = False) -> HostState:
+def look(
+    device_ids: Iterable[int], site: Site, *, super_pod: bool = False, levels: bool = False
+) -> HostState:
     """Find out what can be found out about this host and its devices.
 
     Args:
         device_ids: The physical ids to ask for where there are no device nodes; else all nodes are asked for.
         site: Where to look.
         super_pod: Whether to ask for the devices' places in their super pod, too.
+        levels: Whether the devices are those of an Ascend 950: with EIDs in place of addresses.
 
     Returns:
         The facts. What could not be found out stands in them with the reason.
@@ -36,7 +39,7 @@ def look(device_ids: Iterable[int], site: Site, *, super_pod: bool = False) -> H
     nodes = visible.present(site)
     wanted = nodes or tuple(sorted(set(device_ids)))
     problems: list[str] = []
-    devices = _addresses(wanted, site, problems)
+    devices = _levels(wanted, site, nodes) if levels else _addresses(wanted, site, problems)
     if super_pod and devices:
         for device_id, sdid in _super_device_ids(nodes or wanted, site, problems).items():
             devices[device_id] = devices[device_id]._replace(super_device_id=sdid)
@@ -70,6 +73,15 @@ def _addresses(device_ids: Sequence[int], site: Site, problems: list[str]) -> di
         problems.append(error.message)
         return {device_id: DeviceState(problem=error.message) for device_id in device_ids}
     return {one.device_id: DeviceState(one.tool.ips, one.conf.ips, one.tool.problem) for one in asked}
+
+
+def _levels(device_ids: Sequence[int], site: Site, nodes: Sequence[int]) -> dict[int, DeviceState]:
+    from hccl_tools.discover.levels import ask  # noqa: PLC0415  (only an Ascend 950 pays for it)
+
+    asked = ask(device_ids, site, nodes)
+    return {
+        device_id: DeviceState((*told.eids, *told.ips), problem=told.problem) for device_id, told in asked
+    }
 
 
 def _super_device_ids(device_ids: Sequence[int], site: Site, problems: list[str]) -> dict[int, int]:

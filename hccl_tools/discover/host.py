@@ -44,8 +44,8 @@ def own_address() -> tuple[str, str]:
     raise DiscoveryError("this host has no address by which others could reach it", hint=_HOW)
 
 
-def stated_address(text: str) -> tuple[str, str | None]:
-    """Check the address a user named.
+def stated_address(text: str, option: str = "--server_ip") -> tuple[str, str | None]:
+    """Check the address that a user named, or a platform in a variable; ``option`` is where.
 
     Returns:
         The address, and one sentence on what a loopback or link-local one means, else None.
@@ -57,7 +57,7 @@ def stated_address(text: str) -> tuple[str, str | None]:
     raw = address.packed(ip)
     if raw is None or not address.is_host(raw):
         raise UsageError(
-            f'--server_ip "{text}" is not an IP address of a host', hint="give an address such as 10.0.0.1"
+            f'{option} "{text}" is not an IP address of a host', hint="give an address such as 10.0.0.1"
         )
     if address.is_loopback(raw):
         return ip, (

@@ -3,7 +3,7 @@
 ``910a`` is machine 1 of a simulated cluster, ``910a:2`` machine 2, with addresses in the same subnets; so two
 tables of simulated machines can be merged.
 
-Source: the sample tables of HCCL's rank table guides (rank_table_config_{910,a2,a3,300i_duo}.md); for 910A
+Source: the sample tables of HCCL's rank table guides (rank_table_config_{910,a2,a3,300i_duo,a5}.md); for 910A
 the addressing rule that devices 0/4, 1/5, 2/6, 3/7 share a subnet, 0 to 3 stand in four different ones, and
 the same position on every machine is in the same one.
 """
@@ -18,8 +18,12 @@ from hccl_tools.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hccl_tools.discover.dev_info import DeviceInfo
+
 #: The address ranges below hold this many machines.
 MOST_MACHINES = 70
+#: Chassis of one super pod of simulated Ascend 950.
+_CHASSIS = 16
 _SOURCE = "simulated"
 
 
@@ -39,13 +43,21 @@ def _device_a3(machine: int, device_id: int) -> DeviceFacts:
     return DeviceFacts(device_id, (f"192.168.{machine}.{6 + device_id}",), _SOURCE, super_device_id)
 
 
+def _device_a5(_machine: int, device_id: int) -> DeviceFacts:
+    return DeviceFacts(device_id, (), _SOURCE, local_id=device_id)
+
+
 #: Product -> its device count and how one of its devices is made.
 _MACHINES: dict[str, tuple[int, Callable[[int, int], DeviceFacts]]] = {
     "910a": (8, _device_910a),
     "a2": (8, _device_a2),
     "a3": (16, _device_a3),
     "300i": (4, _device_a2),
+    "a5": (8, _device_a5),
 }
+#: The ports of an Ascend 950 in a server of eight: seven to the others, on two dies, and four each outwards.
+_INNER_PORTS = ((0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2))
+_OUTER_PORTS = (4, 5, 6, 7)
 
 
 def parse(text: str) -> tuple[str, int]:
@@ -65,10 +77,37 @@ def parse(text: str) -> tuple[str, int]:
     return product, machine if colon else 1
 
 
-def devices(product: str, machine: int = 1) -> list[DeviceFacts]:
-    """Return all devices of one simulated machine, by device id."""
+def devices(product: str, machine: int = 1, called: str | None = None) -> list[DeviceFacts]:
+    """Return all devices of one simulated machine, by device id.
+
+    Args:
+        product: A product of :func:`parse`.
+        machine: Its number, from 1.
+        called: What the table calls the machine; an Ascend 950's layer 0 bears that name.
+    """
     count, make = _MACHINES[product]
-    return [make(machine, device_id) for device_id in range(count)]
+    made = [make(machine, device_id) for device_id in range(count)]
+    if product != "a5":
+        return made
+    from hccl_tools.discover import levels  # noqa: PLC0415  (only an Ascend 950 pays for it)
+
+    name = called or server_id(machine)
+    told = [levels.of_eids(one.device_id, device_info(one.device_id, machine), name) for one in made]
+    return [one._replace(levels=each.levels) for one, each in zip(made, told, strict=True)]
+
+
+def device_info(device_id: int, machine: int = 1) -> DeviceInfo:
+    """Return what ``hccn_tool`` says about a device of a simulated Ascend 950."""
+    from hccl_tools.discover import dev_info, eid  # noqa: PLC0415  (only an Ascend 950 pays for it)
+
+    super_pod, chassis = divmod(machine - 1, _CHASSIS)
+    ports = sorted({*_INNER_PORTS, *((die, number) for die in (0, 1) for number in _OUTER_PORTS)})
+    eids = [
+        eid.make(0, device_id, die, port, chassis=chassis, super_pod=super_pod) for die, port in _INNER_PORTS
+    ]
+    eids += [eid.make(1, device_id, die, None, chassis=chassis, super_pod=super_pod) for die in (0, 1)]
+    up = tuple(dev_info.Port(die, number, "UB", "UP") for die, number in ports)
+    return dev_info.DeviceInfo(up, (f"192.168.2.{199 - device_id}",), tuple(eids))
 
 
 def super_pod_id(product: str) -> str | None:

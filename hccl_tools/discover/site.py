@@ -18,14 +18,15 @@ TOOL_TIMEOUT = 20.0
 class Site(NamedTuple):
     """One host to look at.
 
-    ``hccn_tool`` and ``hccn_conf`` are what the user named in place of the usual ones; ``tool_timeout`` is in
-    seconds.
+    ``hccn_tool``, ``hccn_conf`` and ``rootinfo`` are what the user named in place of the usual ones;
+    ``tool_timeout`` is in seconds.
     """
 
     environ: Mapping[str, str] = os.environ
     hccn_tool: str | None = None
     hccn_conf: str | None = None
     tool_timeout: float = TOOL_TIMEOUT
+    rootinfo: str | None = None
 
     def path(self, absolute: str) -> str:
         """Return where a file of the host is found; ``absolute`` is its usual place."""

@@ -12,15 +12,19 @@ from hccl_tools.discover.site import Site
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.table import Format
 
 #: Names the product where ``--product`` does not.
 PRODUCT_VARIABLE = "HCCL_TOOLS_PRODUCT"
 _DEFAULT_PRODUCT = "910a"
+#: Take what the platform states in a variable, else the server's own address.
+AUTO = "auto"
+#: By which platforms state the address of the host below a container (ModelArts; Kubernetes manifests).
+_HOST_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP")
 #: The formats that can be made from what a host tells.
-MADE: tuple[Format, ...] = ("1.0", "1.2", "group_list")
+MADE: tuple[Format, ...] = ("1.0", "1.2", "2.0", "group_list")
 
 
 class Request(NamedTuple):
@@ -34,6 +38,10 @@ class Request(NamedTuple):
         prefer: The source to believe where two disagree about an address.
         table_format: What the table is to be; by default what the product takes.
         site: Where to look.
+        vnic: Take the addresses that the devices of an A3 have inside their super pod.
+        host_ip: What the table says as host_ip: an address, or ``auto``.
+        container_ip: What the table says as container_ip: an address, or ``auto``.
+        device_port: What the table says as device_port of every device.
     """
 
     wanted: Wanted = Wanted()
@@ -43,6 +51,10 @@ class Request(NamedTuple):
     prefer: str | None = None
     table_format: str | None = None
     site: Site = Site()
+    vnic: bool = False
+    host_ip: str | None = None
+    container_ip: str | None = None
+    device_port: int | None = None
 
 
 def survey(request: Request) -> HostFacts:
@@ -53,25 +65,69 @@ def survey(request: Request) -> HostFacts:
         DiscoveryError: This host's devices or addresses cannot be found out.
     """
     if request.simulate is not None:
-        return _simulated(request, request.simulate)
+        return _with_extras(_simulated(request, request.simulate), request)
     product, product_source = _product(request)
     seen = selection.visible_devices(request.wanted, request.site, product)
     chosen = selection.select(request.wanted, seen, request.site, product)
     server_id, server_source, said = _server(request)
     table_format = _format(request, product)
-    in_pod = table_format == "1.2"
-    devices, warnings = addresses.find(chosen.ids, request.site, prefer=request.prefer, required=not in_pod)
-    super_pod_id = None
-    if in_pod:
-        from hccl_tools.discover import super_pod  # noqa: PLC0415  (only an A3 pays for it)
-
-        pod = super_pod.find(chosen.ids, request.site)
-        devices = [one._replace(super_device_id=pod.super_device_ids[one.device_id]) for one in devices]
-        super_pod_id, warnings = pod.super_pod_id, [*warnings, *pod.warnings]
-    return HostFacts(
-        server_id, server_source, product.name, product_source, tuple(devices), super_pod_id, table_format,
-        notes=chosen.notes, warnings=(*chosen.warnings, *said, *warnings),
+    found = _devices(request, chosen.ids, table_format, server_id)
+    facts = HostFacts(
+        server_id, server_source, product.name, product_source, tuple(found.devices), found.super_pod_id,
+        table_format, notes=chosen.notes, warnings=(*chosen.warnings, *said, *found.warnings),
     )  # fmt: skip
+    return _with_extras(facts, request)
+
+
+class _Found(NamedTuple):
+    devices: list[DeviceFacts]
+    warnings: list[str]
+    super_pod_id: str | None = None
+
+
+def _devices(request: Request, ids: Sequence[int], table_format: Format, server_id: str) -> _Found:
+    """Find out what a table of a format says about devices."""
+    site, prefer = request.site, request.prefer
+    if request.vnic and table_format != "1.2":
+        raise UsageError("--vnic is for tables of a super pod (1.2)", hint="leave it out")
+    if table_format == "2.0":
+        from hccl_tools.discover import levels, visible  # noqa: PLC0415  (only an Ascend 950 pays for it)
+
+        nodes = visible.present(site)
+        return _Found(*levels.find(ids, site, nodes=nodes, server_id=server_id, prefer=prefer))
+    if table_format != "1.2":
+        return _Found(*addresses.find(ids, site, prefer=prefer))
+    from hccl_tools.discover import super_pod  # noqa: PLC0415  (only an A3 pays for it)
+
+    if request.vnic:
+        devices, warnings = addresses.vnic(ids, site)
+    else:
+        devices, warnings = addresses.find(ids, site, prefer=prefer, required=False)
+    pod = super_pod.find(ids, site)
+    devices = [one._replace(super_device_id=pod.super_device_ids[one.device_id]) for one in devices]
+    return _Found(devices, [*warnings, *pod.warnings], pod.super_pod_id)
+
+
+def _with_extras(facts: HostFacts, request: Request) -> HostFacts:
+    """Add what only some tables say: the host's and the container's address, the devices' port."""
+    asked = {"host_ip": request.host_ip, "container_ip": request.container_ip}
+    if facts.table_format == "group_list":
+        asked["device_port"] = str(request.device_port or "")
+    if facts.table_format in {"2.0", "group_list"} and (extra := next(filter(asked.get, asked), None)):
+        raise UsageError(f"a {facts.table_format} table has no {extra}", hint="leave it out, or make 1.0")
+    environ = {} if request.simulate is not None else request.site.environ
+    host_ip = _stated(request.host_ip, environ, _HOST_VARIABLES, facts.server_id, "--host-ip")
+    container_ip = _stated(request.container_ip, environ, ("POD_IP",), facts.server_id, "--container-ip")
+    return facts._replace(host_ip=host_ip, container_ip=container_ip, device_port=request.device_port)
+
+
+def _stated(
+    text: str | None, environ: Mapping[str, str], variables: Sequence[str], otherwise: str, option: str
+) -> str | None:
+    if text != AUTO:
+        return None if text is None else host.stated_address(text, option)[0]
+    named = next((name for name in variables if environ.get(name)), None)
+    return otherwise if named is None else host.stated_address(environ[named], named)[0]
 
 
 def _product(request: Request) -> tuple[products.Product, str]:
@@ -105,6 +161,11 @@ def _format(request: Request, product: products.Product) -> Format:
 
 def _server(request: Request) -> tuple[str, str, tuple[str, ...]]:
     if request.server_ip is None:
+        named = next((name for name in _HOST_VARIABLES if request.site.environ.get(name)), None)
+        if named is not None:
+            # In a pod with a network of its own the address by which it reaches its network is the pod's.
+            server_id, said = host.stated_address(request.site.environ[named], named)
+            return server_id, named, (said,) if said else ()
         return *host.own_address(), ()
     server_id, said = host.stated_address(request.server_ip)
     return server_id, "--server_ip", (said,) if said else ()
@@ -113,16 +174,16 @@ def _server(request: Request) -> tuple[str, str, tuple[str, ...]]:
 def _simulated(request: Request, text: str) -> HostFacts:
     name, machine = simulated.parse(text)
     product = products.by_name(request.product or name)
-    there = {device.device_id: device for device in simulated.devices(name, machine)}
+    server_id, source = simulated.server_id(machine), "the simulated machine's"
+    if request.server_ip is not None:
+        server_id, source = host.stated_address(request.server_ip)[0], "--server_ip"
+    there = {one.device_id: one for one in simulated.devices(name, machine, server_id)}
     seen = Visible(tuple(there), f"simulated {name}", stated=False)
     site = request.site._replace(environ={})
     if request.wanted.visible_devices is not None:
         seen = _simulated_visible(request.wanted, there, site, product)
     chosen: Selection = selection.select(request.wanted, seen, site, product)
     devices = tuple(there[device_id] for device_id in chosen.ids)
-    server_id, source = simulated.server_id(machine), "the simulated machine's"
-    if request.server_ip is not None:
-        server_id, source = host.stated_address(request.server_ip)[0], "--server_ip"
     table_format = _format(request, product)
     return HostFacts(
         server_id, source, product.name, "--product" if request.product else "--simulate", devices,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     Host = dict[str, Any]
+    Rows = list[tuple[object, ...]]
 
 HERE = os.path.dirname(os.path.abspath(sys.argv[0]))
 LSPCI = "{:02x}:00.0 Processing accelerators: Huawei Technologies Co., Ltd. Device {} (rev 20)"
@@ -128,9 +129,40 @@ def hccn_tool_new(host: Host, words: list[str]) -> NoReturn:
         end(stderr="The device is not exist!\n", status=1)
     if words[1] == "-ip":
         end(stderr="Get ip failed, because no ip was preset there!\n", status=1)
+    if words[1] == "-dev_info":
+        end(stdout=dev_info(device))
     if words[1] == "-vnic":
         end(stdout=f"vnic link status: UP\nvnic ipaddr: {device['vnic']}\nvnic netmask: 255.255.255.0\n")
     end(stderr="Command execute failed!\n", status=1)
+
+
+PORT_COLUMNS = ("UDie ID", "Port ID", "Speed Ability(Gbps)", "Port Type", "Link Status", "Media Type")
+INTERFACE_COLUMNS = {"Interface Name": 17, "IP Address": 44, "Netmask": 44, "Bond Mode": 11, "Slaves": 17}
+EID_COLUMNS = {"Name": 17, "EID Index": 11, "EID": 41}
+
+
+def dev_info(device: Host) -> str:
+    """The three tables of an Ascend 950; a table with several lines per row has a border behind each row."""
+    ports: Rows = [(die, number, 400, "UB", link, "Electrical") for die, number, link in device["ports"]]
+    text = table({name: len(name) + 2 for name in PORT_COLUMNS}, [ports])
+    ips = device.get("ips", [])
+    interfaces: Rows = [("end0v0", ip, "255.255.255.0", "NA", "NA") for ip in ips]
+    text += table(INTERFACE_COLUMNS, [interfaces])
+    eids: Rows = [
+        ("udma1" if not at else "", at, ":".join(eid[i : i + 4] for i in range(0, 32, 4)))
+        for at, eid in enumerate(device["eids"])
+    ]
+    return text + table(EID_COLUMNS, [eids])
+
+
+def table(widths: dict[str, int], groups: list[Rows]) -> str:
+    border = "+" + "+".join("-" * width for width in widths.values()) + "+\n"
+
+    def row(cells: Iterable[object]) -> str:
+        padded = (f" {cell!s}".ljust(width) for cell, width in zip(cells, widths.values()))  # noqa: B905
+        return "|" + "|".join(padded) + "|\n"
+
+    return border + row(widths) + border + "".join("".join(map(row, rows)) + border for rows in groups)
 
 
 def npu_smi(host: Host, words: list[str]) -> NoReturn:

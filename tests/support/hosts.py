@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.discover import simulated
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -24,6 +26,21 @@ IPS_910A = tuple(f"192.168.{100 + device % 4}.{101 if device < 4 else 100}" for 
 def described_910a() -> dict[str, Any]:
     """Return the description of a sound 910A machine."""
     return {"product": "910a", "devices": {str(device): {"ip": ip} for device, ip in enumerate(IPS_910A)}}
+
+
+def described(product: str, machine: int = 1) -> dict[str, Any]:
+    """Return the description of the machine that ``--simulate PRODUCT`` makes up."""
+    devices: dict[str, Any] = {}
+    for one in simulated.devices(product, machine):
+        told: dict[str, Any] = {"ip": list(one.ips), "vnic": f"192.168.2.{199 - one.device_id}"}
+        if one.super_device_id is not None:
+            told["sdid"] = one.super_device_id
+        if product == "a5":
+            info = simulated.device_info(one.device_id, machine)
+            ports = [(port.die, port.number, port.link) for port in info.ports]
+            told |= {"eids": info.eids, "ips": info.ips, "ports": ports}
+        devices[str(one.device_id)] = told
+    return {"product": product, "devices": devices, "server_index": machine - 1}
 
 
 def conf_text(ips: Mapping[int, str] | Iterable[str]) -> str:

@@ -1,0 +1,90 @@
+"""The options of ``gen`` for what only some tables hold, and for the framework that will read one."""
+
+from __future__ import annotations
+
+from shlex import quote
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from hccl_tools.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hccl_tools.discover.facts import HostFacts
+    from hccl_tools.targets import Target
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+
+
+def contents(function: _F) -> _F:
+    """Add ``--target``, ``--host-ip``, ``--container-ip``, ``--device-port``, ``--vnic``, ``--rootinfo``."""
+    for option in (
+        click.option("--rootinfo", metavar="PATH", help="The hccl_rootinfo.json of an Ascend 950."),
+        click.option("--vnic", is_flag=True, help="A3: addresses inside the super pod (hccn_tool -vnic -g)."),
+        click.option(
+            "--device-port",
+            "--device_port",
+            type=click.IntRange(1, 65535),
+            metavar="PORT",
+            help="Write a device_port. HCCL's own default is 16666.",
+        ),
+        click.option(
+            "--container-ip",
+            "--container_ip",
+            metavar="ADDRESS|auto",
+            help="Write a container_ip; auto: POD_IP, else the server's address.",
+        ),
+        click.option(
+            "--host-ip",
+            "--host_ip",
+            metavar="ADDRESS|auto",
+            help="Write a host_ip; auto: MA_CURRENT_HOST_IP, HOST_IP, else the server's address.",
+        ),
+        click.option(
+            "--target",
+            type=click.Choice(["mindspore", "torch", "mindie"]),
+            help="Write it as this one wants it (MindIE: mode 640, container_ip; torch: no link) and print "
+            "the variables to export.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def target(options: dict[str, Any], *, many: bool) -> Target | None:
+    """Return the framework of ``--target`` and put what it demands into the other options.
+
+    Raises:
+        UsageError: One host's address is named where many are asked.
+    """
+    for name in ("host_ip", "container_ip"):
+        if many and options[name] not in (None, "auto"):
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option} {options[name]} is one host's", hint=f"for many: --{option} auto")
+    if options["target"] is None:
+        return None
+    from hccl_tools.targets import TARGETS  # noqa: PLC0415  (few tables are for one framework)
+
+    found = TARGETS[options["target"]]
+    if found.mode is not None and options["mode"] is None:
+        options["mode"] = f"{found.mode:o}"
+    if found.container_ip and options["container_ip"] is None:
+        options["container_ip"] = "auto"
+    return found
+
+
+def check(found: Target, table_format: str, destination: str | None) -> None:
+    """Make sure that a table can be what a framework demands; see ``targets.check``."""
+    from hccl_tools import targets  # noqa: PLC0415
+
+    targets.check(found, table_format, destination)
+
+
+def tell_variables(found: Target, path: str, hosts: Sequence[HostFacts]) -> None:
+    """Print on standard output what to export: ``eval "$(hccl-tools gen --target mindie)"`` sets it."""
+    from hccl_tools.targets import variables  # noqa: PLC0415
+
+    for name, value in variables(found, path, hosts).items():
+        click.echo(f"export {name}={quote(value)}")

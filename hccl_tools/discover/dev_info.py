@@ -1,0 +1,105 @@
+"""What the ``hccn_tool`` of Ascend 950 says about a device: ports, interfaces and EIDs.
+
+``hccn_tool -g -dev_info -i N`` prints three tables; N is the logical id. Columns are found by the header. A
+row that goes on with the one above has nothing in its first column.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.discover import hccn_tool
+from hccl_tools.discover.address import packed
+from hccl_tools.discover.tool import ToolHangsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.discover.site import Site
+
+#: One column of each table that no other has.
+_MARKS = ("UDie ID", "Interface Name", "EID Index")
+_EID = re.compile(r"[0-9a-f]{32}", re.ASCII)
+
+
+class Port(NamedTuple):
+    """A port of a device: its die, its number there, its kind (``UB``, ``ETH``), ``UP`` or ``DOWN``."""
+
+    die: int
+    number: int
+    kind: str
+    link: str
+
+    @property
+    def name(self) -> str:
+        """The port as a 2.0 table writes it."""
+        return f"{self.die}/{self.number}"
+
+
+class DeviceInfo(NamedTuple):
+    """What the tool says about one device.
+
+    Attributes:
+        ports: In the tool's order.
+        ips: The addresses of its interfaces.
+        eids: Its EIDs, 32 small hex digits each, in the tool's order.
+        problem: Why there is nothing, in the tool's own words where it had any.
+        worth_asking: False where asking for further devices is pointless: the tool hangs or stays busy.
+    """
+
+    ports: tuple[Port, ...] = ()
+    ips: tuple[str, ...] = ()
+    eids: tuple[str, ...] = ()
+    problem: str | None = None
+    worth_asking: bool = True
+
+
+def read(tool: str, logical_id: int, site: Site) -> DeviceInfo:
+    """Ask for one device.
+
+    Args:
+        tool: Path of ``hccn_tool``.
+        logical_id: The device's number within this host or container.
+        site: Environment and time limit.
+    """
+    try:
+        answer = hccn_tool.ask([tool, "-g", "-dev_info", "-i", str(logical_id)], site)
+    except ToolHangsError as error:
+        return DeviceInfo(problem=error.message, worth_asking=False)
+    if hccn_tool.is_busy(answer):
+        return DeviceInfo(problem=f"hccn_tool stays busy: {answer.words()}", worth_asking=False)
+    found = parse(answer.stdout)
+    if answer.status != 0 or not found.eids:
+        return DeviceInfo(problem=f"hccn_tool says {answer.words()}")
+    return found
+
+
+def parse(text: str) -> DeviceInfo:
+    """Read the three tables; rows that are none of theirs are passed over."""
+    ports: list[Port] = []
+    ips: list[str] = []
+    eids: list[str] = []
+    for row in _rows(text):
+        if "UDie ID" in row:
+            if row["UDie ID"].isdecimal() and row.get("Port ID", "").isdecimal():
+                kind, link = row.get("Port Type", ""), row.get("Link Status", "")
+                ports.append(Port(int(row["UDie ID"]), int(row["Port ID"]), kind, link))
+        elif "IP Address" in row:
+            if packed(row["IP Address"]) is not None:
+                ips.append(row["IP Address"])
+        elif _EID.fullmatch(eid := row.get("EID", "").replace(":", "").lower()):
+            eids.append(eid)
+    return DeviceInfo(tuple(ports), tuple(ips), tuple(eids))
+
+
+def _rows(text: str) -> Iterator[dict[str, str]]:
+    header: list[str] = []
+    for line in text.splitlines():
+        if not line.strip().startswith("|"):
+            continue
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if any(mark in cells for mark in _MARKS):
+            header = cells
+        elif len(cells) == len(header):
+            yield dict(zip(header, cells, strict=True))

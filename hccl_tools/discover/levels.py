@@ -1,0 +1,189 @@
+"""The network levels of Ascend 950 devices: from the host's root info, else from what ``hccn_tool`` lists.
+
+``/etc/hccl_rootinfo.json`` holds them as the driver's own tools have worked them out. Without it they follow
+from each device's EIDs and ports, as far as those speak for themselves; what does not fit together is an
+error, not a guess. Where both answer they must agree.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hccl_tools.discover import dev_info, eid, hccn_tool
+from hccl_tools.discover.dev_info import DeviceInfo
+from hccl_tools.discover.facts import DeviceFacts
+from hccl_tools.errors import DiscoveryError, InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hccl_tools.discover.eid import Eid
+    from hccl_tools.discover.site import Site
+
+USUAL_PLACE = "/etc/hccl_rootinfo.json"
+_HOW = f"name the host's root info with --rootinfo PATH (usually {USUAL_PLACE})"
+
+
+class RootInfo(NamedTuple):
+    """The host's root info: its path, device id -> its entry, and why there is none."""
+
+    path: str
+    entries: dict[int, dict[str, Any]]
+    missing: str | None = None
+
+
+def find(
+    device_ids: Sequence[int], site: Site, *, nodes: Sequence[int], server_id: str, prefer: str | None = None
+) -> tuple[list[DeviceFacts], list[str]]:
+    """Find out the levels of devices by physical id.
+
+    Args:
+        device_ids: In the order in which they come back.
+        site: Where to look.
+        nodes: All devices of this host or container: the tool counts them from 0.
+        server_id: What layer 0 is called where it spans this host alone.
+        prefer: ``rootinfo`` or ``hccn_tool``: which to believe where they disagree.
+
+    Returns:
+        The devices, and warnings.
+
+    Raises:
+        DiscoveryError: A device has no levels in either source, or the sources disagree.
+        InputError: A tool or file that the user named cannot be used.
+    """
+    root = load_root_info(site)
+    found, warnings = [], []
+    for device_id, told in ask(device_ids, site, nodes):
+        entry = root.entries.get(device_id)
+        apart = _apart(entry, told) if entry is not None else ""
+        if apart and prefer is None:
+            raise DiscoveryError(
+                f"the sources disagree about device {device_id}: {root.path} names the EID {apart}, which "
+                "hccn_tool does not list",
+                hint="--prefer hccn_tool takes what the device has now, --prefer rootinfo the file",
+            )
+        if apart:
+            warnings.append(f"device {device_id}: hccn_tool does not list the EID {apart} of {root.path}")
+        if entry is not None and not (apart and prefer == "hccn_tool"):
+            found.append(_from_root_info(device_id, entry, root.path))
+        elif told.problem is not None:
+            raise DiscoveryError(
+                f"no addresses for device {device_id}: {told.problem}, and {root.path} {root.missing}",
+                hint=_HOW,
+            )
+        else:
+            found.append(of_eids(device_id, told, server_id))
+    return found, warnings
+
+
+def ask(device_ids: Sequence[int], site: Site, nodes: Sequence[int]) -> Iterator[tuple[int, DeviceInfo]]:
+    """Ask ``hccn_tool`` about devices by physical id; where it does not answer, its words are the answer."""
+    tool = hccn_tool.find(site)
+    stopped = DeviceInfo(problem=hccn_tool.ABSENT) if tool is None else None
+    for device_id in device_ids:
+        logical_id = sorted(nodes).index(device_id) if device_id in nodes else device_id
+        told = stopped or dev_info.read(tool or "", logical_id, site)
+        yield device_id, told
+        if not told.worth_asking:
+            stopped = told
+
+
+def load_root_info(site: Site) -> RootInfo:
+    """Read the host's root info.
+
+    Raises:
+        InputError: The file that the user named cannot be read or holds no devices.
+    """
+    path = site.rootinfo if site.rootinfo is not None else site.path(USUAL_PLACE)
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            value = json.loads(file.read())
+        ranks = [rank for rank in value.get("rank_list", ()) if rank["level_list"]]
+        entries = {int(rank["device_id"]): rank for rank in ranks}
+        missing = None if entries else "lists no devices"
+    except FileNotFoundError:
+        entries, missing = {}, "does not exist"
+    except OSError as error:
+        entries, missing = {}, f"cannot be read: {error.strerror}"
+    except (ValueError, AttributeError, KeyError, TypeError):
+        entries, missing = {}, "is no root info"
+    if missing and site.rootinfo is not None:
+        raise InputError(f"--rootinfo {path} {missing}", hint=f"its usual place is {USUAL_PLACE}")
+    return RootInfo(path, entries, missing or "does not list it")
+
+
+def _apart(entry: dict[str, Any], told: DeviceInfo) -> str:
+    """Return the first EID of a root info that the tool, where it answers, does not list."""
+    named = (
+        address["addr"].lower()
+        for level in entry["level_list"]
+        for address in level["rank_addr_list"]
+        if address["addr_type"] == "EID"
+    )
+    return next((text for text in named if told.eids and text not in told.eids), "")
+
+
+def _from_root_info(device_id: int, entry: dict[str, Any], path: str) -> DeviceFacts:
+    local_id = int(entry.get("local_id", device_id))
+    return DeviceFacts(device_id, (), path, local_id=local_id, levels=tuple(entry["level_list"]))
+
+
+def of_eids(device_id: int, told: DeviceInfo, server_id: str) -> DeviceFacts:
+    """Work out a device's levels 0 and 1 from its EIDs and ports.
+
+    Raises:
+        DiscoveryError: An EID does not speak for itself, or contradicts the ports or another EID.
+    """
+    eids = [_understood(device_id, text) for text in told.eids]
+    local_ids = sorted({one.local_id for one in eids})
+    if len(local_ids) > 1:
+        names = ", ".join(map(str, local_ids))
+        raise DiscoveryError(f"the EIDs of device {device_id} belong to several NPUs: {names}", hint=_HOW)
+    levels = [_level(layer, device_id, eids, told, server_id) for layer in (0, 1)]
+    return DeviceFacts(
+        device_id, (), "hccn_tool -dev_info", local_id=local_ids[0],
+        levels=tuple(level for level in levels if level["rank_addr_list"]),
+    )  # fmt: skip
+
+
+def _understood(device_id: int, text: str) -> Eid:
+    found = eid.read(text)
+    if found is None:
+        raise DiscoveryError(f"the EID {text} of device {device_id} does not tell its port", hint=_HOW)
+    return found
+
+
+def _level(
+    layer: int, device_id: int, eids: Sequence[Eid], told: DeviceInfo, server_id: str
+) -> dict[str, Any]:
+    """Return one level of a device: a layer's EIDs, each with its ports, die by die a plane."""
+    links = {(port.die, port.number) for port in told.ports if port.kind == "UB"}
+    single = {(one.die, one.port) for one in eids if one.port is not None and one.layer == 0}
+    # What no EID of layer 0 is on leads out of it.
+    reached = links & single if layer == 0 else links - single
+    addresses = []
+    # A die's ports have an EID together, too; the guide allows a port one address on each layer.
+    alone = layer == 0 and bool(single)
+    for one in (one for one in eids if one.layer == layer and not (alone and one.port is None)):
+        ports = sorted(port for die, port in reached if die == one.die)
+        if one.port is not None:
+            ports = [one.port] if (one.die, one.port) in links else []
+        if not ports:
+            name = f"{one.die}/{one.port}" if one.port is not None else f"of die {one.die}"
+            raise DiscoveryError(
+                f"device {device_id}: the EID {one.text} is for port {name}, which hccn_tool does not list",
+                hint=_HOW,
+            )
+        addresses.append(
+            {"addr_type": "EID", "addr": one.text, "ports": [f"{one.die}/{port}" for port in ports],
+             "plane_id": str(one.die)}
+        )  # fmt: skip
+    first = eids[0]
+    # A host with the NPUs 0 to 7 is a layer of its own; in a larger chassis its hosts share one.
+    whole = f"{first.super_pod}_{first.chassis}" if first.local_id >= eid.NPUS_PER_BOARD else server_id
+    instance, kind = (whole, "TOPO_FILE_DESC") if layer == 0 else (str(first.super_pod), "CLOS")
+    return {
+        "net_layer": layer, "net_instance_id": instance, "net_type": kind, "net_attr": "",
+        "rank_addr_list": addresses,
+    }  # fmt: skip

@@ -1,0 +1,88 @@
+"""What a framework demands of a rank table's file, and the variables by which it is told of it.
+
+Source: MindIE-LLM ranktable_config.cpp (mode 640, container_ip); torch_npu and xLLM (no symbolic link; a path
+that does not exist is silently ignored); MindSpore (RANK_TABLE_FILE). MindIE up to 2.0 reads RANKTABLEFILE,
+later versions RANK_TABLE_FILE.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.discover.facts import HostFacts
+
+
+class Target(NamedTuple):
+    """One framework.
+
+    Attributes:
+        name: What ``--target`` takes.
+        title: The framework's own name.
+        mode: The file mode that it demands, None for any.
+        container_ip: Whether it demands a container_ip of every server.
+        follows_links: Whether it opens a symbolic link.
+        formats: The table formats that it reads.
+    """
+
+    name: str
+    title: str
+    mode: int | None = None
+    container_ip: bool = False
+    follows_links: bool = True
+    formats: tuple[str, ...] = ("1.0", "1.2", "2.0", "group_list")
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        Target("mindspore", "MindSpore"),
+        Target("torch", "torch_npu", follows_links=False),
+        Target("mindie", "MindIE", mode=0o640, container_ip=True, formats=("1.0", "1.2")),
+    )
+}
+
+
+def check(target: Target, table_format: str, destination: str | None) -> None:
+    """Make sure that a table can be what a framework demands.
+
+    Raises:
+        UsageError: It reads no such format, or the table would go nowhere that it can open.
+    """
+    if table_format not in target.formats:
+        raise UsageError(
+            f"{target.title} reads no {table_format} table", hint=f"it reads {', '.join(target.formats)}"
+        )
+    if destination == "-":
+        raise UsageError(
+            "--target sets a file's mode and names the file to export: -o - writes none",
+            hint="name a file or folder with -o, or leave --target out",
+        )
+    if destination is not None and not target.follows_links and os.path.islink(destination):
+        raise UsageError(
+            f"{destination} is a symbolic link, which {target.title} refuses to open",
+            hint=f"write to what it leads to: -o {os.path.realpath(destination)}",
+        )
+
+
+def variables(target: Target, path: str, hosts: Sequence[HostFacts]) -> dict[str, str]:
+    """Return the variables to export so that a framework finds a table.
+
+    Args:
+        target: The framework.
+        path: Where the table is.
+        hosts: The table's; what each exports with a value of its own is left out where there are several.
+    """
+    # The real path: a link anywhere in it would be followed by the kernel, but not by every reader.
+    real = os.path.realpath(path)
+    found = {"RANK_TABLE_FILE": real}
+    if target.name == "mindie":
+        found["RANKTABLEFILE"] = real
+        if len(hosts) == 1:
+            found["MIES_CONTAINER_IP"] = hosts[0].container_ip or hosts[0].server_id
+    return found
