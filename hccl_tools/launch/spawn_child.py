@@ -14,6 +14,7 @@ from typing import Any
 #: In the run directory: function and arguments; then one result or failure per rank.
 PAYLOAD, RESULT, FAILURE = "spawn.pickle", "result_{rank}.pickle", "failure_{rank}.pickle"
 _INTERRUPTED = 130
+_preparing = False
 
 
 def main() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
     failure = os.path.join(run_dir, FAILURE.format(rank=rank))
     try:
         value = _call(os.path.join(run_dir, PAYLOAD))
-        _write(os.path.join(run_dir, RESULT.format(rank=rank)), pickle.dumps(value))
+        _write(os.path.join(run_dir, RESULT.format(rank=rank)), _pickled(value))
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     except Exception as error:  # noqa: BLE001  (handed over to the parent)
@@ -32,16 +33,36 @@ def main() -> None:
         sys.exit(1)
 
 
+def is_preparing() -> bool:
+    """Tell whether this process is a rank that imports its caller's script right now.
+
+    The script of a caller that forgot ``if __name__ == "__main__":`` comes to its ``spawn`` then.
+    """
+    return _preparing
+
+
 def _call(path: str) -> Any:
     """Become what the parent's interpreter was for its functions, and call the one that was handed over."""
     from multiprocessing import spawn  # noqa: PLC0415
 
+    global _preparing  # noqa: PLW0603  (of this process, which is one rank)
     with open(path, "rb") as file:
         preparation = pickle.load(file)  # noqa: S301  (written by the parent, into a directory of its own)
+        _preparing = True
         # The path first: the function's module may be found there only.
         spawn.prepare(preparation)
         function, args = pickle.load(file)  # noqa: S301
+        _preparing = False
     return function(*args)
+
+
+def _pickled(value: Any) -> bytes:
+    try:
+        return pickle.dumps(value)
+    except Exception as error:
+        raise TypeError(
+            f"the result ({type(value).__qualname__}) cannot be sent to the caller: {error}"
+        ) from error
 
 
 def _portable(error: Exception) -> Exception | None:

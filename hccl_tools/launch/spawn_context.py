@@ -2,76 +2,68 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
-import pickle
 import select
 import signal
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import channel
-from hccl_tools.launch.outcome import signal_name
-from hccl_tools.launch.spawn_child import FAILURE, RESULT
+from hccl_tools.launch import channel, oom, report
+from hccl_tools.launch.outcome import Outcome
 from hccl_tools.launch.spawn_errors import RankFacts, RankFailedError, failure
+from hccl_tools.launch.spawn_ranks import Returned, Shown, SpawnedRank
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hccl_tools.launch.channel import Event
     from hccl_tools.launch.keeper import Keeper
+    from hccl_tools.launch.outcome import Reason
     from hccl_tools.launch.plan import RankProcess
+    from hccl_tools.launch.request import Tail
 
 #: Seconds for what is left after SIGKILL before it is given up as stuck in the kernel.
 _GIVE_UP = 5.0
-
-
-class SpawnedRank:
-    """One process of a ``spawn`` call: ``pid`` is 0 before it starts, ``exitcode`` ``None`` until it ends."""
-
-    def __init__(self, process: RankProcess, run_dir: str) -> None:
-        self.rank = process.rank
-        self.device = process.device
-        self.name = process.name
-        self.log = os.path.join(run_dir, process.log)
-        self.pid = 0
-        self.exitcode: int | None = None
-
-    def is_alive(self) -> bool:
-        """Tell whether it has started and not ended."""
-        return bool(self.pid) and self.exitcode is None
-
-
-class _Returned:
-    """paddle's ``return_queues[i]``: ``get()`` gives the rank's result."""
-
-    def __init__(self, context: SpawnContext, rank: int) -> None:
-        self._context, self._rank = context, rank
-
-    def get(self) -> Any:
-        """Return the result; the rank must have ended well."""
-        return self._context.result(self._rank)
-
-    def empty(self) -> bool:
-        """Tell whether there is no result: the rank still runs, or called ``sys.exit``."""
-        return not os.path.exists(self._context.result_path(self._rank))
+#: Seconds between two looks at what the shown ranks write, and for the processes to come into being.
+_LOOK, _START = 0.05, 30.0
+_CANNOT_RUN = 126 << 8
 
 
 class SpawnContext:
     """What ``spawn`` returns.
 
     Attributes:
-        processes: The ranks, by rank.
+        processes: The ranks, by rank: ``pid``, ``exitcode``, ``is_alive()``, ``log``, ``device``.
         run_dir: The run directory with one log per rank.
         return_queues: Results in paddle's way; ``results`` is the short one.
     """
 
-    def __init__(self, keeper: Keeper, processes: list[RankProcess], run_dir: str, grace: float) -> None:
-        self._keeper = keeper
+    def __init__(
+        self,
+        keeper: Keeper,
+        processes: Sequence[RankProcess],
+        run_dir: str,
+        *,
+        grace: float,
+        tail: Tail = (),
+        locks: Sequence[int] = (),
+    ) -> None:
+        self._keeper, self._grace, self._locks = keeper, grace, locks
         self._all = [SpawnedRank(process, run_dir) for process in processes]
-        self._grace = grace
         self._over = self._closed = False
+        self._asked: Reason = "ended"
         self._first: SpawnedRank | None = None
+        self._report: dict[str, Any] = {}
+        self._began, self._oom_kills = time.monotonic(), oom.kills()
+        self._owner = os.getpid()
         self.run_dir = run_dir
         self.processes = [process for process in self._all if process.rank >= 0]
-        self.return_queues = [_Returned(self, process.rank) for process in self.processes]
+        self.return_queues = [Returned(process) for process in self.processes]
+        shown = len(self.processes) if tail == "all" else len(tail)
+        self._shown = Shown(tail, several=shown > 1)
 
     def pids(self) -> list[int]:
         """Return the process ids by rank."""
@@ -79,20 +71,8 @@ class SpawnContext:
 
     @property
     def results(self) -> list[Any]:
-        """What the function returned, by rank; ``None`` for a rank that called ``sys.exit(0)``."""
-        return [self.result(process.rank) for process in self.processes]
-
-    def result(self, rank: int) -> Any:
-        """Return what the function returned in one rank; ``None`` where it left by ``sys.exit(0)``."""
-        path = self.result_path(rank)
-        if not os.path.exists(path):
-            return None
-        with open(path, "rb") as file:
-            return pickle.load(file)  # noqa: S301  (written by our own child)
-
-    def result_path(self, rank: int) -> str:
-        """Return where the result of a rank lies once it is there."""
-        return os.path.join(self.run_dir, RESULT.format(rank=rank))
+        """What the function returned, by rank; ``None`` for a rank that runs or called ``sys.exit(0)``."""
+        return [process.result() for process in self.processes]
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait for all ranks.
@@ -115,53 +95,95 @@ class SpawnContext:
             self.terminate()
             raise
         if self._first is not None:
-            self.terminate()
+            self._end("failed")
             raise self._failure(self._first)
         return self._over
 
     def terminate(self) -> None:
         """End all ranks and everything they have started; at most the grace time and 5 s."""
-        if not self._over:
-            self._keeper.signal(signal.SIGTERM)
-            deadline = time.monotonic() + self._grace
-            while not self._over and self._wait(deadline):
-                pass
-        deadline = time.monotonic() + _GIVE_UP
-        while not self._over and time.monotonic() < deadline:
-            self._keeper.signal(signal.SIGKILL)
-            self._wait(min(deadline, time.monotonic() + 0.1))
-        self._close()
+        self._end("signal")
+
+    def wait_for_start(self) -> None:
+        """Return when every process has been started, or cannot be."""
+        deadline = time.monotonic() + _START
+        while not self._over and not all(rank.pid or rank.end.error for rank in self._all):
+            if not self._wait(deadline):
+                return
+
+    def at_exit(self, *, daemon: bool) -> None:
+        """See to the ranks when the caller ends: wait for them, or (``daemon``, or if it failed) end them."""
+        atexit.register(self._leave, daemon)
+
+    def _leave(self, daemon: bool) -> None:
+        if os.getpid() != self._owner:
+            return  # A fork of the caller ends; the ranks are not its own.
+        if daemon or _caller_has_failed():
+            self.terminate()
+        else:
+            self.join()
+
+    def _end(self, why: Reason) -> None:
+        if self._closed:
+            return
+        self._asked = why
+        try:
+            if not self._over:
+                self._keeper.signal(signal.SIGTERM)
+                self._wait_until(time.monotonic() + self._grace)
+            deadline = time.monotonic() + _GIVE_UP
+            while not self._over and time.monotonic() < deadline:
+                self._keeper.signal(signal.SIGKILL)
+                self._wait(min(deadline, time.monotonic() + 0.1))
+        finally:
+            # Also at a second Ctrl-C: at the end of its pipe the keeper kills what is left.
+            self._close()
+
+    def _wait_until(self, deadline: float) -> None:
+        while not self._over and self._wait(deadline):
+            pass
 
     def _wait(self, deadline: float | None) -> bool:
         """Hear the next events; false when the time is over."""
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left < 0:
             return False
+        if self._shown.active:
+            left = _LOOK if left is None else min(left, _LOOK)
         poller = select.poll()
         poller.register(self._keeper.fileno(), select.POLLIN)
         poller.poll(None if left is None else left * 1000 + 0.5)
         for event in self._keeper.events():
             self._hear(event)
-        if self._keeper.gone:
+        self._shown.show()
+        if self._keeper.gone and not self._over:
             self._lose_keeper()
+        if self._over:
+            self._close()
         return True
 
     def _hear(self, event: Event) -> None:
         if event.kind == channel.EMPTY:
             self._over = True
-            self._close()
-            return
-        process = self._all[event.task]
+        elif event.kind != channel.BROKEN:
+            self._hear_of(self._all[event.task], event)
+
+    def _hear_of(self, rank: SpawnedRank, event: Event) -> None:
+        end = rank.end
         if event.kind == channel.STARTED:
-            process.pid = event.pid
+            end.pid, end.started = event.pid, event.time / 1e9
+            self._shown.add(rank)
         elif event.kind == channel.CANNOT_RUN:
-            process.exitcode = process.exitcode or 126
-            self._first = self._first or process
+            end.error = event.value
+            if event.extra != channel.PROGRAM:  # Else its end is told next.
+                end.status = _CANNOT_RUN
+                self._first = self._first or rank
         elif event.kind == channel.ENDED:
-            process.exitcode = os.waitstatus_to_exitcode(event.value)
-            if process.exitcode != 0 and process.rank >= 0:
-                self._first = self._first or process
-            if process.rank >= 0 and all(rank.exitcode == 0 for rank in self.processes):
+            end.status, end.ended = event.value, event.time / 1e9
+            end.cpu, end.peak, end.asked = event.cpu / 1e9, event.extra, self._asked != "ended"
+            ranks_over = all(process.exitcode == 0 for process in self.processes)
+            if end.status != 0 and not end.asked and not (rank.rank < 0 and ranks_over):
+                self._first = self._first or rank
+            if ranks_over:
                 # Nobody needs a scheduler any more, and what the ranks have left behind is to go.
                 self._keeper.signal(signal.SIGTERM)
 
@@ -169,25 +191,53 @@ class SpawnContext:
         """The keeper was killed: the kernel has killed the ranks with it."""
         for process in self.processes:
             if process.exitcode is None:
-                process.exitcode = -signal.SIGKILL
+                process.end.status = int(signal.SIGKILL)
                 self._first = self._first or process
         self._over = True
 
     def _close(self) -> None:
-        self._over = True
-        if not self._closed:
-            self._closed = True
+        """Let the keeper go, and everything that is left with it; write the report."""
+        if self._closed:
+            return
+        self._over = self._closed = True
+        atexit.unregister(self._leave)
+        with contextlib.suppress(OSError):
             self._keeper.close()
-
-    def _failure(self, process: SpawnedRank) -> RankFailedError:
-        code = process.exitcode or 1
-        name = signal_name(-code) if code < 0 else None
-        facts = RankFacts(
-            process.rank, process.device, process.pid, code if code >= 0 else 128 - code, name, process.log
+        self._shown.show(last=True)
+        self._shown.close()
+        first = self._first.end if self._first else None
+        reason: Reason = "failed" if first else self._asked
+        outcome = Outcome(
+            reason=reason,
+            ends=[process.end for process in self._all],
+            duration=time.monotonic() - self._began,
+            first=first,
+            signal=signal.SIGTERM if reason == "signal" else 0,
         )
-        path = os.path.join(self.run_dir, FAILURE.format(rank=process.rank))
-        if not os.path.exists(path):
-            return failure(facts, "", None)
-        with open(path, "rb") as file:
-            original, text = pickle.load(file)  # noqa: S301  (written by our own child)
-        return failure(facts, text, original)
+        self._report = report.make(
+            outcome, run_dir=self.run_dir, killed_by_oom=oom.kills().since(self._oom_kills)
+        )
+        report.write(self._report, os.path.join(self.run_dir, "report.json"))
+        for descriptor in self._locks:
+            if descriptor >= 0:
+                os.close(descriptor)
+
+    def _failure(self, rank: SpawnedRank) -> RankFailedError:
+        facts = RankFacts(
+            rank.rank,
+            rank.device,
+            rank.pid,
+            rank.end.code or 1,
+            self._report["first_failure"]["signal"],
+            rank.log,
+        )
+        original, text = rank.failure()
+        found = self._report["first_failure"]
+        details = [text] if text else [f"| {line}" for line in found["last_lines"]]
+        details += [f"hint: {hint}" for hint in found["hints"]]
+        return failure(facts, text, original, details="\n".join(details))
+
+
+def _caller_has_failed() -> bool:
+    """Tell whether this program ends by an exception; at a prompt it does not end by the last one."""
+    return hasattr(sys, "last_value") and not hasattr(sys, "ps1")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hccl_tools.errors import HcclToolsError, UsageError
 
@@ -21,6 +21,11 @@ class RankFacts(NamedTuple):
     signal: str | None
     log: str
 
+    @property
+    def name(self) -> str:
+        """``rank 3``, or ``scheduler`` for MindSpore's."""
+        return "scheduler" if self.rank < 0 else f"rank {self.rank}"
+
 
 class RankFailedError(HcclToolsError):
     """A rank of ``spawn`` failed: the first in time.
@@ -31,14 +36,22 @@ class RankFailedError(HcclToolsError):
     Attributes:
         facts: Rank, device, pid, exit code, signal and log.
         traceback: The rank's traceback as text, "" where it was ended otherwise.
+        details: What the message says below its first line: the traceback, or the last lines of the log.
     """
 
-    def __init__(self, facts: RankFacts, traceback: str = "") -> None:
+    def __init__(self, facts: RankFacts, traceback: str = "", *, details: str = "") -> None:
         how = f"was ended by {facts.signal}" if facts.signal else f"ended with exit code {facts.exit_code}"
-        what = f"rank {facts.rank} (device {facts.device}, pid {facts.pid}) {how}; log: {facts.log}"
-        super().__init__(f"{what}\n\n{traceback}" if traceback else what)
+        where = f"device {facts.device}, " if facts.rank >= 0 else ""
+        what = f"{facts.name} ({where}pid {facts.pid}) {how}; log: {facts.log}"
+        details = details or traceback
+        super().__init__(f"{what}\n\n{details}" if details else what)
         self.facts = facts
         self.traceback = traceback
+        self.details = details
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Cross to another process as what it is: its second type exists in this one only."""
+        return failure, (self.facts, self.traceback, self.__cause__, self.details)
 
     def __str__(self) -> str:
         """Return the whole message, whatever the second type of this exception makes of its arguments."""
@@ -70,7 +83,9 @@ class RankFailedError(HcclToolsError):
         return self.facts.exit_code
 
 
-def failure(facts: RankFacts, traceback: str, original: Exception | None) -> RankFailedError:
+def failure(
+    facts: RankFacts, traceback: str, original: BaseException | None, details: str = ""
+) -> RankFailedError:
     """Return the error for a rank's end; of the original exception's type too, where Python allows that."""
     kind: type[RankFailedError] = RankFailedError
     if original is not None and not isinstance(original, HcclToolsError):
@@ -78,9 +93,9 @@ def failure(facts: RankFacts, traceback: str, original: Exception | None) -> Ran
             kind = type(type(original).__name__, (RankFailedError, type(original)), {"__module__": __name__})
             error = kind.__new__(kind)
         except TypeError:
-            kind, error = RankFailedError, RankFailedError.__new__(RankFailedError)
+            error = RankFailedError.__new__(RankFailedError)
     else:
         error = RankFailedError.__new__(RankFailedError)
-    RankFailedError.__init__(error, facts, traceback)
+    RankFailedError.__init__(error, facts, traceback, details=details)
     error.__cause__ = original
     return error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -60,6 +61,18 @@ def stubborn():
 
 def leaves_early():
     sys.exit(0)
+
+def inner():
+    def train():
+        return 1
+    return train
+
+def says(size):
+    print("first line", flush=True)
+    print("last words", flush=True)
+    if size < 0:
+        os._exit(9)
+    return lambda: size
 
 def workers():
     import multiprocessing
@@ -223,6 +236,65 @@ def test_sys_exit_0_is_a_good_end_without_a_result() -> None:
     ]
 
 
+def test_what_rank_0_writes_is_shown() -> None:
+    done = caller(f"hccl_tools.spawn(work.who, nprocs=2, {OPTIONS})")
+    everyone = caller(f"hccl_tools.spawn(work.who, nprocs=2, tail='all', {OPTIONS})")
+    nobody = caller(f"hccl_tools.spawn(work.who, nprocs=2, tail=None, {OPTIONS})")
+
+    assert done.stdout == "rank at work\n"
+    assert sorted(everyone.stdout.splitlines()) == ["[rank 0] rank at work", "[rank 1] rank at work"]
+    assert nobody.stdout == ""
+
+
+def test_last_lines_of_a_rank_that_says_nothing_else() -> None:
+    done = caller(f"hccl_tools.spawn(work.says, (-1,), 1, tail=None, {OPTIONS})")
+
+    assert "rank 0 (device 0, pid " in done.stderr
+    assert "ended with exit code 9" in done.stderr
+    assert "| last words" in done.stderr
+
+
+def test_result_that_cannot_be_sent() -> None:
+    done = caller(f"hccl_tools.spawn(work.says, (1,), 1, {OPTIONS})")
+
+    assert "TypeError: rank 0" in done.stderr
+    assert "the result (function) cannot be sent to the caller" in done.stderr
+
+
+def test_run_directory_tells_how_it_went() -> None:
+    caller(f"hccl_tools.spawn(work.fails, (1, 'exit'), 2, {OPTIONS})")
+    report = json.loads(Path("log/latest/report.json").read_text())
+    plan = json.loads(Path("log/latest/plan.json").read_text())
+
+    assert (report["exit_code"], report["reason"], report["first_failure"]["rank"]) == (3, "failed", 1)
+    assert [process["rank"] for process in plan["processes"]] == [0, 1]
+
+
+def test_pids_are_known_at_once_and_ctrl_c_ends_everything() -> None:
+    Path("work.py").write_text(WORK)
+    Path("main.py").write_text(
+        "import hccl_tools, work\nif __name__ == '__main__':\n"
+        f"    context = hccl_tools.spawn(work.fails, (9, 'value'), 2, join=False, grace=60, {OPTIONS})\n"
+        "    print(*context.pids(), flush=True)\n    context.join()\n"
+    )
+    with subprocess.Popen([sys.executable, "main.py"], stdout=subprocess.PIPE, text=True) as job:
+        assert job.stdout is not None
+        pids = job.stdout.readline().split()
+        assert all(Path("/proc", pid).exists() for pid in pids)
+        assert len(pids) == 2
+        job.send_signal(signal.SIGINT)
+        assert job.wait(30) == -signal.SIGINT
+    assert not [pid for pid in pids if Path("/proc", pid).exists()]
+
+
+def test_error_crosses_to_another_process() -> None:
+    error = pickle.loads(pickle.dumps(failure(FACTS, "Traceback: ...", ValueError("x"))))  # noqa: S301
+
+    assert isinstance(error, ValueError)
+    assert isinstance(error, RankFailedError)
+    assert error.rank == 1
+
+
 def test_ranks_may_have_workers_of_their_own() -> None:
     assert answer(
         f"print(json.dumps(hccl_tools.spawn(work.workers, (), 1, daemon=True, {OPTIONS}).results))"
@@ -256,8 +328,22 @@ def test_table_decides_ranks_and_devices() -> None:
         ("gpus='4', npus='5'", "name the same thing"),
         ("nprocs=3, gpus='4,5'", "nprocs=3, but gpus names 2"),
         ("gpus='four'", "names no devices"),
-        ("start_method='fork', nprocs=1", "only spawn is possible"),
+        ("gpus=4, nprocs=2", "nprocs=2, but gpus names 1"),
+        ("gpus='4,4'", "device 4 is named twice"),
+        ("gpus='4-5', rank_table='table.json'", "name the same thing"),
+        ("start_method='thread', nprocs=1", "one of spawn, fork, forkserver"),
+        ("start='here', nprocs=1", "one of table, cluster, torch"),
+        ("ips='10.0.0.1,10.0.0.2'", "on this machine only"),
         ("cpu=True", "nprocs=2"),
+        ("nprocs=0", "nprocs=0 is no number of processes"),
+        ("nprocs='2'", "nprocs='2' is no number of processes"),
+        ("args=5, nprocs=1", "write args=(5,)"),
+        ("args='abc', nprocs=1", "write args=('abc',)"),
+        ("grace='x', nprocs=1", "grace='x' is no number of seconds"),
+        ("env=3, nprocs=1", "env=3 is no mapping"),
+        ("env={'A B': 1}, nprocs=1", "is not NAME=VALUE"),
+        ("start_port=80, nprocs=1", "start_port=80 is no port"),
+        ("tail='first', nprocs=1", "tail='first' names no ranks"),
     ],
 )
 def test_wrong_options_are_told_before_anything_starts(arguments: str, words: str) -> None:
@@ -268,11 +354,55 @@ def test_wrong_options_are_told_before_anything_starts(arguments: str, words: st
     assert not Path("log").exists()
 
 
-def test_function_that_cannot_be_pickled() -> None:
-    done = caller(f"hccl_tools.spawn(lambda: 1, (), 1, {OPTIONS})")
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("lambda: 1", "a lambda cannot be sent"),
+        ("work.inner()", "defined inside a function"),
+        ("5", "5 is no function"),
+        ("work.who, (open('main.py'),)", "must be picklable"),
+    ],
+)
+def test_call_that_cannot_be_sent(function: str, words: str) -> None:
+    done = caller(f"hccl_tools.spawn({function}, nprocs=1, {OPTIONS})")
 
-    assert "must be picklable" in done.stderr
+    assert words in done.stderr
     assert not Path("log").exists()
+
+
+@pytest.mark.parametrize("way", [("-c",), ("-",), ("-i",)])
+def test_function_that_was_typed_in(way: tuple[str, ...]) -> None:
+    program = f"import hccl_tools\ndef f(): return 1\n\nhccl_tools.spawn(f, nprocs=1, {OPTIONS})\n"
+    argv = [*way, program] if way == ("-c",) else way
+    done = subprocess.run(
+        [sys.executable, *argv], input=program, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert "f was typed into an interactive session, python -c or stdin" in done.stderr
+    assert not Path("log").exists()
+
+
+def test_function_of_a_module_from_an_interactive_session() -> None:
+    Path("work.py").write_text(WORK)
+    program = f"import hccl_tools, work\nprint(hccl_tools.spawn(work.large, (3,), 1, {OPTIONS}).results)\n"
+    done = subprocess.run(
+        [sys.executable, "-"], input=program, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.stdout == "[b'\\x00\\x00\\x00']\n"
+
+
+def test_script_without_its_guard_is_told_so() -> None:
+    Path("bare.py").write_text(
+        f"import hccl_tools\ndef f(): return 1\nhccl_tools.spawn(f, (), 2, {OPTIONS})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "bare.py"], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert 'put the call below if __name__ == "__main__":' in done.stderr
+    assert done.stderr.count("RankFailedError: rank") == 1
+    assert len([path for path in Path("log").iterdir() if not path.is_symlink()]) == 1
 
 
 def test_option_error_is_a_value_error() -> None:

@@ -1,0 +1,83 @@
+"""A call on its way into another interpreter: function and arguments as bytes, or why that cannot be."""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import pickle
+import sys
+from collections.abc import Iterable
+from multiprocessing import reduction
+from multiprocessing import spawn as preparing
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.launch.spawn_errors import SpawnOptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_TOP_LEVEL = "define the function at the top level of a module or script"
+
+
+def arguments(args: Any) -> tuple[Any, ...]:
+    """Return ``args`` as a tuple.
+
+    Raises:
+        SpawnOptionError: It is one argument, not a sequence of them; a text would become one per letter.
+    """
+    if isinstance(args, str | bytes) or not isinstance(args, Iterable):
+        raise SpawnOptionError(f"args={args!r} is no sequence of arguments: write args=({args!r},)")
+    return tuple(args)
+
+
+def pickled(func: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+    """Return what the child needs: how to become this interpreter, then the function and its arguments.
+
+    Raises:
+        SpawnOptionError: They cannot be sent to another interpreter; nothing has been started.
+    """
+    _check_function(func)
+    preparation = preparing.get_preparation_data("hccl-tools rank")
+    # multiprocessing hands its key to its own children only; ours need none of its pipes.
+    preparation.pop("authkey", None)
+    if not _main_can_be_imported():
+        preparation.pop("init_main_from_path", None)
+    buffer = io.BytesIO()
+    pickle.dump(preparation, buffer)
+    try:
+        reduction.ForkingPickler(buffer).dump((func, args))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise SpawnOptionError(
+            f"the function and its arguments must be picklable: {error}", hint=_TOP_LEVEL
+        ) from error
+    return buffer.getvalue()
+
+
+def _check_function(func: Any) -> None:
+    if not callable(func):
+        raise SpawnOptionError(f"{func!r} is no function", hint="spawn(train, args=(3,)), without calling it")
+    while isinstance(func, functools.partial):
+        func = func.func
+    name = getattr(func, "__qualname__", type(func).__qualname__)
+    if "<lambda>" in name:
+        raise SpawnOptionError("a lambda cannot be sent to another process: it has no name", hint=_TOP_LEVEL)
+    if "<locals>" in name:
+        raise SpawnOptionError(
+            f"{name} cannot be sent to another process: it is defined inside a function", hint=_TOP_LEVEL
+        )
+    module = getattr(func, "__module__", None) or type(func).__module__
+    if module == "__main__" and not _main_can_be_imported():
+        raise SpawnOptionError(
+            f"{name} was typed into an interactive session, python -c or stdin, where other processes cannot "
+            "find it: write it into a file and import it from there",
+            hint="from my_file import " + name,
+        )
+
+
+def _main_can_be_imported() -> bool:
+    main = sys.modules["__main__"]
+    if getattr(main, "__spec__", None) is not None:
+        return True
+    path = getattr(main, "__file__", None)
+    return path is not None and os.path.exists(path)

@@ -1,0 +1,204 @@
+"""The options of ``spawn``: read, and refused, before anything is started."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hccl_tools import device_range
+from hccl_tools.errors import UsageError
+from hccl_tools.launch import environment, placement
+from hccl_tools.launch.spawn_errors import SpawnOptionError
+from hccl_tools.launch.visible import visible_devices
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.plan import Start
+    from hccl_tools.launch.request import Tail
+    from hccl_tools.launch.visible import VisibleDevices
+
+_DEVICE_OPTIONS = ("npus", "devices", "gpus", "xpus", "selected_devices")
+_STARTS = ("table", "cluster", "torch")
+_METHODS = ("spawn", "fork", "forkserver")
+#: What paddle takes and a job on one machine's NPUs has no use for.
+_TAKEN_WITHOUT_EFFECT = ("backend", "print_config", "use_paddlecloud")
+_OF_SEVERAL_MACHINES = ("ips", "cluster_node_ips", "node_ip")
+_OPTIONS = (
+    *_DEVICE_OPTIONS, *_TAKEN_WITHOUT_EFFECT,
+    "rank_table", "log_dir", "cpu", "start", "env", "grace", "product", "ignore", "start_port",
+    "started_port", "start_method", "tail",
+)  # fmt: skip
+_GRACE = 15.0
+_HIGHEST_DEVICE = 1024
+
+
+class SpawnOptions(NamedTuple):
+    """One call of ``spawn``, checked.
+
+    ``devices`` are physical ids in rank order, ``ranks`` the number of ranks where only that was said; both
+    are ``None`` where table or visible devices decide. ``grace`` is in seconds.
+    """
+
+    devices: tuple[int, ...] | None
+    ranks: int | None
+    rank_table: str | None
+    start: Start | None
+    cpu: bool
+    env: dict[str, str]
+    log_dir: str
+    start_port: int | None
+    product: str | None
+    ignore: tuple[str, ...]
+    grace: float
+    tail: Tail
+
+
+def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) -> SpawnOptions:
+    """Return what was asked for.
+
+    Raises:
+        SpawnOptionError: An option is unknown, has a value that it does not take, or contradicts another.
+    """
+    _check_names(options)
+    cpu, rank_table = bool(options.get("cpu")), options.get("rank_table")
+    count = _count(nprocs)
+    devices = _devices(count, options, environ, cpu=cpu)
+    if devices is None and count is None and rank_table is None:
+        _check_decided(environ, cpu=cpu)
+    method = options.get("start_method", "spawn")
+    _choice("start_method", method, _METHODS)
+    start = options.get("start")
+    if start is not None:
+        _choice("start", start, _STARTS)
+    return SpawnOptions(
+        devices=devices,
+        ranks=count if devices is None else None,
+        rank_table=None if rank_table is None else _path("rank_table", rank_table),
+        start=start,
+        cpu=cpu,
+        env=_env(options.get("env")),
+        log_dir=_path("log_dir", options.get("log_dir", "log")),
+        start_port=_port(options),
+        product=options.get("product"),
+        ignore=_words("ignore", options.get("ignore", ())),
+        grace=_seconds("grace", options.get("grace", _GRACE)),
+        tail=_tail(options.get("tail", 0)),
+    )
+
+
+def _check_names(options: Mapping[str, Any]) -> None:
+    for name in options:
+        if name in _OF_SEVERAL_MACHINES:
+            raise SpawnOptionError(
+                f"{name}: spawn starts processes on this machine only",
+                hint="for several machines put the function into a script and use `hccl-tools launch --ips`",
+            )
+        if name not in _OPTIONS:
+            close = difflib.get_close_matches(name, _OPTIONS, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"options: {', '.join(sorted(_OPTIONS))}"
+            raise SpawnOptionError(f"the option {name} of spawn is not supported ({hint})", hint=hint)
+    given = [name for name in (*_DEVICE_OPTIONS, "rank_table") if options.get(name) not in (None, "")]
+    if len(given) > 1:
+        raise SpawnOptionError(f"{given[0]} and {given[1]} name the same thing: give one of them")
+
+
+def _count(nprocs: Any) -> int | None:
+    if isinstance(nprocs, int) and not isinstance(nprocs, bool) and (nprocs == -1 or nprocs > 0):
+        return None if nprocs == -1 else nprocs
+    raise SpawnOptionError(
+        f"nprocs={nprocs!r} is no number of processes: from 1, or -1 for all visible devices"
+    )
+
+
+def _devices(
+    count: int | None, options: Mapping[str, Any], environ: Mapping[str, str], *, cpu: bool
+) -> tuple[int, ...] | None:
+    """Return the physical devices that were named, in rank order, or ``None``."""
+    name = next((name for name in _DEVICE_OPTIONS if options.get(name) not in (None, "")), None)
+    if name is None:
+        return None
+    value = options[name]
+    text = value if isinstance(value, str) else ",".join(map(str, _listed(value)))
+    try:
+        devices = device_range.parse(text, device_limit=_HIGHEST_DEVICE, product="a host").ids
+    except UsageError as error:
+        raise SpawnOptionError(
+            f"{name}={value!r} names no devices: {error.message}", hint=error.hint
+        ) from error
+    if count not in {None, len(devices)}:
+        raise SpawnOptionError(f"nprocs={count}, but {name} names {len(devices)} devices")
+    visible = _visible(environ)
+    if not cpu and (outside := visible.outside(list(devices))):
+        raise SpawnOptionError(f"{name}: device {outside[0]} is not visible here ({visible.source})")
+    return devices
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, Iterable) else [value]
+
+
+def _check_decided(environ: Mapping[str, str], *, cpu: bool) -> None:
+    """Refuse a call that leaves the number of processes to nothing."""
+    if cpu:
+        raise SpawnOptionError("with cpu=True say how many processes: nprocs=2")
+    if _visible(environ).chosen is None and not environ.get("RANK_TABLE_FILE"):
+        raise SpawnOptionError("this host has no NPU: cpu=True rehearses without, for instance with nprocs=2")
+
+
+def _visible(environ: Mapping[str, str]) -> VisibleDevices:
+    return visible_devices(environ, placement.present_devices(environ))
+
+
+def _choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise SpawnOptionError(f"{name}={value!r}: it is one of {', '.join(choices)}")
+
+
+def _path(name: str, value: Any) -> str:
+    try:
+        return os.fsdecode(value)
+    except TypeError as error:
+        raise SpawnOptionError(f"{name}={value!r} is no path") from error
+
+
+def _env(value: Any) -> dict[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise SpawnOptionError(f"env={value!r} is no mapping of names to values: env={{'GLOG_v': '2'}}")
+    try:
+        return environment.parse_assignments((f"{key}={text}" for key, text in value.items()), where="env")
+    except UsageError as error:
+        raise SpawnOptionError(error.message, hint=error.hint) from error
+
+
+def _port(options: Mapping[str, Any]) -> int | None:
+    port = options.get("start_port") or options.get("started_port")
+    if port is None or (isinstance(port, int) and 1024 <= port <= 65535):
+        return port
+    raise SpawnOptionError(f"start_port={port!r} is no port: 1024 to 65535")
+
+
+def _seconds(name: str, value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return float(value)
+    raise SpawnOptionError(f"{name}={value!r} is no number of seconds, from 0")
+
+
+def _words(name: str, value: Any) -> tuple[str, ...]:
+    words = value.split(",") if isinstance(value, str) else _listed(value)
+    if not all(isinstance(word, str) for word in words):
+        raise SpawnOptionError(f"{name}={value!r} is no list of names")
+    return tuple(word.strip() for word in words)
+
+
+def _tail(value: Any) -> Tail:
+    if value is None or value == "none":
+        return ()
+    if value == "all":
+        return "all"
+    ranks = value.split(",") if isinstance(value, str) else _listed(value)
+    if not all(str(rank).strip().isdecimal() for rank in ranks):
+        raise SpawnOptionError(f'tail={value!r} names no ranks: tail=0, tail=[0, 3], "all" or None')
+    return tuple(int(rank) for rank in ranks)

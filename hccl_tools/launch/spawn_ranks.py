@@ -1,0 +1,126 @@
+"""The processes of a ``spawn`` call as its caller sees them, and what they write."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.launch.logs import Follower
+from hccl_tools.launch.outcome import RankEnd
+from hccl_tools.launch.spawn_child import FAILURE, RESULT
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.plan import RankProcess
+    from hccl_tools.launch.request import Tail
+
+
+class SpawnedRank:
+    """One process of a ``spawn`` call.
+
+    Attributes:
+        end: What is known of its end.
+        rank: Its rank, -1 for MindSpore's scheduler.
+        device: Its physical device.
+        name: ``rank 3``.
+        log: Its log, absolute.
+    """
+
+    def __init__(self, process: RankProcess, run_dir: str) -> None:
+        self.rank, self.device, self.name = process.rank, process.device, process.name
+        self.log = os.path.join(run_dir, process.log)
+        self.end = RankEnd(process, self.log)
+        self._result = os.path.join(run_dir, RESULT.format(rank=process.rank))
+        self._failure = os.path.join(run_dir, FAILURE.format(rank=process.rank))
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self.end.pid
+
+    @property
+    def exitcode(self) -> int | None:
+        """The exit code, -n for signal n as ``multiprocessing`` has it, ``None`` while it runs."""
+        return None if self.end.status is None else os.waitstatus_to_exitcode(self.end.status)
+
+    def is_alive(self) -> bool:
+        """Tell whether it runs."""
+        return bool(self.pid) and self.exitcode is None
+
+    @property
+    def has_result(self) -> bool:
+        """Whether its function has returned."""
+        return os.path.exists(self._result)
+
+    def result(self) -> Any:
+        """Return what its function returned; ``None`` if it has not (yet), or left by ``sys.exit(0)``."""
+        return _unpickled(self._result) if self.has_result else None
+
+    def failure(self) -> tuple[Exception | None, str]:
+        """Return what its function raised, where that could be sent, and the traceback ("" for none)."""
+        if not os.path.exists(self._failure):
+            return None, ""
+        try:
+            original, text = _unpickled(self._failure)
+        except Exception as error:  # noqa: BLE001  (an exception's own __setstate__, or its module is not here)
+            return None, f"(its exception cannot be read here: {error})"
+        return original, text
+
+
+class Returned:
+    """paddle's ``return_queues[i]``: ``get()`` gives the rank's result."""
+
+    def __init__(self, rank: SpawnedRank) -> None:
+        self._rank = rank
+
+    def get(self) -> Any:
+        """Return the result; the rank must have ended well."""
+        return self._rank.result()
+
+    def empty(self) -> bool:
+        """Tell whether there is no result: the rank still runs, or called ``sys.exit``."""
+        return not self._rank.has_result
+
+
+class Shown:
+    """Passes what some ranks write on to ``sys.stdout``, in whole lines."""
+
+    def __init__(self, tail: Tail, *, several: bool) -> None:
+        self._tail, self._several = tail, several
+        self._followers: list[Follower] = []
+
+    @property
+    def active(self) -> bool:
+        """Whether there is a log to look at."""
+        return bool(self._followers)
+
+    def add(self, rank: SpawnedRank) -> None:
+        """Begin with a rank that has been started, if it is to be shown."""
+        if rank.rank >= 0 and (self._tail == "all" or rank.rank in self._tail):
+            prefix = f"[{rank.name}] ".encode() if self._several else b""
+            self._followers.append(Follower(rank.log, prefix))
+
+    def show(self, *, last: bool = False) -> None:
+        """Pass on what is new; ``last``: also a line without its end."""
+        out = sys.stdout
+        try:
+            for follower in self._followers:
+                while data := follower.read(last=last):
+                    if out is not None:
+                        out.write(data.decode(errors="replace"))
+            if self._followers and out is not None:
+                out.flush()
+        except (OSError, ValueError):
+            self.close()  # Nobody reads any more.
+
+    def close(self) -> None:
+        """End it."""
+        for follower in self._followers:
+            follower.close()
+        self._followers.clear()
+
+
+def _unpickled(path: str) -> Any:
+    with open(path, "rb") as file:
+        return pickle.load(file)  # noqa: S301  (written by our own child)
