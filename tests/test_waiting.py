@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -113,7 +112,7 @@ def test_standard_input_is_not_waited_for() -> None:
 
 
 class ConfigMap:
-    """A folder as Kubernetes mounts a ConfigMap: files lead through ``..data`` into the folder of a version."""
+    """A folder as Kubernetes mounts a ConfigMap: files lead through ``..data`` into a version's folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -128,7 +127,7 @@ class ConfigMap:
         (new / "hccl.json").write_text(text)
         fresh = self.folder / "..data_tmp"
         fresh.symlink_to(new.name)
-        os.replace(fresh, self.folder / "..data")
+        fresh.replace(self.folder / "..data")
         if not old:
             (self.folder / "hccl.json").symlink_to("..data/hccl.json")
             return

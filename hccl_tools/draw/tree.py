@@ -69,8 +69,8 @@ def _server_node(server: ServerFacts, style: Style, *, folded: bool, wide: int) 
 
 
 def _devices(server: ServerFacts, group_size: int | None) -> list[_Node]:
-    wide_rank = max((len(str(one.rank)) for one in server.ranks), default=1)
-    wide_device = max((len(str(one.device_id)) for one in server.ranks), default=1)
+    wide_rank = max((len(str(rank)) for rank in server.rank_ids), default=1)
+    wide_device = max((len(str(device)) for device in server.device_ids), default=1)
     leaves = [
         (_group_of(one, group_size), _Node(_device(one, wide_rank, wide_device), [])) for one in server.ranks
     ]

@@ -160,7 +160,7 @@ def test_wrong_use(command_line: CommandLine, arguments: tuple[str, ...], senten
 
 
 def test_a_table_behind_a_data_link_that_is_completed_later(command_line: CommandLine) -> None:
-    """A Volcano or ModelArts table: initializing and empty at first, swapped by Kubernetes when it is complete."""
+    """A Volcano or ModelArts table: empty at first, swapped by Kubernetes when it is complete."""
     folder = command_line.folder / "config"
     for name, value in (
         ("..1", {"status": "initializing", "group_count": "0", "group_list": []}),

@@ -1,0 +1,165 @@
+"""``hccl-tools replace`` and ``hccl-tools subset``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools import formats
+from hccl_tools.fingerprint import fingerprint
+from hccl_tools.launch.run_directory import lock_table
+from hccl_tools.merging import merge
+from tests.support.clusters import host, host_table
+
+if TYPE_CHECKING:
+    from tests.support.commands import CommandLine
+
+
+@pytest.fixture
+def job(command_line: CommandLine) -> CommandLine:
+    """A table of two hosts, ``job.json``, and the table of a spare, ``spare.json``."""
+    table = merge([("1", host_table(1)), ("2", host_table(2))]).table
+    command_line.write("job.json", "".join(formats.write(table)))
+    command_line.write("spare.json", host(7))
+    return command_line
+
+
+def test_replace(job: CommandLine) -> None:
+    old = Path("job.json").read_bytes()
+
+    done = job("replace", "job.json", "--server", "10.1.0.2", "--with", "spare.json")
+
+    assert done.code == 0
+    before, after = fingerprint(job.read("job.json")), fingerprint(job.read("job.r1.json"))
+    assert done.err.splitlines()[0] == "10.1.0.2 becomes 10.1.0.7: ranks 8 to 15"
+    assert done.err.splitlines()[9:] == [
+        f"fingerprint {before} becomes {after}",
+        "wrote job.r1.json",
+        "next: hccl-tools launch --rank-table job.r1.json train.py",
+    ]
+    assert Path("job.json").read_bytes() == old
+    assert Path("job.r1.json").read_bytes() == old.replace(b"10.1.0.2", b"10.1.0.7").replace(
+        b"168.2.", b"168.7."
+    )
+
+
+def test_replace_again(job: CommandLine) -> None:
+    job("replace", "job.json", "--server", "10.1.0.2", "--with", "spare.json")
+    job.write("spare2.json", host(8))
+
+    job("replace", "job.r1.json", "--server", "10.1.0.1", "--with", "spare2.json")
+    job("replace", "job.json", "--server", "10.1.0.1", "--with", "spare2.json")
+
+    assert [server.server_id for server in job.read("job.r2.json").servers] == ["10.1.0.8", "10.1.0.7"]
+    assert [server.server_id for server in job.read("job.r3.json").servers] == ["10.1.0.8", "10.1.0.2"]
+
+
+def test_replace_to_the_screen_and_to_a_folder(job: CommandLine) -> None:
+    Path("out").mkdir()
+    arguments = ("replace", "job.json", "--server", "10.1.0.2", "--with", "spare.json")
+
+    printed = job(*arguments, "-o", "-").out
+    job(*arguments, "-o", "out", "--mode", "640")
+
+    assert Path("out/job.r1.json").read_text() == printed
+    assert Path("out/job.r1.json").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_spare_that_breaks_the_table(job: CommandLine) -> None:
+    spare = host(7)
+    spare["server_list"][0]["device"][0]["device_ip"] = "192.168.1.100"
+    job.write("spare.json", spare)
+
+    done = job("replace", "job.json", "--server", "10.1.0.2", "--with", "spare.json")
+
+    assert done.code == 1
+    assert "HCC404" in done.out
+    assert done.sentence.startswith("no table is written: ")
+    assert "job.r1.json" not in job.names
+
+
+def test_a_table_in_use_is_told(job: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    lock = lock_table(Path("job.json").read_bytes(), "/runs/20261121-101530", os.environ)
+    try:
+        done = job("replace", "job.json", "--server", "10.1.0.2", "--with", "spare.json")
+    finally:
+        os.close(lock)
+
+    assert done.code == 0
+    assert f"pid {os.getpid()}, /runs/20261121-101530; it keeps the table that it started with" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        ((), 2, "Missing argument 'FILE'."),
+        (("job.json", "--with", "spare.json"), 2, "Missing option '--server'."),
+        (("job.json", "--server", "10.1.0.2"), 2, "Missing option '--with'."),
+        (
+            ("job.json", "--server", "10.1.0.9", "--with", "spare.json"),
+            1,
+            'the table has no server "10.1.0.9"',
+        ),
+        (("job.json", "--server", "10.1.0.2", "--with", "no.json"), 2, "no such file: no.json"),
+        (
+            ("job.json", "--server", "10.1.0.2", "--with", "spare.json", "-o", "job.json"),
+            1,
+            "job.json is there already, and a table that jobs may use is never written over",
+        ),
+    ],
+)
+def test_wrong_use(job: CommandLine, arguments: tuple[str, ...], code: int, sentence: str) -> None:
+    done = job("replace", *arguments)
+
+    assert (done.code, done.sentence) == (code, sentence)
+    assert job.names == ["job.json", "spare.json"]
+
+
+def test_subset(job: CommandLine) -> None:
+    done = job("subset", "job.json", "--servers", "10.1.0.2", "--devices", "[4,8)")
+
+    assert done.code == 0
+    assert done.err.splitlines()[:2] == [
+        "kept: 1 of 2 servers, 4 of 16 ranks",
+        "the ranks are numbered anew, 0 to 3",
+    ]
+    made = job.read("job.r1.json")
+    assert made.device_ids == ["4", "5", "6", "7"]
+    assert made.rank_ids == ["0", "1", "2", "3"]
+
+
+def test_a_subset_that_the_guide_forbids(job: CommandLine) -> None:
+    done = job("subset", "job.json", "--devices", "0-3")
+
+    assert done.code == 1
+    assert "HCC308" in done.out
+    assert job("subset", "job.json", "--devices", "0-3", "--product", "a2").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("job.json",), 2, "nothing is chosen"),
+        (("job.json", "--servers", "10.1.0.9"), 1, 'the table has no server "10.1.0.9"'),
+        (("job.json", "--devices", "4-"), 2, '"4-" is no device range'),
+        (("job.json", "--devices", "0-9"), 2, '"0-9" names device 9'),
+    ],
+)
+def test_wrong_subsets(job: CommandLine, arguments: tuple[str, ...], code: int, sentence: str) -> None:
+    done = job("subset", *arguments)
+
+    assert done.code == code
+    assert sentence.partition(" is no")[0] in done.sentence
+    assert job.names == ["job.json", "spare.json"]
+
+
+@pytest.mark.parametrize("command", ["replace", "subset", "merge", "convert", "show"])
+def test_help_has_examples(command_line: CommandLine, command: str) -> None:
+    done = command_line(command, "--help")
+
+    assert done.code == 0
+    assert f"  hccl-tools {command} " in done.out.partition("Examples:")[2]

@@ -1,0 +1,50 @@
+"""Where a changed table goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools import revision
+from hccl_tools.errors import TableError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("job.json", "job.r1.json"),
+        ("job.r1.json", "job.r2.json"),
+        ("tables/job.r9.json", "job.r10.json"),
+        ("job.v1.json", "job.v1.r1.json"),
+        (".r1.json", ".r1.r1.json"),
+    ],
+)
+def test_names(name: str, expected: str) -> None:
+    assert revision.next_name(name) == expected
+
+
+def test_the_first_that_is_free(tmp_path: Path) -> None:
+    (tmp_path / "job.r1.json").touch()
+    (tmp_path / "job.r2.json").symlink_to("nowhere")
+
+    assert revision.target(str(tmp_path / "job.json"), None) == str(tmp_path / "job.r3.json")
+
+
+def test_another_folder(tmp_path: Path) -> None:
+    assert revision.target("job.json", str(tmp_path)) == str(tmp_path / "job.r1.json")
+
+
+def test_never_over_a_table(tmp_path: Path) -> None:
+    (tmp_path / "job.json").touch()
+
+    with pytest.raises(TableError, match="is there already"):
+        revision.target("x.json", str(tmp_path / "job.json"))
+
+
+def test_a_name_that_hccl_does_not_open() -> None:
+    with pytest.raises(UsageError, match=r"does not end in \.json"):
+        revision.target("x.json", "job.txt")
