@@ -31,7 +31,7 @@ typecheck: $(VENV)/.test-installed  ## check the types
 	@$(BIN)/mypy
 
 bench: $(VENV)/.test-installed  ## take the figures of the README
-	@for figure in gen validate launch; do \
+	@for figure in gen validate merge launch; do \
 	  PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m "benchmarks.$$figure"; done
 
 clean:  ## remove what the other targets made
