@@ -89,13 +89,15 @@ def wanted(options: dict[str, Any]) -> bool:
     """Return whether many hosts are asked for.
 
     Raises:
-        UsageError: In two ways at once.
+        UsageError: In two ways at once, or in none where an option is for many.
     """
     named = [name for name in _WANTED if options[name]]
     if len(named) > 1:
         raise UsageError(
             " and ".join(f"--{name}" for name in named) + " exclude each other", hint="keep one of them"
         )
+    if not named and options["order"] != "given":
+        raise UsageError("--order is for the tables of many hosts", hint="add --hosts LIST, or leave it out")
     return bool(named)
 
 

@@ -38,26 +38,27 @@ def by_address(facts: Sequence[HostFacts]) -> list[HostFacts]:
 
 
 def _refuse_twice(answers: Sequence[Answer]) -> None:
-    seen: dict[str, Answer] = {}
+    machines: dict[str, Answer] = {}
     for answer in answers:
-        ids = {f"machine {answer.machine}"} if answer.machine else set()
-        if answer.facts is not None:
-            ids.add(f"server_id {answer.facts.server_id}")
-        for one in ids:
-            if (first := seen.setdefault(one, answer)) is not answer:
-                raise _same(first, answer, one)
-
-
-def _same(first: Answer, second: Answer, what: str) -> GatheringError:
-    if what.startswith("machine"):
-        return GatheringError(
-            f"no table is written: {first.host} and {second.host} are the same host",
-            hint="name it once; with mpirun: --map-by ppr:1:node",
-        )
-    return GatheringError(
-        f"no table is written: {first.host} and {second.host} both call themselves {what.split()[1]}",
-        hint="name the hosts by the addresses by which they reach each other, or set HOST_IP on each",
-    )
+        first = machines.setdefault(answer.machine, answer) if answer.machine else answer
+        if first is not answer:
+            alike = first.host == answer.host
+            said = (
+                f"two processes are on {first.host}"
+                if alike
+                else f"{first.host} and {answer.host} are the same host"
+            )
+            raise GatheringError(
+                f"no table is written: {said}", hint="name it once; with mpirun: --map-by ppr:1:node"
+            )
+    addresses: dict[str, Answer] = {}
+    for answer in answers:
+        own = answer.facts.server_id if answer.facts is not None else ""
+        if (first := addresses.setdefault(own, answer)) is not answer:
+            raise GatheringError(
+                f"no table is written: {first.host} and {answer.host} both call themselves {own}",
+                hint="name the hosts by the addresses by which they reach each other, or set HOST_IP on each",
+            )
 
 
 def _refuse_different(

