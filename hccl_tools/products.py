@@ -7,8 +7,7 @@ hccl_communicator_attrs_host.cc:621).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from hccl_tools.errors import UsageError
 
@@ -16,8 +15,7 @@ from hccl_tools.errors import UsageError
 Loader = Literal["legacy", "a5"]
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(NamedTuple):
     """One kind of machine as HCCL tells them apart.
 
     Attributes:

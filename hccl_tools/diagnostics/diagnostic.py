@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,16 +26,14 @@ def pointer(path: Path) -> str:
     return "".join("/" + str(key).replace("~", "~0").replace("/", "~1") for key in path)
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(NamedTuple):
     """A second place that a finding is about, with a phrase for it (``first used here``)."""
 
     path: Path
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFacts:
+class RuleFacts(NamedTuple):
     """What every diagnostic of one rule shares.
 
     ``id`` is what people quote (``HCC203``), ``name`` completes "allow ..." (``duplicate-rank-id``),
@@ -55,8 +53,7 @@ class RuleFacts:
         return "warning" if self.consequence == "advice" else "error"
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(NamedTuple):
     """One thing that is wrong at one place.
 
     ``message`` is lower case without a full stop and says what is wrong; ``hint`` is one imperative

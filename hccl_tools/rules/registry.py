@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hccl_tools.diagnostics.diagnostic import Consequence, Diagnostic, Path, Related, RuleFacts
 from hccl_tools.errors import UsageError
@@ -61,8 +61,7 @@ Stage = Literal["load", "structure", "parse", "check", "topology", "none"]
 STAGES: tuple[Stage, ...] = ("load", "structure", "parse", "check", "topology", "none")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """What a rule yields: see ``Diagnostic`` for the fields."""
 
     message: str
@@ -109,8 +108,7 @@ class Subject:
         return f'rank "{rank}"' if isinstance(rank, str) else f"rank {rank}"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A rule and everything declared beside it.
 
     ``formats`` is empty for rules on any document. ``needs`` names the device and server keys that must be
