@@ -15,4 +15,4 @@ devices = [device for server in servers for device in server["device"]]
 for rank, device in enumerate(devices):
     device["rank_id"] = str(rank)
 with open(sys.argv[2], "w") as file:  # noqa: PTH123
-    json.dump({**merged, "server_count": str(len(servers)), "server_list": servers}, file, indent=4)
+    json.dump({**(merged or {}), "server_count": str(len(servers)), "server_list": servers}, file, indent=4)

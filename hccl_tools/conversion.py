@@ -162,7 +162,8 @@ def _plain(table: RankTable, to: Format, *, without: frozenset[str] = frozenset(
     """Return a copy without super pods and what only they need; ``cluster_list`` stays in 1.0 alone."""
     dropped = _SUPER_POD_KEYS | without
     columns = {key: list(column) for key, column in table.columns.items() if key not in dropped}
-    fields = {key: value for key, value in table.fields.items() if key != "cluster_list" or to == "1.0"}
+    gone = {"super_pod_list"} if to == "1.0" else {"super_pod_list", "cluster_list"}
+    fields = {key: value for key, value in table.fields.items() if key not in gone}
     servers = [
         Server(server.server_id, server.rows, server.host_ip, dict(server.fields)) for server in table.servers
     ]

@@ -311,3 +311,10 @@ def test_merging_is_associative(numbers: list[int], devices: int, table_format: 
 
     assert left == right == joined(tables)
     assert fingerprint(left) == fingerprint(right)
+
+
+def test_super_pods_above_which_someone_wrote_1_0() -> None:
+    """HCCL ignores them; they are neither dropped without a word nor mixed."""
+    one, other = ({**host(number, "1.2"), "version": "1.0"} for number in (1, 2))
+
+    assert refused(("a", one), ("b", other)).message == 'a and b differ in "super_pod_list"'

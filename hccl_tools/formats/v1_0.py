@@ -22,7 +22,7 @@ _REQUIRED = ("device_id", "rank_id")
 #: Optional device keys that HCCL refuses unless they are strings, whatever else the table says.
 TEXTS = frozenset({"host_port", "device_port", "net_position", "net_protocol"})
 #: What ``write`` and ``read`` treat themselves; every other key is carried along as it stands.
-_TOP_KEYS = frozenset({"version", "server_count", "server_list", "status", "super_pod_list"})
+_TOP_KEYS = frozenset({"version", "server_count", "server_list", "status"})
 _SERVER_KEYS = frozenset({"server_id", "device", "host_ip"})
 _DEVICE_ORDER = ("device_id", "device_ip", "rank_id")
 
@@ -51,6 +51,8 @@ def read_servers(value: dict[str, Any], table_format: Format, texts_if_there: fr
         for entry, server_id, rows in zip(entries, server_ids, bounds, strict=True)
     ]  # fmt: skip
     fields = {key: value[key] for key in value if key not in _TOP_KEYS}
+    if table_format == "1.2":
+        fields.pop("super_pod_list", None)
     return RankTable(table_format, servers, columns, status, fields=fields, declared=declared)
 
 

@@ -280,3 +280,18 @@ def test_files_keep_their_time(command_line: CommandLine) -> None:
 
     assert done.code == 0
     assert Path("job.json").stat().st_mtime == 1
+
+
+def test_pods_without_addresses_are_refused_by_name(command_line: CommandLine) -> None:
+    """Two pods outside the hosts' network count as two servers, and their devices have no address."""
+    for number in (1, 2):
+        value = host(number)
+        for device in value["server_list"][0]["device"]:
+            del device["device_ip"]
+        command_line.write(f"pod{number}.json", value)
+
+    done = command_line("merge", "pod1.json", "pod2.json")
+
+    assert done.code == 1
+    assert "no device_ip" in done.sentence
+    assert 'server "10.1.0.2" is from pod2.json' in done.out
