@@ -10,10 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hccl_tools.conversion import convert
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
     from hccl_tools.launch.current import CurrentRank, current_rank
     from hccl_tools.launch.spawn import spawn
     from hccl_tools.launch.spawn_errors import RankFailedError
+    from hccl_tools.merging import merge
     from hccl_tools.table import RankTable
     from hccl_tools.validation import validate
 
@@ -25,14 +27,16 @@ _HOMES = {
     "RankFailedError": "hccl_tools.launch.spawn_errors",
     "RankTable": "hccl_tools.table",
     "Report": "hccl_tools.diagnostics.diagnostic",
+    "convert": "hccl_tools.conversion",
     "current_rank": "hccl_tools.launch.current",
+    "merge": "hccl_tools.merging",
     "spawn": "hccl_tools.launch.spawn",
     "validate": "hccl_tools.validation",
 }
 
 __all__ = [
-    "CurrentRank", "Diagnostic", "RankFailedError", "RankTable", "Report", "__version__", "current_rank",
-    "spawn", "validate",
+    "CurrentRank", "Diagnostic", "RankFailedError", "RankTable", "Report", "__version__", "convert",
+    "current_rank", "merge", "spawn", "validate",
 ]  # fmt: skip
 
 
