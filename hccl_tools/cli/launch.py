@@ -50,7 +50,7 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         devices=options["devices"],
         no_table=options["no_table"],
         product=options["product"],
-        ignore=options["ignore"],
+        ignore=tuple(rule.strip() for text in options["ignore"] for rule in text.split(",")),
         start=None if options["start"] == "auto" else options["start"],
         engine=options["engine"],
         cpu=options["cpu"],

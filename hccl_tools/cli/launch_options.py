@@ -35,7 +35,7 @@ GROUPS: dict[str, list[Option]] = {
         _flag("--no-table", help="Start N ranks without any rank table."),
         _option("--server", metavar="ID", help="Which server of the table this host is."),
         _option("--product", metavar="NAME", help="Judge the table for this product: 910a, a2, a3, ..."),
-        _option("--ignore", multiple=True, metavar="RULE", help="Let pass what this rule finds. Repeatable."),
+        _option("--ignore", multiple=True, metavar="RULES", help="Rules to leave out: HCC304 or HCC4,HCC6."),
         _flag("--no-preflight", help="Do not look for what would stop the job before its start."),
         _flag("--no-local-check", help="Do not hold the table against this host's devices."),
         _flag("--ignore-visible", help="Use devices outside ASCEND_VISIBLE_DEVICES all the same."),

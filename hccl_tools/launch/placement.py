@@ -118,6 +118,9 @@ def this_server(
         return _named(table, wanted)
     own_name = os.uname().nodename
     names = {own_name, own_name.split(".")[0]}
+    if node := environ.get("SLURMD_NODENAME"):
+        # Inside a Slurm step this is the host's name for the job, whatever the machine calls itself.
+        names = {node}
     pod = environ.get("POD_NAME") or next(iter(sorted(names)))
     own = {environ[name] for name in _ADDRESS_VARIABLES if environ.get(name)}
     ways: list[tuple[str, Callable[[Server], bool]]] = [

@@ -64,7 +64,7 @@ def prepare(
     settings_for = "mpi" if request.engine == "mpirun" else start
     kept, removed = environment.cleaned(environ, start=settings_for, keep_mpi=request.keep_mpi)
     facts = _facts(request, job, start, around=around, run_dir=run_dir, notes=notes)
-    engine_program, flavour = _engine(request, environ)
+    engine_program, flavour = _engine(request, environ, has_table=job.table is not None)
     supervisor, travelling = _for_other_hosts(request, job, facts, python, kept)
     kept.update(travelling)
     plan = Plan(
@@ -119,10 +119,14 @@ def _start(
     return python, start, reason
 
 
-def _engine(request: Request, environ: Mapping[str, str]) -> tuple[str, str]:
+def _engine(request: Request, environ: Mapping[str, str], *, has_table: bool) -> tuple[str, str]:
     """Return the program of the engine and its flavour; the loop needs none."""
-    if request.engine != "mpirun":
+    if request.engine == "loop":
         return "", ""
+    if request.engine == "slurm":
+        from hccl_tools.launch.engines import slurm  # noqa: PLC0415  (only this engine needs it)
+
+        return slurm.find(environ, has_table=has_table), "slurm"
     from hccl_tools.launch.engines import openmpi  # noqa: PLC0415  (only this engine needs it)
 
     return openmpi.find(environ)

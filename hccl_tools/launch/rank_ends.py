@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import excerpt
-from hccl_tools.launch.engines.openmpi import LOG
+from hccl_tools.launch.engines.starter import LOG
 from hccl_tools.launch.outcome import RankEnd, signal_name
 from hccl_tools.launch.shim import ENDS_FILE
 

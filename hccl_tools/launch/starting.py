@@ -151,9 +151,9 @@ def _processes(plan: Plan) -> Sequence[RankProcess]:
     """Return what the supervisor of this host starts: its ranks, or the engine that starts them."""
     if plan.engine == "loop":
         return plan.local
-    from hccl_tools.launch.engines import openmpi  # noqa: PLC0415
+    from hccl_tools.launch.engines import starter  # noqa: PLC0415
 
-    return openmpi.processes(plan)
+    return starter.processes(plan)
 
 
 def _announcement(plan: Plan) -> Iterator[str]:
@@ -197,7 +197,7 @@ def _supervision(options: Mapping[str, Any], plan: Plan, tail: Tail) -> Any:
 
 
 def _explain(plan: Plan) -> Any:
-    if plan.engine != "mpirun":
+    if plan.engine == "loop":
         return None
     from functools import partial  # noqa: PLC0415
 

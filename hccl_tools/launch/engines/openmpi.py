@@ -10,21 +10,18 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.interpreter import ProgramMissingError, on_path
-from hccl_tools.launch.plan import RankProcess
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hccl_tools.launch.plan import Plan
 
-#: What mpirun says itself and forwards, in the run directory.
-LOG = "mpirun.log"
-#: Seconds between mpirun's SIGTERM and its SIGKILL to supervisors.
-_PATIENCE = 20
+#: Seconds between mpirun's SIGTERM and its SIGKILL to supervisors. Version 4 always waits for all of them,
+#: more than once, and so gets few: there the ranks have these 2 s, not the whole grace time.
+_PATIENCE = {"openmpi-4": 2, "openmpi-5": 20}
 _VERSION = re.compile(r"mpirun \(Open MPI\) ([0-9]+)\.")
 
 
@@ -44,7 +41,7 @@ def _options_for_hosts(plan: Plan) -> list[str]:
         return [*options, "-ppn", "1"]
     options += ["--map-by", "ppr:1:node", "--bind-to", "none"]
     # Supervisors end their ranks themselves; mpirun's own 0.25 s (5) or 1 s (4) would cut their grace short.
-    options += ["--mca", "odls_base_sigkill_timeout", str(_PATIENCE)]
+    options += ["--mca", "odls_base_sigkill_timeout", str(_PATIENCE.get(plan.engine_flavour, 2))]
     prefix = os.path.dirname(os.path.dirname(plan.engine_program))
     if prefix != "/usr":
         options += ["--prefix", prefix]
@@ -91,34 +88,3 @@ def find(environ: Mapping[str, str]) -> tuple[str, str]:
     )
     match = _VERSION.search(done.stdout)
     return path, f"openmpi-{match[1]}" if match else "other"
-
-
-@dataclass(frozen=True, slots=True)
-class MpirunProcess(RankProcess):
-    """mpirun as the one process that the supervisor of this host starts; the ranks are its children."""
-
-    @property
-    def name(self) -> str:
-        """How messages speak of it."""
-        return "mpirun"
-
-
-def processes(plan: Plan) -> tuple[RankProcess, ...]:
-    """Return what the supervisor starts: the scheduler, where the ranks need one, and mpirun.
-
-    mpirun stands in rank 0's place: its output, to which rank 0's shim adds rank 0's, is shown.
-    """
-    first = plan.ranks[0]
-    mpirun = MpirunProcess(
-        rank=0,
-        host=first.host,
-        server_index=first.server_index,
-        device=first.device,
-        device_id=first.device_id,
-        environment={},
-        argv=tuple(command(plan)),
-        log=LOG,
-    )
-    if plan.supervisor:
-        return (mpirun,)  # The scheduler is the business of rank 0's host.
-    return (*(process for process in plan.local if process.rank < 0), mpirun)

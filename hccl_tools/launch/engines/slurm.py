@@ -1,0 +1,44 @@
+"""Slurm's srun, inside an allocation: one supervisor per node, each with its own part of the job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch.interpreter import ProgramMissingError, on_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.launch.plan import Plan
+
+
+def command(plan: Plan) -> list[str]:
+    """Return the srun command line of a plan; srun hands on the whole environment by itself."""
+    count = str(len(plan.hosts))
+    options = ["--nodes", count, "--ntasks", count, "--ntasks-per-node", "1", "--kill-on-bad-exit=1"]
+    # A step gets one core per task unless told otherwise, and the supervisor's ranks would share it.
+    return [plan.engine_program, *options, "--cpu-bind=none", "--chdir", plan.working_dir, *plan.supervisor]
+
+
+def find(environ: Mapping[str, str], *, has_table: bool) -> str:
+    """Return the srun on PATH.
+
+    Raises:
+        ProgramMissingError: There is none.
+        LaunchError: This is no allocation: srun would wait in the queue for one of its own.
+        UsageError: There is no table to say which node gets which ranks.
+    """
+    path = on_path("srun", environ)
+    if path is None:
+        raise ProgramMissingError(
+            "--engine slurm: there is no srun on PATH", hint="use --engine mpirun or loop"
+        )
+    if not has_table:
+        raise UsageError("--engine slurm needs a rank table", hint="add --rank-table FILE")
+    if "SLURM_JOB_ID" not in environ:
+        raise LaunchError(
+            "--engine slurm: this is no Slurm allocation",
+            hint="`salloc -N 2` or `sbatch` first, or write a batch script with --emit slurm",
+        )
+    return path

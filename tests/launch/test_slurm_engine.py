@@ -1,0 +1,101 @@
+"""One job on the two nodes of a Slurm allocation, started once."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch.engines import slurm
+from hccl_tools.launch.interpreter import ProgramMissingError
+
+if TYPE_CHECKING:
+    import subprocess
+
+    from tests.beds.two_nodes import TwoNodes
+
+SHOW = """\
+import json, os
+names = ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "SERVER_ID", "SLURMD_NODENAME")
+print(json.dumps({name: os.environ.get(name) for name in names}))
+"""
+
+
+@pytest.fixture
+def table(own_directory: Path) -> str:
+    """Write a 2 x 2 table whose ranks begin on the second node."""
+    servers = [
+        {
+            "server_id": node,
+            "device": [
+                {
+                    "device_id": str(device),
+                    "device_ip": f"192.168.{first}.{device}",
+                    "rank_id": str(first + device),
+                }
+                for device in range(2)
+            ],
+            "host_nic_ip": "reserve",
+        }
+        for node, first in (("n1", 2), ("n2", 0))
+    ]
+    value = {"version": "1.0", "server_count": "2", "server_list": servers, "status": "completed"}
+    (own_directory / "table.json").write_text(json.dumps(value))
+    (own_directory / "show.py").write_text(SHOW)
+    return "table.json"
+
+
+def launch(two_nodes: TwoNodes, table: str, *program: str) -> subprocess.CompletedProcess[str]:
+    options = [
+        "--rank-table",
+        table,
+        "--product",
+        "a2",
+        "--ignore",
+        "HCC2,HCC5,HCC6",
+        "--cpu",
+        "--start",
+        "torch",
+    ]
+    options += ["--python", sys.executable, "--master-addr", "127.0.0.1", "--engine", "slurm"]
+    command = [sys.executable, "-m", "hccl_tools", "launch", *options, *program]
+    return two_nodes.run(["salloc", "-N2", "--ntasks-per-node=1", *command])
+
+
+@pytest.mark.bed
+def test_each_node_starts_its_own_ranks(two_nodes: TwoNodes, table: str) -> None:
+    done = launch(two_nodes, table, "show.py")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    for rank, (node, device) in enumerate((("n2", "0"), ("n2", "1"), ("n1", "0"), ("n1", "1"))):
+        found = json.loads(Path("log/latest", f"rank_{rank}.log").read_text())
+        assert (found["RANK_ID"], found["DEVICE_ID"], found["SLURMD_NODENAME"]) == (str(rank), device, node)
+
+
+@pytest.mark.bed
+def test_failed_rank_ends_the_job_with_its_code(two_nodes: TwoNodes, table: str) -> None:
+    program = ["--no-python", "sh", "-c", "test $RANK_ID = 3 && exit 7; exec sleep 60"]
+
+    done = launch(two_nodes, table, *program)
+
+    assert done.returncode == 7, done.stdout + done.stderr
+    assert "rank 3 failed first: exit code 7" in done.stderr
+
+
+def test_srun_is_asked_inside_an_allocation_only(own_directory: Path) -> None:
+    with pytest.raises(ProgramMissingError, match="no srun on PATH"):
+        slurm.find({"PATH": str(own_directory)}, has_table=True)
+    program = own_directory / "srun"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    environ = {"PATH": f"{own_directory}:{os.environ['PATH']}"}
+    with pytest.raises(LaunchError, match="no Slurm allocation"):
+        slurm.find(environ, has_table=True)
+    with pytest.raises(UsageError, match="needs a rank table"):
+        slurm.find({**environ, "SLURM_JOB_ID": "1"}, has_table=False)
+    assert slurm.find({**environ, "SLURM_JOB_ID": "1"}, has_table=True) == str(program)
