@@ -111,13 +111,15 @@ def _ask_tool(
     device_ids: Sequence[int], site: Site, read: Callable[[str, int, Site], Reading] = hccn_tool.read
 ) -> Iterable[tuple[int, Reading]]:
     tool = hccn_tool.find(site)
+    on_path = site.hccn_tool is None and tool == site.program(hccn_tool.SOURCE)
     stopped: Reading | None = Reading(hccn_tool.SOURCE, problem=hccn_tool.ABSENT) if tool is None else None
     for device_id in device_ids:
         if tool is None or stopped is not None:
             yield device_id, stopped or Reading(hccn_tool.SOURCE, problem=hccn_tool.ABSENT)
             continue
         reading = read(tool, device_id, site)
-        yield device_id, reading
+        # One that is found elsewhere than on PATH, or was named, is said with its place.
+        yield device_id, reading if on_path else reading._replace(source=tool)
         if not reading.worth_asking:
             # A tool that hangs or stays busy for one device does so for all: waiting N times helps nobody.
             stopped = reading

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools import products
-from hccl_tools.discover import addresses, host, selection, simulated
+from hccl_tools.discover import addresses, host, selection, simulated, visible
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Selection, Visible, Wanted
 from hccl_tools.discover.site import Site
@@ -74,9 +74,20 @@ def survey(request: Request) -> HostFacts:
     found = _devices(request, chosen.ids, table_format, server_id)
     facts = HostFacts(
         server_id, server_source, product.name, product_source, tuple(found.devices), found.super_pod_id,
-        table_format, notes=chosen.notes, warnings=(*chosen.warnings, *said, *found.warnings),
+        table_format, notes=(*chosen.notes, *_both_ids(request, chosen.ids)),
+        warnings=(*chosen.warnings, *said, *found.warnings),
     )  # fmt: skip
     return _with_extras(facts, request)
+
+
+def _both_ids(request: Request, ids: Sequence[int]) -> tuple[str, ...]:
+    """Say what this container calls its devices, where that is not their physical ids."""
+    nodes = visible.present(request.site)
+    logical = [nodes.index(device_id) for device_id in ids if device_id in nodes]
+    if len(logical) < len(ids) or logical == list(ids):
+        return ()
+    physical, own = (",".join(map(str, each)) for each in (ids, logical))
+    return (f"the physical devices {physical} are devices {own} to programs in this container",)
 
 
 class _Found(NamedTuple):
@@ -91,7 +102,7 @@ def _devices(request: Request, ids: Sequence[int], table_format: Format, server_
     if request.vnic and table_format != "1.2":
         raise UsageError("--vnic is for tables of a super pod (1.2)", hint="leave it out")
     if table_format == "2.0":
-        from hccl_tools.discover import levels, visible  # noqa: PLC0415  (only an Ascend 950 pays for it)
+        from hccl_tools.discover import levels  # noqa: PLC0415  (only an Ascend 950 pays for it)
 
         nodes = visible.present(site)
         return _Found(*levels.find(ids, site, nodes=nodes, server_id=server_id, prefer=prefer))
