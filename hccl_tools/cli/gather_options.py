@@ -20,8 +20,8 @@ _F = TypeVar("_F", bound="Callable[..., Any]")
 _WANTED = ("hosts", "hostfile", "gather")
 
 
-#: The options, the last one first: that is how click shows them.
-_OPTIONS = (
+#: How a host is asked; the last option first, as click shows them the other way round.
+_ASKING = (
     click.option(
         "--ssh", metavar="COMMAND", default="ssh", help="The ssh that mpirun takes: 'ssh -p 2222 -i KEY'."
     ),
@@ -35,6 +35,14 @@ _OPTIONS = (
         help="In this time all hosts must have answered.",
     ),
     click.option(
+        "--engine",
+        type=click.Choice(["mpirun", "slurm"]),
+        help="What starts the processes. Default: srun inside a Slurm allocation, else mpirun over ssh.",
+    ),
+)
+#: Which hosts are asked, and what becomes of their answers.
+_HOSTS = (
+    click.option(
         "--allow-missing",
         "--allow_missing",
         is_flag=True,
@@ -46,11 +54,6 @@ _OPTIONS = (
         default="given",
         show_default=True,
         help="Which server comes first: as the hosts are given, or by address as a number.",
-    ),
-    click.option(
-        "--engine",
-        type=click.Choice(["mpirun", "slurm"]),
-        help="What starts the processes. Default: srun inside a Slurm allocation, else mpirun over ssh.",
     ),
     click.option(
         "--gather",
@@ -80,9 +83,33 @@ class Facts(NamedTuple):
 
 def many_hosts(function: _F) -> _F:
     """Add ``--hosts``, ``--hostfile``, ``--gather`` and what goes with them."""
-    for option in _OPTIONS:
+    for option in (*_ASKING, *_HOSTS):
         function = option(function)
     return function
+
+
+def one_host(function: _F) -> _F:
+    """Add what goes with asking one host: ``--engine``, ``--gather-timeout``, ``--ssh``."""
+    for option in _ASKING:
+        function = option(function)
+    return function
+
+
+def facts_of(host: str, request: Request, options: dict[str, Any]) -> HostFacts:
+    """Ask one host and say what it told; takes the options of :func:`one_host` out of the others.
+
+    Raises:
+        GatheringError: It has not answered.
+        UsageError: It is no host.
+    """
+    from hccl_tools import host_list  # noqa: PLC0415
+    from hccl_tools.gathering.across import Asking, ask  # noqa: PLC0415
+
+    asking = Asking(options.pop("engine"), options.pop("gather_timeout"), ssh=options.pop("ssh"))
+    gathered = ask(host_list.parse(host, option="the host"), request, asking)
+    found = next(answer.facts for answer in gathered.answers if answer.facts is not None)
+    click.echo("\n".join(found.told()), err=True)
+    return found
 
 
 def wanted(options: dict[str, Any]) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import options, revise, table_options
+from hccl_tools.cli import gather_options, options, revise, table_options
 
 if TYPE_CHECKING:
     from hccl_tools.table import RankTable
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\
   hccl-tools replace job.json --server 10.0.0.7 --with spare.json     writes job.r1.json
   hccl-tools replace job.r1.json --server 10.0.0.3 --with spare2.json  writes job.r2.json
+  hccl-tools replace job.json --server 10.0.0.7 --with 10.0.0.17      asks the spare itself, over ssh
 
 spare.json is the spare's own table; write it there with `hccl-tools gen`.
 """
@@ -23,11 +25,12 @@ spare.json is the spare's own table; write it there with `hccl-tools gen`.
 @options.command("replace", epilog=_EXAMPLES)
 @click.argument("file", metavar="FILE")
 @click.option("--server", required=True, metavar="ID", help="The server_id of the failed server.")
-@click.option("--with", "spare", required=True, metavar="SPARE", help="The table of the spare server.")
+@click.option("--with", "spare", required=True, metavar="FILE|HOST", help="The spare server, or its table.")
 @revise.output
 @table_options.mode
 @options.product
 @table_options.ignore
+@gather_options.one_host
 def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
     """Give a spare server the ranks of a failed one.
 
@@ -41,10 +44,25 @@ def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
     inputs = Inputs(product=settings["product"])
     document = inputs.document(file)
     before = inputs.table(file)
-    done = replace_server(document, server, _spare(inputs, spare))
+    done = replace_server(document, server, _spare(inputs, spare, before, server, settings))
     revise.deliver(file, document.data, before, done.table, done.data, changes=done.changes, **settings)
 
 
-def _spare(inputs: Inputs, name: str) -> RankTable:
-    """Return the spare's table; only files so far."""
-    return inputs.table(name)
+def _spare(
+    inputs: Inputs, name: str, before: RankTable, server: str, settings: dict[str, Any]
+) -> RankTable:
+    """Return the spare's table: read, or made of what the spare itself tells."""
+    asking = {key: settings.pop(key) for key in ("engine", "gather_timeout", "ssh")}
+    if name == "-" or name.endswith(".json") or os.path.lexists(name):
+        return inputs.table(name)
+    from hccl_tools import generation  # noqa: PLC0415  (a file needs none of these)
+    from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
+    from hccl_tools.discover.survey import Request  # noqa: PLC0415
+    from hccl_tools.spare import index_of  # noqa: PLC0415
+
+    rows = before.servers[index_of(before, server)].rows
+    ids = sorted(number for row in rows if (number := before.device_numbers[row]) is not None)
+    wanted = Wanted(devices=",".join(map(str, ids)))
+    request = Request(wanted, product=settings["product"], table_format=before.format)
+    facts = gather_options.facts_of(name, request, asking)
+    return generation.table([facts], table_format=facts.table_format)

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hccl_tools import host_list
+from hccl_tools.discover.survey import PRODUCT_VARIABLE
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.gathering import attempt, commands, failures, probing
 from hccl_tools.gathering.bootstrap import PROGRAM
@@ -72,6 +73,7 @@ def ask(hosts: Sequence[str], request: Request, asking: Asking) -> Gathered:
             f"--server_ip {request.server_ip} cannot be the address of {len(hosts)} hosts",
             hint="leave it out: each host is called by its address in the host list, else by its own",
         )
+    request = _for_all(request, asking.environ)
     engine = asking.engine or ("slurm" if in_allocation(asking.environ) else "mpirun")
     deadline = time.monotonic() + asking.seconds
     answers: dict[str, Answer] = {}
@@ -97,6 +99,18 @@ def ask(hosts: Sequence[str], request: Request, asking: Asking) -> Gathered:
     if left_out and (not asking.allow_missing or not answers):
         raise failures.missing(left_out, len(hosts))
     return Gathered([answers[host] for host in hosts if host in answers], left_out)
+
+
+def _for_all(request: Request, environ: Mapping[str, str]) -> Request:
+    """Return the request as it means the same on every host, whatever folder and variables it has there."""
+    site = request.site
+    tool, conf, info = (
+        None if path is None else os.path.abspath(path)  # noqa: PTH100
+        for path in (site.hccn_tool, site.hccn_conf, site.rootinfo)
+    )
+    if request.simulate is None and request.product is None:
+        request = request._replace(product=environ.get(PRODUCT_VARIABLE) or None)
+    return request._replace(site=site._replace(hccn_tool=tool, hccn_conf=conf, rootinfo=info))
 
 
 def in_allocation(environ: Mapping[str, str]) -> bool:

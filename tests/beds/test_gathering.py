@@ -335,3 +335,19 @@ def test_a_node_outside_the_allocation_is_named(nodes: Any, tmp_path: Path) -> N
     assert done.returncode == 1
     assert "  n7: it is not in this allocation, n[1-2]" in done.stderr
     assert not list((tmp_path / "work").iterdir())
+
+
+def test_a_spare_host_is_asked_for_its_devices_and_takes_the_ranks(cluster: Cluster) -> None:
+    table = cluster.work / "job.json"
+    assert cluster.gen("--hosts", "10.77.0.1", "-o", str(table)).returncode == 0
+    command = [sys.executable, "-m", "hccl_tools", "replace", "job.json", "--server", "10.77.0.1"]
+    command += ["--ssh", str(cluster.bed.ssh), "--with"]
+
+    done = cluster.bed.first.run([*command, "10.77.0.2"], cwd=cluster.work)
+    refused = cluster.bed.first.run([*command, "10.77.0.9"], cwd=cluster.work)
+
+    assert done.returncode == 0, done.stderr
+    assert rows_of(cluster.work / "job.r1.json") == expected_rows(HOSTS[1:], (2,))
+    assert refused.returncode == 1
+    assert "10.77.0.9: ssh: connect to host 10.77.0.9" in refused.stderr
+    assert sorted(path.suffix for path in cluster.work.iterdir()) == ["", ".json", ".json"]
