@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The ranks of a rank table as processes of Open MPI (4.1 or 5), in the order of the table: mpirun counts along
-# SERVERS, this script turns its numbers into RANK_ID, DEVICE_ID and so on. Every rank has its own log; when one
-# fails the others are ended, and its exit code is that of this script.
+# The ranks of a rank table as processes of Open MPI (4.1 or 5): mpirun brings them to the servers, this script turns
+# its numbers into RANK_ID, DEVICE_ID and so on. Every rank has its own log; when one fails the others are ended, and
+# its exit code is that of this script.
 #
 #   ./mpirun.sh                                 run COMMAND
 #   ./mpirun.sh python train.py --epochs 3      run something else
 #
-# With several SERVERS, table, program and LOG_DIR are at the same place on all of them, and ssh needs no password.
+# With several SERVERS, table, program and LOG_DIR are at the same place on all of them, ssh needs no password, and a
+# server_id is an address or the name of its server: that is how a rank knows on which line it is.
 
 # The rank table. Ranks see it as RANK_TABLE_FILE; leave it empty for ranks that use MPI itself: MindSpore refuses a
 # table beside MPI, so that with a table mpirun's own variables are taken from the ranks, and without one they stay.
@@ -47,28 +48,28 @@ for line in "${SERVERS[@]}"; do
   hosts=$hosts${hosts:+,}$id:${#found[@]}
 done
 # Small machines have fewer cores than ranks, and a rank bound to one core crawls.
-options=(-n "$count" --map-by :OVERSUBSCRIBE --bind-to none)
+options=(-n "$count" --map-by slot:OVERSUBSCRIBE --bind-to none)
 [[ ${#SERVERS[@]} -eq 1 ]] || options+=(--host "$hosts" --wdir "$PWD")
 [[ $(id -u) -ne 0 ]] || options+=(--allow-run-as-root)
 servers=$(printf '%s\n' "${SERVERS[@]}")
 first_failure=$LOG_DIR/first_failure
 rm -f "$first_failure"
 
-# What runs on the servers: one rank, the one in mpirun's place among all lines of SERVERS. The settings come as
-# arguments: another server does not inherit them.
+# What runs on the servers: one rank. Its server is found by address, as mpirun 4.1 begins with its own host, whatever
+# the order. The settings come as arguments: another server does not inherit them.
 # shellcheck disable=SC2317  # called by the shell that mpirun starts
 as_rank() {
-  local table=$1 log_dir=$2 device_num=$3 servers=$4 first_failure=$5 line id rank_list device_list index=-1 place
-  local ranks devices name asked='' code
+  local table=$1 log_dir=$2 device_num=$3 servers=$4 first_failure=$5 own id rank_list device_list index=-1 known=''
+  local ranks devices name place=$OMPI_COMM_WORLD_LOCAL_RANK asked='' code left
   shift 5
-  place=$OMPI_COMM_WORLD_RANK
+  own=" $(hostname) $(hostname -s) $(hostname -I) "
   while read -r id rank_list device_list; do
     index=$((index + 1))
-    IFS=, read -r -a ranks <<<"$rank_list"
-    IFS=, read -r -a devices <<<"$device_list"
-    [[ $place -ge ${#ranks[@]} ]] || break
-    place=$((place - ${#ranks[@]}))
+    [[ $servers != *$'\n'* || $own == *" $id "* ]] && { known=yes; break; }
   done <<<"$servers"
+  [[ -n $known ]] || { echo "mpirun.sh: none of the SERVERS is this host, which is$own" >&2; exit 125; }
+  IFS=, read -r -a ranks <<<"$rank_list"
+  IFS=, read -r -a devices <<<"$device_list"
   export RANK_ID=${ranks[place]} DEVICE_ID=${devices[place]} RANK_SIZE=$OMPI_COMM_WORLD_SIZE
   export SERVER_ID=$index DEVICE_NUM=${device_num:-${#ranks[@]}} PYTHONUNBUFFERED=${PYTHONUNBUFFERED-1}
   if [[ -n $table ]]; then
@@ -77,12 +78,16 @@ as_rank() {
   else
     unset RANK_TABLE_FILE
   fi
+  mkdir -p "$log_dir"
   # The program dies of these; this shell goes on and tells how it ended.
   trap 'asked=yes' INT TERM HUP
   { "$@" </dev/null >"$log_dir/rank_$RANK_ID.log" 2>&1; code=$?; } 2>/dev/null
   if [[ $code -ne 0 && -z $asked ]]; then
     (set -o noclobber; echo "$RANK_ID $code $id" >"$first_failure") 2>/dev/null
   fi
+  # mpirun gives each rank a process group, and forgets those of ranks that have ended.
+  mapfile -t left < <(ps -eo pid=,pgid= | awk -v me=$$ '$2 == me && $1 != me { print $1 }')
+  [[ ${#left[@]} -eq 0 ]] || kill -KILL "${left[@]}" 2>/dev/null
   exit "$code"
 }
 

@@ -37,7 +37,8 @@ say() { echo "rank_loop: $*" >&2; }
 refuse() { say "$*"; exit 125; }
 
 [[ $# -eq 0 ]] || COMMAND=("$@")
-[[ $SERVER =~ ^[0-9]+$ && $SERVER -lt ${#SERVERS[@]} ]] || refuse "SERVER=$SERVER: SERVERS has 0 to $((${#SERVERS[@]} - 1))"
+[[ $SERVER =~ ^[0-9]+$ && $SERVER -lt ${#SERVERS[@]} ]] ||
+  refuse "SERVER=$SERVER: SERVERS has 0 to $((${#SERVERS[@]} - 1))"
 read -r _ rank_list device_list <<<"${SERVERS[SERVER]}"
 IFS=, read -r -a ranks <<<"$rank_list"
 IFS=, read -r -a devices <<<"$device_list"
@@ -122,7 +123,8 @@ trap 'begin_end "terminated; ending the job" 143' TERM
 trap 'begin_end "hung up; ending the job" 129' HUP
 
 if [[ -n $SCHED_PORT && $SERVER -eq 0 ]]; then
-  MS_ROLE=MS_SCHED MS_NODE_ID=sched RANK_ID=0 DEVICE_ID=0 start scheduler "$LOG_DIR/scheduler.log" "${COMMAND[0]}" -c \
+  MS_ROLE=MS_SCHED MS_NODE_ID=sched RANK_ID=0 DEVICE_ID=0 \
+    start scheduler "$LOG_DIR/scheduler.log" "${COMMAND[0]}" -c \
     "import mindspore as ms; ms.set_device('CPU'); from mindspore.communication import init; init()"
 fi
 for index in "${!ranks[@]}"; do
@@ -137,7 +139,8 @@ while [[ ${#groups[@]} -gt 0 && "${!groups[*]}" != scheduler ]]; do
   if read -r -t 1 -u 3 name name_code; then hear "$name" "$name_code"; else lost; fi
   [[ -z $deadline || $SECONDS -lt $deadline ]] || break
 done
-# Whatever is still there: ranks that did not heed SIGTERM, and what ranks have left behind.
+# Whatever is still there: ranks that did not heed SIGTERM, and what ranks have left behind. The shell need not tell.
+disown -a
 end_all KILL
 
 if [[ -n $first ]]; then

@@ -1,0 +1,298 @@
+"""The stand-alone scripts of ``launchers/``, run as they are: in bash, under both mpiruns, by Slurm."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.jobs import MARK, eventually, living
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.beds.two_hosts import TwoHosts
+    from tests.beds.two_nodes import TwoNodes
+
+LAUNCHERS = Path(__file__).parent.parent / "launchers"
+SCRIPTS = ("rank_loop.sh", "mpirun.sh", "slurm.sbatch")
+#: Four ranks whose order is not that of their devices.
+SERVERS = 'SERVERS=(\n  "127.0.0.1 0,1,2,3 5,4,6,7"\n)'
+WHO = 'echo "$RANK_ID $DEVICE_ID $RANK_SIZE $DEVICE_NUM $SERVER_ID ${RANK_TABLE_FILE-none}"'
+#: Rank 2 fails with a last word; the others have children and would go on for a minute.
+FAILS = 'if [ $RANK_ID = 2 ]; then sleep 60 & echo "no data here"; exit 7; fi; sleep 60 & sleep 60'
+STUBBORN = '[ $RANK_ID = 1 ] && trap "" TERM; sleep 60 & echo up; while :; do sleep 60; done'
+
+
+def mpiruns() -> list[str]:
+    """Return where an mpirun is: beside this Python (the wheel's) and the system's."""
+    folders = [str(Path(sys.executable).parent), "/usr/bin"]
+    return [folder for folder in folders if Path(folder, "mpirun").exists()]
+
+
+@pytest.fixture(params=["rank_loop.sh", *(f"mpirun.sh {folder}" for folder in mpiruns())])
+def script(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A script with four ranks on this machine, in a directory of its own, and the mpirun that is meant."""
+    name, _, folder = request.param.partition(" ")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANK_TABLE_FILE", "")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    if folder:
+        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return edited(name, tmp_path, SERVERS)
+
+
+def edited(name: str, folder: Path, servers: str) -> Path:
+    """A copy of a script with other SERVERS, as its user would edit it."""
+    text = (LAUNCHERS / name).read_text()
+    start = text.index("SERVERS=(")
+    end = text.index("\n)", start) + 2
+    path = folder / name
+    path.write_text(text[:start] + servers + text[end:])
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def mark(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """What every process of the job has in its environment; whatever a failed test leaves is killed."""
+    value = uuid.uuid4().hex
+    monkeypatch.setenv(MARK, value)
+    yield value
+    for pid in living(value):
+        os.kill(pid, signal.SIGKILL)
+
+
+def run(script: Path, program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [script, "sh", "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def log(rank: int) -> str:
+    return Path(f"log/rank_{rank}.log").read_text()
+
+
+def test_every_rank_has_its_variables_and_its_log(script: Path) -> None:
+    done = run(script, WHO)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    expected = [f"{rank} {device} 4 4 0 none\n" for rank, device in enumerate((5, 4, 6, 7))]
+    assert [log(rank) for rank in range(4)] == expected
+
+
+def test_table_is_passed_with_its_whole_path(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("table.json").write_text("{}")
+    monkeypatch.setenv("RANK_TABLE_FILE", "table.json")
+    monkeypatch.setenv("DEVICE_NUM", "8")
+    done = run(script, f"{WHO}; env | grep -c ^OMPI_ || true")
+
+    assert done.returncode == 0
+    assert log(1) == f"1 4 4 8 0 {Path('table.json').resolve()}\n0\n"
+
+
+def test_failure_ends_the_job_with_its_code(script: Path, mark: str) -> None:
+    began = time.monotonic()
+    done = run(script, FAILS)
+
+    assert done.returncode == 7, done.stderr
+    assert time.monotonic() - began < 30
+    assert "rank 2" in done.stderr
+    assert "no data here" in done.stderr
+    assert eventually(lambda: not living(mark), 5)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_signal_ends_the_job(
+    script: Path, mark: str, number: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRACE", "1")
+    with subprocess.Popen(
+        [script, "sh", "-c", STUBBORN], stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as job:
+        assert eventually(lambda: all(Path(f"log/rank_{rank}.log").exists() for rank in range(4)))
+        assert eventually(lambda: all(log(rank) == "up\n" for rank in range(4)))
+        job.send_signal(number)
+
+        assert job.wait(30) == code
+    assert eventually(lambda: not living(mark), 5)
+
+
+@pytest.mark.parametrize(
+    ("setting", "program", "code", "words"),
+    [
+        ("RANK_TABLE_FILE=nowhere.json", "true", 125, "no rank table nowhere.json here"),
+        ("RANK_TABLE_FILE=", "no-such-program", 127, "no-such-program is not there"),
+        ("LOG_DIR=/proc/none", "true", 125, "the log directory /proc/none cannot be made"),
+    ],
+)
+def test_wrong_use_is_one_sentence(script: Path, setting: str, program: str, code: int, words: str) -> None:
+    done = subprocess.run(
+        ["env", setting, script, program], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.returncode == code
+    assert words in done.stderr
+    assert "line " not in done.stderr  # bash's own messages
+
+
+def test_first_in_time_decides_in_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANK_TABLE_FILE", "")
+    script = edited("rank_loop.sh", tmp_path, SERVERS)
+
+    done = run(script, 'trap "exit 9" TERM; [ $RANK_ID = 3 ] && exit 5; sleep 60 & wait')
+
+    assert done.returncode == 5
+    assert "rank 3 failed first" in done.stderr
+    assert "Terminated" not in done.stderr
+
+
+def test_second_machine_of_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANK_TABLE_FILE", "")
+    monkeypatch.setenv("SERVER", "1")
+    script = edited("rank_loop.sh", tmp_path, 'SERVERS=(\n  "10.0.0.2 1,3 4,5"\n  "10.0.0.1 2,0 0,1"\n)')
+
+    assert run(script, WHO).returncode == 0
+    assert (log(2), log(0)) == ("2 0 4 2 1 none\n", "0 1 4 2 1 none\n")
+    assert not Path("log/rank_1.log").exists()
+
+
+def test_nohup_keeps_the_loop_from_a_hangup(
+    tmp_path: Path, mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANK_TABLE_FILE", "")
+    script = edited("rank_loop.sh", tmp_path, SERVERS)
+    with subprocess.Popen(
+        ["nohup", script, "sh", "-c", "echo up; sleep 1"], stderr=subprocess.PIPE, text=True
+    ) as job:
+        assert eventually(lambda: all(Path(f"log/rank_{rank}.log").exists() for rank in range(4)))
+        job.send_signal(signal.SIGHUP)
+
+        assert job.wait(30) == 0
+    assert not living(mark)
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_shellcheck_finds_nothing(name: str) -> None:
+    done = subprocess.run(["shellcheck", LAUNCHERS / name], capture_output=True, text=True, check=False)
+
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_can_be_run_and_explain_themselves(name: str) -> None:
+    path = LAUNCHERS / name
+    lines = path.read_text().splitlines()
+
+    assert os.access(path, os.X_OK)
+    assert lines[0] == "#!/usr/bin/env bash"
+    assert any("The guide sets 8" in line for line in lines)
+    assert max(map(len, lines)) <= 120
+
+
+NODES = 'SERVERS=(\n  "10.0.0.2 3,0 5,4"\n  "10.0.0.1 2,1 0,1"\n)'
+
+
+@pytest.fixture
+def batch(two_nodes: TwoNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The Slurm script with two nodes of two ranks each."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RANK_TABLE_FILE", "")
+    path = edited("slurm.sbatch", tmp_path, NODES)
+    text = (
+        path.read_text()
+        .replace("--nodes=1", "--nodes=2")
+        .replace("--ntasks-per-node=8", "--ntasks-per-node=2")
+    )
+    path.write_text(text)
+    return path
+
+
+def submit(two_nodes: TwoNodes, batch: Path, program: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Submit the script and wait for its end; the exit code is the job's."""
+    argv = ["sbatch", "--wait", "--output=out", *options, str(batch), "sh", "-c", program]
+    return two_nodes.run(argv, env={"LOG_DIR": "log"})
+
+
+@pytest.mark.bed
+def test_slurm_runs_every_rank_in_its_place(two_nodes: TwoNodes, batch: Path) -> None:
+    done = submit(two_nodes, batch, f'{WHO}; echo "$SLURMD_NODENAME"')
+
+    assert done.returncode == 0, Path("out").read_text()
+    places = {3: (5, 0, "n1"), 0: (4, 0, "n1"), 2: (0, 1, "n2"), 1: (1, 1, "n2")}
+    for rank, (device, server, node) in places.items():
+        assert log(rank) == f"{rank} {device} 4 2 {server} none\n{node}\n"
+
+
+@pytest.mark.bed
+def test_slurm_passes_the_first_failure_on(two_nodes: TwoNodes, batch: Path, mark: str) -> None:
+    done = submit(two_nodes, batch, FAILS)
+
+    said = Path("out").read_text()
+    assert done.returncode == 7, said
+    assert "rank 2 (10.0.0.1) failed first, exit code 7" in said
+    assert "no data here" in said
+    assert eventually(lambda: not living(mark), 15)
+
+
+@pytest.mark.bed
+def test_slurm_job_that_is_cancelled_ends(two_nodes: TwoNodes, batch: Path, mark: str) -> None:
+    done = two_nodes.run(
+        ["sbatch", "--parsable", "--output=out", str(batch), "sh", "-c", STUBBORN], env={"LOG_DIR": "log"}
+    )
+    assert eventually(lambda: all(Path(f"log/rank_{rank}.log").exists() for rank in range(4)))
+    two_nodes.run(["scancel", "--batch", "--signal=TERM", done.stdout.strip()])
+
+    assert eventually(lambda: "exit code 143" in Path("out").read_text())
+    assert eventually(lambda: not living(mark), 30)
+
+
+@pytest.mark.bed
+def test_slurm_job_of_another_shape_is_refused(two_nodes: TwoNodes, batch: Path) -> None:
+    done = submit(two_nodes, batch, "true", "--nodes=1")
+
+    assert done.returncode == 125
+    assert Path("out").read_text() == "slurm.sbatch: 1 nodes, but 2 SERVERS\n"
+
+
+@pytest.mark.bed
+@pytest.mark.parametrize("folder", mpiruns())
+def test_mpirun_on_two_hosts(
+    two_hosts: TwoHosts, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    servers = f'SERVERS=(\n  "{two_hosts.second.address} 3,0 5,4"\n  "{two_hosts.first.address} 2,1 0,1"\n)'
+    script = edited("mpirun.sh", tmp_path, servers)
+    options = f"(--prefix {Path(folder).parent} --mca plm_rsh_agent {two_hosts.ssh}"
+    if folder != "/usr/bin":
+        options = f"(--prefix {Path(folder).parent} --mca plm_ssh_agent {two_hosts.ssh}"
+    script.write_text(script.read_text().replace("MPIRUN_OPTIONS=(", f"MPIRUN_OPTIONS={options}"))
+    environment = {**os.environ, "RANK_TABLE_FILE": "", "PATH": f"{folder}:{os.environ['PATH']}"}
+    host = two_hosts.first
+
+    done = host.run([str(script), "sh", "-c", f"{WHO}; hostname -I"], env=environment)
+
+    assert done.returncode == 0, done.stderr
+    first, second = two_hosts.first.address, two_hosts.second.address
+    places = {3: (5, 0, second), 0: (4, 0, second), 2: (0, 1, first), 1: (1, 1, first)}
+    for rank, (device, server, address) in places.items():
+        assert log(rank).split() == [str(rank), str(device), "4", "2", str(server), "none", address]
+    failed = host.run([str(script), "sh", "-c", FAILS], env=environment)
+    assert failed.returncode == 7, failed.stderr
+    assert f"rank 2 ({first}) failed first, exit code 7" in failed.stderr
+    assert eventually(lambda: not living(mark), 10)
