@@ -25,8 +25,11 @@ class Recognised(NamedTuple):
     way: str = ""
 
 
-def recognise(table: RankTable, host: HostState) -> Recognised:
-    """Return which servers of a table are this host: one, none, or several that one way cannot tell apart."""
+def recognise(table: RankTable, host: HostState, *, loopback: bool = True) -> Recognised:
+    """Return which servers of a table are this host: one, none, or several that one way cannot tell apart.
+
+    ``loopback`` says whether the only server of a table may be recognised by a loopback address.
+    """
     devices = _Devices(table, host)
     own_ip, own_name = host.is_local, host.names.__contains__
     ways: tuple[tuple[str, Callable[[int, Server], bool]], ...] = (
@@ -43,6 +46,8 @@ def recognise(table: RankTable, host: HostState) -> Recognised:
         found = tuple(index for index, server in enumerate(table.servers) if fits(index, server))
         if found:
             return Recognised(found, way)
+    if not loopback:
+        return Recognised()
     only = table.servers[0].host_ip or table.servers[0].server_id
     if len(table.servers) == 1 and is_loopback(only):
         return Recognised((0,), "the loopback address of a table of one server")

@@ -116,29 +116,19 @@ def this_server(
     """
     if wanted is not None:
         return _named(table, wanted)
+    from hccl_tools.discover.facts import DeviceState, HostState  # noqa: PLC0415  (a job without a table)
+    from hccl_tools.recognition import recognise  # noqa: PLC0415
+
     own_name = os.uname().nodename
     names = {own_name, own_name.split(".")[0]}
-    if node := environ.get("SLURMD_NODENAME"):
-        # Inside a Slurm step this is the host's name for the job, whatever the machine calls itself.
-        names = {node}
-    pod = environ.get("POD_NAME") or next(iter(sorted(names)))
-    own = {environ[name] for name in _ADDRESS_VARIABLES if environ.get(name)}
-    ways: list[tuple[str, Callable[[Server], bool]]] = [
-        ("device addresses", lambda server: _has_devices(table, server, device_addresses)),
-        ("host_ip", lambda server: _foreign(server.host_ip) and local(server.host_ip or "")),
-        ("container_ip", lambda server: _foreign(_field(server, "container_ip"))
-         and local(_field(server, "container_ip") or "")),
-        ("server_id as address", lambda server: _foreign(server.server_id) and local(server.server_id)),
-        ("server_id as host name", lambda server: server.server_id in names),
-        ("pod_name", lambda server: _field(server, "pod_name") in {pod, *names}),
-        ("/".join(_ADDRESS_VARIABLES), lambda server: server.server_id in own or address(server) in own),
-    ]  # fmt: skip
-    for what, matches in ways:
-        found = [index for index, server in enumerate(table.servers) if matches(server)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise _ambiguous(table, found, what)
+    devices = {device: DeviceState((ip,)) for device, ip in (device_addresses or {}).items()}
+    own = frozenset(environ[name] for name in _ADDRESS_VARIABLES if environ.get(name))
+    known = frozenset({*names, environ.get("POD_NAME") or own_name})
+    found = recognise(table, HostState((), devices, known, local, own), loopback=False)
+    if len(found.servers) == 1:
+        return found.servers[0]
+    if found.servers:
+        raise _ambiguous(table, list(found.servers), found.way)
     return _by_loopback(table, device_addresses, sorted(names))
 
 
@@ -184,26 +174,9 @@ def _named(table: RankTable, wanted: str) -> int:
 def _ambiguous(table: RankTable, found: list[int], what: str) -> LaunchError:
     shown = " and ".join(f'"{table.servers[index].server_id}"' for index in found[:4])
     return LaunchError(
-        f"servers {shown} are both this host by their {what}",
+        f"servers {shown} are both this host by {what}",
         hint=f"say which with `--server {table.servers[found[0]].server_id}`",
     )
-
-
-def _has_devices(table: RankTable, server: Server, addresses: Mapping[int, str] | None) -> bool:
-    if not addresses:
-        return False
-    numbers, ips = table.device_numbers, table.device_ips
-    listed = [(numbers[row], ips[row]) for row in server.rows if ips[row]]
-    return bool(listed) and all(addresses.get(number or 0) == ip for number, ip in listed)
-
-
-def _field(server: Server, key: str) -> str | None:
-    value = server.fields.get(key)
-    return value if isinstance(value, str) else None
-
-
-def _foreign(host: str | None) -> bool:
-    return bool(host) and not is_loopback(host or "")
 
 
 def master_of(table: RankTable, seats: Sequence[Seat]) -> str:

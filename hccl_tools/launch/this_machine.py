@@ -8,6 +8,8 @@ from hccl_tools.discover import addresses, host
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, LaunchError
 from hccl_tools.launch.job_table import JobTable
+from hccl_tools.recognition import device_addresses as device_addresses_of
+from hccl_tools.recognition import same
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,13 +58,14 @@ def check_addresses(table: RankTable, server_index: int, real: Addresses) -> Non
     Raises:
         LaunchError: One has another; the message names it with both addresses.
     """
-    numbers, ips = table.device_numbers, table.device_ips
+    numbers = table.device_numbers
     wrong = [
-        f"device {numbers[row]} has {', '.join(real.known[number])}, the table says {ips[row]}"
+        f"device {numbers[row]} has {', '.join(known)}, the table says {text}"
         for row in table.servers[server_index].rows
-        if ips[row] and (number := numbers[row] or 0) in real.known and real.known[number]
-        and ips[row] not in real.known[number]
-    ]  # fmt: skip
+        if table.format != "2.0" and (known := real.known.get(numbers[row] or 0))
+        for _, text in device_addresses_of(table, row)
+        if same(text) not in map(same, known)
+    ]
     if wrong:
         raise LaunchError(
             f"the table is not this host's: {'; '.join(wrong)}",
