@@ -176,9 +176,9 @@ def _is_counted_anew(table: RankTable, sizes: Sequence[int]) -> bool:
 
 
 def is_consistent(table: RankTable) -> bool:
-    """Whether the counts that a table declares are what it holds, and its rank ids distinct numbers."""
+    """Whether a table has devices, as many as it declares, and its rank ids are distinct numbers."""
     numbers = table.rank_numbers
-    if None in numbers or len(set(numbers)) != len(numbers):
+    if not numbers or None in numbers or len(set(numbers)) != len(numbers):
         return False
     declared = table.declared
     counts: list[tuple[Any, int]] = [

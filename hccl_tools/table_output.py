@@ -92,14 +92,19 @@ def text(table: RankTable) -> str:
 
 
 def print_out(table: RankTable) -> None:
-    """Print a table on standard output, to its last byte.
+    """Print a table on standard output; see ``print_text``."""
+    print_text(text(table))
+
+
+def print_text(whole: str) -> None:
+    """Print the text of a table on standard output, to its last byte.
 
     Raises:
         WriteError: It does not take the text: a full disk behind ``>``.
         BrokenPipeError: The reader has gone.
     """
     try:
-        sys.stdout.write(text(table))
+        sys.stdout.write(whole)
         sys.stdout.flush()
     except BrokenPipeError:
         raise

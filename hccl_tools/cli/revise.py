@@ -52,7 +52,7 @@ def deliver(
     click.echo(f"fingerprint {fingerprint(before)} becomes {fingerprint(after)}", err=True)
     _tell_use(old)
     if path is None:
-        click.echo(new, nl=False)
+        table_output.print_text(new.decode())
         return
     from hccl_tools.writing import write_atomically  # noqa: PLC0415
 

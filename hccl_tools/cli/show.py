@@ -99,7 +99,7 @@ def _read(file: str, product: str | None) -> tuple[Report, RankTable]:
     from hccl_tools.validation import validate  # noqa: PLC0415  (`--help` does not need it)
 
     report = validate(file, product=product)
-    if report.table is None:
+    if report.table is None or not report.table.servers:
         from hccl_tools.diagnostics import render  # noqa: PLC0415
 
         raise TableError(f"{file} cannot be shown\n{''.join(render([report], 'text')).rstrip()}")
