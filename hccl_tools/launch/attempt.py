@@ -63,6 +63,8 @@ class Attempt:
         self._phase, self._interrupted = _RUNNING, 0.0
         self._began, self._end_began = time.monotonic(), float("inf")
         self._ending: list[RankEnd] = []
+        # Processes that have not ended, ranks that have not ended well.
+        self._left, self._ranks_left = len(ends), sum(end.process.rank >= 0 for end in ends)
         self.timers = Timers()
         self.at = self.timers.at
         self._on_end: list[Callable[[RankEnd], None]] = []
@@ -178,6 +180,8 @@ class Attempt:
 
     def _hear_end(self, end: RankEnd, status: int, when: float) -> None:
         end.status, end.ended = status, when
+        self._left -= 1
+        self._ranks_left -= status == 0 and end.process.rank >= 0
         end.asked = when > self._end_began
         if end in self._ending:
             self.first, self._ending = end, []
@@ -185,13 +189,12 @@ class Attempt:
             act(end)
         if self._phase != _RUNNING:
             return
-        ranks_over = all(other.status == 0 for other in self.ends if other.process.rank >= 0)
-        if status != 0 and not (ranks_over and end.process.rank < 0):
+        if status != 0 and self._ranks_left:
             self.first = end
             self.end("failed")
-        elif all(other.status is not None for other in self.ends):
+        elif not self._left:
             self.at("left behind", _LEFT_BEHIND, self._end_left_behind)
-        elif ranks_over:
+        elif not self._ranks_left:
             # Nobody needs it any more; MindSpore's looks only every 5 s whether its ranks have gone.
             self.at("scheduler", self.scheduler_wait, lambda: self.end("ended"))
 
@@ -238,13 +241,6 @@ class Attempt:
         self._phase = _OVER
 
     def _outcome(self) -> Outcome:
-        return Outcome(
-            reason=self.reason,
-            ends=self.ends,
-            duration=self.age,
-            first=self.first,
-            signal=self.signal,
-            stuck=self.stuck,
-            notes=self.notes,
-            detail=self.detail,
-        )
+        outcome = Outcome(self.reason, self.ends, self.age, first=self.first, signal=self.signal)
+        outcome.stuck, outcome.notes, outcome.detail = self.stuck, self.notes, self.detail
+        return outcome

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: Commands.
 START, SIGNAL = 1, 2
@@ -77,9 +80,9 @@ def send_command(descriptor: int, kind: int, body: bytes) -> None:
     write(descriptor, COMMAND_HEAD.pack(kind, len(body)) + body)
 
 
-def send_event(descriptor: int, event: Event) -> None:
-    """Send one event up, in one write that no other can mix with."""
-    os.write(descriptor, _EVENT.pack(*event))
+def send_events(descriptor: int, events: Iterable[Event]) -> None:
+    """Send events up; so few (PIPE_BUF) that they go in one write that no other can mix with."""
+    os.write(descriptor, b"".join(_EVENT.pack(*event) for event in events))
 
 
 class EventReader:

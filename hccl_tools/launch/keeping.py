@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import time
+from contextlib import suppress
 from typing import NoReturn
 
 from hccl_tools.launch import channel, kernel, proc
@@ -34,6 +35,8 @@ _CHANGED_SIGNALS = (
 )
 #: Pauses between two rounds of killing, in milliseconds: growing from the first to the last.
 _FIRST_PAUSE, _LAST_PAUSE = 1, 1000
+#: While many are being started, the launcher is woken for so many of their events at a time.
+_TOLD_TOGETHER = 16
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
 
@@ -46,7 +49,7 @@ def serve(commands: int, events: int, launcher: int) -> NoReturn:
         keeping.end_everything()
         code = 0
     except BaseException as error:  # noqa: BLE001  (the frames above are the launcher's)
-        channel.send_event(events, Event(channel.BROKEN, 0, 0, getattr(error, "errno", 0) or 0, 0))
+        channel.send_events(events, [Event(channel.BROKEN, 0, 0, getattr(error, "errno", 0) or 0, 0)])
         proc.signal_all(os.getpid(), signal.SIGKILL)
     finally:
         os._exit(code)
@@ -67,10 +70,12 @@ class _Keeping:
         self.stdin = leave_callers_files({commands, events})
         self.signals = kernel.signal_descriptor({signal.SIGCHLD})
         self.deaths = Deaths()
+        self.child = kernel.ChildSetup()
         self.waiting: list[Task] = []
         self.started = 0
         self.common: dict[str, str] = {}
         self.stdin_for = -1
+        self.untold: list[Event] = []
         self.busy = False
         self.failed = False
         self.poller = select.poll()
@@ -129,6 +134,7 @@ class _Keeping:
         ending = number in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
         if ending:
             self.waiting.clear()
+            self.tell_now()
         if to == channel.EVERYONE:
             # A stopped process acts on a signal only once it goes on.
             proc.signal_all(self.me, number, *[signal.SIGCONT] * (ending and number != signal.SIGKILL))
@@ -160,11 +166,16 @@ class _Keeping:
     def tell(
         self, kind: int, index: int = 0, pid: int = 0, value: int = 0, *, cpu: int = 0, extra: int = 0
     ) -> None:
-        """Send an event to the launcher, if it still listens."""
-        try:
-            channel.send_event(self.events, Event(kind, index, pid, value, time.monotonic_ns(), cpu, extra))
-        except BrokenPipeError:
-            return
+        """Have an event for the launcher: at once if it matters, else with some others."""
+        self.untold.append(Event(kind, index, pid, value, time.monotonic_ns(), cpu, extra))
+        if value or not self.waiting or len(self.untold) >= _TOLD_TOGETHER:
+            self.tell_now()
+
+    def tell_now(self) -> None:
+        """Send what there is to tell, if the launcher still listens."""
+        events, self.untold = self.untold, []
+        with suppress(BrokenPipeError):
+            channel.send_events(self.events, events)
 
     def start(self, task: Task) -> None:
         """Start one process, its output going to its own log."""
@@ -174,6 +185,7 @@ class _Keeping:
             log = os.open(task.log, _LOG_FLAGS, 0o666)
             try:
                 about = channel.FORK
+                task = task._replace(environment={**self.common, **task.environment})
                 pid = os.fork()
                 if pid == 0:
                     self.become(index, task, log)
@@ -190,7 +202,7 @@ class _Keeping:
         code = 126
         try:
             os.setsid()
-            kernel.die_with_parent(signal.SIGKILL)
+            self.child.die_with_parent()
             if os.getppid() == self.me:
                 if index == self.stdin_for:
                     os.dup2(self.stdin, 0)
@@ -198,12 +210,12 @@ class _Keeping:
                 os.dup2(log, 2)
                 if task.cpus:
                     os.sched_setaffinity(0, task.cpus)
-                environment = {**self.common, **task.environment}
-                kernel.unblock_all_signals()
-                os.execve(task.program, task.argv, environment)  # noqa: S606  (no shell)
+                self.child.unblock_all_signals()
+                os.execve(task.program, task.argv, task.environment)  # noqa: S606  (no shell)
         except OSError as error:
             number = error.errno or 0
             code = 127 if number == errno.ENOENT and not os.path.exists(task.program) else 126
+            self.untold.clear()  # That is the keeper's to tell.
             self.tell(channel.CANNOT_RUN, index, os.getpid(), number, extra=channel.PROGRAM)
         finally:
             os._exit(code)

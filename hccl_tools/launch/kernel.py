@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,7 +27,6 @@ _SIGINFO_BYTES = 128
 _SIGINFO_HEAD = struct.Struct("=IiiI")  # ssi_signo, ssi_errno, ssi_code, ssi_pid
 
 _SIG_SETMASK = 2
-_NO_SIGNALS = bytes(_SIGSET_BYTES)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
@@ -56,15 +56,36 @@ def die_with_parent(signal_number: int) -> None:
     _prctl(_PR_SET_PDEATHSIG, signal_number)
 
 
+class ChildSetup:
+    """What a forked child does before it turns into its program.
+
+    All that can be made ready is made ready in the parent: each object that a child makes or counts is a page
+    to copy, and the common way to call these two touched three times as many.
+    """
+
+    def __init__(self) -> None:
+        library = ctypes.CDLL(None)
+        self._prctl, self._sigprocmask = library.prctl, library.sigprocmask
+        nothing = ctypes.c_ulong(0)
+        signal_number = ctypes.c_ulong(signal.SIGKILL)
+        self._death = (ctypes.c_int(_PR_SET_PDEATHSIG), signal_number, nothing, nothing, nothing)
+        self._no_signals = ctypes.create_string_buffer(_SIGSET_BYTES)
+        address = ctypes.c_void_p(ctypes.addressof(self._no_signals))
+        self._mask = (ctypes.c_int(_SIG_SETMASK), address, ctypes.c_void_p(None))
+
+    def die_with_parent(self) -> None:
+        """Ask to be killed when the parent ends; the caller then checks that it was still there."""
+        self._prctl(*self._death)
+
+    def unblock_all_signals(self) -> None:
+        """Take signals as they come."""
+        self._sigprocmask(*self._mask)
+
+
 def name_process(name: str) -> None:
     """Set the name that ``ps -o comm`` and ``top`` show; at most 15 bytes."""
     text = ctypes.create_string_buffer(name.encode()[:15])
     _prctl(_PR_SET_NAME, ctypes.addressof(text))
-
-
-def unblock_all_signals() -> None:
-    """Take signals as they come; in a new child, where Python's own way would touch (so copy) many pages."""
-    _libc.sigprocmask(_SIG_SETMASK, _NO_SIGNALS, None)
 
 
 def signal_descriptor(signals: Iterable[int]) -> int:

@@ -82,7 +82,7 @@ class Hang:
     def __init__(self, attempt: Attempt, after: float, run_dir: str) -> None:
         self._attempt, self._after, self._run_dir = attempt, after, run_dir
         self._pause = min(after / _FEWEST_SAMPLES, _LONGEST_PAUSE)
-        self._last = self._sample()
+        self._last = (0.0, 0)
         self._news = time.monotonic()
         self._told = 0
         self._quiet = False
