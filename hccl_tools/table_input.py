@@ -168,11 +168,11 @@ def _plain_servers(value: Any) -> list[Any] | None:
 
 def _is_counted_anew(table: RankTable, sizes: Sequence[int]) -> bool:
     """Whether the ranks of each table in a batch are 0 to N-1 in file order."""
-    expected: list[int] = []
-    servers = iter(table.servers)
+    expected: list[str] = []
+    servers, texts = iter(table.servers), list(map(str, range(len(table))))
     for size in sizes:
-        expected += range(sum(len(server.rows) for server in islice(servers, size)))
-    return table.rank_numbers == expected
+        expected += texts[: sum(len(server.rows) for server in islice(servers, size))]
+    return table.rank_ids == expected
 
 
 def is_consistent(table: RankTable) -> bool:

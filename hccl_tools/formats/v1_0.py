@@ -72,15 +72,21 @@ def server_texts(table: RankTable) -> Iterator[str]:
     keys = [key for key in _DEVICE_ORDER if key in table.columns]
     keys += [key for key in table.columns if key not in _DEVICE_ORDER]
     device_texts = object_texts(keys, [table.columns[key] for key in keys], 4)
+    known: tuple[str | None, dict[str, Any]] | None = None
+    rest = ""
     for server in table.servers:
-        after = dict(server.fields)
-        if server.host_ip is not None:
-            after = {"host_ip": server.host_ip, **after}
-        rest = "".join(f",\n            {dump_at(key, 0)}: {dump_at(item, 3)}" for key, item in after.items())
+        if (server.host_ip, server.fields) != known:  # most tables say the same of every server
+            known = (server.host_ip, server.fields)
+            rest = _rest_text(server)
         yield (
             f'        {{\n            "server_id": {dump_at(server.server_id, 0)},\n'
             f'            "device": [\n{device_texts(server.rows)}\n            ]{rest}\n        }}'
         )
+
+
+def _rest_text(server: Server) -> str:
+    after = server.fields if server.host_ip is None else {"host_ip": server.host_ip, **server.fields}
+    return "".join(f",\n            {dump_at(key, 0)}: {dump_at(item, 3)}" for key, item in after.items())
 
 
 def device_path(table: RankTable, row: int) -> Path:
