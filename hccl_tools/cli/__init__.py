@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,11 @@ COMMANDS = {
     "schema": "Print the JSON Schema of a table format.",
 }
 
+#: Exit code of a process that SIGPIPE ended.
+_READER_GONE = 141
+#: Why a disk behind standard output takes no more.
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
@@ -44,6 +51,18 @@ class _LazyGroup(click.Group):
             return None
         command: click.Command = import_module(f"hccl_tools.cli.{cmd_name.replace('-', '_')}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is called; a name that is none gets the nearest one."""
+        if not ctx.resilient_parsing and args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches  # noqa: PLC0415  (only for a name that is wrong)
+
+            close = get_close_matches(args[0].lower(), COMMANDS, n=1)
+            meant = f'; did you mean "{close[0]}"?' if close else ""
+            raise click.UsageError(f'there is no command "{args[0]}"{meant}', ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -63,34 +82,61 @@ def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
 )
 def cli() -> None:
-    r"""Make, check and run Ascend HCCL rank tables.
+    """Make, check and run Ascend HCCL rank tables.
 
     \b
-    hccl-tools gen --device_num "[0,8)"          write this host's rank table
-    hccl-tools validate hccl_8p_*.json           what will HCCL say to it?
-    hccl-tools launch --rank-table FILE train.py start one process per rank
-    """
+    hccl-tools gen --device_num "[0,8)"           write this host's rank table
+    hccl-tools validate hccl_8p_*.json            what will HCCL say to it?
+    hccl-tools launch --rank-table FILE train.py  start one process per rank
+    """  # noqa: D301  (click's own mark: keep the lines)
 
 
 def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
     """Run a command and return the exit code; a user's mistake becomes one clear message on stderr."""
+    _open_closed_streams()
     try:
         result: Any = command.main(list(args), prog_name=prog_name, standalone_mode=False)
     except HcclToolsError as error:
-        click.echo(f"error: {error.message}", err=True)
-        if error.hint:
-            click.echo(f"  help: {error.hint}", err=True)
-        return error.exit_code
+        return _told(error.message, error.hint, error.exit_code)
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _told_by_click(error)
     except (click.Abort, KeyboardInterrupt):
         return 130
-    except BrokenPipeError:
-        # The reader of our output has gone (`| head`): nothing is left to say, and Python must not try.
-        sys.stdout = None
-        return 0
+    except SystemExit:
+        # So click ends when the reader of our output has gone (`| head`): as the signal would have ended us.
+        return _READER_GONE
+    except OSError as error:
+        if error.filename is not None or error.errno not in _FULL:
+            raise
+        # What could not be written stays in the buffer; Python must not try again on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _told(f"standard output cannot be written: {error.strerror}", None, 1)
     return result if isinstance(result, int) else 0
+
+
+def _open_closed_streams() -> None:
+    """Where a standard stream is closed, the next file to be opened would take its place: a log, a table."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123  (until the end)
+
+
+def _told(message: str, hint: str | None, exit_code: int) -> int:
+    click.echo(f"error: {message}", err=True)
+    if hint:
+        click.echo(f"  help: {hint}", err=True)
+    return exit_code
+
+
+def _told_by_click(error: click.ClickException) -> int:
+    """Say in one sentence, as all others are said, what click found wrong with the call."""
+    sentence = " ".join(error.format_message().split()).removesuffix(".")
+    ctx = getattr(error, "ctx", None)
+    if ctx is None or sentence.startswith("Usage:"):  # a group that was called without a command
+        error.show()
+        return error.exit_code
+    hint = f"`{ctx.command_path} --help` shows how it is called"
+    return _told(sentence[:1].lower() + sentence[1:], hint, error.exit_code)
 
 
 def main(args: Sequence[str] | None = None) -> None:

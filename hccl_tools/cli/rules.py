@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command("rules")
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
-    r"""List the rules, or explain one rule or HCCL error code.
+    """List the rules, or explain one rule or HCCL error code.
 
     \b
     hccl-tools rules                     all rules
@@ -24,7 +24,7 @@ def command(name: str | None) -> None:
     hccl-tools rules duplicate-rank-id   the same by name
     hccl-tools rules EI0014              the rules behind HCCL's error code
     hccl-tools rules HCC2                the rules of a family
-    """
+    """  # noqa: D301  (click's own mark: keep the lines)
     from hccl_tools.rules.pages import page  # noqa: PLC0415  (a command's own imports wait for the command)
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 

