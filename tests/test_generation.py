@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hccl_tools import formats, generation
+from hccl_tools import formats, generation, validation
 from hccl_tools.discover import simulated
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.errors import TableError
@@ -39,6 +39,23 @@ def test_devices_without_addresses_have_no_such_key() -> None:
     text = "".join(formats.write(generation.table([host("10.0.0.1", DeviceFacts(0))])))
 
     assert "device_ip" not in text
+
+
+def test_levels_of_two_hosts() -> None:
+    hosts = [host(f"10.0.0.{n}", *simulated.devices("a5", n, f"10.0.0.{n}")) for n in (1, 2)]
+
+    made = generation.table(hosts, table_format="2.0")
+
+    assert validation.check_table(made, product="a5").findings == ()
+    assert [len(server.rows) for server in made.servers] == [8, 8]
+    assert generation.file_name(made) == "hccl_2s_16p.json"
+    outer = {levels[1]["net_instance_id"] for levels in made.column("level_list")}
+    assert outer == {"0"}
+
+
+def test_levels_are_what_a_2_0_table_is_made_of() -> None:
+    with pytest.raises(TableError, match="no network levels"):
+        generation.table([host("10.0.0.1", DeviceFacts(0, ("10.1.0.1",)))], table_format="2.0")
 
 
 def test_the_file_name_ascends() -> None:

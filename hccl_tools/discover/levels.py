@@ -66,7 +66,7 @@ def find(
         if apart:
             warnings.append(f"device {device_id}: hccn_tool does not list the EID {apart} of {root.path}")
         if entry is not None and not (apart and prefer == "hccn_tool"):
-            found.append(_from_root_info(device_id, entry, root.path))
+            found.append(_from_root_info(device_id, entry, root.path, warnings))
         elif told.problem is not None:
             raise DiscoveryError(
                 f"no addresses for device {device_id}: {told.problem}, and {root.path} {root.missing}",
@@ -99,7 +99,7 @@ def load_root_info(site: Site) -> RootInfo:
     try:
         with open(path, "rb") as file:  # noqa: PTH123
             value = json.loads(file.read())
-        ranks = [rank for rank in value.get("rank_list", ()) if rank["level_list"]]
+        ranks = [_checked(rank) for rank in value.get("rank_list", ()) if rank["level_list"]]
         entries = {int(rank["device_id"]): rank for rank in ranks}
         missing = None if entries else "lists no devices"
     except FileNotFoundError:
@@ -113,6 +113,23 @@ def load_root_info(site: Site) -> RootInfo:
     return RootInfo(path, entries, missing or "does not list it")
 
 
+def _checked(rank: dict[str, Any]) -> dict[str, Any]:
+    """Return an entry that has everything that is read of it.
+
+    Raises:
+        ValueError: It has not; so do KeyError and TypeError of what is no object.
+    """
+    int(rank.get("local_id", 0))
+    addresses = [one for level in rank["level_list"] for one in level["rank_addr_list"]]
+    texts = [one[key] for one in addresses for key in ("addr_type", "addr")]
+    lists = [one["ports"] for one in addresses]
+    numbers = [level["net_layer"] for level in rank["level_list"]]
+    kinds = {*map(type, texts)} <= {str} and {*map(type, lists)} <= {list} and {*map(type, numbers)} <= {int}
+    if not kinds:
+        raise ValueError("an entry of a root info")
+    return rank
+
+
 def _apart(entry: dict[str, Any], told: DeviceInfo) -> str:
     """Return the first EID of a root info that the tool, where it answers, does not list."""
     named = (
@@ -124,9 +141,21 @@ def _apart(entry: dict[str, Any], told: DeviceInfo) -> str:
     return next((text for text in named if told.eids and text not in told.eids), "")
 
 
-def _from_root_info(device_id: int, entry: dict[str, Any], path: str) -> DeviceFacts:
+def _from_root_info(
+    device_id: int, entry: dict[str, Any], path: str, warnings: list[str]
+) -> DeviceFacts:
+    levels = []
+    for level in entry["level_list"]:
+        usable = [address for address in level["rank_addr_list"] if address["ports"]]
+        if usable:
+            levels.append({**level, "rank_addr_list": usable})
+        if without := len(level["rank_addr_list"]) - len(usable):
+            warnings.append(
+                f"device {device_id}: {without} addresses of layer {level['net_layer']} are left out: {path} "
+                "gives them no ports, which a table needs"
+            )
     local_id = int(entry.get("local_id", device_id))
-    return DeviceFacts(device_id, (), path, local_id=local_id, levels=tuple(entry["level_list"]))
+    return DeviceFacts(device_id, (), path, local_id=local_id, levels=tuple(levels))
 
 
 def of_eids(device_id: int, told: DeviceInfo, server_id: str) -> DeviceFacts:

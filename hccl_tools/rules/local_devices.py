@@ -187,7 +187,7 @@ def not_compared(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"the address of {_listed(ids)} is not compared: {why}",
             (),
-            "run it where hccn_tool answers, as root if it says so; --hccn-tool PATH names one",
+            "run it where hccn_tool is on PATH and answers; as root if it says so",
         )
     for problem in subject.host.problems:
         if problem not in silent:

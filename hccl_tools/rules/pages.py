@@ -11,7 +11,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.registry import Rule, all_rules
+from hccl_tools.rules.registry import LOCAL, Rule, all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,7 +45,7 @@ def page(rule: Rule) -> str:
         *([why, ""] if why else []),
         f"* Consequence: {facts.consequence} ({CONSEQUENCES[facts.consequence]}{code})",
         f"* Severity: {facts.severity}",
-        f"* Tables: {', '.join(rule.formats) if rule.formats else 'all'}",
+        f"* Tables: {_tables(rule)}",
         f"* Source: {facts.source}",
         "",
         "Bad, and good:"
@@ -57,6 +57,12 @@ def page(rule: Rule) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _tables(rule: Rule) -> str:
+    if rule.formats == LOCAL:
+        return "all, held against a host by `validate --local`"
+    return ", ".join(rule.formats) if rule.formats else "all"
 
 
 def index(rules: Iterable[Rule]) -> str:

@@ -152,6 +152,23 @@ def test_the_root_info_first(tmp_path: Path) -> None:
     assert shown[0].source.endswith("/etc/hccl_rootinfo.json")
 
 
+def test_addresses_without_ports_are_left_out_and_said(tmp_path: Path) -> None:
+    """Root infos list the RoCE addresses of a host so, and HCCL refuses them in a table."""
+    made = make_host(tmp_path / "host", described("a5"), tools=())
+    root_info(made)
+    path = made.root / "etc" / "hccl_rootinfo.json"
+    value = json.loads(path.read_text())
+    roce = {"addr_type": "IPV4", "addr": "10.1.1.1", "ports": [], "plane_id": "CLUSTER"}
+    level = {"net_layer": 3, "net_instance_id": "CLUSTER", "net_type": "CLOS", "net_attr": ""}
+    value["rank_list"][0]["level_list"].append({**level, "rank_addr_list": [roce]})
+    path.write_text(json.dumps(value))
+
+    (device,), (warning,) = levels.find([0], site(made), nodes=range(8), server_id="h")
+
+    assert [one["net_layer"] for one in device.levels] == [0, 1]
+    assert "1 addresses of layer 3 are left out" in warning
+
+
 def test_the_root_info_alone(tmp_path: Path) -> None:
     made = make_host(tmp_path / "host", described("a5"), tools=())
     root_info(made)
@@ -209,7 +226,14 @@ def test_a_busy_tool_is_asked_again(tmp_path: Path) -> None:
     assert len(found(host(tmp_path, busy=2), 0)) == 1
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"rank_list": [1]}', '{"rank_list": [{"device_id": 0}]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "[]", "{}", '{"rank_list": [1]}', '{"rank_list": [{"device_id": 0}]}',
+        '{"rank_list": [{"device_id": 0, "level_list": [{"net_layer": 0, "rank_addr_list": [{}]}]}]}',
+        '{"rank_list": [{"device_id": 0, "level_list": [{"net_layer": "0", "rank_addr_list": []}]}]}',
+    ],
+)  # fmt: skip
 def test_a_named_root_info_must_be_one(tmp_path: Path, text: str) -> None:
     path = tmp_path / "root.json"
     path.write_text(text)
