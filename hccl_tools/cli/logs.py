@@ -8,7 +8,11 @@ import click
 @click.command("logs")
 @click.argument("run", default="latest")
 @click.option(
-    "--rank", "ranks", multiple=True, type=click.IntRange(min=0), help="Which rank. [0] Repeatable."
+    "--rank",
+    "ranks",
+    multiple=True,
+    type=click.IntRange(min=0),
+    help="Which rank; by default the one that failed first, else 0. Repeatable.",
 )
 @click.option("--scheduler", is_flag=True, help="MindSpore's scheduler instead of a rank.")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the run has ended.")
@@ -21,13 +25,18 @@ def command(  # noqa: PLR0917  (click hands them over by name)
 ) -> None:
     """Print the log of a rank of RUN: a run directory, its name or the beginning of it, or "latest".
 
+    After a restart of the job (--max-restarts) it is the log of the last one.
+
     \b
-    hccl-tools logs                        rank 0 of the last run
+    hccl-tools logs                        the rank that failed first, or rank 0, of the last run
     hccl-tools logs latest --rank 3 -f     follow rank 3
     hccl-tools logs 20261121-101530 -n 50  the last 50 lines
     """  # noqa: D301  (click's own mark: keep the lines)
     from hccl_tools.launch import run_logs, runs  # noqa: PLC0415  (`--help` does not need it)
 
     found = runs.resolve(run, log_dir)
-    paths = run_logs.paths(found, ranks or (0,), scheduler=scheduler)
+    chosen = ranks or (run_logs.default_rank(found),)
+    if not ranks and not scheduler and chosen != (0,):
+        click.echo(f"rank {chosen[0]} of {found.name}:", err=True)
+    paths = run_logs.paths(found, chosen, scheduler=scheduler, wait=follow)
     run_logs.show(found, paths, follow=follow, lines=lines)

@@ -6,28 +6,34 @@ import click
 
 
 @click.command("stop")
-@click.argument("run")
+@click.argument("run", default="latest")
 @click.option(
     "--log-dir", "--log_dir", default="log", show_default=True, metavar="DIR", help="Where runs are."
 )
-@click.option("--wait", default=30.0, show_default=True, metavar="SECONDS", help="At most so long.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait for its end at most so long.",
+)
+@click.option("--now", is_flag=True, help="Kill the ranks, without their grace time.")
 @click.pass_context
-def command(ctx: click.Context, run: str, log_dir: str, wait: float) -> None:
-    """End RUN: a run directory, its name or the beginning of it, or "latest".
+def command(ctx: click.Context, run: str, log_dir: str, wait: float, now: bool) -> None:
+    """End RUN: a run directory, its name or the beginning of it, or "latest" (the default).
 
-    Its launcher gets SIGTERM and ends the ranks; what is left of a run whose launcher was killed is killed.
+    Its launcher gets SIGTERM and ends the ranks, with the grace time it was started with. What is left of a
+    run whose launcher was killed is killed. Of a run of hccl_tools.spawn only the ranks are ended, not the
+    program that called it. The exit code is 0 when nothing of the run is left.
 
     \b
-    hccl-tools stop latest
+    hccl-tools stop
     hccl-tools stop 20261121-101530
+    hccl-tools stop --now /data/log/latest
     """  # noqa: D301  (click's own mark: keep the lines)
-    from hccl_tools.launch import runs  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.launch import runs, stopping  # noqa: PLC0415  (`--help` does not need it)
 
-    found = runs.resolve(run, log_dir)
-    if found.state != "running" and not runs.processes(found):
-        click.echo(f"{found.name} does not run on this host", err=True)
-        ctx.exit(1)
-    if not runs.stop(found, wait=wait):
-        click.echo(f"{found.name} has not ended within {wait:g} s (launcher: pid {found.pid})", err=True)
-        ctx.exit(1)
-    click.echo(f"{found.name} has ended", err=True)
+    found = stopping.stop(runs.resolve(run, log_dir), wait=wait, now=now)
+    click.echo(found.said, err=True)
+    ctx.exit(0 if found.over else 1)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LATEST = "latest"
 #: pid, host and time of the launcher of a run, locked while it lives.
 HOLDER = "launcher"
+#: How often, and with what pause in seconds, the lock of a run is tried.
+_TRIES, _PAUSE = 4, 0.005
 
 
 def path_for(
@@ -101,14 +103,22 @@ def hold(run_dir: str, *, kind: str = "launch") -> int:
         descriptor = os.open(os.path.join(run_dir, HOLDER), flags, 0o644)
     except OSError:
         return -1
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not _is_ours(descriptor):
         # Held on this very disk by the launcher that has started us.
         os.close(descriptor)
         return -1
     os.write(descriptor, f"{os.getpid()}\n{os.uname().nodename}\n{time.time()}\n{kind}\n".encode())
     return descriptor
+
+
+def _is_ours(descriptor: int) -> bool:
+    """Take the lock; `hccl-tools jobs` may be looking at it this very moment."""
+    for _ in range(_TRIES):
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(_PAUSE)
+    return False
 
 
 def fingerprint(data: bytes) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
-import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.runs import Run
 
-_HEADER = ("run", "state", "ranks", "launcher", "started", "program")
+_HEADER = ("directory", "state", "ranks", "age", "exit", "program")
 _LONGEST_COMMAND = 60
+#: What a run's reason is called in the table; the others stand as they are.
+_STATES = {"signal": "stopped", "timeout": "timed out"}
 
 
 def as_text(runs: Sequence[Run]) -> str:
@@ -35,10 +37,44 @@ def as_json(runs: Sequence[Run]) -> str:
 
 
 def _row(run: Run) -> tuple[str, ...]:
-    state = f"exit code {run.exit_code}" if run.state == "ended" else run.state
-    launcher = f"{run.pid}@{run.host}" if run.pid else "-"
-    started = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.started)) if run.started else "-"
+    code = "-" if run.exit_code is None else str(run.exit_code)
+    age = spoken(run.age) if run.started else "-"
+    return (_directory(run.path), _state(run), str(run.ranks), age, code, _program(run))
+
+
+def _directory(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative
+
+
+def _state(run: Run) -> str:
+    if run.state == "running":
+        return "running" if run.host == os.uname().nodename else f"running on {run.host}"
+    if run.state == "killed":
+        return "launcher killed"
+    if run.state == "elsewhere":
+        return f"on {run.host}"
+    return _STATES.get(run.reason, run.reason or "ended")
+
+
+def _program(run: Run) -> str:
+    if run.kind == "spawn":
+        return f"(spawned by pid {run.pid})"
     command = shlex.join(run.command)
-    if len(command) > _LONGEST_COMMAND:
-        command = command[: _LONGEST_COMMAND - 3] + "..."
-    return (run.name, state, str(run.ranks), launcher, started, command)
+    return command if len(command) <= _LONGEST_COMMAND else command[: _LONGEST_COMMAND - 3] + "..."
+
+
+def spoken(seconds: float) -> str:
+    """Return a length of time in its two largest units.
+
+    >>> spoken(45), spoken(3661), spoken(200_000)
+    ('45 s', '1 h 1 min', '2 d 7 h')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,12 +1,10 @@
-"""Runs on disk: which there are, which still run, how they ended; and the end of one that runs."""
+"""Runs on disk: which there are, which still run, how they ended."""
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
-import signal
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,13 +24,16 @@ class Run(NamedTuple):
 
     Attributes:
         path: Its run directory, absolute.
-        state: ``running``, ``ended`` (there is a report) or ``killed`` (its launcher has left none).
+        state: ``running``, ``ended`` (there is a report), ``killed`` (its launcher has left none) or
+            ``elsewhere`` (its launcher is on another host, and nothing here says whether it runs).
         pid: The launcher's, 0 where nobody noted it.
         host: Where the launcher ran.
         started: Seconds since the epoch, 0.0 where nobody noted it.
         ranks: How many the plan has.
         exit_code: Of an ended run.
         command: What its ranks run.
+        reason: Why an ended run ended, as in its report.
+        kind: ``launch``, or ``spawn``: then the launcher is somebody's program.
     """
 
     path: str
@@ -43,6 +44,13 @@ class Run(NamedTuple):
     ranks: int = 0
     exit_code: int | None = None
     command: tuple[str, ...] = ()
+    reason: str = ""
+    kind: str = "launch"
+
+    @property
+    def age(self) -> float:
+        """Seconds since its start."""
+        return max(0.0, time.time() - self.started) if self.started else 0.0
 
     @property
     def name(self) -> str:
@@ -56,7 +64,9 @@ def find(log_dir: str) -> list[Run]:
     names = sorted(os.listdir(here)) if os.path.isdir(here) else []
     paths = [os.path.join(here, name) for name in names if name != LATEST]
     paths = [path for path in paths if os.path.exists(os.path.join(path, "plan.json"))]
-    return [read(path) for path in (*paths, *sorted(_running_here() - set(paths)))]
+    elsewhere = sorted(_running_here() - set(paths))
+    # By time: names begin with it, but tell whole seconds only.
+    return [*sorted(map(read, paths), key=lambda run: (run.started, run.path)), *map(read, elsewhere)]
 
 
 def resolve(name: str, log_dir: str) -> Run:
@@ -69,7 +79,9 @@ def resolve(name: str, log_dir: str) -> Run:
         return read(os.path.realpath(name))
     if name == LATEST and os.path.isdir(link := os.path.join(log_dir, LATEST)):
         return read(os.path.realpath(link))
-    found = [run for run in find(log_dir) if run.name.startswith(name)]
+    all_runs = [run for run in find(log_dir) if run.name.startswith(name)]
+    here = os.path.abspath(log_dir)
+    found = [run for run in all_runs if os.path.dirname(run.path) == here] or all_runs
     if len(found) == 1:
         return found[0]
     if found:
@@ -83,9 +95,11 @@ def resolve(name: str, log_dir: str) -> Run:
 def read(path: str) -> Run:
     """Return what a run directory says."""
     plan, report = _json(os.path.join(path, "plan.json")), _json(os.path.join(path, "report.json"))
-    pid, host, started = _holder(path)
+    pid, host, started, kind = _holder(path)
     ranks = [process for process in plan.get("processes", []) if process["rank"] >= 0]
-    state = "running" if _is_held(path) else "ended" if report else "killed"
+    state = "running" if is_held(path) else "ended" if report else "killed"
+    if state == "killed" and host not in {"", os.uname().nodename}:
+        state = "elsewhere"
     return Run(
         path,
         state,
@@ -95,7 +109,19 @@ def read(path: str) -> Run:
         len(ranks),
         report.get("exit_code"),
         tuple(ranks[0]["argv"]) if ranks else (),
+        report.get("reason", ""),
+        kind,
     )
+
+
+def plan_of(run: Run) -> dict[str, Any]:
+    """Return a run's plan as ``plan.json`` has it, empty where it cannot be read."""
+    return _json(os.path.join(run.path, "plan.json"))
+
+
+def report_of(run: Run) -> dict[str, Any]:
+    """Return a run's report as ``report.json`` has it, empty while there is none."""
+    return _json(os.path.join(run.path, "report.json"))
 
 
 def processes(run: Run) -> list[int]:
@@ -103,33 +129,7 @@ def processes(run: Run) -> list[int]:
     return [pid for pid, path in _members() if path == run.path]
 
 
-def stop(run: Run, *, wait: float) -> bool:
-    """End a run: ask its launcher, and kill what is left of a run that has lost its launcher.
-
-    Args:
-        run: It must be one of this host.
-        wait: Seconds for the launcher, its grace time among them.
-
-    Returns:
-        Whether nothing of it is left.
-    """
-    deadline = time.monotonic() + wait
-    if run.state == "running" and run.pid:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(run.pid, signal.SIGTERM)
-        while _is_held(run.path) and time.monotonic() < deadline:
-            time.sleep(_PAUSE)
-        if _is_held(run.path):
-            return False
-    while (left := processes(run)) and time.monotonic() < deadline:
-        for pid in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(_PAUSE)
-    return not left
-
-
-def _is_held(path: str) -> bool:
+def is_held(path: str) -> bool:
     """Tell whether a launcher holds the lock of a run."""
     try:
         with open(os.path.join(path, HOLDER), "rb") as file:
@@ -141,9 +141,10 @@ def _is_held(path: str) -> bool:
     return False
 
 
-def _holder(path: str) -> tuple[int, str, float]:
-    pid, host, started = (*proc.read(os.path.join(path, HOLDER)).splitlines(), "0", "", "0")[:3]
-    return int(pid), host, float(started or 0)
+def _holder(path: str) -> tuple[int, str, float, str]:
+    lines = proc.read(os.path.join(path, HOLDER)).splitlines()
+    pid, host, started, kind = (lines + ["0", "", "0", "launch"][len(lines) :])[:4]
+    return int(pid), host, float(started), kind
 
 
 def _json(path: str) -> dict[str, Any]:
@@ -158,10 +159,20 @@ def _json(path: str) -> dict[str, Any]:
 def _members() -> Iterator[tuple[int, str]]:
     """Yield every process of this host that was started for some run, and that run's directory."""
     for name in os.listdir("/proc"):
-        if name.isdigit() and (path := proc.variable(int(name), _RUN_VARIABLE)):
+        if name.isdigit() and (path := _run_of(name)):
             status = proc.status(int(name))
             if status is not None and status.state not in proc.ENDED_STATES:
                 yield int(name), path
+
+
+def _run_of(pid: str) -> str | None:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            data = b"\0" + file.read()
+    except OSError:
+        return None
+    _, found, rest = data.partition(f"\0{_RUN_VARIABLE}=".encode())
+    return os.fsdecode(rest.partition(b"\0")[0]) if found else None
 
 
 def _running_here() -> set[str]:

@@ -11,7 +11,7 @@ from hccl_tools.launch import report
 from hccl_tools.launch.attempt import Attempt
 from hccl_tools.launch.channel import Task
 from hccl_tools.launch.console import Console
-from hccl_tools.launch.logs import Followers, Style
+from hccl_tools.launch.logs import Followers, Style, generation
 from hccl_tools.launch.oom import kills
 from hccl_tools.launch.outcome import Outcome, RankEnd
 from hccl_tools.launch.program import find_program
@@ -98,14 +98,6 @@ def supervise(
         return host.run(processes, keeper or keepers.current() or keepers.start(), signals)
 
 
-def log_name(process: RankProcess, restart: int) -> str:
-    """The log of a process: as planned, and after restart 2 ``rank_0.restart_2.log``."""
-    if restart == 0:
-        return process.log
-    stem, suffix = os.path.splitext(process.log)
-    return f"{stem}.restart_{restart}{suffix}"
-
-
 class _Host:
     """This host's part of a job, over all its restarts."""
 
@@ -144,7 +136,8 @@ class _Host:
         """Start the processes once and see them to their end."""
         options, console = self.options, self.console
         ends = [
-            RankEnd(process, os.path.join(self.run_dir, log_name(process, restart))) for process in processes
+            RankEnd(process, os.path.join(self.run_dir, generation(process.log, restart)))
+            for process in processes
         ]
         several = sum(self.is_shown(end) for end in ends) > 1
         followers = Followers(console.out, style=options.log_style, several=several, color=console.color)

@@ -56,8 +56,13 @@ def test_runs_and_how_they_ended() -> None:
         ]  # fmt: skip
         assert found[2]["pid"] == job.pid
         assert [one["state"] for one in listed("--running")] == ["running"]
-    assert "exit code 7" in text
-    assert f"{job.pid}@{os.uname().nodename}" in text
+    header, *rows = [line.split() for line in text.splitlines()]
+    assert header == ["directory", "state", "ranks", "age", "exit", "program"]
+    by_directory = {row[0]: row for row in rows}
+    states = [by_directory[f"log/{Path(str(one['path'])).name}"] for one in found]
+    assert [(row[1], row[2], row[5]) for row in states] == [
+        ("ended", "2", "0"), ("failed", "2", "7"), ("running", "2", "-"),
+    ]  # fmt: skip
     assert listed("--running") == []
 
 
@@ -72,22 +77,82 @@ def test_no_runs() -> None:
 
 def test_stop_ends_a_run() -> None:
     with running() as job:
-        done = run("stop", "latest")
+        done = run("stop")
 
         assert done.returncode == 0, done.stderr
+        assert "has ended after" in done.stderr
+        assert "exit code 143" in done.stderr
         assert job.wait(10) == 143
-    assert run("stop", "latest").returncode == 1
+    again = run("stop", "latest")
+    assert (again.returncode, "has already ended: exit code 143" in again.stderr) == (0, True)
+
+
+def test_stop_wakes_a_stopped_launcher_and_can_be_impatient() -> None:
+    with running("trap '' TERM; echo up; while :; do sleep 60; done") as job:
+        job.send_signal(signal.SIGTSTP)
+        impatient = run("stop", "--wait", "0.3")
+        assert impatient.returncode == 1
+        assert "has not ended within 0.3 s" in impatient.stderr
+        assert "--now" in impatient.stderr
+
+        began = time.monotonic()
+        assert run("stop", "--now").returncode == 0
+        assert time.monotonic() - began < 10
+        assert job.wait(10) == 143
 
 
 def test_stop_ends_what_a_killed_launcher_has_left() -> None:
-    program = "env HCCL_TOOLS_RUN_DIR=$HCCL_TOOLS_RUN_DIR setsid sleep 60 > /dev/null 2>&1 & echo up; wait"
-    with running(program) as job:
+    with running() as job:
+        path = str(Path("log/latest").resolve())
         job.send_signal(signal.SIGKILL)
         job.wait()
     deadline = time.monotonic() + 10
     while listed("--running") and time.monotonic() < deadline:
         time.sleep(0.05)
     assert [one["state"] for one in listed()] == ["killed"]
+    assert "launcher killed" in run("jobs").stdout
+    assert "no process of it is left here" in run("stop").stderr
+    # As if the keeper had been killed at the same instant.
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, "HCCL_TOOLS_RUN_DIR": path}) as left:
+        done = run("stop")
+
+        assert left.wait(10) == -signal.SIGKILL
+    assert (done.returncode, "has lost its launcher; 1 process it had left: killed" in done.stderr) == (
+        0,
+        True,
+    )
+
+
+def test_stop_of_a_spawn_leaves_its_caller_alone() -> None:
+    Path("work.py").write_text("import time\ndef nap():\n    print('up', flush=True)\n    time.sleep(60)\n")
+    Path("main.py").write_text(
+        "import hccl_tools, work\nif __name__ == '__main__':\n    try:\n"
+        "        hccl_tools.spawn(work.nap, nprocs=2, cpu=True, start='table')\n"
+        "    except hccl_tools.RankFailedError as error:\n        print(error.signal, flush=True)\n"
+    )
+    with subprocess.Popen([sys.executable, "main.py"], stdout=subprocess.PIPE, text=True) as caller:
+        assert caller.stdout is not None
+        assert caller.stdout.readline() == "up\n"
+        assert [(one["state"], one["kind"], one["ranks"]) for one in listed()] == [("running", "spawn", 2)]
+        assert f"(spawned by pid {caller.pid})" in run("jobs").stdout
+        done = run("stop")
+
+        assert done.returncode == 0, done.stderr
+        assert caller.stdout.read() == "SIGTERM\n"
+        assert caller.wait(10) == 0
+
+
+def test_run_on_another_host_is_not_touched() -> None:
+    run(*LAUNCH, "true")
+    directory = Path("log/latest").resolve()
+    (directory / "report.json").unlink()
+    (directory / "launcher").write_text(f"{os.getpid()}\nsome-host\n{time.time()}\nlaunch\n")
+    done = run("stop")
+
+    assert [one["state"] for one in listed()] == ["elsewhere"]
+    assert "on some-host" in run("jobs").stdout
+    assert done.returncode == 2
+    assert f"there: hccl-tools stop {directory}" in done.stderr
 
 
 def test_logs_of_ranks() -> None:
@@ -99,10 +164,47 @@ def test_logs_of_ranks() -> None:
     assert sorted(both.splitlines()) == ["[rank 0] rank 0", "[rank 1] rank 1"]
     name = Path("log/latest").resolve().name
     assert run("logs", name[:15], "-n", "0").returncode == 0
-    assert "no log of rank 5" in run("logs", "latest", "--rank", "5").stderr
-    assert "no run" in run("logs", "19990101").stderr
 
 
 def test_logs_follow_to_the_end() -> None:
     with running("echo up; sleep 1; echo over"):
         assert run("logs", "latest", "-f").stdout == "up\nover\n"
+
+
+def test_logs_begin_with_the_rank_that_failed_first() -> None:
+    run(*LAUNCH, "echo rank $RANK_ID; [ $RANK_ID = 1 ] && exit 3; sleep 60")
+    done = run("logs")
+
+    assert done.stdout == "rank 1\n"
+    assert done.stderr == f"rank 1 of {Path('log/latest').resolve().name}:\n"
+
+
+def test_logs_of_a_restarted_job() -> None:
+    again = 'echo "try $RANK_ID"; if mkdir $RANK_ID.once 2>/dev/null; then sleep 0.5; exit 1; fi; echo over'
+    launch = (*LAUNCH[:-3], "--max-restarts", "1", *LAUNCH[-3:])
+    with subprocess.Popen(
+        [sys.executable, "-m", "hccl_tools", *launch, again], stdout=subprocess.PIPE, text=True
+    ) as job:
+        assert job.stdout is not None
+        job.stdout.readline()
+        followed = run("logs", "--rank", "0", "-f").stdout
+        job.stdout.read()
+
+    assert followed == "try 0\ntry 0\nover\n"
+    assert run("logs", "--rank", "0").stdout == "try 0\nover\n"
+
+
+def test_logs_with_names_of_their_own() -> None:
+    run(*LAUNCH[:1], "--flat-logs", *LAUNCH[1:], "echo flat $RANK_ID")
+
+    assert run("logs", "--rank", "1").stdout == "flat 1\n"
+
+
+def test_wrong_uses_are_one_sentence() -> None:
+    run(*LAUNCH, "true")
+
+    assert "has no rank 5\n  help: its ranks are 0 to 1" in run("logs", "--rank", "5").stderr
+    assert "has no scheduler" in run("logs", "--scheduler").stderr
+    assert 'there is no run "19990101" in log' in run("stop", "19990101").stderr
+    assert 'there is no run "latest" in absent' in run("stop", "--log-dir", "absent").stderr
+    assert "is not in the range" in run("stop", "--wait", "-1").stderr
