@@ -23,7 +23,9 @@ _WANTED = ("hosts", "hostfile", "gather")
 #: How a host is asked; the last option first, as click shows them the other way round.
 _ASKING = (
     click.option(
-        "--ssh", metavar="COMMAND", default="ssh", help="The ssh that mpirun takes: 'ssh -p 2222 -i KEY'."
+        "--ssh",
+        metavar="COMMAND",
+        help="The ssh that mpirun takes: 'ssh -p 2222 -i KEY'. Default: Open MPI's setting, else ssh.",
     ),
     click.option(
         "--gather-timeout",

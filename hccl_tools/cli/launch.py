@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, cast
 
 import click
@@ -17,6 +18,10 @@ MODULE_NAME = "python -m hccl_tools.launch"
 
 def _launch(**options: Any) -> int:
     request = request_of(options, own_python=click.get_current_context().find_root().info_name == MODULE_NAME)
+    if options["hostfile"] or os.environ.get("SLURM_JOB_NODELIST"):
+        from hccl_tools.cli import launch_table  # noqa: PLC0415  (other jobs have their table, or one host)
+
+        request = launch_table.with_table(request, options)
     from hccl_tools.launch import starting  # noqa: PLC0415  (`--help` does not need it)
 
     if options["emit"]:

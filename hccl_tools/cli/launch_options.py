@@ -57,6 +57,10 @@ GROUPS: dict[str, list[Option]] = {
         _flag("--keep-mpi", help="Let OMPI_* and PMIX_* of your shell through, for mpi4py."),
         _flag("--pass-table", help="With --start torch: set RANK_TABLE_FILE as well."),
     ],
+    "Several machines (type the command once)": [
+        _option("--hostfile", metavar="FILE",
+                help="Ask these hosts for their devices, make the table on the spot, start by mpirun."),
+    ],
     "Several machines (type the same command on each)": [
         _option("--ips", metavar="A,B", help="The machines' addresses; rank 0 is on the first."),
         _option("--nnodes", "node_count", type=IntRange(min=1), metavar="N", help="How many machines."),
@@ -121,8 +125,9 @@ hccl-tools launch --rank-table hccl_8p_01234567_10.0.0.1.json --dry-run train.py
 hccl-tools launch --rank-table hccl_4p_4567_127.0.0.1.json --cpu train.py
 hccl-tools launch -n 2 --engine mpirun train.py
 hccl-tools launch --no-table -n 4 -m package.module
+hccl-tools launch --hostfile hosts train.py
 
-These look before they start, rehearse without NPUs, and start MPI processes. Options end at PROGRAM: what
+These look before they start, rehearse without NPUs, start MPI processes, and make the table of many hosts. Options end at PROGRAM: what
 follows it is the program's own. The spellings of torchrun, msrun and paddle are understood as well:
 --nproc_per_node, --master_addr, --worker_num, --log_dir, --gpus, --ips.
 """

@@ -33,6 +33,10 @@ TIMEOUT = 60
 #: The part of it that is left to find out, host by host, why some did not.
 _FOR_CAUSES = 0.2
 _CONNECT_S = 10
+#: By which users tell Open MPI which ssh to take; in its setting "ssh : rsh" the first is meant.
+_AGENTS = ("PRTE_MCA_plm_ssh_agent", "OMPI_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent")
+#: The steps of Slurm that nobody's srun has started (batch script, interactive shell) count from here.
+_FIRST_OWN_STEP = 0xFFFFFFF0
 
 
 class Asking(NamedTuple):
@@ -42,14 +46,14 @@ class Asking(NamedTuple):
         engine: What starts the processes; None: ``srun`` inside a Slurm allocation, else ``mpirun``.
         seconds: In this time, all told, the hosts must have answered.
         allow_missing: Go on without the hosts that cannot answer.
-        ssh: The user's ssh with its options, as typed.
+        ssh: The user's ssh with its options, as typed; None: what Open MPI is set to use, else ``ssh``.
         environ: The caller's environment.
     """
 
     engine: Engine | None = None
     seconds: float = TIMEOUT
     allow_missing: bool = False
-    ssh: str = "ssh"
+    ssh: str | None = None
     environ: Mapping[str, str] = os.environ
 
 
@@ -118,6 +122,12 @@ def in_allocation(environ: Mapping[str, str]) -> bool:
     return "SLURM_JOB_ID" in environ and shutil.which("srun", path=environ.get("PATH")) is not None
 
 
+def in_step(environ: Mapping[str, str]) -> bool:
+    """Return whether the user's srun has started this process."""
+    step = environ.get("SLURM_STEP_ID", "")
+    return step.isdecimal() and int(step) < _FIRST_OWN_STEP
+
+
 def _over_mpirun(
     hosts: Sequence[str], places: Mapping[str, int], request: Request, asking: Asking, seconds: float
 ) -> _Outcome:
@@ -166,9 +176,11 @@ def _mpirun(asking: Asking) -> Mpirun:
             "mpirun -n 16 -ppn 1 hccl-tools gen --gather",
         )
     wait = max(1, min(_CONNECT_S, round(asking.seconds / 6)))
-    ssh = [*asking.ssh.split(), *commands.SSH_OPTIONS, "-o", f"ConnectTimeout={wait}"]
+    agents = (asking.ssh, *map(asking.environ.get, _AGENTS), "ssh")
+    agent = next(text for text in agents if text)
+    ssh = [*agent.partition(" : ")[0].split(), *commands.SSH_OPTIONS, "-o", f"ConnectTimeout={wait}"]
     if shutil.which(ssh[0], path=path) is None:
-        raise UsageError(f'--ssh "{asking.ssh}": there is no program {ssh[0]}', hint="name ssh, or its path")
+        raise UsageError(f'--ssh "{agent}": there is no program {ssh[0]}', hint="name ssh, or its path")
     return Mpirun(program, flavour, ssh, as_root=os.geteuid() == 0)
 
 

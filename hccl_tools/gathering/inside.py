@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.gathering import failures, mpi
+from hccl_tools.gathering.across import in_step
 from hccl_tools.gathering.failures import Failure, Gathered
 from hccl_tools.gathering.member import answer
 from hccl_tools.gathering.wire import Answer, versions_differ
@@ -23,7 +24,7 @@ _COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
 def was_started_by_a_launcher(environ: Mapping[str, str]) -> bool:
     """Return whether mpirun or srun has started this process, as one of its processes."""
-    return any(name in environ for name in _COUNTS)
+    return in_step(environ) or any(name in environ for name in _COUNTS[:2])
 
 
 def take_part(

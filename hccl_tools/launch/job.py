@@ -42,8 +42,10 @@ class Job(NamedTuple):
         return [seat for seat in self.seats if self.here in (None, seat.server_index)]
 
 
-def of_request(request: Request, around: Surroundings, notes: list[str]) -> Job:
+def of_request(request: Request, around: Surroundings, notes: list[str], *, made_at: str) -> Job:
     """Return the job that was asked for; sentences for the user are added to ``notes``.
+
+    ``made_at`` is where a table will lie that its hosts have just told.
 
     Raises:
         UsageError: What was asked for cannot be meant.
@@ -52,15 +54,18 @@ def of_request(request: Request, around: Surroundings, notes: list[str]) -> Job:
     from hccl_tools.launch import job_table  # noqa: PLC0415  (`--no-table` does not need it)
 
     found = job_table.locate(request, around.environ)
-    if found is None:
+    if request.made_table is not None:
+        loaded = request.made_table._replace(path=made_at)
+    elif found is None:
         return _without_table(request, around)
-    path, why = found
-    if why:
-        notes.append(why)
-    own = _own_product(request, around)
-    loaded = job_table.load(path, request._replace(product=own[0]) if own else request)
-    if own:
-        loaded = loaded._replace(product=f"{own[0]}: this host's own, from {own[1]}")
+    else:
+        path, why = found
+        if why:
+            notes.append(why)
+        own = _own_product(request, around)
+        loaded = job_table.load(path, request._replace(product=own[0]) if own else request)
+        if own:
+            loaded = loaded._replace(product=f"{own[0]}: this host's own, from {own[1]}")
     notes += loaded.notes
     seats = placement.seats_of_table(loaded.table)
     if request.all_here:

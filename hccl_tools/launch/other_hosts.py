@@ -26,7 +26,10 @@ _PART = 100_000
 _EXPORTED_NAMES = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONUNBUFFERED")
 _EXPORTED_PREFIXES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "PYTORCH_", "OMP_")
 #: Options that concern the one who typed them, or are settled by now.
-_OVERRIDES = ("--engine=loop", f"--rank-table={TABLE_FROM_ENVIRONMENT}", "--max-restarts=0", "--notify=")
+_OVERRIDES = (
+    *("--engine=loop", f"--rank-table={TABLE_FROM_ENVIRONMENT}", "--hostfile="),
+    *("--max-restarts=0", "--notify="),
+)
 _NOT_FORWARDED = ("--dry-run", "--emit")
 
 

@@ -54,10 +54,11 @@ def prepare(
     around = Surroundings(environ, nodes, visible_devices(environ, nodes))
     notes: list[str] = []
     run_dir = request.run_dir or run_directory.path_for(request.log_dir, environ)
-    job = jobs.of_request(request, around, notes)
+    copy = os.path.join(run_dir, TABLE_COPY)
+    job = jobs.of_request(request, around, notes, made_at=copy)
     python, start, start_reason = _start(request, environ, has_table=job.table is not None)
     if job.table is None:
-        job = jobs.with_own_table(job, request, around, os.path.join(run_dir, TABLE_COPY), start)
+        job = jobs.with_own_table(job, request, around, copy, start)
         notes += job.table.notes if job.table else ()
     interpreter.check_program(request.kind, request.program, environ)
     # An engine's own settings (OMPI_MCA_*) are for it; its supervisors clean up once more.

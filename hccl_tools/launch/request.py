@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hccl_tools.launch.job_table import JobTable
     from hccl_tools.launch.plan import Engine, Start
 
 ProgramKind = Literal["script", "module", "program"]
@@ -23,6 +24,7 @@ class Request(NamedTuple):
     every rank and wins over what the launcher would set. ``own_python`` says that the caller chose the
     interpreter by running ``python -m hccl_tools.launch`` with it. ``run_dir`` is set for the supervisor of
     one host of a job that was started elsewhere; ``typed_options`` are what such a supervisor gets.
+    ``made_table`` is the table that the hosts of the job have just told; it will lie in the run directory.
     """
 
     program: tuple[str, ...]
@@ -61,3 +63,4 @@ class Request(NamedTuple):
     per_node: int | None = None
     run_dir: str | None = None
     typed_options: tuple[str, ...] = ()
+    made_table: JobTable | None = None

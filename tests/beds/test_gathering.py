@@ -351,3 +351,72 @@ def test_a_spare_host_is_asked_for_its_devices_and_takes_the_ranks(cluster: Clus
     assert refused.returncode == 1
     assert "10.77.0.9: ssh: connect to host 10.77.0.9" in refused.stderr
     assert sorted(path.suffix for path in cluster.work.iterdir()) == ["", ".json", ".json"]
+
+
+SHOW = "import os; print(*(os.environ[n] for n in ('RANK_ID', 'DEVICE_ID', 'SERVER_ID', 'RANK_SIZE')))"
+#: What SHOW prints under each rank of 2 x 2 devices.
+SHOWN = {0: "0 0 0 4", 1: "1 1 0 4", 2: "2 0 1 4", 3: "3 1 1 4"}
+
+
+def shown_by_ranks(run_dir: Path) -> dict[int, str]:
+    return {rank: (run_dir / f"rank_{rank}.log").read_text().strip() for rank in range(4)}
+
+
+@pytest.mark.mpi
+def test_launch_with_a_hostfile_makes_the_table_on_the_spot(cluster: Cluster) -> None:
+    (cluster.work / "hosts").write_text("10.77.0.1\n10.77.0.2\n")
+    (cluster.work / "show.py").write_text(SHOW)
+    first = cluster.machines[0]
+    agent = {f"{name}_MCA_plm_{agent}_agent": str(cluster.bed.ssh)
+             for name in ("OMPI", "PRTE") for agent in ("rsh", "ssh")}  # fmt: skip
+    path = f"{first.bin}:{VENV}:/usr/bin:/bin"
+    env = {**os.environ, **agent, "PATH": path, "HCCL_TOOLS_ROOT": str(first.root)}
+    command = [
+        sys.executable,
+        "-m",
+        "hccl_tools",
+        "launch",
+        "--hostfile",
+        "hosts",
+        "-n",
+        "4",
+        "--start",
+        "table",
+    ]
+    command += ["--product", "a2", "--no-preflight", "--no-local-check", "show.py"]
+
+    done = cluster.bed.first.run(command, env=env, cwd=cluster.work)
+
+    run_dir = (cluster.work / "log" / "latest").resolve()
+    assert done.returncode == 0, done.stderr
+    assert "the rank table was made on the spot, of 2 hosts" in done.stderr
+    assert shown_by_ranks(run_dir) == SHOWN
+    assert {row[0] for row in rows_of(run_dir / "rank_table.json")} == set(HOSTS)
+
+
+def test_launch_with_a_host_that_is_cut_off_is_refused_before_the_start(cluster: Cluster) -> None:
+    (cluster.work / "hosts").write_text("10.77.0.1\n10.77.0.9\n")
+    command = [sys.executable, "-m", "hccl_tools", "launch", "--hostfile", "hosts", "--no-python", "true"]
+    env = {**os.environ, "OMPI_MCA_plm_rsh_agent": str(cluster.bed.ssh), "PATH": f"{VENV}:/usr/bin:/bin"}
+
+    done = cluster.bed.first.run(command, env=env, cwd=cluster.work)
+
+    assert done.returncode == 125, done.stderr
+    assert "10.77.0.9: ssh: connect to host 10.77.0.9" in done.stderr
+    assert not (cluster.work / "log").exists()
+
+
+def test_launch_in_a_slurm_allocation_makes_the_table_of_its_nodes(nodes: Any, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "show.py").write_text(SHOW)
+    for node in ("n1", "n2"):
+        for device in range(2, 8):
+            (tmp_path / node / "root" / "dev" / f"davinci{device}").unlink()
+
+    done = nodes(
+        "launch", "--start", "table", "--product", "a2", "--no-local-check", "--no-preflight", "show.py"
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "the rank table was made on the spot, of 2 hosts" in done.stderr
+    assert shown_by_ranks((work / "log" / "latest").resolve()) == SHOWN

@@ -1,0 +1,111 @@
+"""The table that ``launch`` makes on the spot where a job has many hosts and names none: all are asked."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.launch.job_table import JobTable
+    from hccl_tools.launch.plan import Engine
+    from hccl_tools.launch.request import Request
+
+
+def with_table(request: Request, options: dict[str, Any], environ: Mapping[str, str] = os.environ) -> Request:
+    """Return the request with the table of its hosts: those of ``--hostfile``, else of the Slurm allocation.
+
+    A request for this host alone, or one that has its table, comes back as it is.
+
+    Raises:
+        UsageError: The hosts cannot be asked for what the other options say.
+        LaunchError: A host has not answered, or HCCL would refuse the table.
+    """
+    if options["hostfile"]:
+        from hccl_tools import host_list  # noqa: PLC0415
+
+        if request.rank_table is not None or request.no_table:
+            raise UsageError("--hostfile makes a table of its own", hint="leave --rank-table, --no-table out")
+        if request.cpu:
+            raise UsageError(
+                "--hostfile asks the hosts for their NPUs, and --cpu does without",
+                hint="give a table: hccl-tools gen --hostfile FILE --simulate 910a",
+            )
+        hosts, typed = host_list.read_hostfile(options["hostfile"]), request.engine
+    else:
+        hosts, typed = _allocated(request, environ), request.engine
+        if not hosts:
+            return request
+    engine = _engine(typed, environ)
+    return request._replace(engine=engine, made_table=_table(hosts, engine, request, environ))
+
+
+def _engine(typed: Engine, environ: Mapping[str, str]) -> Engine:
+    from hccl_tools.gathering.across import in_allocation  # noqa: PLC0415
+
+    if typed != "loop":
+        return typed
+    return "slurm" if in_allocation(environ) else "mpirun"
+
+
+def _allocated(request: Request, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the nodes of a Slurm allocation that the job is for; none where it is for this host alone."""
+    named = (request.ranks, request.devices, request.node_count, request.run_dir, request.rank_table)
+    if any(one is not None for one in named) or request.ips or request.no_table or request.cpu:
+        return ()
+    by_loop = click.get_current_context().get_parameter_source("engine") != click.core.ParameterSource.DEFAULT
+    if not environ.get("SLURM_JOB_NODELIST") or (request.engine == "loop" and by_loop):
+        return ()
+    from hccl_tools import host_list  # noqa: PLC0415
+    from hccl_tools.gathering.across import in_allocation, in_step  # noqa: PLC0415
+    from hccl_tools.launch import job_table  # noqa: PLC0415
+
+    if in_step(environ) or not in_allocation(environ) or job_table.locate(request, environ) is not None:
+        return ()
+    hosts = host_list.parse(environ["SLURM_JOB_NODELIST"], option="SLURM_JOB_NODELIST")
+    return hosts if len(hosts) > 1 or request.engine == "slurm" else ()
+
+
+def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapping[str, str]) -> JobTable:
+    """Ask the hosts and make their table, judged as ``gen`` judges it."""
+    from hccl_tools import generation, table_output  # noqa: PLC0415
+    from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
+    from hccl_tools.discover.survey import Request as Survey  # noqa: PLC0415
+    from hccl_tools.gathering import agreement  # noqa: PLC0415
+    from hccl_tools.gathering.across import Asking, ask  # noqa: PLC0415
+    from hccl_tools.launch.job_table import JobTable  # noqa: PLC0415
+
+    wanted = Wanted(_first_devices(request, len(hosts)) or request.devices)
+    asking = Asking("slurm" if engine == "slurm" else "mpirun", environ=environ)
+    try:
+        facts = agreement.check(ask(hosts, Survey(wanted, product=request.product), asking).answers)
+        table = generation.table(facts, table_format=facts[0].table_format)
+        report = table_output.check(table, product=facts[0].product, ignore=request.ignore)
+        if not report.ok:
+            raise table_output.refusal(report)
+    except UsageError:
+        raise
+    except HcclToolsError as error:
+        raise LaunchError(
+            error.message, hint=None if "--allow-missing" in str(error.hint) else error.hint
+        ) from error
+    warnings = [f"{host}: {said}" for host, one in zip(hosts, facts, strict=True) for said in one.warnings]
+    notes = (f"the rank table was made on the spot, of {len(hosts)} hosts", *warnings)
+    data = table_output.text(table).encode()
+    return JobTable("", table, data, f"{facts[0].product}: {facts[0].product_source}", notes)
+
+
+def _first_devices(request: Request, count: int) -> str | None:
+    """Return the range that means as many devices of each host as there are ranks for it."""
+    if request.ranks is None:
+        return None
+    if request.ranks % count:
+        raise UsageError(f"{request.ranks} ranks cannot be shared out evenly to {count} hosts")
+    if request.devices is not None:
+        raise UsageError("-n and --devices exclude each other here", hint="leave one of them out")
+    return f"[0,{request.ranks // count})"
