@@ -16,7 +16,7 @@ Kind = Literal[
     "single quotes", "curly quotes", "full-width punctuation", "invisible character", "NaN", "python literal",
     "ellipsis", "merge conflict", "unquoted key", "unquoted text", "missing comma", "missing colon",
     "missing value", "wrong bracket", "number", "number overflow", "unclosed text", "control character",
-    "bad escape", "lone surrogate", "nesting", "other",
+    "bad escape", "lone surrogate", "nesting", "Kubernetes object", "other",
 ]  # fmt: skip
 #: What the grammar allows next: a value, a key, the colon behind it, or the comma or bracket behind a value.
 Expected = Literal["value", "key", "colon", "comma"]
@@ -91,6 +91,11 @@ _CONFLICT = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 _FULL_WIDTH = {"\uff0c": ",", "\u3001": ",", "\uff1a": ":", "\uff1b": ";", "\uff5b": "{", "\uff5d": "}",
                "\uff3b": "[", "\uff3d": "]", "\u3010": "[", "\u3011": "]"}  # fmt: skip
 _CURLY = "\u201c\u201d\u201e\u201f\u2018\u2019\u00ab\u00bb\uff02\uff07\u300c\u300d"
+_KUBERNETES = re.compile(r"\s*(---\s+)?(apiVersion|kind):\s")
+#: How to get the table out of the object that brings it to a pod.
+KUBERNETES_HINT = (
+    "take the table out: kubectl get configmap NAME -o jsonpath='{.data.hccl\\.json}' > hccl.json"
+)
 _AGAIN = "copy or write the file again, as a whole"
 
 
@@ -99,7 +104,16 @@ def stray(place: Place) -> JsonError:
 
     The order matters: the first recogniser that knows the text names it.
     """
-    for recognise in (_ending, _pasted, _punctuation, _literal, _bracket_or_comma, _number_or_word, _missing):
+    for recognise in (
+        _ending,
+        _kubernetes,
+        _pasted,
+        _punctuation,
+        _literal,
+        _bracket_or_comma,
+        _number_or_word,
+        _missing,
+    ):
         error = recognise(place)
         if error is not None:
             return error
@@ -108,6 +122,13 @@ def stray(place: Place) -> JsonError:
         return JsonError("other", message, "give the rank table, a JSON file", place.at)
     message = f'"{place.rest[0]}" stands where {_WANTED[place.expected]} must stand'
     return JsonError("other", message, "remove it, or put the text into double quotes", place.at)
+
+
+def _kubernetes(place: Place) -> JsonError | None:
+    if place.opener or not _KUBERNETES.match(place.text):
+        return None
+    message = "this is a Kubernetes object in YAML, and the rank table the text under one of its data keys"
+    return JsonError("Kubernetes object", message, KUBERNETES_HINT, place.at)
 
 
 def _beginning(rest: str) -> str:

@@ -55,6 +55,8 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         raise InputError(f"the file name holds a zero byte: {_shown(name)}") from None
     except OSError as error:
         reason, hint = _REASONS.get(error.errno or 0, (None, None))
+        if isinstance(error, FileNotFoundError) and os.path.islink(name):  # noqa: PTH114
+            raise _dangling(name) from None
         message = reason.format(_shown(name)) if reason else f"{_shown(name)} cannot be read: {_words(error)}"
         raise InputError(message, hint=hint) from None
 
@@ -87,6 +89,12 @@ def _read_swapped(name: str) -> bytes:
         with contextlib.suppress(FileNotFoundError):
             return _read_named(name)
     return _read_named(name)
+
+
+def _dangling(name: str) -> InputError:
+    target = _shown(os.readlink(name))  # noqa: PTH115
+    return InputError(f"{_shown(name)} is a symbolic link to {target}, which is not there",
+                      hint="mount or copy what it points to, or make the link anew")  # fmt: skip
 
 
 def _shown(name: str) -> str:

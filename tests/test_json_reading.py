@@ -71,6 +71,8 @@ PROBLEMS = [
     ('{"a": "\\ud83d\\ude00\\udc00"}', "lone surrogate", 19),
     ("[" * 100_000, "nesting", NESTING_LIMIT),
     ("version: 1.0", "other", 0),
+    ("apiVersion: v1\nkind: ConfigMap\n", "Kubernetes object", 0),
+    ("---\nkind: ConfigMap\n", "Kubernetes object", 0),
 ]
 SCALARS = st.one_of(
     st.none(),

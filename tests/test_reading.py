@@ -52,6 +52,14 @@ def test_absent(tmp_path: Path) -> None:
     assert "a part of the path is a file" in refusal(tmp_path / "file" / "x.json").message
 
 
+def test_a_link_that_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "t.json").symlink_to("gone.json")
+
+    error = refusal(tmp_path / "t.json")
+
+    assert error.message == f"{tmp_path}/t.json is a symbolic link to gone.json, which is not there"
+
+
 def test_a_directory(tmp_path: Path) -> None:
     error = refusal(tmp_path)
 

@@ -32,7 +32,7 @@ def _escape(char: str) -> str:
 
 
 def hccl_says(finding: Diagnostic) -> str:
-    """Return what HCCL does about a finding."""
+    """Return what HCCL does about a finding, whatever it does about others in the table."""
     code = finding.rule.hccl_code
     consequence = finding.rule.consequence
     if consequence == "refused":
@@ -40,10 +40,10 @@ def hccl_says(finding: Diagnostic) -> str:
     if consequence == "hangs":
         return f"waits 30 minutes and then fails{f' with {code}' if code else ''}"
     if consequence == "fails-later":
-        return f"takes the table; the job fails later{f' with {code}' if code else ''}"
+        return f"lets this pass; the job fails later{f' with {code}' if code else ''}"
     if consequence == "forbidden":
-        return "takes the table, although the product's guide forbids it"
-    return "takes the table"
+        return "lets this pass, although the product's guide forbids it"
+    return "lets this pass"
 
 
 def verdict(report: Report) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from os.path import realpath
+from os.path import abspath, realpath
 from typing import TYPE_CHECKING
 
 from hccl_tools.formats.detection import detect
+from hccl_tools.json_problem import KUBERNETES_HINT
 from hccl_tools.products import DEFAULT_FOR_FORMAT, PRODUCTS
 from hccl_tools.rules.registry import Finding, Subject, rule
 
@@ -64,7 +65,8 @@ def file_name(subject: Subject) -> Iterator[Finding]:
             f'".json" stands in the path before its end, in "{folder}"', hint="move the table elsewhere"
         )
     else:
-        what = f'"{real}"' if real == subject.path else f'"{real}", which the file really is,'
+        is_itself = real == abspath(subject.path)  # noqa: PTH100  (a name, links and all)
+        what = f'"{subject.path}"' if is_itself else f'"{real}", which the file really is,'
         yield Finding(f"{what} does not end in .json", hint="rename the file: HCCL asks for the ending .json")
 
 
@@ -137,7 +139,7 @@ def status_not_completed(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f'status is "{status}", so HCCL waits 30 minutes for "completed"',
             ("status",),
-            "wait for the cluster manager to complete the table"
+            "wait for the cluster manager to complete the table; `--wait 600` does"
             if waiting
             else 'write "status": "completed"',
         )
@@ -187,10 +189,9 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
     found = detect(subject.value)
     legacy_1_1 = found.heterogeneous and subject.product.loader == "legacy"
     if found.format is None and not legacy_1_1:
-        yield Finding(
-            f"not a rank table: {found.reason}",
-            hint="give the file with server_list, group_list or rank_list",
-        )
+        is_wrapped = isinstance(subject.value, dict) and "apiVersion" in subject.value
+        hint = KUBERNETES_HINT if is_wrapped else "give the file with server_list, group_list or rank_list"
+        yield Finding(f"not a rank table: {found.reason}", hint=hint)
 
 
 @rule("HCC114", "heterogeneous-table", "refused", source="topoinfo_ranktableHeterog.cc")

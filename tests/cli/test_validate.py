@@ -317,3 +317,29 @@ def test_without_the_fast_extra_all_is_the_same(tmp_path: Path, spoil: bool) -> 
     assert fast.stderr == ""
     note = "note: 12,000 ranks are checked several times faster with the [fast] extra"
     assert slow.stderr.startswith(note)
+
+
+def test_a_file_whose_name_hccl_would_not_open(tables: Path) -> None:
+    """A link is told by where it leads, a file by the name that was given."""
+    (tables / "table.txt").write_text(table())
+    (tables / "link.json").symlink_to("table.txt")
+
+    assert '"table.txt" does not end in .json' in run("table.txt").stdout
+    assert 'table.txt", which the file really is, does not end in .json' in run("link.json").stdout
+
+
+def test_kubernetes_objects_are_told_and_how_to_get_the_table_out(tables: Path) -> None:
+    (tables / "map.json").write_text('{"apiVersion": "v1", "kind": "ConfigMap", "data": {}}')
+    (tables / "map.yaml").write_text("apiVersion: v1\nkind: ConfigMap\n")
+
+    for name in ("map.json", "map.yaml"):
+        result = run(name)
+        assert result.returncode == 1
+        assert "a Kubernetes object" in result.stdout
+        assert "help: take the table out: kubectl get configmap " in result.stdout
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_table_that_is_not_complete_yet_names_wait() -> None:
+    assert "`--wait 600`" in run("waits.json").stdout
+    assert "--wait" in run("--help").stdout
