@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hccl_tools.discover.site import Site
 
 USUAL_PLACE = "/etc/hccl_rootinfo.json"
+_FROM_EIDS = "hccn_tool -dev_info"
 _HOW = f"name the host's root info with --rootinfo PATH (usually {USUAL_PLACE})"
 
 
@@ -74,6 +75,12 @@ def find(
             )
         else:
             found.append(of_eids(device_id, told, server_id))
+    made = {device.levels[0]["net_instance_id"] for device in found if device.source == _FROM_EIDS}
+    if made:
+        warnings.append(
+            f"{root.path} {root.missing}: layer 0 is called {', '.join(sorted(made))}, by the EIDs; hosts that "
+            "share a chassis must have one name for it"
+        )
     return found, warnings
 
 
@@ -171,7 +178,7 @@ def of_eids(device_id: int, told: DeviceInfo, server_id: str) -> DeviceFacts:
         raise DiscoveryError(f"the EIDs of device {device_id} belong to several NPUs: {names}", hint=_HOW)
     levels = [_level(layer, device_id, eids, told, server_id) for layer in (0, 1)]
     return DeviceFacts(
-        device_id, (), "hccn_tool -dev_info", local_id=local_ids[0],
+        device_id, (), _FROM_EIDS, local_id=local_ids[0],
         levels=tuple(level for level in levels if level["rank_addr_list"]),
     )  # fmt: skip
 

@@ -11,6 +11,9 @@ from hccl_tools.table import read_integer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: In a chassis of several hosts local ids run on, and device ids begin anew on each.
+_NPUS_OF_A_HOST = 8
+
 
 @rule(
     "HCC333",
@@ -49,12 +52,18 @@ def unsorted_rank_list(subject: Subject) -> Iterator[Finding]:
 def duplicate_device(subject: Subject) -> Iterator[Finding]:
     """Two ranks of one node have the same device_id or local_id, which HCCL does not check.
 
+    Where layer 0 spans the hosts of a chassis (local ids above 7) each host counts its devices from 0.
+
     Example: /rank_list/1/device_id = 0
     Instead: /rank_list/1/device_id = 1
     """
+    local_ids = [read_integer(value) for value in subject.table.column("local_id")]
     for key in ("local_id", "device_id"):
         numbers = [read_integer(value) for value in subject.table.column(key)]
         for server in subject.table.servers:
+            # A node whose local ids go beyond one board may be a chassis of several hosts.
+            if key == "device_id" and any((local_ids[row] or 0) >= _NPUS_OF_A_HOST for row in server.rows):
+                continue
             if len({numbers[row] for row in server.rows}) == len(server.rows):
                 continue
             first: dict[int | None, int] = {}

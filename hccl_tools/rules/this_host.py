@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.recognition import Recognised, recognise
+from hccl_tools.recognition import Recognised, device_addresses, recognise, same
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
@@ -27,4 +28,20 @@ def rows_here(subject: Subject) -> list[tuple[int, int]]:
     own = [subject.table.servers[index] for index in here(subject).servers]
     # The pods of a group_list may share a machine.
     rows = [row for server in own for row in server.rows] if len({one.server_id for one in own}) == 1 else []
-    return [(row, number) for row in rows if (number := numbers[row]) is not None]
+    known = [(row, number) for row in rows if (number := numbers[row]) is not None]
+    return _of_this_host(subject, known) if subject.table.format == "2.0" else known
+
+
+def _of_this_host(subject: Subject, rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Leave out the other hosts of a chassis, which is one server to a 2.0 table: their ids repeat."""
+    times = Counter(number for _, number in rows)
+    devices = subject.host.devices
+    return [
+        (row, number)
+        for row, number in rows
+        if times[number] == 1
+        or number not in devices
+        or not {same(text) for _, text in device_addresses(subject.table, row)}.isdisjoint(
+            map(same, devices[number].ips)
+        )
+    ]

@@ -63,6 +63,7 @@ def test_the_file_of_an_ascend_950_bears_the_host_s_name(tmp_path: Path) -> None
 
     assert done.returncode == 0, done.stderr
     assert host.tables() == ["hccl_2p_23_10.0.0.5.json"]
+    assert "hccl_rootinfo.json does not exist: layer 0 is called 10.0.0.5, by the EIDs" in done.stderr
     assert "device 3: addresses: 7 on layer 0, 2 on layer 1 (hccn_tool -dev_info)" in done.stderr
     table = json.loads((host.work / host.tables()[0]).read_text())
     assert [(one["rank_id"], one["local_id"], one["device_id"]) for one in table["rank_list"]] == [
@@ -82,6 +83,31 @@ def test_another_host_s_2_0_table_is_found_out(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "HCC431 device 0 has" in done.stdout
     assert 'not "000000000000002000100000dfdf00b0"' in done.stdout
+
+
+def test_two_hosts_of_one_chassis(tmp_path: Path) -> None:
+    """Layer 0 spans both, and each counts its devices from 0."""
+    hosts = [make_host(tmp_path / name, described("a5"), nodes=range(8)) for name in ("one", "two")]
+    for board, host in enumerate(hosts):
+        devices = {
+            key: {**value, "eids": [f"{eid[:29]}{board}{eid[30:]}" for eid in value["eids"]]}
+            for key, value in described("a5")["devices"].items()
+        }
+        host.describe({"product": "a5", "devices": devices})
+    second = printed(hosts[1].gen("-o", "-"))
+    level = second["rank_list"][0]["level_list"][0]
+    assert (level["net_instance_id"], second["rank_list"][0]["local_id"]) == ("0_0", 8)
+    both = printed(hosts[0].gen("-o", "-"))
+    for rank in both["rank_list"]:
+        rank["level_list"][0]["net_instance_id"] = "0_0"
+    for rank in second["rank_list"]:
+        both["rank_list"].append({**rank, "rank_id": rank["rank_id"] + 8})
+    both["rank_count"] = 16
+
+    for host in hosts:
+        (host.work / "table.json").write_text(json.dumps(both))
+        done = host.run("validate", "--local", "-f", "concise", "table.json")
+        assert (done.returncode, done.stdout) == (0, "")
 
 
 class TestTargets:
