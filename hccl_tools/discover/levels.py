@@ -75,11 +75,11 @@ def find(
             )
         else:
             found.append(of_eids(device_id, told, server_id))
-    made = {device.levels[0]["net_instance_id"] for device in found if device.source == _FROM_EIDS}
-    if made:
+    inner = [one.levels[0] for one in found if one.source == _FROM_EIDS and one.levels]
+    if names := sorted({level["net_instance_id"] for level in inner if level["net_layer"] == 0}):
         warnings.append(
-            f"{root.path} {root.missing}: layer 0 is called {', '.join(sorted(made))}, by the EIDs; hosts that "
-            "share a chassis must have one name for it"
+            f"{root.path} {root.missing}: layer 0 is called {', '.join(names)}, by the EIDs; hosts that share "
+            "a chassis must have one name for it"
         )
     return found, warnings
 
