@@ -57,7 +57,7 @@ def test_the_pieces_become_the_file(tmp_path: Path) -> None:
     written = write_atomically(tmp_path / "new.json", iter(["{", '"设备": 1', "}\n"]))
 
     assert written == str(tmp_path / "new.json")
-    assert written.read_bytes() == '{"设备": 1}\n'.encode()
+    assert (tmp_path / "new.json").read_bytes() == '{"设备": 1}\n'.encode()
     assert names(tmp_path) == ["new.json"]
 
 

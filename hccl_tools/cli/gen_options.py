@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -84,6 +83,8 @@ def check(found: Target, table_format: str, destination: str | None) -> None:
 
 def tell_variables(found: Target, path: str, hosts: Sequence[HostFacts]) -> None:
     """Print on standard output what to export: ``eval "$(hccl-tools gen --target mindie)"`` sets it."""
+    from shlex import quote  # noqa: PLC0415  (few tables are for one framework)
+
     from hccl_tools.targets import variables  # noqa: PLC0415
 
     for name, value in variables(found, path, hosts).items():

@@ -78,8 +78,8 @@ def find(
     inner = [one.levels[0] for one in found if one.source == _FROM_EIDS and one.levels]
     if names := sorted({level["net_instance_id"] for level in inner if level["net_layer"] == 0}):
         warnings.append(
-            f"{root.path} {root.missing}: layer 0 is called {', '.join(names)}, by the EIDs; hosts that share "
-            "a chassis must have one name for it"
+            f"{root.path} {root.missing}: layer 0 is called {', '.join(names)}, by the EIDs; hosts that "
+            "share a chassis must have one name for it"
         )
     return found, warnings
 
