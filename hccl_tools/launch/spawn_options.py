@@ -65,7 +65,7 @@ def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) ->
     count = _count(nprocs)
     devices = _devices(count, options, environ, cpu=cpu)
     if devices is None and count is None and rank_table is None:
-        _check_decided(environ, cpu=cpu)
+        devices = _all_visible(environ, cpu=cpu)
     method = options.get("start_method", "spawn")
     _choice("start_method", method, _METHODS)
     start = options.get("start")
@@ -138,12 +138,16 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, Iterable) else [value]
 
 
-def _check_decided(environ: Mapping[str, str], *, cpu: bool) -> None:
-    """Refuse a call that leaves the number of processes to nothing."""
+def _all_visible(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | None:
+    """Return the visible devices, ``None`` where the table of the environment decides."""
+    if environ.get("RANK_TABLE_FILE"):
+        return None
+    visible = _visible(environ).chosen
+    if visible is not None:
+        return visible
     if cpu:
         raise SpawnOptionError("with cpu=True say how many processes: nprocs=2")
-    if _visible(environ).chosen is None and not environ.get("RANK_TABLE_FILE"):
-        raise SpawnOptionError("this host has no NPU: cpu=True rehearses without, for instance with nprocs=2")
+    raise SpawnOptionError("this host has no NPU: cpu=True rehearses without, for instance with nprocs=2")
 
 
 def _visible(environ: Mapping[str, str]) -> VisibleDevices:

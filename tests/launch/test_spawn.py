@@ -442,6 +442,16 @@ def test_error_is_of_the_originals_type(original: Exception) -> None:
             {"SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "1"},
             CurrentRank(1, 2, None, 1, True, "SLURM_PROCID"),
         ),
+        (
+            {"MS_ROLE": "MS_WORKER", "MS_NODE_ID": "1", "MS_WORKER_NUM": "2"},
+            CurrentRank(1, 2, None, None, True, "MS_NODE_ID"),
+        ),
+        ({"MS_ROLE": "MS_SCHED", "RANK_ID": "0", "RANK_SIZE": "2"}, CurrentRank()),
+        ({"MS_NODE_ID": "host-1", "MS_WORKER_NUM": "2"}, CurrentRank()),
+        (
+            {"RANK_ID": "0", "RANK_SIZE": "1", "RANK_TABLE_FILE": "/t.json"},
+            CurrentRank(0, 1, None, None, True, "RANK_ID", "/t.json"),
+        ),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, CurrentRank()),
         ({"RANK_ID": "4", "RANK_SIZE": "4"}, CurrentRank()),
     ],

@@ -1,0 +1,64 @@
+"""The four ways in which paddle's guide calls ``spawn``: MindSpore ranks that train together."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.mindspore, pytest.mark.slow]
+
+WORK = """\
+import os
+import hccl_tools
+
+def train(scale=1.0, *, steps=3):
+    import mindspore as ms
+    import numpy as np
+    from mindspore import Tensor, ops
+    from mindspore.communication import get_group_size, get_rank, init
+
+    ms.set_device("CPU")
+    init()
+    reduce, weight = ops.AllReduce(), np.zeros(4, np.float32)
+    for _ in range(steps):
+        gradient = np.full(4, scale * (get_rank() + 1), np.float32)
+        weight += reduce(Tensor(gradient)).asnumpy() / get_group_size()
+    me = hccl_tools.current_rank()
+    print("trained", weight, flush=True)
+    device = int(os.environ["DEVICE_ID"])
+    return [get_rank(), get_group_size(), me.rank, me.world_size, device, float(weight.sum())]
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "devices", "weight"),
+    [
+        ("spawn(work.train, cpu=True)", [0, 1], 18.0),
+        ("spawn(work.train, args=(2.0,), cpu=True)", [0, 1], 36.0),
+        ("spawn(work.train, nprocs=2, cpu=True)", [0, 1], 18.0),
+        ("spawn(work.train, gpus='4,5', cpu=True)", [0, 1], 18.0),
+    ],
+    ids=["all visible devices", "with arguments", "nprocs=2", "gpus='4,5'"],
+)
+def test_ranks_train_together(call: str, devices: list[int], weight: float) -> None:
+    pytest.importorskip("mindspore")
+    Path("work.py").write_text(WORK)
+    Path("main.py").write_text(
+        "import json, work\nfrom hccl_tools import spawn\n"
+        f"if __name__ == '__main__':\n    print(json.dumps({call}.results))\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "main.py"], capture_output=True, text=True, timeout=300, check=False,
+        env={**os.environ, "ASCEND_RT_VISIBLE_DEVICES": "4,5", "GLOG_v": "3"},
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    *shown, results = done.stdout.splitlines()
+    assert [line for line in shown if line.startswith("trained")]
+    assert json.loads(results) == [[rank, 2, rank, 2, device, weight] for rank, device in enumerate(devices)]
