@@ -119,7 +119,8 @@ def this_server(
     from hccl_tools.discover.facts import DeviceState, HostState  # noqa: PLC0415  (a job without a table)
     from hccl_tools.recognition import recognise  # noqa: PLC0415
 
-    own_name = os.uname().nodename
+    # Inside a Slurm step the host has a name for the job, whatever the machine calls itself.
+    own_name = environ.get("SLURMD_NODENAME") or os.uname().nodename
     names = {own_name, own_name.split(".")[0]}
     devices = {device: DeviceState((ip,)) for device, ip in (device_addresses or {}).items()}
     own = frozenset(environ[name] for name in _ADDRESS_VARIABLES if environ.get(name))
