@@ -1,6 +1,6 @@
 """The keeper process itself: start, signal and collect the processes of a job.
 
-It is forked from the launcher early and stays small: a child of it shares few pages, so starting one is
+It has an interpreter of its own and stays small: a child of it has few pages to share, so starting one is
 cheap. All signals are blocked in it, so that its children have default dispositions and only unblock.
 """
 

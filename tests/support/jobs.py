@@ -89,7 +89,8 @@ class Job:
 
     def ranks_are_gone(self) -> bool:
         """Whether, before long, nothing but the launcher and its keeper runs."""
-        return eventually(lambda: all(DRIVER.name in command for command in self.living().values()))
+        own = (DRIVER.name, "hccl_tools.launch.keeping")
+        return eventually(lambda: all(any(word in line for word in own) for line in self.living().values()))
 
     def is_gone(self, seconds: float = LONG) -> bool:
         """Whether nothing of it runs any more, at the latest after so many seconds."""
