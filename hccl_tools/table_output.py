@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools import formats
 from hccl_tools.errors import TableError, UsageError, WriteError
 from hccl_tools.generation import file_name
+from hccl_tools.products import DEFAULT_FOR_FORMAT
 from hccl_tools.writing import write_atomically
 
 if TYPE_CHECKING:
@@ -22,18 +23,21 @@ STDOUT = "-"
 
 
 class Saved(NamedTuple):
-    """Where the table is, and whether it stood there already."""
+    """Where the table is, whether it stood there already, and the product to name with it from now on."""
 
     path: str
     unchanged: bool = False
+    product: str | None = None
 
     def told(self) -> str:
         """Return what was done and what to type next."""
         from shlex import quote  # noqa: PLC0415  (what is printed with -o - needs no quoting)
 
         done = "left as it is, for it holds this table already:" if self.unchanged else "wrote"
-        path = quote(self.path)
-        return f"{done} {self.path}\nnext: hccl-tools launch --rank-table {path} train.py"
+        product = f" --product {self.product}" if self.product else ""
+        return (
+            f"{done} {self.path}\nnext: hccl-tools launch --rank-table {quote(self.path)}{product} train.py"
+        )
 
 
 def parse_mode(digits: str) -> int:
@@ -53,13 +57,24 @@ def parse_mode(digits: str) -> int:
     return mode
 
 
+def to_be_named(product: str | None, table: RankTable) -> str | None:
+    """Return the product that a user has named, if others would assume another one for such a table."""
+    return None if product == DEFAULT_FOR_FORMAT[table.format] else product
+
+
 def check(
-    table: RankTable, *, product: str | None, ignore: Sequence[str] = (), name: str | None = None
+    table: RankTable,
+    *,
+    product: str | None,
+    ignore: Sequence[str] = (),
+    name: str | None = None,
+    product_source: str | None = None,
 ) -> Report:
     """Return what ``validate`` will say to a table that is not written yet.
 
     A table with findings is judged as a text, so that each has its line and column. ``name`` is what the
-    report calls it, where its file will not have the usual name.
+    report calls it, where its file will not have the usual name, ``product_source`` where ``product`` comes
+    from.
     """
     from hccl_tools import validation  # noqa: PLC0415  (the rules are needed for nothing else here)
 
@@ -69,7 +84,8 @@ def check(
     report = validation.validate(text(table).encode(), product=product, ignore=ignore)
     from dataclasses import replace  # noqa: PLC0415  (only where something is wrong)
 
-    return replace(report, file=name or file_name(table))
+    reason = product_source or report.product_reason
+    return replace(report, file=name or file_name(table), product_reason=reason)
 
 
 def shown(report: Report) -> str:
@@ -137,7 +153,9 @@ def target(destination: str | None, table: RankTable, *, name: str | None = None
     return destination
 
 
-def save(table: RankTable, path: str, *, force: bool = False, mode: int | None = None) -> Saved:
+def save(
+    table: RankTable, path: str, *, force: bool = False, mode: int | None = None, product: str | None = None
+) -> Saved:
     """Write a table, unless the same one stands there already.
 
     Args:
@@ -145,6 +163,7 @@ def save(table: RankTable, path: str, *, force: bool = False, mode: int | None =
         path: From :func:`target`.
         force: Replace a file that holds something else.
         mode: The file's mode; None: 0666 minus the umask, and an existing file keeps its own.
+        product: The product that the user has named for it, if any.
 
     Raises:
         TableError: Something else stands there and ``force`` is off.
@@ -155,12 +174,13 @@ def save(table: RankTable, path: str, *, force: bool = False, mode: int | None =
         if _holds(path, table):
             if mode is not None and os.stat(path).st_mode & 0o777 != mode:
                 os.chmod(path, mode)
-            return Saved(path, unchanged=True)
+            return Saved(path, unchanged=True, product=to_be_named(product, table))
         if not force:
             raise TableError(
                 f"{path} exists and holds another table", hint="--force replaces it, -o writes elsewhere"
             )
-    return Saved(write_atomically(path, formats.write(table), mode=mode))
+    written = write_atomically(path, formats.write(table), mode=mode)
+    return Saved(written, product=to_be_named(product, table))
 
 
 def _holds(path: str, table: RankTable) -> bool:

@@ -122,10 +122,17 @@ def _open_closed_streams() -> None:
 
 
 def _told(message: str, hint: str | None, exit_code: int) -> int:
-    click.echo(f"error: {message}", err=True)
+    click.echo(f"error: {_printable(message)}", err=True)
     if hint:
-        click.echo(f"  help: {hint}", err=True)
+        click.echo(f"  help: {_printable(hint)}", err=True)
     return exit_code
+
+
+def _printable(text: str) -> str:
+    """Keep what files and tools had to say from steering the terminal."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
 
 
 def _told_by_click(error: click.ClickException) -> int:

@@ -114,7 +114,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         gen_options.check(target, table.format, options["output"])
     ignore = [rule.strip() for text in options["ignore"] for rule in text.split(",")]
     to_stdout = options["output"] == table_output.STDOUT
-    report = table_output.check(table, product=facts[0].product, ignore=ignore)
+    product, source = facts[0].product, facts[0].product_source
+    report = table_output.check(table, product=product, ignore=ignore, product_source=source)
     if not report.ok:
         click.echo(table_output.shown(report), err=to_stdout, nl=False)
         raise table_output.refusal(report)
@@ -123,7 +124,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     else:
         name = None if many else generation.file_name(table, facts[0].server_id)
         path = table_output.target(options["output"], table, name=name)
-        click.echo(table_output.save(table, path, force=options["force"], mode=mode).told(), err=True)
+        named = product if options["product"] or options["simulate"] else None
+        saved = table_output.save(table, path, force=options["force"], mode=mode, product=named)
+        click.echo(saved.told(), err=True)
         if target is not None:
             gen_options.tell_variables(target, path, facts)
     ctx.exit(0)

@@ -57,7 +57,8 @@ def deliver(
     from hccl_tools.writing import write_atomically  # noqa: PLC0415
 
     write_atomically(path, [new.decode()], mode=digits)
-    click.echo(table_output.Saved(path).told(), err=True)
+    named = table_output.to_be_named(product, after)
+    click.echo(table_output.Saved(path, product=named).told(), err=True)
 
 
 def _check(new: bytes, name: str, to_stdout: bool, **judged: Any) -> None:

@@ -100,7 +100,7 @@ def deliver(
         table_output.print_out(table)
         return
     path = table_output.target(output, table, name=name)
-    click.echo(table_output.save(table, path, force=force, mode=digits).told(), err=True)
+    click.echo(table_output.save(table, path, force=force, mode=digits, product=product).told(), err=True)
 
 
 def _blamed(report: Report, origins: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.diagnostics.wording import count
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.topology import device_sets, devices_place, servers_of_refused_count
 
@@ -98,9 +99,8 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
         return
     wrong = {name: devices for name, devices in sets.items() if len(devices) != wanted}
     for name, devices in wrong.items():
-        message = (
-            f'server "{name}" has {len(devices)} devices; across machines the guide demands {wanted} on each'
-        )
+        has = count(len(devices), "device")
+        message = f'server "{name}" has {has}; across machines the guide demands {wanted} on each'
         yield Finding(message, devices_place(subject, name), _other_machine(subject, "HCC308"))
 
 

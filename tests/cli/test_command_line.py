@@ -101,3 +101,51 @@ def test_a_reader_that_goes(tmp_path: Path, call: str) -> None:
     assert done.stdout.splitlines()[-1] in {"0", "141"}  # 0: it was through before the reader went
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        ("gen --simulate a2 --device_num 0-2", " --product a2"),
+        ("gen --simulate a3", ""),
+        ("gen --simulate 910a", ""),
+        ("convert a3.json --to 1.0", " --product a3"),
+        ("merge --product a2 t.json", " --product a2"),
+        ("merge t.json", ""),
+        ("subset --product a2 t.json --devices 0", " --product a2"),
+    ],
+)
+def test_what_to_type_next_is_not_refused(command_line: CommandLine, call: str, named: str) -> None:
+    """A table of a product that its format does not tell is launched with the product's name."""
+    command_line.write("t.json", _TABLE_1P)
+    command_line("gen", "--simulate", "a3", "-o", "a3.json")
+
+    done = command_line(*call.split())
+
+    assert done.code == 0, done.err
+    (following,) = [line for line in done.err.splitlines() if line.startswith("next: ")]
+    assert following.endswith(f".json{named} train.py")
+    _, _, typed = following.partition("hccl-tools launch ")
+    plan = command_line(
+        "launch", "--dry-run", "--cpu", "--no-python", *typed.replace("train.py", "true").split()
+    )
+    assert plan.code == 0, plan.err
+
+
+def test_a_refused_table_names_where_the_product_is_from(command_line: CommandLine) -> None:
+    done = command_line("gen", "--simulate", "910a", "--device_num", "0-2")
+
+    assert done.code == 1
+    assert "product 910a (--simulate)" in done.out.splitlines()[0]
+
+
+def test_what_a_tool_said_cannot_steer_the_terminal(command_line: CommandLine) -> None:
+    tool = command_line.folder / "hccn_tool"
+    tool.write_text("#!/bin/sh\nprintf '\\033[31mno\\033[0m address\\n'\nexit 1\n")
+    tool.chmod(0o755)
+
+    done = command_line("gen", "--device_num", "0", "--hccn-tool", str(tool), "--product", "910a")
+
+    assert done.code == 1
+    assert "\x1b" not in done.err
+    assert "\\x1b[31mno" in done.err
