@@ -127,7 +127,12 @@ def test_what_to_type_next_is_not_refused(command_line: CommandLine, call: str, 
     assert following.endswith(f".json{named} train.py")
     _, _, typed = following.partition("hccl-tools launch ")
     plan = command_line(
-        "launch", "--dry-run", "--cpu", "--no-python", *typed.replace("train.py", "true").split()
+        "launch",
+        "--dry-run",
+        "--cpu",
+        "--all-here",
+        "--no-python",
+        *typed.replace("train.py", "true").split(),
     )
     assert plan.code == 0, plan.err
 
