@@ -1,9 +1,9 @@
 """The keeper: a small process between the launcher and the ranks, the only one that starts and ends them.
 
 The launcher starts it first of all. It is the parent of every rank and a subreaper, so that whatever the
-ranks leave behind becomes its child, and it holds a pipe from the launcher: at the end of file, whatever ended
-the launcher, it kills every descendant until none is left. Each rank in turn is killed by the kernel if the
-keeper ends. This is the launcher's side; ``keeping`` is the process.
+ranks leave behind becomes its child, and it holds a pipe from the launcher: at the end of file, whatever
+ended the launcher, it kills every descendant until none is left. Each rank in turn is killed by the kernel
+if the keeper ends. This is the launcher's side; ``keeping`` is the process.
 """
 
 from __future__ import annotations
