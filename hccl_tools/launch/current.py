@@ -32,8 +32,8 @@ class CurrentRank(NamedTuple):
 
 
 #: Rank, world size, and where they exist device and local rank, as each launcher calls them. The first row is
-#: our own and that of the guides' loops and of msrun; both numbers must be there for a row to count. MS_NODE_ID
-#: is a number only where somebody has fixed the rank.
+#: our own and that of the guides' loops and of msrun. Both numbers must be there for a row to count; and
+#: MS_NODE_ID is a number only where somebody has fixed the rank.
 _SOURCES = (
     ("RANK_ID", "RANK_SIZE", "DEVICE_ID", "LOCAL_RANK"),
     ("RANK", "WORLD_SIZE", "DEVICE_ID", "LOCAL_RANK"),

@@ -11,6 +11,8 @@ import sys
 import traceback
 from typing import Any
 
+from hccl_tools.launch import spawn_failure
+
 #: In the run directory: function and arguments; then one result or failure per rank.
 PAYLOAD, RESULT, FAILURE = "spawn.pickle", "result_{rank}.pickle", "failure_{rank}.pickle"
 _INTERRUPTED = 130
@@ -29,7 +31,7 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001  (handed over to the parent)
         text = traceback.format_exc()
         sys.stderr.write(text)
-        _write(failure, pickle.dumps((_portable(error), text)))
+        _write(failure, spawn_failure.pickled(error, text))
         sys.exit(1)
 
 
@@ -63,15 +65,6 @@ def _pickled(value: Any) -> bytes:
         raise TypeError(
             f"the result ({type(value).__qualname__}) cannot be sent to the caller: {error}"
         ) from error
-
-
-def _portable(error: Exception) -> Exception | None:
-    """Return the exception if the parent can be given it as it is, else ``None``."""
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301  (our own bytes)
-    except Exception:  # noqa: BLE001  (whatever its __reduce__ raises)
-        return None
-    return error
 
 
 def _write(path: str, data: bytes) -> None:

@@ -31,7 +31,7 @@ class RankFailedError(HcclToolsError):
     """A rank of ``spawn`` failed: the first in time.
 
     Where its function raised an exception, the error that ``spawn`` raises is also of that type
-    (``except ValueError`` works) and has the original as its cause.
+    (``except ValueError`` works), with its attributes, and has the original as its cause.
 
     Attributes:
         facts: Rank, device, pid, exit code, signal and log.
@@ -44,7 +44,9 @@ class RankFailedError(HcclToolsError):
         where = f"device {facts.device}, " if facts.rank >= 0 else ""
         what = f"{facts.name} ({where}pid {facts.pid}) {how}; log: {facts.log}"
         details = details or traceback
-        super().__init__(f"{what}\n\n{details}" if details else what)
+        # Not by super(): the next in line may be the original's type, whose __init__ takes what it likes.
+        self.message, self.hint = f"{what}\n\n{details}" if details else what, None
+        self.args = (self.message,)
         self.facts = facts
         self.traceback = traceback
         self.details = details
@@ -96,6 +98,8 @@ def failure(
             error = RankFailedError.__new__(RankFailedError)
     else:
         error = RankFailedError.__new__(RankFailedError)
+    for name, value in getattr(original, "__dict__", {}).items():
+        setattr(error, name, value)
     RankFailedError.__init__(error, facts, traceback, details=details)
     error.__cause__ = original
     return error

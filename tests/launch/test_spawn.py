@@ -25,6 +25,11 @@ import hccl_tools
 # Whatever the child's interpreter sees at its very start.
 AT_IMPORT = (os.environ.get("RANK_ID"), os.environ.get("DEVICE_ID"), os.environ.get("RANK_SIZE"))
 
+class Two(Exception):
+    def __init__(self, text, number):
+        super().__init__(text)
+        self.number = number
+
 def who(*args):
     print("rank at work", flush=True)
     return AT_IMPORT, args, hccl_tools.current_rank().rank
@@ -40,9 +45,13 @@ def fails(rank, what):
     if what == "long":
         raise RuntimeError("x" * 200_000)
     if what == "local":
-        class Own(Exception):
+        class Own(LookupError):
             pass
         raise Own("mine")
+    if what == "two":
+        raise Two("first", 2)
+    if what == "unsendable":
+        raise OSError(2, lambda: 1)
     if what == "exit":
         sys.exit(3)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -153,7 +162,9 @@ print(json.dumps([len(context.return_queues[rank].get()) for rank in range(2)]))
     [
         ("value", "ValueError", 1, None),
         ("long", "RuntimeError", 1, None),
-        ("local", "Exception", 1, None),
+        ("local", "LookupError", 1, None),
+        ("two", "work.Two", 1, None),
+        ("unsendable", "OSError", 1, None),
         ("exit", "hccl_tools.RankFailedError", 3, None),
         ("kill", "hccl_tools.RankFailedError", 137, "SIGKILL"),
     ],
@@ -166,12 +177,19 @@ try:
     hccl_tools.spawn(work.fails, (1, {what!r}), 2, gpus="4,5", {OPTIONS})
 except {kind} as error:
     assert isinstance(error, hccl_tools.RankFailedError)
+    if hasattr(error, "number"):
+        open("number", "w").write(str(error.number))
     print(json.dumps([error.rank, error.device, error.pid > 0, error.rank_exit_code, error.signal,
                       "in fails" in str(error), getattr(error.__cause__, "args", None)]))""")
 
-    raised = what in {"value", "long", "local"}
-    args = {"value": ["boom", 42], "long": ["x" * 200_000]}.get(what)
-    assert found == [1, 5, True, code, name, raised, args]
+    assert what != "two" or Path("number").read_text() == "2"
+    args = {"value": ["boom", 42], "long": ["x" * 200_000], "local": ["mine"], "two": ["first"]}.get(what)
+    assert isinstance(found, list)
+    if what == "unsendable":
+        args = found[-1]
+        assert args[0] == "2"
+        assert "<lambda>" in args[1]
+    assert found == [1, 5, True, code, name, what not in {"exit", "kill"}, args]
 
 
 def test_end_is_bounded_and_leaves_nothing() -> None:

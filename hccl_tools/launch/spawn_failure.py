@@ -1,0 +1,52 @@
+"""An exception on its way to the caller of ``spawn``: as it is, or as near to it as can be sent."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+
+class _Rebuilt:
+    """Stands for an exception whose own way through pickle does not lead back to it.
+
+    Most often its ``__init__`` takes other arguments than it hands on to ``Exception``.
+    """
+
+    def __init__(self, kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) -> None:
+        self._parts = (kind, args, state)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuild, self._parts
+
+
+def rebuild(kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) -> Exception:
+    """Return an exception from its parts, without calling its ``__init__``."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+def pickled(error: Exception, text: str) -> bytes:
+    """Return an exception and its traceback as bytes.
+
+    What cannot be sent is sent as the nearest of its base classes that can, its arguments as text if need be.
+    """
+    if (data := _tried(error, text, type(error))) is not None:
+        return data
+    for kind in type(error).__mro__[:-2]:  # The last two are BaseException and object.
+        plain = tuple(map(repr, error.args))
+        for args, state in ((error.args, error.__dict__), (plain, {})):
+            if (data := _tried(_Rebuilt(kind, args, state), text, kind)) is not None:
+                return data
+    return pickle.dumps((None, text))
+
+
+def _tried(value: Any, text: str, kind: type[Exception]) -> bytes | None:
+    """Return the bytes if they lead back to an exception of this very kind."""
+    try:
+        data = pickle.dumps((value, text))
+        found = pickle.loads(data)[0]  # noqa: S301  (our own bytes)
+    except Exception:  # noqa: BLE001  (whatever its __reduce__ raises)
+        return None
+    return data if type(found) is kind else None
