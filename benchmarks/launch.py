@@ -101,6 +101,31 @@ def many_ranks(folder: Path, runs: int) -> Row:
     )
 
 
+def shim(folder: Path, runs: int) -> list[Row]:
+    """Hold a rank behind the shim against the same program and a Python that does nothing, in seconds.
+
+    What the launcher settles is made for 2 and for 8,192 ranks; mpirun's part is its variables alone.
+    """
+    rows = []
+    for size in (2, 8192):
+        run_dir = folder / f"shim-{size}"
+        run_dir.mkdir()
+        making = [sys.executable, "-m", "benchmarks.shim_facts", str(run_dir), str(size)]
+        subprocess.run(making, check=True)
+        world = {f"OMPI_COMM_WORLD_{name}": str(size) for name in ("SIZE", "LOCAL_SIZE")}
+        world |= {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "PMIX_NAMESPACE": "job"}
+        command = [sys.executable, "-m", "hccl_tools.launch.rank", "--facts", str(run_dir / "mpi_ranks")]
+        contenders = [
+            Contender("shim", command, env=world),
+            Contender("python", [sys.executable, "-c", "pass"]),
+            Contender("program", ["/bin/true"]),
+        ]
+        figures = alternate(contenders, 3 * runs)
+        added = figures["shim"].seconds - figures["python"].seconds - figures["program"].seconds
+        rows.append(Row(f"the shim adds to one of {size} ranks", added, "s", "a bound", 0.025, 1))
+    return rows
+
+
 def looking(folder: Path, runs: int) -> list[Row]:
     """Hold what only looks against its bound in seconds."""
     launch = ["hccl-tools", "launch"]
@@ -136,6 +161,7 @@ def main(runs: int) -> None:
         ]
         rows.append(many_ranks(folder, runs))
         rows += looking(folder, runs)
+        rows += shim(folder, runs)
     finally:
         shutil.rmtree(folder)
     report(f"launch: medians of {runs}, whole processes", rows)

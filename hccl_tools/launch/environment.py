@@ -110,7 +110,7 @@ STALE_NAMES = frozenset(
 )  # fmt: skip
 _TORCH_NAMES = frozenset(variable.name for variable in VARIABLES if variable.family == "torch")
 #: What mpirun sets for its ranks; OMPI_MCA_* and OMPI_ALLOW_RUN_AS_ROOT* are the user's settings.
-_MPI_PREFIXES = ("OMPI_", "PMIX_", "PRTE_", "PMI_")
+MPI_PREFIXES = ("OMPI_", "PMIX_", "PRTE_", "PMI_")
 _USER_MPI_PREFIXES = ("OMPI_MCA_", "OMPI_ALLOW_RUN_AS_ROOT", "PRTE_MCA_", "PRTE_ALLOW", "PMIX_MCA_")
 _PADDLE_PREFIXES = ("PADDLE_", "FLAGS_selected_")
 
@@ -155,7 +155,7 @@ def is_stale(name: str, *, start: Start, keep_mpi: bool = False) -> bool:
         return True
     if start == "torch" and (name in _TORCH_NAMES or name.startswith("TORCHELASTIC_")):
         return True
-    if not name.startswith(_MPI_PREFIXES) or keep_mpi:
+    if not name.startswith(MPI_PREFIXES) or keep_mpi:
         return False
     return start != "mpi" or not name.startswith(_USER_MPI_PREFIXES)
 

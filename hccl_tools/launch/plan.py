@@ -11,6 +11,10 @@ from typing import Literal
 
 Start = Literal["table", "cluster", "mpi", "torch"]
 Engine = Literal["loop", "mpirun", "slurm"]
+#: The table's name in the run directory.
+TABLE_COPY = "rank_table.json"
+#: What is settled for each MPI rank, likewise; see ``rank_facts``.
+FACTS_FILE = "mpi_ranks"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from hccl_tools.errors import LaunchError
 from hccl_tools.launch import environment, interpreter, placement, ports, run_directory, scheduler
 from hccl_tools.launch import job as jobs
 from hccl_tools.launch.job import Job, Surroundings
-from hccl_tools.launch.plan import Plan, RankProcess
+from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
 from hccl_tools.launch.visible import visible_devices
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.placement import Seat
     from hccl_tools.launch.plan import Start
     from hccl_tools.launch.request import Request
-
-TABLE_COPY = "rank_table.json"
 
 
 class Prepared(NamedTuple):
@@ -87,7 +86,7 @@ def prepare(
         exported=tuple(sorted(travelling)),
         engine_program=engine_program,
         engine_flavour=flavour,
-        shim=_shim(request),
+        shim=_shim(request, run_dir),
         as_root=os.geteuid() == 0,
         cpu=request.cpu,
         chosen=_chosen(job, start, start_reason, python),
@@ -143,6 +142,14 @@ def _for_other_hosts(
     """Return what each host runs where an engine brings the job to several, and what goes along."""
     if request.engine == "loop" or job.table is None:
         return (), {}
+    if request.engine == "mpirun" and facts.start == "mpi":
+        if job.server_count > 1:
+            raise LaunchError(
+                f"--start mpi makes MPI processes of this host, and the table has {job.server_count} servers",
+                hint="leave --start out, or start them by hand: mpirun ... python -m hccl_tools.launch.rank "
+                "--rank-table FILE",
+            )
+        return (), {}
     from hccl_tools.launch import other_hosts  # noqa: PLC0415  (only such engines need it)
 
     run_dir = os.path.dirname(facts.table or "")
@@ -152,9 +159,14 @@ def _for_other_hosts(
     return command, {**other_hosts.exported(kept), **other_hosts.pack_table(job.table.data)}
 
 
-def _shim(request: Request) -> tuple[str, ...]:
+def _shim(request: Request, run_dir: str) -> tuple[str, ...]:
     shown = "all" if request.tail == "all" else ",".join(map(str, request.tail)) or "none"
-    return (sys.executable, "-m", "hccl_tools.launch.rank", "--tail", shown)
+    facts = os.path.join(run_dir, FACTS_FILE)
+    options = ["--facts", facts, "--tail", shown]
+    options += [f"--product={request.product}"] if request.product else []
+    options += [f"--ignore={rule}" for rule in request.ignore]
+    options += ["--keep-mpi"] if request.keep_mpi else []
+    return (sys.executable, "-m", "hccl_tools.launch.rank", *options)
 
 
 def _facts(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import excerpt
 from hccl_tools.launch.engines.starter import LOG
+from hccl_tools.launch.mpi_rank_end import ENDS_FILE
 from hccl_tools.launch.outcome import RankEnd, signal_name
-from hccl_tools.launch.shim import ENDS_FILE
 
 if TYPE_CHECKING:
     from hccl_tools.launch.outcome import Outcome

@@ -32,7 +32,7 @@ of its own. Without a table the ranks of a host take devices 0, 1, 2 ... in orde
 
 _WITH_VALUE = (
     "--rank-table", "--run-dir", "--log-dir", "--start", "--devices", "--scheduler-port", "--master-addr",
-    "--python", "--env", "--product", "--ignore", "--tail",
+    "--python", "--env", "--product", "--ignore", "--tail", "--facts",
 )  # fmt: skip
 _FLAGS = (
     "--cpu", "--exec", "--keep-binding", "--keep-mpi", "--no-python", "--buffered", "--module", "-m",

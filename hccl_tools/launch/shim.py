@@ -6,12 +6,9 @@ fails. Everything arrives in one poll(): signals, ended children, time to look a
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import select
 import signal
-import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
@@ -21,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hccl_tools.launch.logs import Follower
-    from hccl_tools.launch.rank import Prepared
-    from hccl_tools.launch.rank_options import RankOptions
 
 _PASSED_ON = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
@@ -33,35 +28,53 @@ _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 _LOOK, _SCHEDULER_LOOK = 20, 0.2
 #: Seconds that the scheduler gets to see that the ranks have gone.
 _SCHEDULER_WAIT = 10.0
-_LAST_LINES = 20
-_LAST_BYTES = 16384
-#: Where the launcher finds what became of each rank; by hand it goes to mpirun's stdout.
-ENDS_FILE = "rank_ends.jsonl"
 
 
-def run(prepared: Prepared, options: RankOptions) -> int:
+class Prepared(NamedTuple):
+    """One rank, ready to start.
+
+    ``tail`` names the ranks that are shown. ``launched`` says that ``launch`` wants to be told the end.
+    ``scheduler`` is the argv and environment of MindSpore's, on rank 0 only, ``port`` where it listens.
+    """
+
+    rank: int
+    device: int
+    argv: tuple[str, ...]
+    environment: dict[str, str]
+    run_dir: str
+    tail: str = "0"
+    launched: bool = False
+    keep_binding: bool = False
+    exec: bool = False
+    scheduler: tuple[tuple[str, ...], dict[str, str]] | None = None
+    port: int = 0
+
+
+def run(prepared: Prepared) -> int:
     """Start the rank and see it to its end; return its exit code, 128+n for signal n."""
-    said = "" if options.keep_binding else _unbind()
-    if options.exec:
+    said = "" if prepared.keep_binding else _unbind()
+    if prepared.exec:
         os.execvpe(prepared.argv[0], prepared.argv, prepared.environment)  # noqa: S606  (no shell)
     kernel.become_subreaper()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON})
     signals = kernel.signal_descriptor({signal.SIGCHLD, *_PASSED_ON})
     scheduler = _start_scheduler(prepared)
-    log = os.path.join(prepared.run_dir, f"rank_{prepared.seat.rank}.log")
+    log = os.path.join(prepared.run_dir, f"rank_{prepared.rank}.log")
     began = time.monotonic()
     pid = _start(prepared.argv, prepared.environment, log, said)
-    follower = _follower(log) if _is_shown(prepared.seat.rank, options.tail) else None
+    follower = _follower(log) if _is_shown(prepared.rank, prepared.tail) else None
     status = _watch(pid, signals, follower)
     duration = time.monotonic() - began
     _end_rest(keep=scheduler)
     if follower:
         _show(follower, last=True)
     code = os.waitstatus_to_exitcode(status)
-    if code != 0 or options.run_dir is not None:
-        _tell(prepared, options, _End(pid, code, duration, log))
+    if code != 0 or prepared.launched:
+        from hccl_tools.launch import mpi_rank_end  # noqa: PLC0415  (while the rank starts nobody needs it)
+
+        mpi_rank_end.tell(prepared, pid=pid, code=code, duration=duration, log=log)
     if scheduler:
-        _end_scheduler(scheduler, prepared.facts.port, patiently=code == 0)
+        _end_scheduler(scheduler, prepared.port, patiently=code == 0)
     return code if code >= 0 else 128 - code
 
 
@@ -133,14 +146,30 @@ def _collect_adopted(but: int) -> None:
 
 def _end_rest(keep: int) -> None:
     """Kill what the rank has left behind, again and again until nothing is left, the scheduler apart."""
+    if not keep and _is_childless():
+        return  # As a subreaper we would be the parent of whatever is left.
     pause = 0.001
     while left := [process for process in proc.descendants(os.getpid()) if process.pid != keep]:
         for process in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
+            _kill(process.pid)
         time.sleep(pause)
         if (pause := 2 * pause) > 1:
             return  # Stuck in the kernel: nobody can end it now.
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _is_childless() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
 
 
 def _follower(log: str) -> Follower:
@@ -212,50 +241,3 @@ def _is_connected(port: int) -> bool:
         if any(row[1].endswith(wanted) and row[3] == "01" for row in rows[1:]):
             return True
     return False
-
-
-class _End(NamedTuple):
-    """How the rank ended: ``code`` is negative for a signal, ``duration`` in seconds."""
-
-    pid: int
-    code: int
-    duration: float
-    log: str
-
-
-def _tell(prepared: Prepared, options: RankOptions, end: _End) -> None:
-    """Say as one JSON line how the rank ended: to the launcher's file, or by hand to mpirun's stdout."""
-    pid, code, duration, log = end
-    lines = _last_lines(log) if code else []
-    traceback = next(
-        (index for index in reversed(range(len(lines))) if lines[index].startswith("Traceback ")), None
-    )
-    facts = {
-        "hccl_tools": "rank failed" if code else "rank ended",
-        "rank": prepared.seat.rank,
-        "device": prepared.seat.device,
-        "host": os.uname().nodename,
-        "pid": pid,
-        "exit_code": code if code >= 0 else 128 - code,
-        "signal": signal.Signals(-code).name if code < 0 else None,
-        "time": time.time(),
-        "duration": round(duration, 3),
-        "log": log,
-        "last_lines": lines[-_LAST_LINES:],
-        "traceback": lines[traceback:] if traceback is not None else None,
-    }
-    line = json.dumps(facts, ensure_ascii=False) + "\n"
-    if options.run_dir is None:
-        sys.stdout.write(line)
-        sys.stdout.flush()
-        return
-    descriptor = os.open(os.path.join(prepared.run_dir, ENDS_FILE), _LOG_FLAGS, 0o666)
-    os.write(descriptor, line.encode())
-    os.close(descriptor)
-
-
-def _last_lines(log: str) -> list[str]:
-    with open(log, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - _LAST_BYTES))
-        return file.read().decode("utf-8", "replace").splitlines()[-200:]

@@ -22,6 +22,7 @@ from hccl_tools.launch import (
     spawn_options,
 )
 from hccl_tools.launch.channel import Task
+from hccl_tools.launch.plan import TABLE_COPY
 from hccl_tools.launch.request import Request
 from hccl_tools.launch.spawn_context import SpawnContext
 from hccl_tools.launch.spawn_errors import SpawnOptionError
@@ -140,5 +141,5 @@ def _write(prepared: Prepared, payload: bytes) -> tuple[int, ...]:
     run_directory.write(plan.run_dir, PLAN_FILE, describe.as_json(plan, prepared.environment).encode())
     run_directory.write(plan.run_dir, spawn_child.PAYLOAD, payload)
     if prepared.table_data is not None:
-        run_directory.write(plan.run_dir, planning.TABLE_COPY, prepared.table_data)
+        run_directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
     return lock, run_directory.hold(plan.run_dir, kind="spawn")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import describe, keeper, planning, run_directory
+from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -135,7 +136,11 @@ def _write(prepared: Prepared, *, shared: bool) -> None:
         text = describe.as_json(plan, prepared.environment, _command(plan))
         run_directory.write(plan.run_dir, PLAN_FILE, text.encode())
     if prepared.table_data is not None:
-        run_directory.write(plan.run_dir, planning.TABLE_COPY, prepared.table_data)
+        run_directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
+    if plan.engine == "mpirun" and not plan.supervisor:
+        from hccl_tools.launch import rank_facts  # noqa: PLC0415  (for MPI ranks only)
+
+        run_directory.write(plan.run_dir, FACTS_FILE, rank_facts.pack(plan, prepared.table_data))
     for process in () if plan.supervisor else plan.local:
         if os.path.isabs(process.log):
             run_directory.fresh_log(plan.run_dir, process.log, process.rank)

@@ -230,3 +230,18 @@ def test_mpirun_command_line_is_a_function_of_the_plan() -> None:
     assert "none" in command[command.index("--bind-to") :]
     assert command[command.index("--devices") + 1] == "4,5"
     assert command[-2:][1] == "show.py"
+
+
+@every_mpirun
+def test_launch_gives_mpi_ranks_the_places_of_a_table(mpirun: str) -> None:
+    table = write_table((5, 4))
+    done = launch(
+        mpirun, "--rank-table", table, "--start", "mpi", "--cpu", "--env", "GREETING=hi",
+        "--no-python", "sh", "-c", "echo $RANK_ID $DEVICE_ID $OMPI_COMM_WORLD_RANK $GREETING",
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    logs = [Path(f"log/latest/rank_{rank}.log").read_text() for rank in range(2)]
+    assert logs == ["0 1 0 hi\n", "1 0 1 hi\n"]
+    report = json.loads(Path("log/latest/report.json").read_text())
+    assert [rank["device"] for rank in report["ranks"] if rank["rank"] >= 0] == [5, 4]

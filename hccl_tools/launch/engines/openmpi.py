@@ -13,6 +13,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.interpreter import ProgramMissingError, on_path
+from hccl_tools.launch.plan import TABLE_COPY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,8 +63,10 @@ def _options(plan: Plan) -> list[str]:
 def _shim(plan: Plan) -> list[str]:
     first = plan.ranks[0]
     options = ["--run-dir", plan.run_dir, "--start", plan.start]
-    devices = ",".join(str(process.device) for process in plan.ranks)
-    options += ["--devices", devices]
+    if plan.table:
+        options += ["--rank-table", os.path.join(plan.run_dir, TABLE_COPY)]
+    else:
+        options += ["--devices", ",".join(str(process.device) for process in plan.ranks)]
     if plan.cpu:
         options.append("--cpu")
     if scheduler := next((process for process in plan.processes if process.rank < 0), None):

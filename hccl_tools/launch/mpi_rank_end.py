@@ -1,0 +1,64 @@
+"""What a shim says of the end of its rank: one JSON line, to the launcher's file or to mpirun's stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.shim import Prepared
+
+#: Where the launcher finds what became of each rank; by hand it goes to mpirun's stdout.
+ENDS_FILE = "rank_ends.jsonl"
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+_LAST_LINES = 20
+_LAST_BYTES = 16384
+
+
+def tell(prepared: Prepared, *, pid: int, code: int, duration: float, log: str) -> None:
+    """Say how a rank ended.
+
+    Args:
+        prepared: The rank.
+        pid: Its process.
+        code: Its exit code, negative for a signal.
+        duration: Seconds from its start to its end.
+        log: The path of its log, whose end is told of a failure.
+    """
+    lines = _last_lines(log) if code else []
+    traceback = next(
+        (index for index in reversed(range(len(lines))) if lines[index].startswith("Traceback ")), None
+    )
+    facts = {
+        "hccl_tools": "rank failed" if code else "rank ended",
+        "rank": prepared.rank,
+        "device": prepared.device,
+        "host": os.uname().nodename,
+        "pid": pid,
+        "exit_code": code if code >= 0 else 128 - code,
+        "signal": signal.Signals(-code).name if code < 0 else None,
+        "time": time.time(),
+        "duration": round(duration, 3),
+        "log": log,
+        "last_lines": lines[-_LAST_LINES:],
+        "traceback": lines[traceback:] if traceback is not None else None,
+    }
+    line = json.dumps(facts, ensure_ascii=False) + "\n"
+    if not prepared.launched:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+        return
+    descriptor = os.open(os.path.join(prepared.run_dir, ENDS_FILE), _FLAGS, 0o666)
+    os.write(descriptor, line.encode())
+    os.close(descriptor)
+
+
+def _last_lines(log: str) -> list[str]:
+    with open(log, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _LAST_BYTES))
+        return file.read().decode("utf-8", "replace").splitlines()[-200:]

@@ -1,0 +1,101 @@
+"""What ``launch`` has settled for each MPI rank, in a file from which a shim reads its own part alone.
+
+The file begins with the places of its parts (8 bytes each): first what all ranks share, then one part per
+rank. A shim thus reads two small parts, however many ranks there are, and no rank table: the SHA-256 of the
+table's bytes tells that it still is the one that was settled.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.launch.shim import Prepared
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from hccl_tools.launch.mpi_world import MpiWorld
+    from hccl_tools.launch.plan import Plan
+
+_PLACE = 8
+#: The form of marshal that all of Python 3.10 to 3.13 write and read alike.
+_MARSHAL = 2
+
+
+def pack(plan: Plan, table: bytes | None) -> bytes:
+    """Return the file for the ranks of a plan; ``table`` are the bytes of the table in the run directory."""
+    from hccl_tools.launch.environment import MPI_PREFIXES  # noqa: PLC0415  (the shim does without)
+    from hccl_tools.launch.plan import TABLE_COPY  # noqa: PLC0415
+
+    path = os.path.join(plan.run_dir, TABLE_COPY)
+    hashed = (path, _sha256()(table).digest()) if table is not None else None
+    removed = () if plan.start == "mpi" or "--keep-mpi" in plan.shim else MPI_PREFIXES
+    tail = plan.shim[plan.shim.index("--tail") + 1]
+    shared = (os.uname().nodename, plan.world_size, plan.run_dir, tail, hashed, plan.common, removed)
+    parts = [marshal.dumps(shared, _MARSHAL)]
+    parts += [
+        marshal.dumps((rank.device, list(rank.argv), rank.environment), _MARSHAL) for rank in plan.ranks
+    ]
+    places = [_PLACE * (len(parts) + 1)]
+    for part in parts:
+        places.append(places[-1] + len(part))
+    return b"".join([*(place.to_bytes(_PLACE, "little") for place in places), *parts])
+
+
+def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | None:
+    """Return what this rank has to start.
+
+    ``None`` where that is not settled: the file is not on this host, mpirun has spread the ranks otherwise
+    than planned, or the table is another by now.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        host, size, run_dir, tail, table, common, removed = _part(descriptor, 0)
+        as_planned = host == os.uname().nodename and world.size == size and world.one_host
+        if not as_planned or (table and not _is_still(*table)):
+            return None
+        device, argv, variables = _part(descriptor, 1 + world.rank)
+    finally:
+        os.close(descriptor)
+    kept = {name: value for name, value in environ.items() if not removed or not name.startswith(removed)}
+    return Prepared(
+        rank=world.rank,
+        device=device,
+        argv=tuple(argv),
+        environment={**kept, **common, **variables},
+        run_dir=run_dir,
+        tail=tail,
+        launched=True,
+    )
+
+
+def _part(descriptor: int, index: int) -> Any:
+    places = os.pread(descriptor, 2 * _PLACE, _PLACE * index)
+    begin, end = (int.from_bytes(places[at : at + _PLACE], "little") for at in (0, _PLACE))
+    return marshal.loads(os.pread(descriptor, end - begin, begin))  # noqa: S302  (the launcher's own file)
+
+
+def _is_still(path: str, digest: bytes) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return bool(_sha256()(file.read()).digest() == digest)
+    except OSError:
+        return False
+
+
+def _sha256() -> Callable[[bytes], Any]:
+    """Return Python's own SHA-256; ``hashlib`` would load OpenSSL first, 3 ms for every rank."""
+    for name in ("_sha2", "_sha256"):  # from 3.12 on, before
+        try:
+            made: Callable[[bytes], Any] = __import__(name).sha256
+        except ImportError:
+            continue
+        return made
+    import hashlib  # noqa: PLC0415  (a Python without its own)
+
+    return hashlib.sha256
