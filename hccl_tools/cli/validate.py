@@ -77,8 +77,8 @@ class _Run:
         if missing:
             self.told = True
             click.echo(
-                f"note: {len(report.table):,} ranks are checked several times faster with the [fast] extra: "
-                'pip install "hccl-tools[fast]"',
+                f"note: {len(report.table):,} ranks are checked sooner with the [fast] extra, several times "
+                'where values are of the wrong type: pip install "hccl-tools[fast]"',
                 err=True,
             )
 
