@@ -82,6 +82,10 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         node_rank=options["node_rank"],
         per_node=per_node,
         run_dir=options["run_dir"],
+        wait=options["wait"],
+        bind=options["bind"],
+        export=tuple(options["export"]),
+        export_defaults=not options["no_export"],
         typed_options=click.get_current_context().meta[TYPED_OPTIONS],
     )
 

@@ -28,6 +28,8 @@ GROUPS: dict[str, list[Option]] = {
     "Where": [
         _option("--rank-table", "--rank-table-file", "rank_table",
                 metavar="FILE", help="The rank table; by default $RANK_TABLE_FILE."),
+        _option("--wait", type=FloatRange(min=0), metavar="SECONDS",
+                help="Wait so long for a table that is still being completed."),
         _option("-n", "--worker-num", "count", type=IntRange(min=1), metavar="N",
                 help="How many ranks in all."),
         _option("--devices", "--gpus", "--npus", "--selected-gpu", "--selected-gpus", "--selected-npus",
@@ -51,6 +53,8 @@ GROUPS: dict[str, list[Option]] = {
                 help="What brings the job to its hosts."),
         _option("--start", type=Choice(["auto", "table", "cluster", "mpi", "torch"]), default="auto",
                 show_default=True, help="How the framework finds its peers."),
+        _option("--bind", type=Choice(["none", "cores", "numa"]), default="none", show_default=True,
+                help="Share the cores among a host's ranks, or give each a NUMA node's."),
         _option("--start-port", "--master-port", "start_port", type=IntRange(1024, 65535), metavar="PORT",
                 help="Where the ranks meet; by default a free port, 18118 on several hosts."),
         _option("--master-addr", "master_address", metavar="ADDRESS", help="The address of rank 0's host."),
@@ -60,6 +64,9 @@ GROUPS: dict[str, list[Option]] = {
     "Several machines (type the command once)": [
         _option("--hostfile", metavar="FILE",
                 help="Ask these hosts for their devices, make the table on the spot, start by mpirun."),
+        _option("--export", multiple=True, metavar="NAME",
+                help="Take this variable to other hosts, besides PATH, ASCEND_*, HCCL_* ... Repeatable."),
+        _flag("--no-export", help="Take no variables there but those of --export."),
     ],
     "Several machines (type the same command on each)": [
         _option("--ips", metavar="A,B", help="The machines' addresses; rank 0 is on the first."),
@@ -127,9 +134,9 @@ hccl-tools launch -n 2 --engine mpirun train.py
 hccl-tools launch --no-table -n 4 -m package.module
 hccl-tools launch --hostfile hosts train.py
 
-These look before they start, rehearse without NPUs, start MPI processes, and make the table of many hosts. Options end at PROGRAM: what
-follows it is the program's own. The spellings of torchrun, msrun and paddle are understood as well:
---nproc_per_node, --master_addr, --worker_num, --log_dir, --gpus, --ips.
+These look before they start, rehearse without NPUs, start MPI processes, and make the table of many hosts.
+Options end at PROGRAM: what follows it is the program's own. The spellings of torchrun, msrun and paddle are
+understood as well: --nproc_per_node, --master_addr, --worker_num, --log_dir, --gpus, --ips.
 """
 
 EPILOG = (

@@ -35,6 +35,7 @@ def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
         "removed_variables": list(plan.removed),
         "passed_variables": masked(passed_on(environment)),
         "common_variables": masked(plan.common),
+        "exported_variables": masked(exported(plan, environment)),
         "command": list(command),
         "processes": [_process(process, plan) for process in plan.processes],
     }
@@ -51,9 +52,19 @@ def _process(process: RankProcess, plan: Plan) -> dict[str, Any]:
         "device": process.device,
         "device_id": process.device_id,
         "log": process.log,
+        "cores": list(plan.cores.get(process.rank, ())) or None,
         "argv": list(process.argv),
         "environment": masked(process.environment),
     }
+
+
+def exported(plan: Plan, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that go to other hosts, without the table that goes in the same way."""
+    if not plan.exported:
+        return {}
+    from hccl_tools.launch import other_hosts  # noqa: PLC0415  (only where an engine brings the job there)
+
+    return other_hosts.to_show(plan.exported, environment)
 
 
 def passed_on(environment: Mapping[str, str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import InputError, LaunchError, TableError
@@ -67,8 +68,13 @@ def load(path: str, request: Request) -> JobTable:
 
     Raises:
         InputError: The file cannot be read at all.
+        TableError: It has not been completed in the time of ``--wait``.
         LaunchError: The table has errors, or not as many ranks as were asked for.
     """
+    if request.wait is not None:
+        from hccl_tools import waiting  # noqa: PLC0415  (few tables are still being written)
+
+        waiting.wait(path, seconds=request.wait, tell=_tell)
     loaded = load_file(path, product=request.product, ignore=request.ignore)
     if request.ranks not in (None, len(loaded.table)):
         raise LaunchError(
@@ -76,6 +82,10 @@ def load(path: str, request: Request) -> JobTable:
             hint="leave the number out, or give a table of that size",
         )
     return loaded
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"hccl-tools: {line}\n")
 
 
 def load_file(path: str, *, product: str | None, ignore: tuple[str, ...]) -> JobTable:

@@ -11,11 +11,11 @@ import sys
 import zlib
 from typing import TYPE_CHECKING
 
-from hccl_tools.errors import LaunchError
+from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.job_table import TABLE_FROM_ENVIRONMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.plan import Start
     from hccl_tools.launch.request import Request
@@ -54,14 +54,34 @@ def unpack_table(environ: Mapping[str, str]) -> bytes:
     return zlib.decompress(base64.b64decode("".join(parts)))
 
 
-def exported(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that the ranks on other hosts get as well."""
-    return {
-        name: value
-        for name, value in environ.items()
-        if name in _EXPORTED_NAMES
-        or (name.startswith(_EXPORTED_PREFIXES) and not name.startswith("HCCL_TOOLS_"))
-    }
+def exported(environ: Mapping[str, str], *, also: Sequence[str] = (), usual: bool = True) -> dict[str, str]:
+    """Return the variables that the ranks on other hosts get as well.
+
+    Args:
+        environ: The environment of the ranks here.
+        also: Names besides the usual ones (``--export``).
+        usual: Whether the usual ones go along (not with ``--no-export``).
+
+    Raises:
+        UsageError: One of ``also`` is not set.
+    """
+    if missing := [name for name in also if name not in environ]:
+        raise UsageError(
+            f"--export {missing[0]}: no such variable reaches the ranks",
+            hint=f"`export {missing[0]}=...` before, or --env {missing[0]}=VALUE",
+        )
+    return {name: value for name, value in environ.items() if name in also or (usual and _goes_along(name))}
+
+
+def _goes_along(name: str) -> bool:
+    if name in _EXPORTED_NAMES:
+        return True
+    return name.startswith(_EXPORTED_PREFIXES) and not name.startswith("HCCL_TOOLS_")
+
+
+def to_show(names: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what goes along as a plan shows it: without the packed table."""
+    return {name: environ.get(name, "") for name in names if not name.startswith(_TABLE_VARIABLE)}
 
 
 def supervisor(request: Request, *, start: Start, port: int, python: str, run_dir: str) -> tuple[str, ...]:

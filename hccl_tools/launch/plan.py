@@ -52,9 +52,12 @@ class Plan:
     read. ``here`` is the index of this host's server, ``None`` where the whole job runs on this machine.
     ``chosen`` holds by subject (rank table, product, start, python) what was taken and why.
 
-    The last seven are for engines: what each host runs where the job is brought to several, the variables
-    that go along, the program that starts it there (``/usr/bin/mpirun``), its flavour (``openmpi-4``), the
-    command of the per-rank shim, whether the caller is root, and whether the job is a rehearsal on the CPU.
+    ``cores`` are those that each rank of this host is bound to, by rank; empty without ``--bind``.
+
+    The eight before it are for engines: what each host runs where the job is brought to several, the
+    variables that go along, whether nothing else does, the program that starts it there
+    (``/usr/bin/mpirun``), its flavour (``openmpi-4``), the command of the per-rank shim, whether the caller
+    is root, and whether the job is a rehearsal on the CPU.
     """
 
     processes: tuple[RankProcess, ...]
@@ -71,11 +74,13 @@ class Plan:
     chosen: dict[str, str] = field(default_factory=dict)
     supervisor: tuple[str, ...] = ()
     exported: tuple[str, ...] = ()
+    only_exported: bool = False
     engine_program: str = ""
     engine_flavour: str = ""
     shim: tuple[str, ...] = ()
     as_root: bool = False
     cpu: bool = False
+    cores: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def ranks(self) -> tuple[RankProcess, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.describe import passed_on
+from hccl_tools.launch import binding
+from hccl_tools.launch.describe import exported, passed_on
 from hccl_tools.launch.environment import masked
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ def _lines(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -
         yield "every process also gets: " + _assignments(plan.common)
     passed = passed_on(environment)
     yield "passed on unchanged: " + (_assignments(passed) if passed else "no HCCL_* or ASCEND_* is set")
+    if plan.supervisor:
+        going = exported(plan, environment)
+        yield "to other hosts go: " + (_assignments(going) if going else "no variables")
     yield "removed from your shell's: " + (", ".join(plan.removed) if plan.removed else "nothing")
 
 
@@ -53,13 +57,14 @@ def _counted(hosts: Sequence[str]) -> str:
 
 
 def _columns(plan: Plan) -> Iterator[str]:
-    header = ("rank", "host", "device (physical)", "DEVICE_ID (logical)", "log")
+    header = ("rank", "host", "device (physical)", "DEVICE_ID (logical)", *_bound(plan, "cores"), "log")
     rows = [
         (
             "sched" if process.rank < 0 else str(process.rank),
             process.host,
             "-" if process.rank < 0 else str(process.device),
             "-" if process.rank < 0 else str(process.device_id),
+            *_bound(plan, binding.as_text(plan.cores.get(process.rank, ())) or "all"),
             process.log if plan.here in (None, process.server_index) else f"{process.log} (there)",
         )
         for process in plan.processes
@@ -67,6 +72,10 @@ def _columns(plan: Plan) -> Iterator[str]:
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
     for row in (header, *rows):
         yield "  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _bound(plan: Plan, text: str) -> tuple[str, ...]:
+    return (text,) if plan.cores else ()
 
 
 def _command_lines(plan: Plan) -> Iterator[str]:

@@ -84,14 +84,27 @@ def prepare(
         here=job.here,
         supervisor=supervisor,
         exported=tuple(sorted(travelling)),
+        only_exported=not request.export_defaults,
         engine_program=engine_program,
         engine_flavour=flavour,
         shim=_shim(request, run_dir),
         as_root=os.geteuid() == 0,
         cpu=request.cpu,
+        cores=_cores(request, job, supervisor, environ),
         chosen=_chosen(job, start, start_reason, python),
     )
     return Prepared(plan, kept, job.table.data if job.table else None, nodes)
+
+
+def _cores(
+    request: Request, job: Job, supervisor: Sequence[str], environ: Mapping[str, str]
+) -> dict[int, tuple[int, ...]]:
+    """Return the cores of this host's ranks; with a supervisor per host each shares out its own."""
+    if request.bind == "none" or supervisor:
+        return {}
+    from hccl_tools.launch import binding  # noqa: PLC0415  (few ask for it)
+
+    return binding.cores_of(request.bind, job.local, environ)
 
 
 def _chosen(job: Job, start: Start, reason: str, python: interpreter.Interpreter) -> dict[str, str]:
@@ -156,7 +169,10 @@ def _for_other_hosts(
     command = other_hosts.supervisor(
         request, start=facts.start, port=facts.port or ports.DEFAULT_PORT, python=python.path, run_dir=run_dir
     )
-    return command, {**other_hosts.exported(kept), **other_hosts.pack_table(job.table.data)}
+    return command, {
+        **other_hosts.exported(kept, also=request.export, usual=request.export_defaults),
+        **other_hosts.pack_table(job.table.data),
+    }
 
 
 def _shim(request: Request, run_dir: str) -> tuple[str, ...]:

@@ -37,7 +37,10 @@ def pack(plan: Plan, table: bytes | None) -> bytes:
     shared = (os.uname().nodename, plan.world_size, plan.run_dir, tail, hashed, plan.common, removed)
     parts = [marshal.dumps(shared, _MARSHAL)]
     parts += [
-        marshal.dumps((rank.device, list(rank.argv), rank.environment), _MARSHAL) for rank in plan.ranks
+        marshal.dumps(
+            (rank.device, list(rank.argv), rank.environment, plan.cores.get(rank.rank, ())), _MARSHAL
+        )
+        for rank in plan.ranks
     ]
     places = [_PLACE * (len(parts) + 1)]
     for part in parts:
@@ -60,7 +63,7 @@ def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | N
         as_planned = host == os.uname().nodename and world.size == size and world.one_host
         if not as_planned or (table and not _is_still(*table)):
             return None
-        device, argv, variables = _part(descriptor, 1 + world.rank)
+        device, argv, variables, cores = _part(descriptor, 1 + world.rank)
     finally:
         os.close(descriptor)
     kept = {name: value for name, value in environ.items() if not removed or not name.startswith(removed)}
@@ -72,6 +75,7 @@ def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | N
         run_dir=run_dir,
         tail=tail,
         launched=True,
+        cores=cores,
     )
 
 

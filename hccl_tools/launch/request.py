@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.plan import Engine, Start
 
 ProgramKind = Literal["script", "module", "program"]
+Bind = Literal["none", "cores", "numa"]
 #: The ranks that are shown on the terminal.
 Tail = tuple[int, ...] | Literal["all"]
 
@@ -25,6 +26,8 @@ class Request(NamedTuple):
     interpreter by running ``python -m hccl_tools.launch`` with it. ``run_dir`` is set for the supervisor of
     one host of a job that was started elsewhere; ``typed_options`` are what such a supervisor gets.
     ``made_table`` is the table that the hosts of the job have just told; it will lie in the run directory.
+    ``wait`` is how many seconds a table may take to be completed. ``export`` names variables for other hosts
+    besides the usual ones, which ``export_defaults`` stands for.
     """
 
     program: tuple[str, ...]
@@ -64,3 +67,7 @@ class Request(NamedTuple):
     run_dir: str | None = None
     typed_options: tuple[str, ...] = ()
     made_table: JobTable | None = None
+    wait: float | None = None
+    bind: Bind = "none"
+    export: tuple[str, ...] = ()
+    export_defaults: bool = True

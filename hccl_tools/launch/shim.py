@@ -35,6 +35,7 @@ class Prepared(NamedTuple):
 
     ``tail`` names the ranks that are shown. ``launched`` says that ``launch`` wants to be told the end.
     ``scheduler`` is the argv and environment of MindSpore's, on rank 0 only, ``port`` where it listens.
+    ``cores`` are those the rank is bound to, none for all.
     """
 
     rank: int
@@ -48,11 +49,14 @@ class Prepared(NamedTuple):
     exec: bool = False
     scheduler: tuple[tuple[str, ...], dict[str, str]] | None = None
     port: int = 0
+    cores: tuple[int, ...] = ()
 
 
 def run(prepared: Prepared) -> int:
     """Start the rank and see it to its end; return its exit code, 128+n for signal n."""
     said = "" if prepared.keep_binding else _unbind()
+    if prepared.cores:
+        os.sched_setaffinity(0, prepared.cores)
     if prepared.exec:
         os.execvpe(prepared.argv[0], prepared.argv, prepared.environment)  # noqa: S606  (no shell)
     kernel.become_subreaper()

@@ -196,6 +196,7 @@ def _supervision(options: Mapping[str, Any], plan: Plan, tail: Tail) -> Any:
         notify=options["notify"],
         max_restarts=options["max_restarts"],
         explain=_explain(plan),
+        cpus=plan.cores if plan.engine == "loop" else None,
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
         scheduler_wait=_SCHEDULER_WAIT if plan.here is None else _SCHEDULER_WAIT_FOR_OTHERS,
     )

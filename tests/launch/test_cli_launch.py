@@ -314,3 +314,34 @@ def test_table_from_the_shell_is_said_aloud() -> None:
     assert done.returncode == 0
     assert "RANK_TABLE_FILE of your shell is taken" in done.stderr
     assert said(1)["RANK_SIZE"] == "2"
+
+
+def test_wait_starts_once_the_table_is_completed() -> None:
+    write_table(2, name="complete.json")
+    Path("table.json").write_text('{"status": "initializing", "version": "1.0", "server_list": []}')
+    command = [
+        sys.executable,
+        "-m",
+        "hccl_tools.launch",
+        "--rank-table",
+        "table.json",
+        "--wait",
+        "60",
+        "--cpu",
+    ]
+    with subprocess.Popen(
+        [*command, "--cpu", "--start", "table", "--no-python", "true"], stderr=subprocess.PIPE, text=True
+    ) as job:
+        assert job.stderr is not None
+        assert "waiting for table.json: its status is" in job.stderr.readline()
+        Path("complete.json").replace("table.json")
+        job.stderr.read()
+    assert job.returncode == 0
+    assert len(list(run_dir().glob("rank_[0-9].log"))) == 2
+
+
+def test_wait_that_was_in_vain_is_a_refusal() -> None:
+    done = launch("--rank-table", "table.json", "--wait", "0.1", "--cpu", "--no-python", "true")
+
+    assert done.returncode == 125
+    assert "table.json is not ready after 0.1 s: there is no such file yet" in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools.errors import UsageError
 from hccl_tools.launch import other_hosts
 
 if TYPE_CHECKING:
-    import subprocess
-
     from tests.beds.two_hosts import Host, TwoHosts
 
 SHOW = """\
@@ -204,3 +204,46 @@ def test_mindspore_ranks_meet_across_hosts(job: list[str], two_hosts: TwoHosts, 
 
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert [(own_directory / f"result_{rank}").read_text() for rank in range(4)] == ["10.0\n"] * 4
+
+
+def test_variables_that_travel_by_choice() -> None:
+    environ = {"PATH": "/bin", "HCCL_BUFFSIZE": "200", "WANDB_API_KEY": "k"}
+
+    assert other_hosts.exported(environ, also=("WANDB_API_KEY",)) == environ
+    assert other_hosts.exported(environ, also=("WANDB_API_KEY",), usual=False) == {"WANDB_API_KEY": "k"}
+    with pytest.raises(UsageError, match="--export WANDB_API_KYE: no such variable"):
+        other_hosts.exported(environ, also=("WANDB_API_KYE",))
+
+
+@pytest.mark.mpi
+@pytest.mark.skipif(not _mpiruns(), reason="no mpirun")
+def test_dry_run_lists_what_travels_with_secrets_masked(own_directory: Path) -> None:
+    servers = [
+        {"server_id": f"10.0.0.{host}", "host_nic_ip": "reserve", "device": [
+            {"device_id": "0", "device_ip": f"192.168.{host}.1", "rank_id": str(host - 1)}]}
+        for host in (1, 2)
+    ]  # fmt: skip
+    table = {"version": "1.0", "server_count": "2", "server_list": servers, "status": "completed"}
+    (own_directory / "table.json").write_text(json.dumps(table))
+    environ = {**os.environ, "PATH": f"{_mpiruns()[0]}:{os.environ['PATH']}", "WANDB_API_KEY": "k-123"}
+    options = ["--rank-table", "table.json", "--product", "a2", "--ignore", "HCC205", "--cpu"]
+    options += [
+        "--engine",
+        "mpirun",
+        "--start",
+        "table",
+        "--export",
+        "WANDB_API_KEY",
+        "--no-export",
+        "--dry-run",
+    ]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "hccl_tools", "launch", *options, "--no-python", "true"],
+        capture_output=True, text=True, timeout=120, check=False, env=environ,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "to other hosts go: WANDB_API_KEY='***'\n" in done.stdout
+    assert "-x WANDB_API_KEY" in done.stdout
+    assert "-x PATH" not in done.stdout

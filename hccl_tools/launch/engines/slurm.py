@@ -17,6 +17,8 @@ def command(plan: Plan) -> list[str]:
     """Return the srun command line of a plan; srun hands on the whole environment by itself."""
     count = str(len(plan.hosts))
     options = ["--nodes", count, "--ntasks", count, "--ntasks-per-node", "1", "--kill-on-bad-exit=1"]
+    if plan.only_exported:
+        options.append("--export=" + ",".join(plan.exported))
     # A step gets one core per task unless told otherwise, and the supervisor's ranks would share it.
     return [plan.engine_program, *options, "--cpu-bind=none", "--chdir", plan.working_dir, *plan.supervisor]
 

@@ -1,0 +1,89 @@
+"""Which cores each rank of this host may use: ``--bind none|cores|numa``.
+
+The ranks share what this process itself may use; a limit from outside (taskset, a container, Slurm) stays.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import LaunchError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.launch.placement import Seat
+
+_NODES = "/sys/devices/system/node"
+
+
+def cores_of(bind: str, seats: Sequence[Seat], environ: Mapping[str, str]) -> dict[int, tuple[int, ...]]:
+    """Return the cores of each rank of this host, ascending; nothing for ``none``.
+
+    The ranks take their shares in the order of their devices: that is the order in which hosts wire them.
+
+    Raises:
+        LaunchError: There are fewer cores than ranks, or this host tells of no NUMA nodes.
+    """
+    if bind == "none":
+        return {}
+    usable = sorted(os.sched_getaffinity(0))
+    shares = _cores(usable, len(seats)) if bind == "cores" else _numa(usable, len(seats), environ)
+    order = sorted(seats, key=lambda seat: (seat.server_index, seat.local_rank))
+    return {seat.rank: share for seat, share in zip(order, shares, strict=True)}
+
+
+def _cores(usable: list[int], ranks: int) -> list[tuple[int, ...]]:
+    if len(usable) < ranks:
+        raise LaunchError(
+            f"--bind cores: {ranks} ranks are to share {len(usable)} cores, and each needs one",
+            hint="leave --bind out: the kernel then shares the cores among them",
+        )
+    count = len(usable)
+    return [tuple(usable[rank * count // ranks : (rank + 1) * count // ranks]) for rank in range(ranks)]
+
+
+def _numa(usable: list[int], ranks: int, environ: Mapping[str, str]) -> list[tuple[int, ...]]:
+    """Give each rank all the cores of one NUMA node; neighbouring ranks share a node."""
+    nodes = [share for cores in numa_nodes(environ) if (share := tuple(sorted(cores & set(usable))))]
+    if not nodes:
+        raise LaunchError(
+            f"--bind numa: {_NODES} tells of no NUMA nodes that this process may use",
+            hint="use --bind cores, or leave it out",
+        )
+    return [nodes[index * len(nodes) // max(ranks, len(nodes))] for index in range(ranks)]
+
+
+def numa_nodes(environ: Mapping[str, str]) -> list[set[int]]:
+    """Return the cores of this host's NUMA nodes, by the nodes' numbers (below HCCL_TOOLS_ROOT if set)."""
+    folder = environ.get("HCCL_TOOLS_ROOT", "").rstrip("/") + _NODES
+    try:
+        names = [name for name in os.listdir(folder) if name.startswith("node") and name[4:].isdecimal()]
+    except OSError:
+        return []
+    found = []
+    for name in sorted(names, key=lambda name: int(name[4:])):
+        with open(os.path.join(folder, name, "cpulist"), encoding="ascii") as file:
+            found.append(_core_list(file.read().strip()))
+    return found
+
+
+def _core_list(text: str) -> set[int]:
+    """Read the kernel's lists of numbers: ``0-3,8``."""
+    cores: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        cores.update(range(int(first), int(last or first) + 1))
+    return cores
+
+
+def as_text(cores: Sequence[int]) -> str:
+    """Return cores as the kernel writes them: ``0-3,8``."""
+    runs: list[list[int]] = []
+    for core in cores:
+        if runs and core == runs[-1][-1] + 1:
+            runs[-1].append(core)
+        else:
+            runs.append([core])
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

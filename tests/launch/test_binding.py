@@ -1,0 +1,77 @@
+"""``--bind``: real affinities of real ranks, and shares of made-up hosts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hccl_tools.errors import LaunchError
+from hccl_tools.launch import binding
+from hccl_tools.launch.placement import seats_of_devices
+
+OWN = sorted(os.sched_getaffinity(0))
+several_cores = pytest.mark.skipif(len(OWN) < 2, reason="this process may use one core only")
+
+
+def launch(*args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hccl_tools.launch", "--no-table", "-n", "2", *args]
+    program = ["--no-python", "sh", "-c", "grep Cpus_allowed_list /proc/self/status"]
+    return subprocess.run([*command, *program], capture_output=True, text=True, timeout=120, check=False)
+
+
+def host(folder: Path, *nodes: str) -> dict[str, str]:
+    """Make a host's NUMA nodes with these lists of cores."""
+    for number, cores in enumerate(nodes):
+        place = folder / "sys/devices/system/node" / f"node{number}"
+        place.mkdir(parents=True)
+        (place / "cpulist").write_text(cores + "\n")
+    return {"HCCL_TOOLS_ROOT": str(folder)}
+
+
+@several_cores
+def test_ranks_share_the_cores_evenly() -> None:
+    done = launch("--bind", "cores")
+
+    assert done.returncode == 0, done.stderr
+    half = len(OWN) // 2
+    for rank, share in enumerate((OWN[:half], OWN[half:])):
+        said = Path(f"log/latest/rank_{rank}.log").read_text()
+        assert said.split() == ["Cpus_allowed_list:", binding.as_text(share)]
+
+
+@several_cores
+def test_the_plan_shows_the_cores() -> None:
+    shown = launch("--bind", "cores", "--dry-run").stdout
+
+    assert "cores" in next(line for line in shown.splitlines() if "device (physical)" in line)
+    assert "device (physical)  DEVICE_ID (logical)  log" in launch("--dry-run").stdout
+
+
+def test_too_few_cores_are_refused() -> None:
+    seats = seats_of_devices(range(len(OWN) + 1), ["localhost"])
+
+    with pytest.raises(LaunchError, match=f"{len(seats)} ranks are to share {len(OWN)} cores"):
+        binding.cores_of("cores", seats, {})
+
+
+def test_neighbouring_ranks_share_a_numa_node(tmp_path: Path) -> None:
+    both = ",".join(map(str, OWN))
+    environ = host(tmp_path, both, both)
+
+    found = binding.cores_of("numa", seats_of_devices([3, 2, 1, 0], ["localhost"]), environ)
+
+    assert found == dict.fromkeys(range(4), tuple(OWN))
+    assert binding.numa_nodes(host(tmp_path / "other", "0-1,4", "2-3")) == [{0, 1, 4}, {2, 3}]
+
+
+def test_a_host_that_tells_of_no_numa_nodes(tmp_path: Path) -> None:
+    with pytest.raises(LaunchError, match="tells of no NUMA nodes"):
+        binding.cores_of("numa", seats_of_devices([0], ["localhost"]), {"HCCL_TOOLS_ROOT": str(tmp_path)})
+
+
+def test_cores_as_the_kernel_writes_them() -> None:
+    assert binding.as_text((0, 1, 2, 5, 7, 8)) == "0-2,5,7-8"
