@@ -10,7 +10,7 @@ from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.gathering import failures, mpi
 from hccl_tools.gathering.across import in_step
 from hccl_tools.gathering.failures import Failure, Gathered
-from hccl_tools.gathering.member import answer
+from hccl_tools.gathering.member import answer, end_with_tools
 from hccl_tools.gathering.wire import Answer, versions_differ
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def take_part(
         )
     host = environ.get("SLURMD_NODENAME") or socket.gethostname()
     comm = _world(environ, host)
+    end_with_tools()
     if comm.rank > 0:
         mpi.send_name(comm, host)
         mpi.send(comm, answer(host, comm.rank, request).to_json())

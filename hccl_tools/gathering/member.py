@@ -14,6 +14,8 @@ from hccl_tools.gathering import lines
 from hccl_tools.gathering.wire import FORM, Answer, Task, versions_differ
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from hccl_tools.discover.facts import HostFacts
     from hccl_tools.discover.survey import Request
 
@@ -32,6 +34,7 @@ def main(host: str, text: str) -> int:
         lines.emit(host, Answer(host, message=message, hint=hint).to_json())
         return 1
     task = Task.from_json(text)._replace(host=host)
+    end_with_tools()
     # Whatever hangs here: when nobody waits any more, the kernel ends this process.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, task.seconds + 10)
@@ -42,6 +45,15 @@ def main(host: str, text: str) -> int:
         lines.emit(host, answer(host, place, task.request).to_json())
         return 0
     return _over_mpi(task)
+
+
+def end_with_tools() -> None:
+    """Let SIGTERM, by which mpirun and srun end a process, end the Ascend tool that it asks as well."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
 
 
 def answer(host: str, place: int, request: Request) -> Answer:

