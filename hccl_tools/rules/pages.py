@@ -11,6 +11,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hccl_tools.rules import example_words
 from hccl_tools.rules.registry import LOCAL, Rule, all_rules
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def page(rule: Rule) -> str:
     why = _EXAMPLE.sub("", rest).strip()
     examples = dict(_EXAMPLE.findall(doc))
     code = f", with {facts.hccl_code}" if facts.hccl_code else ""
+    in_such = f", in {example_words.base(examples['Base'])}" if "Base" in examples else ""
     lines = [
         f"# {facts.id} {facts.name}",
         "",
@@ -48,12 +50,13 @@ def page(rule: Rule) -> str:
         f"* Tables: {_tables(rule)}",
         f"* Source: {facts.source}",
         "",
-        "Bad, and good:"
-        if "Base" not in examples
-        else f"In a table of the kind `{examples['Base']}`, bad and good:",
+        f"Bad{in_such}:",
         "",
-        f"    {examples['Example']}",
-        f"    {examples['Instead']}",
+        *(f"    {line}" for line in example_words.lines(examples["Example"])),
+        "",
+        "Good:",
+        "",
+        *(f"    {line}" for line in example_words.lines(examples["Instead"])),
         "",
     ]
     return "\n".join(lines)

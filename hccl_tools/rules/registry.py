@@ -210,7 +210,14 @@ def chosen(select: Iterable[str], ignore: Iterable[str]) -> Callable[[RuleFacts]
     everything = [found.facts for found in all_rules().values()]
     for selector in (*select, *ignore):
         if not any(_fits(facts, selector) for facts in everything):
-            raise UsageError(f'no rule is called "{selector}"', hint="`hccl-tools rules` lists them")
+            from difflib import get_close_matches  # noqa: PLC0415  (only for a name that is wrong)
+
+            known = [name for facts in everything for name in (facts.id, facts.name)]
+            close = get_close_matches(selector.lower(), known, n=1) or get_close_matches(
+                selector.upper(), known, n=1
+            )
+            meant = f"did you mean {close[0]}? " if close else ""
+            raise UsageError(f'no rule is called "{selector}"', hint=f"{meant}`hccl-tools rules` lists them")
 
     def keep(facts: RuleFacts) -> bool:
         wanted = not select or any(_fits(facts, selector) for selector in select)

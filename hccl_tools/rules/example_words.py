@@ -1,0 +1,68 @@
+"""The examples of the rules in words: what a page shows of ``Base:``, ``Example:`` and ``Instead:``.
+
+The docstrings hold steps that a test carries out (``tests/support/rule_examples.py`` lists them); people read
+them here.
+"""
+
+from __future__ import annotations
+
+import re
+
+from hccl_tools.diagnostics.wording import count
+from hccl_tools.products import PRODUCTS
+
+_STEPS = (
+    (r"table", "the table unchanged"),
+    (r"base (.+)", "{0}"),
+    (r"file (.+)", "a file called {0}"),
+    (r"size (\d+)", "a file of {0:,} bytes, blanks not counted"),
+    (r"product (.+)", "product {0}"),
+    (r"remove (.+)", "no {0}"),
+    (r"swap (\S+) (\S+)", "{0} and {1} change places"),
+    (r"host", "this host is what the table says"),
+    (r"host elsewhere", "this host has other devices and addresses"),
+    (r"host is (.+)", "this host's own address is {0}"),
+    (r"host remove /devices/(\d+)", "this host has no device {0}"),
+    (r'host /devices/(\d+) = ""', "device {0} of this host has no address"),
+    (r'host /devices/(\d+) = "(.+)"', "device {0} of this host has the address {1}"),
+    (r'host conf (\d+) = "(.+)"', "/etc/hccn.conf gives device {0} the address {1}"),
+    (r"host sdid (\d+) = (\d+)", "the driver gives device {0} the SDID {1}"),
+)
+
+
+def lines(steps: str) -> list[str]:
+    """Return an example, a line for each of its steps."""
+    if steps.startswith("text "):
+        return [steps.removeprefix("text ")]
+    return [_line(step.strip()) for step in steps.split("; ")]
+
+
+def base(text: str) -> str:
+    """Return what table an example changes.
+
+    >>> base("1.2 2x8 300i")
+    'a 1.2 table of 2 servers with 8 devices each, product 300i'
+    """
+    words, _, variables = text.partition("env ")
+    size = re.search(r"(\d+)x(\d+)", words)
+    pods = re.search(r"pods (\d+)", words)
+    kind = next((word for word in words.split() if word in ("1.0", "1.2", "2.0", "group_list", "lab")), None)
+    product = next((word for word in words.split() if word in PRODUCTS), None)
+    parts = [f"a {kind} table" if kind else "a table"]
+    if size:
+        each = " each" if size[1] != "1" else ""
+        parts[0] += f" of {count(int(size[1]), 'server')} with {count(int(size[2]), 'device')}{each}"
+    parts += [f"in {pods[1]} super pods"] if pods else []
+    parts += [f"product {product}"] if product else []
+    parts += variables.split()
+    return ", ".join(parts)
+
+
+def _line(step: str) -> str:
+    for pattern, words in _STEPS:
+        if found := re.fullmatch(pattern, step):
+            if pattern.startswith("base"):
+                return base(found[1])
+            values = [int(part) if "size" in pattern else part for part in found.groups()]
+            return words.format(*values)
+    return step
