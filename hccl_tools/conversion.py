@@ -175,10 +175,11 @@ def lost(before: RankTable, after: RankTable) -> list[str]:
     lines = []
     if before.super_pods and not after.super_pods:
         lines.append(f"{count(len(before.super_pods), 'super pod')}: which server is in which")
-    if before.groups and not after.groups:
-        names = ", ".join(f'"{group.group_name}"' for group in before.groups[:_SHOWN])
-        more = ", ..." if len(before.groups) > _SHOWN else ""
-        lines.append(f"{count(len(before.groups), 'group name')} ({names}{more})")
+    named = [group.group_name for group in before.groups or () if group.group_name]
+    if named and not after.groups:
+        names = ", ".join(f'"{name}"' for name in named[:_SHOWN])
+        more = ", ..." if len(named) > _SHOWN else ""
+        lines.append(f"{count(len(named), 'group name')} ({names}{more})")
     if len(after.servers) < len(before.servers):
         hosts_left = count(len(after.servers), "server")
         lines.append(f"{len(before.servers)} instances became {hosts_left}: their pod names")

@@ -171,24 +171,23 @@ def save(
         WriteError: It cannot be written; what was there still is.
     """
     if os.path.exists(path) and not os.path.isdir(path):
-        if _holds(path, table):
+        held = _held(path)
+        if held == table:
             if mode is not None and os.stat(path).st_mode & 0o777 != mode:
                 os.chmod(path, mode)
             return Saved(path, unchanged=True, product=to_be_named(product, table))
         if not force:
-            raise TableError(
-                f"{path} exists and holds another table", hint="--force replaces it, -o writes elsewhere"
-            )
+            what = "holds another table" if held is not None else "is no rank table"
+            raise TableError(f"{path} exists and {what}", hint="--force replaces it, -o writes elsewhere")
     written = write_atomically(path, formats.write(table), mode=mode)
     return Saved(written, product=to_be_named(product, table))
 
 
-def _holds(path: str, table: RankTable) -> bool:
-    """Return whether a file is this table, whatever its layout; anything else is another one."""
+def _held(path: str) -> RankTable | None:
+    """Return the table that a file holds, whatever its layout; None for anything else."""
     from hccl_tools.document import Document, read_file  # noqa: PLC0415  (only where a file stands already)
 
-    value = Document.parse(read_file(path), path).value
     try:
-        return formats.read(value) == table
+        return formats.read(Document.parse(read_file(path), path).value)
     except formats.StructureError:
-        return False
+        return None

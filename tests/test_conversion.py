@@ -113,6 +113,14 @@ def test_what_a_group_list_says_and_1_0_does_not() -> None:
     assert lost(before, convert(before, to="1.0")) == ['1 group name ("g0")']
 
 
+def test_an_empty_group_name_is_no_loss() -> None:
+    value = table("group_list")
+    value["group_list"][0]["group_name"] = ""
+    before = formats.read(value)
+
+    assert lost(before, convert(before, to="1.0")) == []
+
+
 def test_what_a_super_pod_table_says_and_1_0_does_not() -> None:
     before = read("1.2", 2, 8, pods=2)
 

@@ -162,7 +162,7 @@ def _this_host(table: RankTable) -> tuple[int, str]:
         shown = [server.server_id for server in table.servers[:4]]
         more = f" and {len(table.servers) - 4} more" if len(table.servers) > 4 else ""
         raise TableError(
-            f"none of the table's servers is this host ({', '.join(shown)}{more})",
+            f"this host is none of the table's servers: {', '.join(shown)}{more}",
             hint=f"this host is {', '.join(sorted(state.names))}; no address, name or device of it fits",
         )
     return found.servers[0], found.way

@@ -242,7 +242,7 @@ class TestFiles:
         done = host.gen("--devices", "0")
 
         assert done.returncode == 1
-        assert f"error: {self.NAME} exists and holds another table" in done.stderr
+        assert f"error: {self.NAME} exists and is no rank table" in done.stderr
         assert path.read_text() == text
 
         assert host.gen("--devices", "0", "--force").returncode == 0
@@ -253,7 +253,10 @@ class TestFiles:
         host.gen("--devices", "0")
         host.describe({"product": "910a", "devices": {"0": {"ip": "10.9.9.9"}}})
 
-        assert host.gen("--devices", "0").returncode == 1
+        done = host.gen("--devices", "0")
+
+        assert done.returncode == 1
+        assert f"error: {self.NAME} exists and holds another table" in done.stderr
 
     def test_folder_and_file_as_output(self, host: StandInHost) -> None:
         (host.work / "tables").mkdir()

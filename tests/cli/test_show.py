@@ -114,7 +114,7 @@ def test_here_and_no_server_is_this_host(command_line: CommandLine) -> None:
     done = command_line("show", "job.json", "--here")
 
     assert done.code == 1
-    assert done.sentence == "none of the table's servers is this host (240.0.0.1, 240.0.0.2)"
+    assert done.sentence == "this host is none of the table's servers: 240.0.0.1, 240.0.0.2"
     assert socket.gethostname() in done.err
 
 
