@@ -90,3 +90,13 @@ def supervisor(request: Request, *, start: Start, port: int, python: str, run_di
     settled = (f"--start={start}", f"--start-port={port}", f"--python={python}", f"--run-dir={run_dir}")
     command = (sys.executable, "-m", "hccl_tools.launch", *typed)
     return (*(part for part in command if part != "--"), *_OVERRIDES, *settled, "--", *request.program)
+
+
+def shim(request: Request, facts: str) -> tuple[str, ...]:
+    """Return the command before each MPI rank's program; ``facts`` is the file that settles it."""
+    shown = "all" if request.tail == "all" else ",".join(map(str, request.tail)) or "none"
+    options = ["--facts", facts, "--tail", shown]
+    options += [f"--product={request.product}"] if request.product else []
+    options += [f"--ignore={rule}" for rule in request.ignore]
+    options += ["--keep-mpi"] if request.keep_mpi else []
+    return (sys.executable, "-m", "hccl_tools.launch.rank", *options)

@@ -53,8 +53,9 @@ class Plan:
     ``chosen`` holds by subject (rank table, product, start, python) what was taken and why.
 
     ``cores`` are those that each rank of this host is bound to, by rank; empty without ``--bind``.
+    ``meeting`` is the address and port of rank 0's host where the job has several.
 
-    The eight before it are for engines: what each host runs where the job is brought to several, the
+    The eight before these are for engines: what each host runs where the job is brought to several, the
     variables that go along, whether nothing else does, the program that starts it there
     (``/usr/bin/mpirun``), its flavour (``openmpi-4``), the command of the per-rank shim, whether the caller
     is root, and whether the job is a rehearsal on the CPU.
@@ -81,6 +82,7 @@ class Plan:
     as_root: bool = False
     cpu: bool = False
     cores: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    meeting: tuple[str, int] | None = None
 
     @property
     def ranks(self) -> tuple[RankProcess, ...]:

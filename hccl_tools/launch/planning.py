@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.placement import Seat
     from hccl_tools.launch.plan import Start
     from hccl_tools.launch.request import Request
+    from hccl_tools.table import RankTable
 
 
 class Prepared(NamedTuple):
@@ -28,6 +28,7 @@ class Prepared(NamedTuple):
     environment: dict[str, str]
     table_data: bytes | None = None
     nodes: tuple[int, ...] = ()
+    table: RankTable | None = None
 
 
 def prepare(
@@ -87,13 +88,16 @@ def prepare(
         only_exported=not request.export_defaults,
         engine_program=engine_program,
         engine_flavour=flavour,
-        shim=_shim(request, run_dir),
+        shim=_shim(request, run_dir) if request.engine == "mpirun" else (),
         as_root=os.geteuid() == 0,
         cpu=request.cpu,
+        meeting=(job.master, facts.port) if job.server_count > 1 else None,
         cores=_cores(request, job, supervisor, environ),
         chosen=_chosen(job, start, start_reason, python),
     )
-    return Prepared(plan, kept, job.table.data if job.table else None, nodes)
+    if job.table is None:
+        return Prepared(plan, kept, nodes=nodes)
+    return Prepared(plan, kept, job.table.data, nodes, job.table.table)
 
 
 def _cores(
@@ -176,13 +180,9 @@ def _for_other_hosts(
 
 
 def _shim(request: Request, run_dir: str) -> tuple[str, ...]:
-    shown = "all" if request.tail == "all" else ",".join(map(str, request.tail)) or "none"
-    facts = os.path.join(run_dir, FACTS_FILE)
-    options = ["--facts", facts, "--tail", shown]
-    options += [f"--product={request.product}"] if request.product else []
-    options += [f"--ignore={rule}" for rule in request.ignore]
-    options += ["--keep-mpi"] if request.keep_mpi else []
-    return (sys.executable, "-m", "hccl_tools.launch.rank", *options)
+    from hccl_tools.launch import other_hosts  # noqa: PLC0415  (only this engine needs it)
+
+    return other_hosts.shim(request, os.path.join(run_dir, FACTS_FILE))
 
 
 def _facts(

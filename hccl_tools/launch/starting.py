@@ -66,6 +66,8 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         # Where each host has a supervisor, that looks at its host and locks the table there.
         warnings = _preflight(prepared) if request.preflight and not plan.supervisor else ()
         lock = -1 if plan.supervisor else _lock(prepared)
+        if request.preflight:
+            _compare_hosts(prepared, request)
         _write(prepared, shared=request.run_dir is not None)
         # Both are released by the kernel when this process ends, however it does.
         locks = [lock, run_directory.hold(plan.run_dir)]
@@ -109,6 +111,15 @@ def _preflight(prepared: Prepared) -> tuple[str, ...]:
     found = preflight.check(prepared.plan, {**prepared.environment, **prepared.plan.common}, prepared.nodes)
     preflight.refuse(found)
     return found.warnings
+
+
+def _compare_hosts(prepared: Prepared, request: Request) -> None:
+    """Refuse a job whose hosts have different tables, scripts or settings, where each was started by hand."""
+    if prepared.plan.here is None or request.run_dir is not None:
+        return
+    from hccl_tools.launch import same_everywhere  # noqa: PLC0415  (several hosts only)
+
+    same_everywhere.compare(prepared, request)
 
 
 def _lock(prepared: Prepared) -> int:

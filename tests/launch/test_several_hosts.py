@@ -97,13 +97,58 @@ def on(
 @pytest.mark.bed
 def test_same_command_typed_on_both(job: list[str], two_hosts: TwoHosts, own_directory: Path) -> None:
     logs: dict[int, Path] = {}
-    for name, host in (("one", two_hosts.first), ("two", two_hosts.second)):
-        done = on(host, [*job, "--log-dir", name, "show.py"], two_hosts)
-        assert done.returncode == 0, done.stderr
+    for name, (code, said) in typed_on_both([*job, "show.py"], two_hosts).items():
+        assert code == 0, said
         for log in (own_directory / name / "latest").resolve().glob("rank_?.log"):
             logs[int(log.stem.removeprefix("rank_"))] = log
 
     check(logs, two_hosts)
+
+
+def typed_on_both(
+    command: list[str], two_hosts: TwoHosts, *, second: dict[str, str] | None = None
+) -> dict[str, tuple[int, str]]:
+    """Type a command on both hosts; return exit code and stderr of each. ``second`` swaps words there."""
+    started = {}
+    for name, host in (("one", two_hosts.first), ("two", two_hosts.second)):
+        swapped = second or {} if name == "two" else {}
+        words = [swapped.get(word, word) for word in command]
+        program = words.pop()
+        started[name] = host.start(
+            [*words, "--log-dir", name, program], env=environ(two_hosts), stderr=subprocess.PIPE
+        )
+    said = {name: process.communicate(timeout=120)[1] for name, process in started.items()}
+    return {name: (process.returncode, said[name]) for name, process in started.items()}
+
+
+@pytest.mark.bed
+def test_another_table_on_one_host_is_refused_on_both(
+    job: list[str], two_hosts: TwoHosts, own_directory: Path
+) -> None:
+    table = (own_directory / "table.json").read_text()
+    (own_directory / "other.json").write_text(table.replace("192.168.0.5", "192.168.0.55"))
+
+    done = typed_on_both([*job, "show.py"], two_hosts, second={"table.json": "other.json"})
+
+    for code, said in done.values():
+        assert code == 125
+        assert "fingerprint of the rank table: " in said
+        assert two_hosts.first.address in said
+        assert two_hosts.second.address in said
+    assert not list(own_directory.glob("*/*/rank_*.log"))
+
+
+@pytest.mark.bed
+def test_another_script_on_one_host_is_refused_on_both(
+    job: list[str], two_hosts: TwoHosts, own_directory: Path
+) -> None:
+    (own_directory / "there").mkdir()
+    (own_directory / "there/show.py").write_text("print('another')\n")
+
+    done = typed_on_both([*job, "show.py"], two_hosts, second={"show.py": "there/show.py"})
+
+    assert [code for code, _said in done.values()] == [125, 125]
+    assert all("SHA-256 of show.py: " in said for _code, said in done.values())
 
 
 @pytest.mark.bed
