@@ -68,6 +68,7 @@ def prepare(
     engine_program, flavour = _engine(request, environ, has_table=job.table is not None)
     supervisor, travelling = _for_other_hosts(request, job, facts, python, kept)
     kept.update(travelling)
+    common = environment.common_environment(environ, buffered=request.buffered)
     plan = Plan(
         processes=_processes(request, job, facts, python),
         start=start,
@@ -76,10 +77,7 @@ def prepare(
         working_dir=working_dir,
         world_size=len(job.seats),
         table=job.table.path if job.table else None,
-        common={
-            **environment.common_environment(environ, buffered=request.buffered),
-            "HCCL_TOOLS_RUN_DIR": run_dir,
-        },
+        common={**common, "HCCL_TOOLS_RUN_DIR": run_dir},
         removed=removed,
         notes=tuple(notes),
         here=job.here,
