@@ -10,7 +10,7 @@
 # server_id is an address or the name of its server: that is how a rank knows on which line it is.
 
 # The rank table. Ranks see it as RANK_TABLE_FILE; leave it empty for ranks that use MPI itself: MindSpore refuses a
-# table beside MPI, so that with a table mpirun's own variables are taken from the ranks, and without one they stay.
+# table beside MPI, so that with a table (or SCHED_PORT) mpirun's own variables are taken from the ranks.
 RANK_TABLE_FILE=${RANK_TABLE_FILE-hccl_8p_01234567_127.0.0.1.json}
 # The table's servers, one per line: its server_id, its ranks, and the device of each.
 SERVERS=(
@@ -19,6 +19,10 @@ SERVERS=(
 # Devices of a server in the job; empty: as many as its line has. The guide sets 8 even for four ranks, since
 # MindSpore's formula is RANK_ID = SERVER_ID * DEVICE_NUM + DEVICE_ID: set 8 if your script computes with it so.
 DEVICE_NUM=${DEVICE_NUM:-}
+# MindSpore 2.4 and later: a port of this machine, which then runs the scheduler where the ranks meet. Else empty.
+SCHED_PORT=${SCHED_PORT:-}
+# The address at which the ranks reach it; empty: the first one of this machine.
+SCHED_HOST=${SCHED_HOST:-}
 # Where the logs go: rank_0.log, rank_1.log, ...
 LOG_DIR=${LOG_DIR:-log}
 # Further options for mpirun.
@@ -51,6 +55,16 @@ done
 options=(-n "$count" --map-by slot:OVERSUBSCRIBE --bind-to none)
 [[ ${#SERVERS[@]} -eq 1 ]] || options+=(--host "$hosts" --wdir "$PWD")
 [[ $(id -u) -ne 0 ]] || options+=(--allow-run-as-root)
+scheduler=''
+if [[ -n $SCHED_PORT ]]; then
+  [[ -n $SCHED_HOST ]] || SCHED_HOST=$(hostname -I | awk '{ print $1 }')
+  export MS_SCHED_HOST=${SCHED_HOST:-127.0.0.1} MS_SCHED_PORT=$SCHED_PORT MS_WORKER_NUM=$count
+  MS_ROLE=MS_SCHED MS_NODE_ID=sched RANK_ID=0 RANK_SIZE=$count DEVICE_ID=0 "${COMMAND[0]}" -c \
+    "import mindspore as ms; ms.set_device('CPU'); from mindspore.communication import init; init()" \
+    </dev/null >"$LOG_DIR/scheduler.log" 2>&1 &
+  scheduler=$!
+fi
+[[ -z $SCHED_PORT ]] || options+=(-x MS_SCHED_HOST -x MS_SCHED_PORT -x MS_WORKER_NUM)
 servers=$(printf '%s\n' "${SERVERS[@]}")
 first_failure=$LOG_DIR/first_failure
 rm -f "$first_failure"
@@ -72,12 +86,14 @@ as_rank() {
   IFS=, read -r -a devices <<<"$device_list"
   export RANK_ID=${ranks[place]} DEVICE_ID=${devices[place]} RANK_SIZE=$OMPI_COMM_WORLD_SIZE
   export SERVER_ID=$index DEVICE_NUM=${device_num:-${#ranks[@]}} PYTHONUNBUFFERED=${PYTHONUNBUFFERED-1}
-  if [[ -n $table ]]; then
-    export RANK_TABLE_FILE=$table
+  if [[ -n $table ]]; then export RANK_TABLE_FILE=$table; else unset RANK_TABLE_FILE; fi
+  if [[ -n $table || -n ${MS_SCHED_PORT:-} ]]; then
     for name in "${!OMPI_@}" "${!PMIX_@}"; do unset "$name"; done
   else
-    unset RANK_TABLE_FILE
+    # MindSpore takes its DEVICE_ID from here.
+    export OMPI_COMM_WORLD_LOCAL_RANK=$DEVICE_ID
   fi
+  [[ -z ${MS_SCHED_PORT:-} ]] || export MS_ROLE=MS_WORKER MS_NODE_ID=$RANK_ID
   mkdir -p "$log_dir"
   # The program dies of these; this shell goes on and tells how it ended.
   trap 'asked=yes' INT TERM HUP
@@ -102,6 +118,7 @@ trap 'code=129; kill -TERM $pid' HUP
 # A signal ends `wait` before mpirun has ended.
 wait "$pid"; job_code=$?
 while kill -0 "$pid" 2>/dev/null; do wait "$pid"; job_code=$?; done
+[[ -z $scheduler ]] || kill "$scheduler" 2>/dev/null
 if [[ -z $code ]]; then
   code=$job_code
   if [[ $code -ne 0 && -r $first_failure ]]; then

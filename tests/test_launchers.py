@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -205,6 +208,55 @@ def test_scripts_can_be_run_and_explain_themselves(name: str) -> None:
     assert max(map(len, lines)) <= 120
 
 
+REDUCE = """\
+import os
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, communication, ops
+
+ms.set_device("CPU")
+communication.init()
+total = ops.AllReduce()(Tensor(np.array([communication.get_rank() + 1.0], dtype=np.float32)))
+print("sum", communication.get_rank(), os.environ["DEVICE_ID"], total.asnumpy()[0])
+"""
+
+
+def reduced(rank: int) -> list[list[str]]:
+    """What rank says of the sum, among MindSpore's own lines."""
+    return [line.split() for line in log(rank).splitlines() if line.startswith("sum")]
+
+
+def quiet_port() -> int:
+    """A port that nobody listens on, outside the range from which connections get theirs."""
+    for port in random.sample(range(12000, 20000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("0.0.0.0", port))
+            return port
+    pytest.fail("no port is free")
+
+
+@pytest.fixture
+def reduce(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The command of a rank that meets the others at MindSpore's scheduler."""
+    pytest.importorskip("mindspore")
+    monkeypatch.setenv("SCHED_PORT", str(quiet_port()))
+    Path("reduce.py").write_text(REDUCE)
+    return [sys.executable, "reduce.py"]
+
+
+@pytest.mark.slow
+@pytest.mark.mindspore
+def test_mindspore_ranks_meet(script: Path, reduce: list[str], mark: str) -> None:
+    done = subprocess.run([script, *reduce], capture_output=True, text=True, timeout=300, check=False)
+
+    assert done.returncode == 0, done.stderr + Path("log/scheduler.log").read_text()[-2000:]
+    devices = (5, 4, 6, 7)
+    assert [reduced(rank) for rank in range(4)] == [
+        [["sum", str(rank), str(device), "10.0"]] for rank, device in enumerate(devices)
+    ]
+    assert eventually(lambda: not living(mark), 10)
+
+
 NODES = 'SERVERS=(\n  "10.0.0.2 3,0 5,4"\n  "10.0.0.1 2,1 0,1"\n)'
 
 
@@ -237,6 +289,24 @@ def test_slurm_runs_every_rank_in_its_place(two_nodes: TwoNodes, batch: Path) ->
     places = {3: (5, 0, "n1"), 0: (4, 0, "n1"), 2: (0, 1, "n2"), 1: (1, 1, "n2")}
     for rank, (device, server, node) in places.items():
         assert log(rank) == f"{rank} {device} 4 2 {server} none\n{node}\n"
+
+
+@pytest.mark.bed
+@pytest.mark.slow
+@pytest.mark.mindspore
+def test_mindspore_ranks_meet_over_two_nodes(
+    two_nodes: TwoNodes, batch: Path, reduce: list[str], mark: str
+) -> None:
+    done = two_nodes.run(
+        ["sbatch", "--wait", "--output=out", str(batch), *reduce], env={"LOG_DIR": "log"}, timeout=300
+    )
+
+    assert done.returncode == 0, Path("out").read_text()
+    devices = (4, 1, 0, 5)
+    assert [reduced(rank) for rank in range(4)] == [
+        [["sum", str(rank), str(device), "10.0"]] for rank, device in enumerate(devices)
+    ]
+    assert eventually(lambda: not living(mark), 30)
 
 
 @pytest.mark.bed

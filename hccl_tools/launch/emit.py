@@ -25,6 +25,11 @@ def text(plan: Plan, target: str) -> str:
         return _msrun(plan)
     if target == "torchrun":
         return _torchrun(plan)
+    if plan.start == "torch":
+        raise LaunchError(
+            f"{SCRIPTS[target]} does not set torch's variables",
+            hint="--emit torchrun; or --start table for ranks that only need HCCL's",
+        )
     settings = _settings(plan, target)
     script = _read(SCRIPTS[target])
     if target == "slurm":
@@ -83,8 +88,8 @@ def _settings(plan: Plan, target: str) -> dict[str, str]:
     if target == "rank_loop":
         here = next(process.server_index for process in plan.local if process.rank >= 0)
         found["SERVER"] = f"${{SERVER:-{list(servers).index(here)}}}"
-        if port := plan.ranks[0].environment.get("MS_SCHED_PORT"):
-            found["SCHED_PORT"] = f"${{SCHED_PORT:-{port}}}"
+    if port := plan.ranks[0].environment.get("MS_SCHED_PORT"):
+        found["SCHED_PORT"] = f"${{SCHED_PORT:-{port}}}"
     return found
 
 
