@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -307,6 +308,41 @@ def test_mindspore_ranks_meet_over_two_nodes(
         [["sum", str(rank), str(device), "10.0"]] for rank, device in enumerate(devices)
     ]
     assert eventually(lambda: not living(mark), 30)
+
+
+@pytest.mark.bed
+def test_emitted_script_runs_as_a_batch_job(
+    two_nodes: TwoNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    placed = {"10.0.0.2": ((5, 3), (4, 0)), "10.0.0.1": ((0, 2), (1, 1))}
+    servers = [
+        {
+            "server_id": address,
+            "device": [
+                {"device_id": str(device), "device_ip": f"192.168.{index}.{device}", "rank_id": str(rank)}
+                for device, rank in devices
+            ],
+            "host_nic_ip": "reserve",
+        }
+        for index, (address, devices) in enumerate(placed.items())
+    ]
+    table = {"version": "1.0", "server_count": "2", "server_list": servers, "status": "completed"}
+    Path("table.json").write_text(json.dumps(table))
+    options = ["--rank-table", "table.json", "--product", "a2", "--ignore", "HCC205", "--server", "10.0.0.1"]
+    emit = [*options, "--cpu", "--start", "table", "--emit", "slurm", "--no-python", "sh", "-c", WHO]
+    emitted = subprocess.run(
+        [sys.executable, "-m", "hccl_tools.launch", *emit], capture_output=True, text=True, check=False
+    )
+    assert emitted.returncode == 0, emitted.stderr
+    Path("job.sbatch").write_text(emitted.stdout)
+
+    done = two_nodes.run(["sbatch", "--wait", "--output=out", "job.sbatch"], env={"LOG_DIR": "log"})
+
+    assert done.returncode == 0, Path("out").read_text()
+    path = Path("table.json").resolve()
+    assert {log(rank).rsplit(" ", 2)[0] for rank in range(4)} == {"0 4 4 2", "1 1 4 2", "2 0 4 2", "3 5 4 2"}
+    assert all(log(rank).endswith(f" {path}\n") for rank in range(4))
 
 
 @pytest.mark.bed
