@@ -68,6 +68,13 @@ def stubborn():
         raise ValueError("ended")
     time.sleep(60)
 
+def parents():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    subprocess.Popen(["sleep", "60"], start_new_session=True)
+    subprocess.Popen(["sh", "-c", "trap '' TERM; sleep 60 & wait"])
+    print("up", flush=True)
+    time.sleep(60)
+
 def leaves_early():
     sys.exit(0)
 
@@ -206,16 +213,19 @@ def test_end_is_bounded_and_leaves_nothing() -> None:
 def test_nothing_outlives_a_killed_caller() -> None:
     Path("work.py").write_text(WORK)
     Path("main.py").write_text(
-        "import hccl_tools, work, time\nif __name__ == '__main__':\n"
-        f"    hccl_tools.spawn(work.fails, (9, 'value'), 2, join=False, {OPTIONS})\n"
-        "    print('up', flush=True)\n    time.sleep(60)\n"
+        "import hccl_tools, work\nif __name__ == '__main__':\n"
+        f"    hccl_tools.spawn(work.parents, nprocs=2, {OPTIONS})\n"
     )
     with subprocess.Popen([sys.executable, "main.py"], stdout=subprocess.PIPE, text=True) as job:
         assert job.stdout is not None
         assert job.stdout.readline() == "up\n"
+        run_dir = str(Path("log/latest").resolve())
+        deadline = time.monotonic() + 30
+        while len(_processes_of(run_dir)) < 8 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert len(_processes_of(run_dir)) == 8  # each rank, its two children and a grandchild
         job.send_signal(signal.SIGKILL)
-    run_dir = str(Path("log/latest").resolve())
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 2
     while _processes_of(run_dir) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert _processes_of(run_dir) == []
