@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import family, is_unset
+from hccl_tools.addresses import family, is_unset, packed
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules.network import addresses_read, all_plain, hosts_set, intra_roce, servers_unread
 from hccl_tools.rules.registry import Finding, Subject, rule
@@ -52,6 +52,7 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: remove /server_list/0/device/0/device_ip
     Instead: /server_list/0/device/0/device_ip = "192.168.0.100"
+    Hint: `hccn_tool -i N -ip -g` shows a device's address
     """
     if all_plain(subject):
         return
@@ -82,6 +83,7 @@ def device_ip_no_text(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/0/device_ip = 1921681001
     Instead: /server_list/0/device/0/device_ip = "192.168.100.101"
+    Hint: write it as a string: "192.168.100.101"
     """
     if all_plain(subject):
         return
@@ -103,6 +105,7 @@ def device_ip_dropped(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8
     Example: /server_list/0/device/0/device_ip = 5
     Instead: /server_list/0/device/0/device_ip = "192.168.0.100"
+    Hint: write it as a string: "192.168.100.101"
     """
     if all_plain(subject):
         return
@@ -150,6 +153,7 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/0/device_ip = "192.168.100.300"
     Instead: /server_list/0/device/0/device_ip = "192.168.100.101"
+    Hint: `hccn_tool -i N -ip -g` shows a device's address
     """
     if all_plain(subject):
         return
@@ -180,12 +184,15 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_ip = "192.168.0.100"
     Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
+    Hint: give every device its own address; `hccn_tool -i N -ip -g` shows a device's address
     """
     if all_plain(subject):
         return
     first: dict[str, int] = {}
     for row, addresses in enumerate(addresses_read(subject)):
         for address in addresses:
+            if packed(address) is None:
+                continue  # no address at all, which HCC403 says
             if address in first:
                 yield Finding(
                     f'device_ip "{address}" is used twice',
@@ -209,6 +216,7 @@ def address_count(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_ip = "192.168.0.101,192.168.0.201"
     Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
+    Hint: list the same number of addresses for every device
     """
     if all_plain(subject):
         return

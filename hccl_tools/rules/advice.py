@@ -35,6 +35,7 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/server_id = "10.0.0.1 "
     Instead: /server_list/0/server_id = "10.0.0.1"
+    Hint: delete the blanks
     """
     for index, server in enumerate(subject.table.servers):
         if server.server_id != server.server_id.strip():
@@ -59,6 +60,7 @@ def loopback_server_id(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: /server_list/0/server_id = "127.0.0.1"
     Instead: /server_list/0/server_id = "10.0.0.1"
+    Hint: write the server's own address
     """
     if len(subject.table.servers) == 1:
         return
@@ -84,6 +86,7 @@ def no_server_count(subject: Subject) -> Iterator[Finding]:
 
     Example: remove /server_count
     Instead: /server_count = "1"
+    Hint: add "server_count": "1"
     """
     if (
         subject.table.declared
@@ -107,6 +110,7 @@ def unused_super_pods(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: product a2
     Instead: product a3
+    Hint: write "version": "1.2" on an A3 in super-pod mode, or leave it out
     """
     there = isinstance(subject.value, dict) and "super_pod_list" in subject.value
     if there and (subject.table.format != "1.2" or not subject.product.super_pods):
@@ -137,6 +141,7 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/0/device_ip = "fd00::1"; /server_list/0/device/1/device_ip = "fd00:0::1"
     Instead: /server_list/0/device/0/device_ip = "fd00::1"; /server_list/0/device/1/device_ip = "fd00::2"
+    Hint: give every device its own address
     """
     if all_plain(subject) and not any(":" in ip for ip in subject.table.device_ips):
         return
@@ -175,6 +180,7 @@ def rank_order(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: swap /server_list/0 /server_list/1
     Instead: table
+    Hint: list the servers in the order of their ranks
     """
     ranks = subject.table.rank_numbers
     if ranks == list(range(len(ranks))):

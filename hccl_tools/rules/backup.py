@@ -48,6 +48,7 @@ def backup_ip(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8 env HCCL_OP_EXPANSION_MODE=AI_CPU HCCL_OP_RETRY_ENABLE=L2:1
     Example: /server_list/0/device/0/backup_device_ip = "192.168.1"
     Instead: /server_list/0/device/0/backup_device_ip = "192.168.0.101"
+    Hint: write the address of the NPU's other die
     """
     first: dict[str, int] = {}
     for row, value in _rows(subject):
@@ -79,6 +80,7 @@ def backup_port(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8 env HCCL_OP_EXPANSION_MODE=AI_CPU HCCL_OP_RETRY_ENABLE=L2:1
     Example: /server_list/0/device/0/backup_device_ip = "192.168.0.101"; /server_list/0/device/0/backup_device_port = "0"
     Instead: /server_list/0/device/0/backup_device_ip = "192.168.0.101"; /server_list/0/device/0/backup_device_port = "16667"
+    Hint: write a port as a string: "16667"
     """
     ports = subject.table.column("backup_device_port")
     for row, value in _rows(subject):
@@ -113,6 +115,7 @@ def backup_partner(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8 env HCCL_OP_EXPANSION_MODE=AI_CPU HCCL_OP_RETRY_ENABLE=L2:1
     Example: /server_list/0/device/0/backup_device_ip = "192.168.0.100"
     Instead: /server_list/0/device/0/backup_device_ip = "192.168.0.101"
+    Hint: write the address of the NPU's other die
     """
     rows = list(_rows(subject))
     place: dict[str, int] = {}

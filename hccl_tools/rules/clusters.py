@@ -42,6 +42,7 @@ def cluster_structure(subject: Subject) -> Iterator[Finding]:
 
     Example: /cluster_list = [{"cluster_id": "c0"}]
     Instead: /cluster_list = [{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]
+    Hint: add "az_id"
     """
     if "cluster_list" not in subject.table.fields:
         return
@@ -77,6 +78,7 @@ def network_type(subject: Subject) -> Iterator[Finding]:
 
     Example: /cluster_list = [{"cluster_id": "c0", "network_type": "TCP", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]
     Instead: /cluster_list = [{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]
+    Hint: write "ROCE"
     """
     for index, cluster in _clusters(subject):
         value = cluster.get("network_type")
@@ -93,6 +95,7 @@ def duplicate_cluster_id(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: /cluster_list = [{"cluster_id": "c", "network_type": "ROCE", "az_id": "a", "server_list": [{"server_id": "10.0.0.1"}]}, {"cluster_id": "c", "network_type": "ROCE", "az_id": "a", "server_list": [{"server_id": "10.0.0.2"}]}]
     Instead: table
+    Hint: give every cluster its own id
     """
     first: dict[str, int] = {}
     for index, cluster in _clusters(subject):
@@ -114,6 +117,7 @@ def cluster_servers(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: /cluster_list = [{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]
     Instead: /cluster_list = [{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]}]
+    Hint: add it to a cluster's server_list
     """
     clusters = _clusters(subject)
     known = {server.server_id for server in subject.table.servers}
@@ -151,6 +155,7 @@ def cluster_addresses(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/server_ip = "node-1"; /cluster_list = [{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]
     Instead: /server_list/0/server_ip = "10.0.0.1"; /cluster_list = [{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]
+    Hint: write the host's address
     """
     if "cluster_list" not in subject.table.fields:
         return

@@ -39,6 +39,7 @@ def device_id_no_number(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_id = "npu1"
     Instead: /server_list/0/device/1/device_id = "1"
+    Hint: write the physical device id, 0 to 7
     """
     if _all_in_range(subject):
         return
@@ -65,6 +66,7 @@ def device_id_too_high(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_id = "8"
     Instead: /server_list/0/device/1/device_id = "1"
+    Hint: write the physical device id, or name the machine with --product
     """
     if _all_in_range(subject):
         return
@@ -96,6 +98,7 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_id = "0"
     Instead: /server_list/0/device/1/device_id = "1"
+    Hint: list every device of a server once
     """
     table = subject.table
     ids, numbers = table.device_ids, table.device_numbers

@@ -30,6 +30,7 @@ def broken_json(subject: Subject) -> Iterator[Finding]:
 
     Example: text {"version": "1.0",}
     Instead: text {"version": "1.0"}
+    Hint: remove the comma
     """
     if subject.document is not None and (problem := subject.document.problem) is not None:
         yield Finding(problem.message, hint=problem.hint, offset=problem.offset)
@@ -52,6 +53,7 @@ def file_name(subject: Subject) -> Iterator[Finding]:
 
     Example: file ranktable.txt
     Instead: file ranktable.json
+    Hint: rename the file: HCCL asks for the ending .json
     """
     if subject.path is None or subject.product.loader != "legacy":
         return
@@ -83,6 +85,7 @@ def too_large(subject: Subject) -> Iterator[Finding]:
 
     Example: size 41943041
     Instead: size 41943040
+    Hint: leave out keys that HCCL does not read, or split the job
     """
     if subject.product.loader != "legacy" or subject.document is None or subject.document.problem is not None:
         return
@@ -103,6 +106,7 @@ def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
     Base: a5
     Example: text {"version": "2.0"} end
     Instead: text {"version": "2.0"}
+    Hint: delete what follows the closing brace
     """
     if subject.product.loader != "legacy" and subject.document is not None:
         offset = subject.document.trailing
@@ -129,6 +133,7 @@ def status_not_completed(subject: Subject) -> Iterator[Finding]:
 
     Example: /status = "Completed"
     Instead: /status = "completed"
+    Hint: write "status": "completed"
     """
     value = subject.value
     if subject.product.loader != "legacy" or not isinstance(value, dict):
@@ -161,6 +166,7 @@ def format_of_another_product(subject: Subject) -> Iterator[Finding]:
     Base: 2.0 1x2 910a
     Example: /version = "2.0"
     Instead: product a5
+    Hint: use --product a5 if the machine is an Ascend 950; otherwise make a 1.0 table
     """
     found = detect(subject.value).format
     if found is not None and found not in subject.product.formats:
@@ -183,6 +189,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
 
     Example: text {"server_group_list": []}
     Instead: table
+    Hint: give the file with server_list, group_list or rank_list
     """
     if subject.document is not None and subject.document.problem is not None:
         return
@@ -203,6 +210,7 @@ def heterogeneous_table(subject: Subject) -> Iterator[Finding]:
 
     Example: /version = "1.1"
     Instead: /version = "1.0"
+    Hint: write "version": "1.0" for a table with server_list
     """
     if subject.product.loader == "legacy" and detect(subject.value).heterogeneous:
         from hccl_tools.rules.heterogeneous import faults  # noqa: PLC0415  (hardly ever needed)
@@ -219,6 +227,7 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
 
     Example: text {"version": "1.0", "version": "1.0"}
     Instead: text {"version": "1.0"}
+    Hint: delete one of the two
     """
     for duplicate in subject.document.duplicates if subject.document is not None else ():
         key = duplicate.path[-1]
@@ -236,6 +245,7 @@ def ignored_text(subject: Subject) -> Iterator[Finding]:
 
     Example: text {"version": "1.0"} {"version": "1.0"}
     Instead: text {"version": "1.0"}
+    Hint: delete it
     """
     if subject.product.loader == "legacy" and subject.document is not None:
         offset = subject.document.trailing

@@ -32,6 +32,7 @@ def mixed_device_ip_families(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: /server_list/1/device/0/device_ip = "fd00::1"
     Instead: /server_list/1/device/0/device_ip = "192.168.1.100"
+    Hint: use IPv4 or IPv6 for all devices of the job
     """
     if server_count(subject) == 1 or (all_plain(subject) and len(subject.memo["families"]) == 1):
         return
@@ -68,6 +69,7 @@ def invalid_host_ip(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/host_ip = "node-1"
     Instead: /server_list/0/host_ip = "10.0.0.1"
+    Hint: write the server's address, or leave host_ip out
     """
     for index, server in enumerate(subject.table.servers):
         if server.host_ip is not None and family(server.host_ip) is None:
@@ -93,6 +95,7 @@ def mixed_host_ip_families(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: /server_list/0/host_ip = "10.0.0.1"; /server_list/1/host_ip = "fd00::2"
     Instead: /server_list/0/host_ip = "10.0.0.1"; /server_list/1/host_ip = "10.0.0.2"
+    Hint: use IPv4 or IPv6 for all hosts of the job
     """
     hosts = [
         (index, family(server.host_ip))
@@ -127,6 +130,7 @@ def host_network_without_host_ip(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: /server_list/0/device/0/net_position = "host"
     Instead: remove /server_list/0/device/0/net_position
+    Hint: give every server a host_ip, or every device a device_ip
     """
     hosts = hosts_set(subject)
     if all(hosts):

@@ -29,6 +29,7 @@ def group_count(subject: Subject) -> Iterator[Finding]:
 
     Example: /group_count = "2"
     Instead: /group_count = "1"
+    Hint: write "group_count": "1"
     """
     groups = subject.table.groups or ()
     yield from _count(subject.table.declared.get("group_count"), len(groups), ("group_count",))
@@ -46,6 +47,7 @@ def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
 
     Example: /group_list/0/device_count = "7"
     Instead: /group_list/0/device_count = "8"
+    Hint: write "device_count": "8"
     """
     table = subject.table
     for index, group in enumerate(table.groups or ()):
@@ -77,6 +79,7 @@ def group_name(subject: Subject) -> Iterator[Finding]:
 
     Example: /group_list/0/group_name = "gggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggg"
     Instead: /group_list/0/group_name = "g"
+    Hint: give it a shorter name
     """
     names = [group.group_name for group in subject.table.groups or ()]
     yield from _names(names, [("group_list", index, "group_name") for index in range(len(names))])
@@ -99,6 +102,7 @@ def pod_name(subject: Subject) -> Iterator[Finding]:
     Base: group_list 2x8
     Example: /group_list/0/instance_list/1/pod_name = "job0"
     Instead: /group_list/0/instance_list/1/pod_name = "job1"
+    Hint: give every pod_name its own name
     """
     names = [server.fields["pod_name"] for server in subject.table.servers]
     yield from _names(names, [subject.server_path(index, "pod_name") for index in range(len(names))])

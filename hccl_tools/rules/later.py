@@ -35,6 +35,7 @@ def empty_device_ip(subject: Subject) -> Iterator[Finding]:
     Base: 2x8 300i
     Example: /server_list/0/device/0/device_ip = ""; /server_list/1/device/0/device_ip = ""
     Instead: table
+    Hint: `hccn_tool -i N -ip -g` shows a device's address
     """
     if len(subject.table.servers) == 1 or all(hosts_set(subject)):
         return
@@ -63,6 +64,7 @@ def shared_host_port(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: /server_list/0/device/0/host_port = "60000"; /server_list/0/device/1/host_port = "60000"
     Instead: /server_list/0/device/0/host_port = "60000"; /server_list/0/device/1/host_port = "60001"
+    Hint: give every device its own port
     """
     ports = subject.table.columns.get("host_port")
     for server in subject.table.servers if ports else ():
@@ -93,6 +95,7 @@ def mixed_super_pods(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 4x8 pods 2
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.3"}]}, {"super_pod_id": "1", "server_list": [{"server_id": "10.0.0.2"}, {"server_id": "10.0.0.4"}]}]
     Instead: table
+    Hint: list the servers of a super pod together
     """
     if not pod_count(subject) or subject.table.super_pods is None:
         return
@@ -126,6 +129,7 @@ def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]}, {"super_pod_id": "1", "server_list": [{"server_id": "10.0.0.2"}]}]
     Instead: table
+    Hint: list every server in one super pod
     """
     if not pod_count(subject) or subject.table.super_pods is None:
         return
@@ -161,6 +165,7 @@ def host_ip_v6(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: /server_list/0/host_ip = "fd00::1"
     Instead: /server_list/0/host_ip = "10.0.0.1"
+    Hint: write the host's IPv4 address, or --ignore HCC412
     """
     for index, server in enumerate(subject.table.servers):
         if server.host_ip is not None and ":" in server.host_ip and family(server.host_ip) is not None:

@@ -42,6 +42,7 @@ def lab_table(subject: Subject) -> Iterator[Finding]:
     Base: lab
     Example: /para_plane_nic_location = "host"
     Instead: /para_plane_nic_location = "device"
+    Hint: make a 1.0 table instead: this form is no longer documented
     """
     hint = "make a 1.0 table instead: this form is no longer documented"
     for path, message in _Lab(subject).faults():

@@ -35,6 +35,7 @@ def addr_type(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "IPv4"
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "IPV4"
+    Hint: write EID, IPV4 or IPV6 in upper case
     """
     for path, entry in _each_typed(subject):
         if entry["addr_type"] not in V2_CHECKS:
@@ -60,6 +61,7 @@ def addr(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/addr = "10.0.0.01"
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr = "10.0.0.1"
+    Hint: write the address in the form of its addr_type
     """
     if not _all_are_ipv4(level_addresses(subject)):
         for path, entry in each_address(subject):
@@ -98,6 +100,7 @@ def backup_addr(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/backup_addr = ["10.0.0"]
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/backup_addr = ["10.0.0.9"]
+    Hint: write an address of the same addr_type, or leave it out
     """
     if not any("backup_addr" in entry for entry in level_addresses(subject)):
         return
@@ -119,6 +122,7 @@ def ports(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/ports = [""]
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/ports = ["0/4"]
+    Hint: write it as die/port: "0/4"
     """
     most = LONGEST["port"]
     different = {tuple(entry["ports"]) for entry in level_addresses(subject)}
@@ -149,6 +153,7 @@ def plane_id(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/plane_id = repeat "p" 1025
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/plane_id = "plane0"
+    Hint: give the plane a shorter id
     """
     most = LONGEST["plane_id"]
     if all_pass(level_addresses(subject), "plane_id", lambda name: size_of(name) <= most):
@@ -166,6 +171,7 @@ def listen_port(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/control_plane = {"addr_type": "IPV4", "addr": "10.0.0.1", "listen_port": 0}
     Instead: /rank_list/0/control_plane = {"addr_type": "IPV4", "addr": "10.0.0.1", "listen_port": 50000}
+    Hint: choose a port
     """
     for row, plane in enumerate(subject.table.columns.get("control_plane", ())):
         number = None if plane is None else read_integer(plane["listen_port"])
@@ -182,6 +188,7 @@ def detour(subject: Subject) -> Iterator[Finding]:
 
     Example: /detour = "yes"
     Instead: /detour = "true"
+    Hint: write "true" or "false"
     """
     value = subject.table.fields.get("detour", "")
     if value not in ("true", "false", ""):

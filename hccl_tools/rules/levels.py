@@ -80,6 +80,7 @@ def local_id(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/local_id = 65
     Instead: /rank_list/0/local_id = 0
+    Hint: write the device's place in its node
     """
     ids, replaced = subject.table.column("local_id"), subject.table.column("replaced_local_id")
     if set(ids) <= set(range(SPARE)):
@@ -114,6 +115,7 @@ def spare_device(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/local_id = 64; /rank_list/0/replaced_local_id = 1
     Instead: /rank_list/0/local_id = 64; /rank_list/0/replaced_local_id = 5
+    Hint: leave the replaced device out
     """
     numbers = [read_integer(value) for value in subject.table.column("local_id")]
     spares = [row for row, number in enumerate(numbers) if number == SPARE]
@@ -149,6 +151,7 @@ def net_layer(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/net_layer = 8
     Instead: /rank_list/0/level_list/0/net_layer = 0
+    Hint: number the levels from 0
     """
     for row, levels in enumerate(subject.table.column("level_list")):
         layers = [level["net_layer"] for level in levels]
@@ -176,6 +179,7 @@ def net_instance_id(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/net_instance_id = ""
     Instead: /rank_list/0/level_list/0/net_instance_id = "node0"
+    Hint: give the network instance an id
     """
     most = LONGEST["net_instance_id"]
     if all_pass(_levels(subject), "net_instance_id", lambda name: 0 < size_of(name) <= most):
@@ -201,6 +205,7 @@ def net_type(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/net_type = "clos"
     Instead: /rank_list/0/level_list/0/net_type = "CLOS"
+    Hint: write TOPO_FILE_DESC or CLOS
     """
     if all_pass(_levels(subject), "net_type", _NET_TYPES.__contains__):
         return
@@ -226,6 +231,7 @@ def uneven_rank_addresses(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/rank_addr_list = []
     Instead: table
+    Hint: list the same number of addresses for each rank of an instance
     """
     sizes = {
         (level["net_layer"], level["net_instance_id"], len(level["rank_addr_list"]))

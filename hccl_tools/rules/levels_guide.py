@@ -30,6 +30,7 @@ def unsorted_rank_list(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/rank_id = 1; /rank_list/1/rank_id = 0
     Instead: table
+    Hint: sort rank_list by rank_id
     """
     for row, number in enumerate(subject.table.rank_numbers):
         if number is not None and number != row:
@@ -56,6 +57,7 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/1/device_id = 0
     Instead: /rank_list/1/device_id = 1
+    Hint: give every rank of a node its own device_id
     """
     local_ids = [read_integer(value) for value in subject.table.column("local_id")]
     for key in ("local_id", "device_id"):
@@ -90,6 +92,7 @@ def first_layer(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/net_type = "CLOS"
     Instead: /rank_list/0/level_list/0/net_type = "TOPO_FILE_DESC"
+    Hint: the guide demands TOPO_FILE_DESC on layer 0
     """
     for row, levels in enumerate(subject.table.column("level_list")):
         path = ("rank_list", row, "level_list")

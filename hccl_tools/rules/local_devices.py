@@ -46,6 +46,7 @@ def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 1x2
     Example: host remove /devices/1
     Instead: host
+    Hint: this host has device 0; make the table anew on this host: `hccl-tools gen`
     """
     nodes = subject.host.nodes
     have = f"this host has {_listed(list(nodes))}; " if nodes else ""
@@ -81,6 +82,7 @@ def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 1x2
     Example: host /devices/1 = "10.9.9.9"
     Instead: host
+    Hint: /etc/hccn.conf has it, but is out of date; make the table anew on this host: `hccl-tools gen`
     """
     for row, device_id in rows_here(subject):
         state = _state(subject, device_id)
@@ -115,6 +117,7 @@ def super_device_id_not_the_device_s(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: host sdid 1 = 77
     Instead: host
+    Hint: `npu-smi info -t spod-info` shows it; make the table anew on this host: `hccl-tools gen`
     """
     column = subject.table.columns.get("super_device_id")
     for row, device_id in rows_here(subject) if column else ():
@@ -147,6 +150,7 @@ def stale_hccn_conf(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 1x2
     Example: host conf 1 = "10.9.9.9"
     Instead: host
+    Hint: correct address_1 there: the next boot sets it
     """
     for row, device_id in rows_here(subject):
         state = _state(subject, device_id)
@@ -175,6 +179,7 @@ def not_compared(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 1x2
     Example: host /devices/0 = ""; host is 10.0.0.1
     Instead: host
+    Hint: run it where hccn_tool is on PATH and answers; as root if it says so
     """
     silent: dict[str, list[int]] = {}
     for row, device_id in rows_here(subject):

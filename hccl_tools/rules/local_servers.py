@@ -27,6 +27,7 @@ def no_server_is_this_host(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 2x8
     Example: host elsewhere
     Instead: host
+    Hint: this host is node, its devices have 10.9.9.0, 10.9.9.1, 10.9.9.2, 10.9.9.3 ...; make the table anew on this host: `hccl-tools gen`, or check on the right machine
     """
     if here(subject).servers:
         return
@@ -60,6 +61,7 @@ def several_servers_are_this_host(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 2x8
     Example: /server_list/0/host_ip = "10.7.7.7"; /server_list/1/host_ip = "10.7.7.7"; host elsewhere; host is 10.7.7.7
     Instead: /server_list/0/host_ip = "10.7.7.7"; host elsewhere; host is 10.7.7.7
+    Hint: list every machine once
     """
     found = here(subject)
     names = {subject.table.servers[index].server_id: index for index in reversed(found.servers)}
@@ -89,6 +91,7 @@ def server_id_not_this_host_s(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 1x2
     Example: host is 10.4.4.4
     Instead: host
+    Hint: name the address by which other machines reach this host, or give the server a host_ip
     """
     servers = here(subject).servers
     if len(servers) != 1 or subject.table.format == "2.0":

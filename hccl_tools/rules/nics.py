@@ -47,6 +47,7 @@ def uneven_addresses(subject: Subject) -> Iterator[Finding]:
     Base: 2x8 300i
     Example: /server_list/0/device/0/device_ip = ""
     Instead: /server_list/0/device/0/device_ip = "192.168.0.100"
+    Hint: give every device of every server its device_ip
     """
     rows = rows_by_server(subject)
     servers = server_count(subject)

@@ -28,7 +28,7 @@ CONSEQUENCES = {
 _FAMILIES = {
     "1": "File and structure", "2": "Ranks", "3": "Devices", "4": "Network", "5": "Servers and super pods", "6": "Advice",
 }  # fmt: skip
-_EXAMPLE = re.compile(r"^(Base|Example|Instead): (.*)$", re.MULTILINE)
+_EXAMPLE = re.compile(r"^(Base|Example|Instead|Hint): (.*)$", re.MULTILINE)
 
 
 def page(rule: Rule) -> str:
@@ -58,6 +58,7 @@ def page(rule: Rule) -> str:
         "",
         *(f"    {line}" for line in example_words.lines(examples["Instead"])),
         "",
+        *([f"What to do there: {examples['Hint']}", ""] if "Hint" in examples else []),
     ]
     return "\n".join(lines)
 

@@ -31,6 +31,7 @@ def port_out_of_range(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/0/device_port = "65536"
     Instead: /server_list/0/device/0/device_port = "16666"
+    Hint: choose a port, or leave device_port out
     """
     read = _wrapped if subject.table.format == "2.0" else _text
     for key in _KEYS:

@@ -41,6 +41,7 @@ def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/rank_id = "one"
     Instead: /server_list/0/device/1/rank_id = "1"
+    Hint: number the ranks 0 to 1
     """
     if _are_0_to_n(subject):
         return
@@ -68,6 +69,7 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/rank_id = "2"
     Instead: /server_list/0/device/1/rank_id = "1"
+    Hint: number the ranks 0 to 1 without a gap
     """
     if _are_0_to_n(subject):
         return
@@ -99,6 +101,7 @@ def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/rank_id = "0"
     Instead: /server_list/0/device/1/rank_id = "1"
+    Hint: give every device its own rank id, 0 to N-1
     """
     if _are_0_to_n(subject):
         return
@@ -124,6 +127,7 @@ def rank_count(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_count = 3
     Instead: /rank_count = 2
+    Hint: write "rank_count": 2
     """
     declared = subject.table.declared["rank_count"] if subject.table.declared else len(subject.table)
     count, size = read_integer(declared), len(subject.table)

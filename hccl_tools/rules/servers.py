@@ -29,6 +29,7 @@ def server_count(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_count = "2"
     Instead: /server_count = "1"
+    Hint: write "server_count": "1", or complete server_list
     """
     count, servers = subject.table.declared.get("server_count"), len(subject.table.servers)
     if count is None or count == str(servers):
@@ -60,6 +61,7 @@ def server_id_length(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/server_id = ""
     Instead: /server_list/0/server_id = "10.0.0.1"
+    Hint: give the server its address
     """
     for index, server in enumerate(subject.table.servers):
         size = len(server.server_id.encode("utf-8", "surrogatepass"))
@@ -95,6 +97,7 @@ def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: /server_list/1/server_id = "10.0.0.1"
     Instead: /server_list/1/server_id = "10.0.0.2"
+    Hint: give every server its own server_id, or list its devices in one entry
     """
     servers = subject.table.servers
     if len({server.server_id for server in servers}) == len(servers):

@@ -56,6 +56,7 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/rank_id = "1a"
     Instead: /server_list/0/device/1/rank_id = "1"
+    Hint: write "1"
     """
     for key in _NUMBER_KEYS:
         column = subject.table.columns.get(key, ())
@@ -88,6 +89,7 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/0/devicePort = "16666"
     Instead: /server_list/0/device/0/device_port = "16666"
+    Hint: did you mean "device_port"?
     """
     for keys, path in _key_sets(subject):
         for key in keys:

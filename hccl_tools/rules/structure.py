@@ -32,6 +32,7 @@ def no_status(subject: Subject) -> Iterator[Finding]:
 
     Example: remove /status
     Instead: /status = "completed"
+    Hint: add "status": "completed"
     """
     yield from _violated(subject, "HCC105")
 
@@ -53,6 +54,7 @@ def no_version(subject: Subject) -> Iterator[Finding]:
 
     Example: /version = 1.0
     Instead: /version = "1.0"
+    Hint: write "version": "1.0"
     """
     yield from _violated(subject, "HCC107")
 
@@ -71,6 +73,7 @@ def unknown_version(subject: Subject) -> Iterator[Finding]:
 
     Example: /version = "1.00"
     Instead: /version = "1.0"
+    Hint: write "version": "1.0"
     """
     yield from _violated(subject, "HCC108")
 
@@ -89,6 +92,7 @@ def missing_key(subject: Subject) -> Iterator[Finding]:
 
     Example: remove /server_list/0/device/0/rank_id
     Instead: /server_list/0/device/0/rank_id = "0"
+    Hint: write it as a string, for example "rank_id": "0"
     """
     yield from _violated(subject, "HCC111")
 
@@ -110,6 +114,7 @@ def wrong_type(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/0/rank_id = 0
     Instead: /server_list/0/device/0/rank_id = "0"
+    Hint: write it as a string, for example "rank_id": "0"
     """
     yield from _violated(subject, "HCC112")
 
@@ -127,6 +132,7 @@ def list_size(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device = []
     Instead: /server_list/0/device = [{"device_id": "0", "rank_id": "0"}]
+    Hint: list the devices under "device"
     """
     yield from _violated(subject, "HCC113")
 

@@ -35,6 +35,7 @@ def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: /server_list/0/device/0/super_device_id = ""
     Instead: /server_list/0/device/0/super_device_id = "0"
+    Hint: `npu-smi info -t spod-info -i N -c M` shows the SDID
     """
     if "super_device_id" not in subject.table.columns or None not in _numbers(subject):
         return
@@ -69,6 +70,7 @@ def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: remove /server_list/0/device/0/super_device_id
     Instead: /server_list/0/device/0/super_device_id = "0"
+    Hint: `npu-smi info -t spod-info -i N -c M` shows the SDID
     """
     if not is_used(subject):
         return
@@ -102,6 +104,7 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: /server_list/0/device/1/super_device_id = "0"
     Instead: /server_list/0/device/1/super_device_id = "1"
+    Hint: give every device its own SDID; `npu-smi info -t spod-info -i N -c M` shows it
     """
     if not is_used(subject):
         return

@@ -82,6 +82,7 @@ def super_pod_structure(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: /super_pod_list/0/super_pod_id = 0
     Instead: /super_pod_list/0/super_pod_id = "0"
+    Hint: write it as a string: "super_pod_id": "0"
     """
     if not is_used(subject):
         return
@@ -140,6 +141,7 @@ def empty_super_pod_id(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: /super_pod_list/0/super_pod_id = ""
     Instead: /super_pod_list/0/super_pod_id = "0"
+    Hint: give the super pod its id
     """
     if not is_used(subject) or not isinstance(entries := _entries(subject), list):
         return
@@ -169,6 +171,7 @@ def super_pod_id(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}]}, {"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.2"}]}]
     Instead: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]}]
+    Hint: list the servers of one super pod in one entry
     """
     first: dict[str, int] = {}
     for pod in listed_pods(subject):
@@ -202,6 +205,7 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.9"}]
     Instead: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}]
+    Hint: write the server_id as server_list has it
     """
     known = {server.server_id for server in subject.table.servers}
     for pod in listed_pods(subject):
@@ -230,6 +234,7 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8
     Example: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}]
     Instead: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]
+    Hint: add it to a super pod's server_list
     """
     if not is_used(subject):
         return

@@ -91,6 +91,7 @@ def device_count(subject: Subject) -> Iterator[Finding]:
     Base: 1x4
     Example: remove /server_list/0/device/3
     Instead: table
+    Hint: take 1, 2, 4 or 8 devices, or name the machine with --product if it is no 910A
     """
     if not subject.product.checks_hccs_count:
         return
@@ -163,6 +164,7 @@ def four_device_set(subject: Subject) -> Iterator[Finding]:
     Base: 1x4
     Example: /server_list/0/device/3/device_id = "4"
     Instead: /server_list/0/device/3/device_id = "3"
+    Hint: take devices 0-3 or 4-7
     """
     legal = subject.product.four_device_sets
     if legal is None:
@@ -195,6 +197,7 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: remove /server_list/1/device/7
     Instead: table
+    Hint: take the same number of devices on every server
     """
     if not subject.product.even_servers:
         return

@@ -36,6 +36,17 @@ def test_bad_example_fires_the_rule(rule: Rule, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rule", ALL)
+def test_hint_of_the_page_is_the_finding_s(rule: Rule, tmp_path: Path) -> None:
+    hints = [
+        one.hint for one in report_of(rule, "Example", tmp_path).findings if one.rule.id == rule.facts.id
+    ]
+    documented = re.search(r"^ *Hint: (.*)$", rule.check.__doc__ or "", re.MULTILINE)
+
+    assert documented
+    assert hints[0] == documented[1]
+
+
+@pytest.mark.parametrize("rule", ALL)
 def test_good_example_does_not(rule: Rule, tmp_path: Path) -> None:
     assert rule.facts.id not in found_by(rule, "Instead", tmp_path)
 
