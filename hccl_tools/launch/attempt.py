@@ -68,6 +68,7 @@ class Attempt:
         self.timers = Timers()
         self.at = self.timers.at
         self._on_end: list[Callable[[RankEnd], None]] = []
+        self.on_ending: list[Callable[[], None]] = []
 
     def say(self, text: str) -> None:
         """Tell the user, now and in the report."""
@@ -94,6 +95,8 @@ class Attempt:
             return
         self._phase, self._end_began = _ENDING, time.monotonic()
         self.reason, self.detail = reason, detail
+        for act in self.on_ending:
+            act()
         if self.grace <= 0:
             self._kill()
             return

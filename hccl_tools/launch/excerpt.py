@@ -37,8 +37,8 @@ def _clean(line: str) -> str:
 
 
 def last_lines(lines: list[str], count: int = 20) -> list[str]:
-    """The last lines that are not empty."""
-    return [line for line in lines if line][-count:]
+    """The last lines that are not empty and not words between our own processes."""
+    return [line for line in lines if line and not line.startswith('{"hccl_tools":')][-count:]
 
 
 def last_traceback(lines: list[str]) -> list[str]:

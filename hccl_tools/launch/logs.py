@@ -38,8 +38,11 @@ def generation(log: str, restart: int) -> str:
 class Follower:
     """One log and how far it has been shown, from ``offset`` on; ``prefix`` stands before each line."""
 
-    def __init__(self, path: str, prefix: bytes = b"", *, live: bool = False, offset: int = 0) -> None:
+    def __init__(
+        self, path: str, prefix: bytes = b"", *, live: bool = False, offset: int = 0, hidden: bytes = b""
+    ) -> None:
         self.path = path
+        self.hidden = hidden
         self.prefix = prefix
         self.live = live
         self.redrawn_every = _REDRAWN_EVERY[0 if live else 1]
@@ -60,15 +63,18 @@ class Follower:
             return self._redrawn(data)
         self._offset += cut
         self._shown_at = time.monotonic()
-        return self._prefixed(data[:cut]) if self.prefix else data[:cut]
+        data = data[:cut]
+        if self.hidden and self.hidden in data:
+            data = b"".join(line for line in data.splitlines(True) if not line.startswith(self.hidden))
+        return self._prefixed(data) if self.prefix and data else data
 
     def show(self, stream: Stream, *, last: bool) -> int:
         """Show what has come, much of it without reading it; how many bytes that were."""
         size = os.fstat(self._descriptor).st_size - self._offset
-        if self.prefix or size < _CHUNK or not stream.takes_files:
-            data = self.read(last=last)
-            stream.send(data)
-            return len(data)
+        if self.prefix or self.hidden or size < _CHUNK or not stream.takes_files:
+            before = self._offset
+            stream.send(self.read(last=last))
+            return self._offset - before
         size = min(size, _MOST_PASSED_ON)
         end = os.pread(self._descriptor, _CHUNK, self._offset + size - _CHUNK)
         cut = end.rfind(b"\n") + 1
@@ -106,7 +112,15 @@ class Follower:
 class Followers:
     """The followed logs of a job and the stream they are shown on."""
 
-    def __init__(self, stream: Stream, *, style: Style = "auto", several: bool, color: bool = False) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        *,
+        style: Style = "auto",
+        several: bool,
+        color: bool = False,
+        hidden: bytes = b"",
+    ) -> None:
         """Follow nothing yet.
 
         Args:
@@ -114,11 +128,13 @@ class Followers:
             style: Whether lines get a prefix; ``auto`` does when there are several logs to tell apart.
             several: Whether more than one log will be followed.
             color: Whether prefixes are coloured.
+            hidden: Lines that begin so are left out.
         """
         self._stream = stream
         self._prefixed = style == "prefix" or (style == "auto" and several)
         self._alone = not several
         self._color = color
+        self._hidden = hidden
         self._followers: list[Follower] = []
         self._interval = _FIRST_LOOK
         self.next_look = float("inf")
@@ -131,7 +147,7 @@ class Followers:
             if self._color:
                 prefix = b"\x1b[%dm%s\x1b[0m" % (_COLORS[rank % len(_COLORS)], prefix)
         live = self._stream.is_terminal and (self._alone or self._prefixed)
-        self._followers.append(Follower(path, prefix, live=live))
+        self._followers.append(Follower(path, prefix, live=live, hidden=self._hidden))
         self.next_look = time.monotonic()
 
     def show(self, *, last: bool = False) -> bool:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.plan import RankProcess
     from hccl_tools.launch.proc import Status
 
-Reason = Literal["ended", "failed", "timeout", "signal", "log-error", "keeper", "refused"]
+Reason = Literal["ended", "failed", "timeout", "signal", "log-error", "keeper", "host", "refused"]
 
 #: The exit code of a job that ran out of its ``--timeout``, as timeout(1) has it.
 TIMED_OUT = 124
@@ -87,7 +87,8 @@ class Outcome:
     """How the job on this host ended.
 
     ``reason`` is why the end began: every rank ended by itself, one failed, the time was over, the launcher
-    was signalled, the logs could not be written, the keeper was killed, nothing could be started.
+    was signalled, the logs could not be written, the keeper was killed, another host was lost, nothing could
+    be started.
     ``first`` is the first failure in time, ``signal`` what the launcher received, ``stuck`` the processes
     that the kernel did not let go, ``notes`` what was said on the way. ``duration`` is in seconds.
     """
@@ -112,6 +113,7 @@ class Outcome:
             "timeout": TIMED_OUT,
             "signal": 128 + self.signal,
             "keeper": 128 + signal.SIGKILL,
+            "host": 128 + signal.SIGKILL,
         }
         return codes.get(self.reason, LAUNCHER_FAILED)
 

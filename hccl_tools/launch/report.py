@@ -207,6 +207,6 @@ def verdict(report: Mapping[str, Any]) -> str:
         why = f"is the launcher's own: it received {report['signal']}"
     elif reason == "keeper":
         why = "is the launcher's own: its keeper process was killed, and every rank with it"
-    else:
+    else:  # "host" among them: its detail says which and what.
         why = f"is the launcher's own: {report['detail'] or reason}"
     return f"exit code {code} {why}"
