@@ -110,6 +110,7 @@ GROUPS: dict[str, list[Option]] = {
     _HABITS: [
         # What a launch on several hosts tells the supervisor of each host.
         _option("--run-dir", hidden=True),
+        _option("--restart", type=IntRange(min=0), default=0, hidden=True),
         _option("--join", hidden=True),
         _option("--run-mode", hidden=True),
         _option("--job-id", hidden=True),

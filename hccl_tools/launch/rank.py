@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.mpi_world import MpiWorld
     from hccl_tools.launch.shim import Prepared
+
+#: Seconds.
+_LET_THE_FIRST_TELL = 5.0
 
 
 def main(args: list[str] | None = None) -> int:
@@ -36,6 +40,9 @@ def main(args: list[str] | None = None) -> int:
         if world is None or world.local_rank == 0:
             hint = f"\n  help: {error.hint}" if error.hint else ""
             sys.stderr.write(f"error: {error.message}{hint}\n")
+        else:
+            # mpirun ends all at the first bad exit, and the one that tells the reason may be slower.
+            time.sleep(_LET_THE_FIRST_TELL)
         return error.exit_code
     return shim.run(prepared)
 

@@ -69,6 +69,7 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
         exec=options.exec,
         scheduler=_scheduler(options, world, facts, python, kept),
         port=facts.port,
+        restart=options.restart,
     )
 
 

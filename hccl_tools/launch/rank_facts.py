@@ -25,8 +25,11 @@ _MARSHAL = 2
 _LARGE = 1 << 20
 
 
-def pack(plan: Plan, table: bytes | None) -> bytes:
-    """Return the file for the ranks of a plan; ``table`` are the bytes of the table in the run directory."""
+def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
+    """Return the file for the ranks of a plan.
+
+    ``table`` are the bytes of the table in the run directory, ``restart`` is how often the job was restarted.
+    """
     from hccl_tools.launch.environment import MPI_PREFIXES  # noqa: PLC0415  (the shim does without)
     from hccl_tools.launch.plan import TABLE_COPY  # noqa: PLC0415
 
@@ -34,7 +37,7 @@ def pack(plan: Plan, table: bytes | None) -> bytes:
     hashed = (path, _sha256(table)) if table is not None else None
     removed = () if plan.start == "mpi" or "--keep-mpi" in plan.shim else MPI_PREFIXES
     tail = plan.shim[plan.shim.index("--tail") + 1]
-    shared = (os.uname().nodename, plan.world_size, plan.run_dir, tail, hashed, plan.common, removed)
+    shared = (os.uname().nodename, plan.world_size, plan.run_dir, tail, hashed, plan.common, removed, restart)
     parts = [marshal.dumps(shared, _MARSHAL)]
     parts += [
         marshal.dumps(
@@ -59,7 +62,7 @@ def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | N
     except OSError:
         return None
     try:
-        host, size, run_dir, tail, table, common, removed = _part(descriptor, 0)
+        host, size, run_dir, tail, table, common, removed, restart = _part(descriptor, 0)
         as_planned = host == os.uname().nodename and world.size == size and world.one_host
         if not as_planned or (table and not _is_still(*table)):
             return None
@@ -76,6 +79,7 @@ def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | N
         tail=tail,
         launched=True,
         cores=cores,
+        restart=restart,
     )
 
 

@@ -32,7 +32,7 @@ of its own. Without a table the ranks of a host take devices 0, 1, 2 ... in orde
 
 _WITH_VALUE = (
     "--rank-table", "--run-dir", "--log-dir", "--start", "--devices", "--scheduler-port", "--master-addr",
-    "--python", "--env", "--product", "--ignore", "--tail", "--facts",
+    "--python", "--env", "--product", "--ignore", "--tail", "--facts", "--restart",
 )  # fmt: skip
 _FLAGS = (
     "--cpu", "--exec", "--keep-binding", "--keep-mpi", "--no-python", "--buffered", "--module", "-m",
@@ -57,6 +57,7 @@ class RankOptions(NamedTuple):
     product: str | None = None
     ignore: tuple[str, ...] = ()
     tail: str = "0"
+    restart: int = 0
     cpu: bool = False
     exec: bool = False
     keep_binding: bool = False
@@ -96,6 +97,7 @@ def parse(args: list[str]) -> RankOptions:
         product=last.get("--product"),
         ignore=tuple(values.get("--ignore", ())),
         tail=last.get("--tail", "0"),
+        restart=_numbers(last["--restart"])[0] if "--restart" in last else 0,
         cpu="--cpu" in flags,
         exec="--exec" in flags,
         keep_binding="--keep-binding" in flags,

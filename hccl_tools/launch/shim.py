@@ -35,7 +35,8 @@ class Prepared(NamedTuple):
 
     ``tail`` names the ranks that are shown. ``launched`` says that ``launch`` wants to be told the end.
     ``scheduler`` is the argv and environment of MindSpore's, on rank 0 only, ``port`` where it listens.
-    ``cores`` are those the rank is bound to, none for all.
+    ``cores`` are those the rank is bound to, none for all. After a
+    ``restart`` its log has a name of its own.
     """
 
     rank: int
@@ -50,6 +51,7 @@ class Prepared(NamedTuple):
     scheduler: tuple[tuple[str, ...], dict[str, str]] | None = None
     port: int = 0
     cores: tuple[int, ...] = ()
+    restart: int = 0
 
 
 def run(prepared: Prepared) -> int:
@@ -63,7 +65,8 @@ def run(prepared: Prepared) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON})
     signals = kernel.signal_descriptor({signal.SIGCHLD, *_PASSED_ON})
     scheduler = _start_scheduler(prepared)
-    log = os.path.join(prepared.run_dir, f"rank_{prepared.rank}.log")
+    again = f".restart_{prepared.restart}" if prepared.restart else ""
+    log = os.path.join(prepared.run_dir, f"rank_{prepared.rank}{again}.log")
     began = time.monotonic()
     pid = _start(prepared.argv, prepared.environment, log, said)
     follower = _follower(log) if _is_shown(prepared.rank, prepared.tail) else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,20 +63,19 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
     try:
         prepared = _prepare(request)
         plan = prepared.plan
+        between = _between_restarts(prepared, request, options["max_restarts"])
         # Where each host has a supervisor, that looks at its host and locks the table there.
         warnings = _preflight(prepared) if request.preflight and not plan.supervisor else ()
         lock = -1 if plan.supervisor else _lock(prepared)
-        if request.preflight:
-            _compare_hosts(prepared, request)
-        _write(prepared, shared=request.run_dir is not None)
+        if request.preflight and plan.here is not None and request.run_dir is None:
+            from hccl_tools.launch import same_everywhere  # noqa: PLC0415  (several hosts, started by hand)
+
+            same_everywhere.compare(prepared, request)
+        _write(prepared, shared=request.run_dir is not None, again=options["restart"] > 0)
         # Both are released by the kernel when this process ends, however it does.
         locks = [lock, run_directory.hold(plan.run_dir)]
-    except BaseException as error:
+    except BaseException:
         guard.close()
-        if request.run_dir is not None and isinstance(error, HcclToolsError):
-            from hccl_tools.launch import host_ends  # noqa: PLC0415  (on other hosts only)
-
-            host_ends.tell_refusal(error, request.run_dir)
         raise
     for line in (*_announcement(plan), *warnings):
         sys.stderr.write(f"hccl-tools: {line}\n")
@@ -88,11 +86,11 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         run_dir=Path(plan.run_dir),
         environment={**prepared.environment, **plan.common},
         working_dir=plan.working_dir,
-        options=_supervision(options, plan, request.tail, part_of_job=request.run_dir is not None),
+        options=_supervision(options, plan, request.tail, between=between),
         keeper=guard,
     )
     if request.run_dir is not None:
-        _tell_starter(outcome, plan)
+        _tell_starter(outcome)
     for held in locks:
         if held >= 0:
             os.close(held)
@@ -109,6 +107,16 @@ def _prepare(request: Request) -> Prepared:
         raise LaunchError(error.message, hint=error.hint) from error
 
 
+def _between_restarts(prepared: Prepared, request: Request, restarts: int) -> Any:
+    """Return what is done before each restart; nothing is where none is allowed."""
+    if not restarts:
+        return None
+    from hccl_tools.launch import restarting  # noqa: PLC0415  (few ask for it)
+
+    restarting.check(prepared.plan, request, restarts)
+    return restarting.between(prepared, request)
+
+
 def _preflight(prepared: Prepared) -> tuple[str, ...]:
     """Refuse what would fail later; return what the user should know."""
     from hccl_tools.launch import preflight  # noqa: PLC0415  (a dry run does not need it)
@@ -116,15 +124,6 @@ def _preflight(prepared: Prepared) -> tuple[str, ...]:
     found = preflight.check(prepared.plan, {**prepared.environment, **prepared.plan.common}, prepared.nodes)
     preflight.refuse(found)
     return found.warnings
-
-
-def _compare_hosts(prepared: Prepared, request: Request) -> None:
-    """Refuse a job whose hosts have different tables, scripts or settings, where each was started by hand."""
-    if prepared.plan.here is None or request.run_dir is not None:
-        return
-    from hccl_tools.launch import same_everywhere  # noqa: PLC0415  (several hosts only)
-
-    same_everywhere.compare(prepared, request)
 
 
 def _lock(prepared: Prepared) -> int:
@@ -135,18 +134,16 @@ def _lock(prepared: Prepared) -> int:
     return run_directory.lock_table(key, prepared.plan.run_dir, os.environ)
 
 
-def _tell_starter(outcome: Outcome, plan: Plan) -> None:
-    """Say how this host's part ended, as one JSON line, to the launcher that has started the supervisors."""
-    from hccl_tools.launch import host_ends, rank_ends  # noqa: PLC0415  (on other hosts only)
+def _tell_starter(outcome: Outcome) -> None:
+    """Say how the first rank failed, as one JSON line, to the launcher that has started the supervisors."""
+    from hccl_tools.launch import rank_ends  # noqa: PLC0415  (on other hosts only)
 
-    if outcome.reason == "ended":
-        host_ends.tell_end(plan)
     if outcome.reason == "failed" and outcome.first is not None:
         sys.stdout.write(rank_ends.line(outcome.first))
         sys.stdout.flush()
 
 
-def _write(prepared: Prepared, *, shared: bool) -> None:
+def _write(prepared: Prepared, *, shared: bool, again: bool) -> None:
     """Make the run directory with plan and table copy; a shared one is there already."""
     plan = prepared.plan
     run_directory.create(plan.run_dir, shared=shared)
@@ -159,7 +156,7 @@ def _write(prepared: Prepared, *, shared: bool) -> None:
         from hccl_tools.launch import rank_facts  # noqa: PLC0415  (for MPI ranks only)
 
         run_directory.write(plan.run_dir, FACTS_FILE, rank_facts.pack(plan, prepared.table_data))
-    for process in () if plan.supervisor else plan.local:
+    for process in () if plan.supervisor or again else plan.local:
         if os.path.isabs(process.log):
             run_directory.fresh_log(plan.run_dir, process.log, process.rank)
 
@@ -200,7 +197,7 @@ def _short(plan: Plan) -> str:
     return plan.run_dir if relative.startswith("..") else relative
 
 
-def _supervision(options: Mapping[str, Any], plan: Plan, tail: Tail, *, part_of_job: bool) -> Any:
+def _supervision(options: Mapping[str, Any], plan: Plan, tail: Tail, *, between: Any) -> Any:
     from hccl_tools.launch.supervisor import Supervision  # noqa: PLC0415
 
     return Supervision(
@@ -213,8 +210,8 @@ def _supervision(options: Mapping[str, Any], plan: Plan, tail: Tail, *, part_of_
         on_log_error=options["on_log_error"],
         notify=options["notify"],
         max_restarts=options["max_restarts"],
-        hidden=_hidden(plan),
-        on_ending=partial(_tell_ending, plan) if part_of_job else None,
+        restart=options["restart"],
+        before_restart=between,
         explain=_explain(plan),
         cpus=plan.cores if plan.engine == "loop" else None,
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
@@ -222,24 +219,11 @@ def _supervision(options: Mapping[str, Any], plan: Plan, tail: Tail, *, part_of_
     )
 
 
-def _tell_ending(plan: Plan) -> None:
-    from hccl_tools.launch import host_ends  # noqa: PLC0415  (on other hosts only)
-
-    host_ends.tell_ending(plan)
-
-
-def _hidden(plan: Plan) -> bytes:
-    """Return how those lines begin that supervisors and shims write for the launcher alone."""
-    if plan.engine == "loop":
-        return b""
-    from hccl_tools.launch import rank_ends  # noqa: PLC0415
-
-    return rank_ends.MARK.encode()
-
-
 def _explain(plan: Plan) -> Any:
     if plan.engine == "loop":
         return None
+    from functools import partial  # noqa: PLC0415
+
     from hccl_tools.launch import rank_ends  # noqa: PLC0415
 
     return partial(rank_ends.explain, plan)

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch import keeper as keepers
 from hccl_tools.launch import report
 from hccl_tools.launch.attempt import Attempt
@@ -45,12 +46,11 @@ class Supervision:
         color: Colours on the terminal; ``None``: where that makes sense.
         progress: A progress line on the terminal; ``None``: where that makes sense.
         max_restarts: How often all ranks are started again after a failure.
+        restart: Which restart of the job this is, where another supervisor counts them.
         scheduler_wait: How long the scheduler may take to end after the ranks have.
         cpus: The cores each rank is bound to; a rank that is not named may use all.
         before_restart: Called with the number of the restart (1, 2, ...); returns the processes to start
-            then, for instance with their table made anew.
-        hidden: Lines of a log that begin so are not shown on the terminal.
-        on_ending: Called when the job begins to end before its ranks have ended by themselves.
+            then; raises HcclToolsError where there can be none.
         explain: Called with how an attempt ended before anybody is told: an engine puts the ranks that it
             started itself in the place of its own process.
     """
@@ -67,11 +67,10 @@ class Supervision:
     color: bool | None = None
     progress: bool | None = None
     max_restarts: int = 0
+    restart: int = 0
     scheduler_wait: float = 15.0
     cpus: Mapping[int, Sequence[int]] | None = None
     before_restart: Callable[[int], Sequence[RankProcess]] | None = None
-    hidden: bytes = b""
-    on_ending: Callable[[], None] | None = None
     explain: Callable[[Outcome], None] | None = None
 
 
@@ -126,7 +125,13 @@ class _Host:
             self.console.say(report.text(self.report(outcome)))
             self.console.say(f"restart {restarts} of {options.max_restarts}: starting all ranks again")
             if options.before_restart:
-                processes = options.before_restart(restarts)
+                try:
+                    processes = options.before_restart(restarts)
+                except HcclToolsError as error:
+                    self.console.say(f"no restart: {error.message}")
+                    outcome.notes.append(f"no restart: {error.message}")
+                    restarts -= 1
+                    break
             outcome = self.attempt(processes, restarts, keeper, signals)
         outcome.restarts = restarts
         keeper.close(wait=0.1 if outcome.stuck else 1.0)
@@ -140,17 +145,11 @@ class _Host:
         """Start the processes once and see them to their end."""
         options, console = self.options, self.console
         ends = [
-            RankEnd(process, os.path.join(self.run_dir, generation(process.log, restart)))
+            RankEnd(process, os.path.join(self.run_dir, generation(process.log, options.restart + restart)))
             for process in processes
         ]
         several = sum(self.is_shown(end) for end in ends) > 1
-        followers = Followers(
-            console.out,
-            style=options.log_style,
-            several=several,
-            color=console.color,
-            hidden=options.hidden,
-        )
+        followers = Followers(console.out, style=options.log_style, several=several, color=console.color)
         attempt = Attempt(
             ends,
             keeper=keeper,
@@ -178,8 +177,6 @@ class _Host:
     def watch(self, attempt: Attempt) -> None:
         """Set up what watches the job beside the attempt itself."""
         options = self.options
-        if options.on_ending:
-            attempt.on_ending.append(options.on_ending)
         LogSpace(attempt, self.run_dir, options.on_log_error)
         if options.timeout is not None:
             attempt.at("timeout", options.timeout, lambda: attempt.end("timeout"))

@@ -1,0 +1,83 @@
+"""``--max-restarts``: what is done between two starts of all ranks on all hosts.
+
+The table is read and judged again, each start has logs of its own, and where an engine brings the job to its
+hosts it is the engine that starts anew, so that all hosts begin together.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import HcclToolsError, LaunchError
+from hccl_tools.launch.plan import FACTS_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hccl_tools.launch.plan import Plan, RankProcess
+    from hccl_tools.launch.planning import Prepared
+    from hccl_tools.launch.request import Request
+
+
+def check(plan: Plan, request: Request, restarts: int) -> None:
+    """Refuse restarts where this host cannot see to it that all hosts begin again together.
+
+    Raises:
+        LaunchError: The job has several hosts, and each was started by hand.
+    """
+    if restarts and plan.here is not None and request.run_dir is None:
+        raise LaunchError(
+            f"--max-restarts {restarts}: hosts that were started by hand cannot start again together",
+            hint="start the job once for all hosts: --engine mpirun or --engine slurm",
+        )
+
+
+def between(prepared: Prepared, request: Request) -> Callable[[int], Sequence[RankProcess]]:
+    """Return what a supervisor calls before each restart; it returns the processes to start.
+
+    That raises LaunchError where the table cannot be used any more.
+    """
+
+    def before(number: int) -> Sequence[RankProcess]:
+        _check_table(prepared, request)
+        return _processes(prepared, number)
+
+    return before
+
+
+def _check_table(prepared: Prepared, request: Request) -> None:
+    table = prepared.plan.table
+    if table is None or request.made_table is not None or not os.path.exists(table):
+        return  # The copy in the run directory is all there is, and nobody changes that.
+    from hccl_tools.launch import job_table  # noqa: PLC0415  (a restart is rare)
+
+    try:
+        loaded = job_table.load_file(table, product=request.product, ignore=request.ignore)
+    except HcclToolsError as error:
+        raise LaunchError(f"{table} cannot be used any more: {error.message}", hint=error.hint) from error
+    if loaded.data != prepared.table_data:
+        raise LaunchError(
+            f"{table} is another table by now", hint="start the job anew: its ranks have other places"
+        )
+
+
+def _processes(prepared: Prepared, number: int) -> Sequence[RankProcess]:
+    plan = prepared.plan
+    if plan.engine == "loop":
+        return plan.local
+    from hccl_tools.launch import rank_facts, run_directory  # noqa: PLC0415
+    from hccl_tools.launch.engines import starter  # noqa: PLC0415
+
+    # What was said of the ends before is not about those to come.
+    for name in os.listdir(plan.run_dir):
+        if name.endswith("_ends.jsonl"):
+            os.unlink(os.path.join(plan.run_dir, name))
+    if plan.supervisor:
+        at = plan.supervisor.index("--")
+        told = (*plan.supervisor[:at], f"--restart={number}", *plan.supervisor[at:])
+        return starter.processes(replace(plan, supervisor=told))
+    plan = replace(plan, shim=(*plan.shim, f"--restart={number}"))
+    run_directory.write(plan.run_dir, FACTS_FILE, rank_facts.pack(plan, prepared.table_data, number))
+    return starter.processes(plan)

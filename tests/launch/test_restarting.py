@@ -1,0 +1,111 @@
+"""``--max-restarts`` from the command line: on this host, as MPI processes, and over two hosts."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import two_by_two
+
+if TYPE_CHECKING:
+    from tests.beds.two_hosts import TwoHosts
+
+#: Rank 1 fails until it has been started for the second time.
+ONCE = 'echo up; [ "$RANK_ID" != 1 ] || [ -e been.here ] || { touch been.here; exit 7; }'
+LAUNCH = (sys.executable, "-m", "hccl_tools", "launch", "--max-restarts", "2", "--grace", "2")
+
+
+def mpiruns() -> list[Any]:
+    found = [path for folder in (str(Path(sys.executable).parent), "/usr/bin")
+             if (path := shutil.which("mpirun", path=folder))]  # fmt: skip
+    return found or [pytest.param("", marks=pytest.mark.skip("no mpirun"))]
+
+
+def launch(*args: str, mpirun: str = "") -> subprocess.CompletedProcess[str]:
+    path = f"{Path(mpirun).parent}:{os.environ['PATH']}" if mpirun else os.environ["PATH"]
+    command = [*LAUNCH, *args, "--no-python", "sh", "-c"]
+    return subprocess.run(
+        [*command, ONCE], capture_output=True, text=True, timeout=180, check=False,
+        env={**os.environ, "PATH": path},
+    )  # fmt: skip
+
+
+def check(run_dir: Path) -> None:
+    """Both starts have logs of their own, and the report tells of the second."""
+    for rank in (0, 1):
+        assert (run_dir / f"rank_{rank}.log").read_text() == "up\n"
+        assert (run_dir / f"rank_{rank}.restart_1.log").read_text() == "up\n"
+    report = json.loads((run_dir / "report.json").read_text())
+    assert (report["exit_code"], report["restarts"]) == (0, 1)
+
+
+def write_table(address: str = "192.168.0.1") -> None:
+    device = {"device_id": "0", "device_ip": address, "rank_id": "0"}
+    server = {"server_id": "127.0.0.1", "device": [device], "host_nic_ip": "reserve"}
+    table = {"version": "1.0", "server_count": "1", "server_list": [server], "status": "completed"}
+    Path("table.json").write_text(json.dumps(table))
+
+
+def test_all_ranks_of_this_host_start_again() -> None:
+    done = launch("--no-table", "-n", "2")
+
+    assert done.returncode == 0, done.stderr
+    check(Path("log/latest").resolve())
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("mpirun", mpiruns())
+def test_mpi_processes_start_again(mpirun: str) -> None:
+    done = launch("-n", "2", "--engine", "mpirun", mpirun=mpirun)
+
+    assert done.returncode == 0, done.stderr
+    check(Path("log/latest").resolve())
+
+
+def test_a_table_that_has_changed_is_not_started_again() -> None:
+    write_table()
+    Path("other.json").write_text(Path("table.json").read_text().replace("192.168.0.1", "192.168.0.9"))
+    program = ["--no-python", "sh", "-c", "cp other.json table.json; exit 3"]
+
+    done = subprocess.run(
+        [*LAUNCH, "--rank-table", "table.json", "--cpu", "--start", "table", *program],
+        capture_output=True, text=True, timeout=180, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 3
+    assert "is another table by now" in done.stderr
+    assert not Path("log/latest/rank_0.restart_1.log").exists()
+
+
+@pytest.mark.bed
+@pytest.mark.mpi
+@pytest.mark.parametrize("mpirun", two_by_two.mpiruns())
+def test_all_ranks_of_all_hosts_start_again(two_hosts: TwoHosts, mpirun: Path) -> None:
+    hosts = (two_hosts.first.address, two_hosts.second.address)
+    options = ["--engine", "mpirun", "--start", "table", "--max-restarts", "1", "--grace", "2"]
+    command = [*two_by_two.command(hosts, *options), "--no-python", "sh", "-c", ONCE]
+
+    done = two_hosts.first.run(command, env=two_by_two.environ(two_hosts, mpirun))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    run_dir = Path("log/latest").resolve()
+    check(run_dir)
+    assert (run_dir / "rank_3.restart_1.log").read_text() == "up\n"
+
+
+@pytest.mark.bed
+def test_hosts_started_by_hand_are_refused(two_hosts: TwoHosts) -> None:
+    hosts = (two_hosts.first.address, two_hosts.second.address)
+    options = ["--start", "table", "--max-restarts", "1"]
+
+    done = two_hosts.first.run([*two_by_two.command(hosts, *options), "--no-python", "true"])
+
+    assert done.returncode == 125
+    assert "hosts that were started by hand cannot start again together" in done.stderr
