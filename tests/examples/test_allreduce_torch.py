@@ -1,0 +1,69 @@
+"""The torch example adds up over real ranks (gloo) from the command line that starts everything else."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "allreduce_torch.py"
+#: A Python that has torch: this one, or the one that this variable names.
+PYTHON = os.environ.get("HCCL_TOOLS_TORCH_PYTHON") or sys.executable
+
+needs_torch = pytest.mark.skipif(
+    sys.executable == PYTHON and importlib.util.find_spec("torch") is None,
+    reason="torch is not installed here; HCCL_TOOLS_TORCH_PYTHON names a Python that has it",
+)
+
+
+def test_it_is_a_script_of_a_user_who_never_heard_of_us() -> None:
+    text = SCRIPT.read_text(encoding="utf-8")
+    imported = {
+        alias.name
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+
+    assert "torch" in imported
+    assert "import hccl_tools" not in text
+    assert "from hccl_tools" not in text
+
+
+@needs_torch
+@pytest.mark.slow
+def test_ranks_of_a_table_add_up(tmp_path: Path) -> None:
+    # Ranks against the devices' order: torch_npu counts LOCAL_RANK along ascending devices.
+    devices = [
+        {"device_id": str(device), "device_ip": f"192.168.0.{device}", "rank_id": str(rank)}
+        for rank, device in enumerate((7, 6, 5, 4))
+    ]
+    server = {"server_id": "127.0.0.1", "device": devices, "host_nic_ip": "reserve"}
+    table = {"version": "1.0", "server_count": "1", "server_list": [server], "status": "completed"}
+    (tmp_path / "table.json").write_text(json.dumps(table))
+    options = ["--rank-table", "table.json", "--start", "torch", "--cpu", "--python", PYTHON, "--tail", "all"]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "hccl_tools", "launch", *options, str(SCRIPT)],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    logs = [(tmp_path / "log" / "latest" / f"rank_{rank}.log").read_text() for rank in range(4)]
+    for rank, log in enumerate(logs):
+        assert f"rank {rank} of 4 (local rank {3 - rank}): sum 10, expected 10" in log
+
+
+@needs_torch
+def test_alone_it_is_one_rank_of_one(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [PYTHON, str(SCRIPT)], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
+    )
+
+    assert "rank 0 of 1 (local rank 0): sum 1, expected 1" in done.stdout, done.stderr
