@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from hccl_tools.discover.hccn_conf import HccnConf
     from hccl_tools.discover.site import Site
 
+#: Why hccn_tool has no answer where the user named a file.
+NOT_ASKED = "hccn_tool was not asked, for --hccn-conf names a file"
 #: What ``--prefer`` takes; the last is for an Ascend 950.
 PREFERENCES = ("hccn_tool", "hccn.conf", "rootinfo")
 
@@ -63,7 +65,7 @@ def find(
     for one in asked:
         chosen: Reading = getattr(one, first) if getattr(one, first).ips else getattr(one, second)
         devices.append(DeviceFacts(one.device_id, chosen.ips, chosen.source))
-        if chosen is one.conf and one.tool.problem and one.tool.problem != hccn_tool.ABSENT:
+        if chosen is one.conf and one.tool.problem not in (None, "", hccn_tool.ABSENT, NOT_ASKED):
             warnings.append(f"device {one.device_id}: {one.tool.problem}; address from {chosen.source}")
         elif not one.agree():
             other = one.conf if chosen is one.tool else one.tool
@@ -82,7 +84,12 @@ def ask(device_ids: Sequence[int], site: Site) -> tuple[list[Asked], HccnConf]:
         DiscoveryError: The file contradicts itself.
     """
     conf = hccn_conf.load(site)
-    answers = _ask_tool(device_ids, site)
+    answers: Iterable[tuple[int, Reading]]
+    if site.hccn_conf is not None and site.hccn_tool is None:
+        # A file that the user names stands in place of what the devices say.
+        answers = [(device_id, Reading(hccn_tool.SOURCE, problem=NOT_ASKED)) for device_id in device_ids]
+    else:
+        answers = _ask_tool(device_ids, site)
     return [Asked(device_id, tool, conf.read(device_id)) for device_id, tool in answers], conf
 
 

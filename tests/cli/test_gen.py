@@ -329,6 +329,17 @@ class TestWhatItRefuses:
 
         refused(host, host.gen("--devices", "0"), 1, *parts)
 
+    def test_a_named_file_stands_in_place_of_the_tool(self, host: StandInHost, tmp_path: Path) -> None:
+        conf = tmp_path / "named.conf"
+        conf.write_text("address_0=10.9.9.9\n")
+
+        done = host.run("gen", "--devices", "0", "--server_ip", "10.0.0.1", "--hccn-conf", str(conf))
+
+        table = written(host, done, "hccl_1p_0_10.0.0.1.json")
+        assert devices(table) == [("0", "10.9.9.9", "0")]
+        assert f"device 0: 10.9.9.9 ({conf})" in done.stderr
+        assert "warning" not in done.stderr
+
     def test_sources_that_disagree(self, tmp_path: Path) -> None:
         host = make_host(tmp_path / "host", conf="address_0=10.9.9.9\n")
 
