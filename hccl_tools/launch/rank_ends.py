@@ -8,7 +8,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import excerpt
+from hccl_tools.launch import excerpt, host_ends
 from hccl_tools.launch.engines.starter import LOG
 from hccl_tools.launch.logs import generation
 from hccl_tools.launch.mpi_rank_end import ENDS_FILE
@@ -20,19 +20,21 @@ if TYPE_CHECKING:
 
 
 #: How every such line begins.
-_MARK = '{"hccl_tools":'
+MARK = '{"hccl_tools":'
 
 
 def explain(plan: Plan, outcome: Outcome) -> None:
     """Replace mpirun in an outcome by its ranks, the first failure in time first.
 
-    Where no shim has said anything (mpirun itself could not start them) the outcome stays as it is.
+    Where nobody has said anything (mpirun itself could not start them) the outcome stays as it is.
     """
     told = _read(plan.run_dir)
-    if not told:
-        return
-    ends = [_end(plan, facts) for facts in told]
+    ends = [_end(plan, facts) for facts in told if facts["hccl_tools"].startswith("rank ")]
     failed = [end for end in ends if end.status != 0]
+    if outcome.reason in {"failed", "ended"} and plan.supervisor:
+        host_ends.explain(plan, outcome, told, ranks_failed=bool(failed))
+    if not ends:
+        return
     others = [end for end in outcome.ends if end.process.rank < 0]
     outcome.ends = others + sorted(ends, key=lambda end: end.process.rank)
     if outcome.reason == "failed" and failed:
@@ -42,11 +44,11 @@ def explain(plan: Plan, outcome: Outcome) -> None:
 def _read(run_dir: str) -> list[dict[str, Any]]:
     """Return what shims (in their file) and supervisors (through mpirun) have said, in order of time."""
     told: list[dict[str, Any]] = []
-    for name in (ENDS_FILE, _engine_log(run_dir)):
+    for name in (ENDS_FILE, host_ends.ENDS_FILE, _engine_log(run_dir)):
         path = os.path.join(run_dir, name)
         if os.path.exists(path):
             with open(path, encoding="utf-8", errors="replace") as file:
-                told += [json.loads(text) for text in file if text.startswith(_MARK)]
+                told += [json.loads(text) for text in file if text.startswith(MARK)]
     return sorted(told, key=lambda facts: float(facts["time"]))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,8 +75,12 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         _write(prepared, shared=request.run_dir is not None, again=options["restart"] > 0)
         # Both are released by the kernel when this process ends, however it does.
         locks = [lock, run_directory.hold(plan.run_dir)]
-    except BaseException:
+    except BaseException as error:
         guard.close()
+        if request.run_dir is not None and isinstance(error, HcclToolsError):
+            from hccl_tools.launch import host_ends  # noqa: PLC0415  (on other hosts only)
+
+            host_ends.tell_refusal(error, request.run_dir)
         raise
     for line in (*_announcement(plan), *warnings):
         sys.stderr.write(f"hccl-tools: {line}\n")
@@ -86,11 +91,13 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         run_dir=Path(plan.run_dir),
         environment={**prepared.environment, **plan.common},
         working_dir=plan.working_dir,
-        options=_supervision(options, plan, request.tail, between=between),
+        options=_supervision(
+            options, plan, request.tail, part_of_job=request.run_dir is not None, between=between
+        ),
         keeper=guard,
     )
     if request.run_dir is not None:
-        _tell_starter(outcome)
+        _tell_starter(outcome, plan)
     for held in locks:
         if held >= 0:
             os.close(held)
@@ -134,10 +141,12 @@ def _lock(prepared: Prepared) -> int:
     return run_directory.lock_table(key, prepared.plan.run_dir, os.environ)
 
 
-def _tell_starter(outcome: Outcome) -> None:
-    """Say how the first rank failed, as one JSON line, to the launcher that has started the supervisors."""
-    from hccl_tools.launch import rank_ends  # noqa: PLC0415  (on other hosts only)
+def _tell_starter(outcome: Outcome, plan: Plan) -> None:
+    """Say how this host's part ended, as one JSON line, to the launcher that has started the supervisors."""
+    from hccl_tools.launch import host_ends, rank_ends  # noqa: PLC0415  (on other hosts only)
 
+    if outcome.reason == "ended":
+        host_ends.tell_end(plan)
     if outcome.reason == "failed" and outcome.first is not None:
         sys.stdout.write(rank_ends.line(outcome.first))
         sys.stdout.flush()
@@ -197,7 +206,9 @@ def _short(plan: Plan) -> str:
     return plan.run_dir if relative.startswith("..") else relative
 
 
-def _supervision(options: Mapping[str, Any], plan: Plan, tail: Tail, *, between: Any) -> Any:
+def _supervision(
+    options: Mapping[str, Any], plan: Plan, tail: Tail, *, part_of_job: bool, between: Any
+) -> Any:
     from hccl_tools.launch.supervisor import Supervision  # noqa: PLC0415
 
     return Supervision(
@@ -212,6 +223,8 @@ def _supervision(options: Mapping[str, Any], plan: Plan, tail: Tail, *, between:
         max_restarts=options["max_restarts"],
         restart=options["restart"],
         before_restart=between,
+        hidden=_hidden(plan),
+        on_ending=partial(_tell_ending, plan) if part_of_job else None,
         explain=_explain(plan),
         cpus=plan.cores if plan.engine == "loop" else None,
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
@@ -219,11 +232,24 @@ def _supervision(options: Mapping[str, Any], plan: Plan, tail: Tail, *, between:
     )
 
 
+def _tell_ending(plan: Plan) -> None:
+    from hccl_tools.launch import host_ends  # noqa: PLC0415  (on other hosts only)
+
+    host_ends.tell_ending(plan)
+
+
+def _hidden(plan: Plan) -> bytes:
+    """Return how those lines begin that supervisors and shims write for the launcher alone."""
+    if plan.engine == "loop":
+        return b""
+    from hccl_tools.launch import rank_ends  # noqa: PLC0415
+
+    return rank_ends.MARK.encode()
+
+
 def _explain(plan: Plan) -> Any:
     if plan.engine == "loop":
         return None
-    from functools import partial  # noqa: PLC0415
-
     from hccl_tools.launch import rank_ends  # noqa: PLC0415
 
     return partial(rank_ends.explain, plan)

@@ -51,6 +51,8 @@ class Supervision:
         cpus: The cores each rank is bound to; a rank that is not named may use all.
         before_restart: Called with the number of the restart (1, 2, ...); returns the processes to start
             then; raises HcclToolsError where there can be none.
+        hidden: Lines of a log that begin so are not shown on the terminal.
+        on_ending: Called when the job begins to end before its ranks have ended by themselves.
         explain: Called with how an attempt ended before anybody is told: an engine puts the ranks that it
             started itself in the place of its own process.
     """
@@ -71,6 +73,8 @@ class Supervision:
     scheduler_wait: float = 15.0
     cpus: Mapping[int, Sequence[int]] | None = None
     before_restart: Callable[[int], Sequence[RankProcess]] | None = None
+    hidden: bytes = b""
+    on_ending: Callable[[], None] | None = None
     explain: Callable[[Outcome], None] | None = None
 
 
@@ -149,7 +153,13 @@ class _Host:
             for process in processes
         ]
         several = sum(self.is_shown(end) for end in ends) > 1
-        followers = Followers(console.out, style=options.log_style, several=several, color=console.color)
+        followers = Followers(
+            console.out,
+            style=options.log_style,
+            several=several,
+            color=console.color,
+            hidden=options.hidden,
+        )
         attempt = Attempt(
             ends,
             keeper=keeper,
@@ -177,6 +187,8 @@ class _Host:
     def watch(self, attempt: Attempt) -> None:
         """Set up what watches the job beside the attempt itself."""
         options = self.options
+        if options.on_ending:
+            attempt.on_ending.append(options.on_ending)
         LogSpace(attempt, self.run_dir, options.on_log_error)
         if options.timeout is not None:
             attempt.at("timeout", options.timeout, lambda: attempt.end("timeout"))
