@@ -1,6 +1,8 @@
 """Say which rank this is, where it runs and on which device: a first try of a rank table.
 
     hccl-tools launch --rank-table TABLE --tail all --cpu hello_rank.py
+
+It reads the variables that every start of ``hccl-tools launch`` sets.
 """
 
 from __future__ import annotations
