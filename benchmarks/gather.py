@@ -1,7 +1,8 @@
 """Time of gathering 64 hosts into one table: ``python -m benchmarks.gather [RUNS]``.
 
 64 simulated hosts are 64 local MPI processes. Held against 64 processes that import mpi4py and gather a
-string of 2 kB; from both the time of ``mpirun`` itself is taken, that of 64 processes ``true``.
+string of 2 kB; from both the time of ``mpirun`` itself is taken, that of 64 processes that sleep a
+little, less their sleep: with processes that end at once (``true``) ``mpirun`` hangs now and then.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tempfile import mkdtemp
 from benchmarks.measuring import Contender, Row, alternate, report
 
 HOSTS = 64
+SLEEP_S = 0.3
 GATHER = """
 from mpi4py import MPI
 MPI.COMM_WORLD.gather("x" * 2000)
@@ -33,14 +35,14 @@ def main(runs: int) -> None:
                 for name, argv in (
                     ("gen --gather", gen),
                     ("mpi4py gather", [sys.executable, "-c", GATHER]),
-                    ("mpirun", ["true"]),
+                    ("mpirun", ["sleep", str(SLEEP_S)]),
                 )
             ],
             runs,
         )
     finally:
         shutil.rmtree(folder)
-    alone = figures["mpirun"].seconds
+    alone = figures["mpirun"].seconds - SLEEP_S
     ours, plain = figures["gen --gather"].seconds - alone, figures["mpi4py gather"].seconds - alone
     rows = [
         Row(f"one table of {HOSTS} hosts, beyond mpirun", ours, "s", "mpi4py gather", plain, 2.0),
