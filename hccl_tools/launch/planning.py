@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import environment, interpreter, placement, ports, run_directory, scheduler
+from hccl_tools.launch import binding, environment, interpreter, placement, ports, run_directory, scheduler
 from hccl_tools.launch import job as jobs
 from hccl_tools.launch.job import Job, Surroundings
 from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
@@ -26,8 +26,8 @@ class Prepared(NamedTuple):
 
     plan: Plan
     environment: dict[str, str]
-    table_data: bytes | None = None
     nodes: tuple[int, ...] = ()
+    table_data: bytes | None = None
     table: RankTable | None = None
 
 
@@ -61,9 +61,7 @@ def prepare(
         job = jobs.with_own_table(job, request, around, copy, start)
         notes += job.table.notes if job.table else ()
     interpreter.check_program(request.kind, request.program, environ)
-    # An engine's own settings (OMPI_MCA_*) are for it; its supervisors clean up once more.
-    settings_for = "mpi" if request.engine == "mpirun" else start
-    kept, removed = environment.cleaned(environ, start=settings_for, keep_mpi=request.keep_mpi)
+    kept, removed = _cleaned(request, environ, start)
     facts = _facts(request, job, start, around=around, run_dir=run_dir, notes=notes)
     engine_program, flavour = _engine(request, environ, has_table=job.table is not None)
     supervisor, travelling = _for_other_hosts(request, job, facts, python, kept)
@@ -90,23 +88,18 @@ def prepare(
         as_root=os.geteuid() == 0,
         cpu=request.cpu,
         meeting=(job.master, facts.port) if job.server_count > 1 else None,
-        cores=_cores(request, job, supervisor, environ),
+        cores=binding.cores_of("none" if supervisor else request.bind, job.local, environ),
         chosen=_chosen(job, start, start_reason, python),
     )
-    if job.table is None:
-        return Prepared(plan, kept, nodes=nodes)
-    return Prepared(plan, kept, job.table.data, nodes, job.table.table)
+    return Prepared(plan, kept, nodes, *((job.table.data, job.table.table) if job.table else ()))
 
 
-def _cores(
-    request: Request, job: Job, supervisor: Sequence[str], environ: Mapping[str, str]
-) -> dict[int, tuple[int, ...]]:
-    """Return the cores of this host's ranks; with a supervisor per host each shares out its own."""
-    if request.bind == "none" or supervisor:
-        return {}
-    from hccl_tools.launch import binding  # noqa: PLC0415  (few ask for it)
-
-    return binding.cores_of(request.bind, job.local, environ)
+def _cleaned(
+    request: Request, environ: Mapping[str, str], start: Start
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    # An engine's own settings (OMPI_MCA_*) are for it; its supervisors clean up once more.
+    settings_for = "mpi" if request.engine == "mpirun" else start
+    return environment.cleaned(environ, start=settings_for, keep_mpi=request.keep_mpi)
 
 
 def _chosen(job: Job, start: Start, reason: str, python: interpreter.Interpreter) -> dict[str, str]:
