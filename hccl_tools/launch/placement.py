@@ -200,12 +200,19 @@ def master_of(table: RankTable, seats: Sequence[Seat]) -> str:
     import socket  # noqa: PLC0415
 
     try:
-        return socket.gethostbyname(host)
+        found = socket.gethostbyname(host)
     except OSError as error:
         raise LaunchError(
             f'the name of rank 0\'s server, "{host}", cannot be resolved: {error.strerror or error}',
             hint="give it a host_ip in the table, or say `--master-addr ADDRESS`",
         ) from error
+    if is_loopback(found):
+        # Debian's /etc/hosts gives a machine's own name 127.0.1.1.
+        raise LaunchError(
+            f'the name of rank 0\'s server, "{host}", means {found} here, which no other machine can reach',
+            hint="give it a host_ip in the table, or say `--master-addr ADDRESS`",
+        )
+    return found
 
 
 def present_devices(environ: Mapping[str, str]) -> tuple[int, ...]:

@@ -65,6 +65,11 @@ def master(names: tuple[str, ...], request: Request) -> str:
         raise UsageError(
             "where do the machines meet?", hint="add --master-addr, the address of the first machine"
         )
+    if is_loopback(names[0]):
+        raise UsageError(
+            f"the machines cannot meet at {names[0]}: on each of them that is itself",
+            hint="name the first machine by the address that the others reach it by",
+        )
     return names[0]
 
 

@@ -137,6 +137,15 @@ def test_loopback_cannot_be_master_of_several_hosts() -> None:
         placement.master_of(table, placement.seats_of_table(table))
 
 
+def test_name_that_leads_to_loopback_cannot_be_master() -> None:
+    value = made(servers=2)
+    value["server_list"][0]["server_id"] = "LocalHost"  # a name to the resolver, as case does not count there
+    table = read(value)
+
+    with pytest.raises(LaunchError, match=r'"LocalHost", means 127\.0\.0\.1 here'):
+        placement.master_of(table, placement.seats_of_table(table))
+
+
 def test_local_addresses_are_those_that_can_be_bound() -> None:
     assert placement.is_local_address("127.0.0.1")
     assert not placement.is_local_address("198.51.100.1")  # TEST-NET-2: nobody's

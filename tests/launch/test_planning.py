@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import describe, plan_text, planning
+from hccl_tools.launch import describe, plan_text, planning, tableless
 from hccl_tools.launch.interpreter import ProgramMissingError
 from hccl_tools.launch.request import Request
 from tests.support.tables import table as made
@@ -231,6 +231,11 @@ def test_same_command_on_several_machines() -> None:
         plan(start="torch", node_count=2, ranks=4, no_table=True)
     with pytest.raises(UsageError, match="where do the machines meet"):
         plan(start="torch", node_count=2, node_rank=0, ranks=4, no_table=True)
+
+
+def test_several_machines_cannot_meet_at_loopback() -> None:
+    with pytest.raises(UsageError, match=r"cannot meet at 127\.0\.0\.1"):
+        tableless.master(("127.0.0.1", "10.0.0.2"), Request(program=("train.py",)))
 
 
 def test_program_that_is_not_there() -> None:
