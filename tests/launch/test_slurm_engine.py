@@ -87,6 +87,27 @@ def test_failed_rank_ends_the_job_with_its_code(two_nodes: TwoNodes, table: str)
     assert "rank 3 failed first: exit code 7" in done.stderr
 
 
+@pytest.mark.bed
+def test_killed_supervisor_ends_the_job_and_its_node_is_named(two_nodes: TwoNodes, table: str) -> None:
+    # A rank of n2 kills its supervisor, its keeper's parent, as something from outside might.
+    kill = "sleep 1; kill -9 $(ps -o ppid= $PPID)"
+    program = ["--no-python", "sh", "-c", f"test $RANK_ID = 0 && {{ {kill}; }}; exec sleep 6363"]
+
+    done = launch(two_nodes, table, *program)
+
+    assert done.returncode == 137, done.stdout + done.stderr
+    assert "supervisor on n2 (ranks 0, 1) ended without a word" in done.stderr
+    left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if _holds(path, b"sleep\x006363\x00")]
+    assert left == []
+
+
+def _holds(path: Path, command: bytes) -> bool:
+    try:
+        return path.read_bytes() == command
+    except OSError:
+        return False
+
+
 def test_srun_is_asked_inside_an_allocation_only(own_directory: Path) -> None:
     with pytest.raises(ProgramMissingError, match="no srun on PATH"):
         slurm.find({"PATH": str(own_directory)}, has_table=True)
