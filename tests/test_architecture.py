@@ -26,8 +26,8 @@ LAYERS: list[set[str]] = [
     {"diagnostics", "repair", "rules", "schema"},
     {"validation"},
     {"collected", "conversion", "fingerprint", "generation", "local_check", "merge_conflicts", "merging"}
-    | {"replacement", "revision", "server_order", "spare", "subsetting", "super_pod_plan", "targets", "table_input"}
-    | {"table_output", "waiting"},
+    | {"replacement", "revision", "server_order", "spare", "subsetting", "super_pod_plan", "table_input"}
+    | {"table_output", "targets", "waiting"},
     {"doctor", "draw", "gathering", "launch", "scaling"},
     {"cli", "__main__"},
 ]
