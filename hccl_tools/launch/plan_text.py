@@ -45,7 +45,7 @@ def _lines(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -
     if plan.supervisor:
         going = exported(plan, environment)
         yield "to other hosts go: " + (_assignments(going) if going else "no variables")
-    yield "removed from your shell's: " + (", ".join(plan.removed) if plan.removed else "nothing")
+    yield "replaced or removed of your shell's: " + (", ".join(plan.removed) if plan.removed else "nothing")
 
 
 def _counted(hosts: Sequence[str]) -> str:

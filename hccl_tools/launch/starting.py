@@ -194,7 +194,7 @@ def _announcement(plan: Plan) -> Iterator[str]:
     yield f"{len(ranks)}{of} rank{many}, {what}, start {plan.start}; logs: {_short(plan)}"
     yield from plan.notes
     if plan.removed:
-        yield f"removed from the ranks' environment: {', '.join(_shown(plan.removed))}"
+        yield f"replaced or removed in the ranks' environment: {', '.join(_shown(plan.removed))}"
 
 
 def _shown(names: Sequence[str]) -> list[str]:
