@@ -195,6 +195,18 @@ def test_a_device_address_that_is_set_twice_is_refused_as_validate_would(cluster
     assert not list(cluster.work.glob("*.json"))
 
 
+def test_a_device_without_a_real_address_is_named_with_its_host(cluster: Cluster) -> None:
+    """``-.-.-.-`` stood in the tables of several hosts, and nothing said whose device it was."""
+    answers = {"hccn_tool -i 3 -ip -g": {"stdout": "ipaddr:-.-.-.-\n"}}
+    cluster.machines[1].describe({**described(2), "answers": answers})
+
+    said = cluster.refused()
+
+    assert "10.77.0.2: no address for device 3" in said
+    assert '"-.-.-.-", which is no address' in said
+    assert "10.77.0.1: " not in said
+
+
 def test_a_host_that_refuses_the_key_is_named_and_no_password_is_asked_for(cluster: Cluster) -> None:
     keys = cluster.second.folder / "authorized_keys"
     known = keys.read_text()

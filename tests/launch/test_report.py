@@ -60,6 +60,12 @@ def test_hccl_codes_are_explained(jobs: Jobs) -> None:
     assert "hint: EJ0003: HCCL's port" in job.err
 
 
+def test_switches_of_tls_that_differ_are_named_as_a_cause(jobs: Jobs) -> None:
+    _, job = jobs.run(sh("echo '[ERROR] EI0006: Getting socket times out.'; exit 1"))
+
+    assert "the TLS switch (`hccn_tool -i N -tls -g`), which must be the same on all devices" in job.err
+
+
 def test_a_sigkill_from_outside_is_told_from_the_out_of_memory_killer(jobs: Jobs) -> None:
     _, job = jobs.run(sh("kill -KILL $$"))
     assert "killed by SIGKILL" in job.err
