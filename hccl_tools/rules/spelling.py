@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table import numbers, read_uint
+from hccl_tools.table import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,7 +60,7 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
     """
     for key in _NUMBER_KEYS:
         column = subject.table.columns.get(key, ())
-        if not column or _are_plain(subject, key, column):
+        if not column or _are_plain(column):
             continue
         for row, value in enumerate(column):
             if isinstance(value, str) and (number := read_uint(value)) is not None and value != str(number):
@@ -69,11 +69,15 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _are_plain(subject: Subject, key: str, column: Column) -> bool:
-    """Whether all texts of a column are numbers as one writes them, asked of all at once."""
-    table = subject.table
-    read = {"rank_id": table.rank_numbers, "device_id": table.device_numbers}.get(key) or numbers(column)
-    return None not in read and list(map(str, read)) == column
+def _are_plain(column: Column) -> bool:
+    """Whether all texts of a column are numbers as one writes them, asked of its different texts at once."""
+    if set(map(type, column)) != {str}:
+        return False
+    values = set(column)
+    if "" in values:
+        return False
+    text = "".join(values)
+    return text.isdecimal() and text.isascii() and {"0"}.issuperset([one for one in values if one[0] == "0"])
 
 
 @rule(
