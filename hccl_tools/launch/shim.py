@@ -227,13 +227,22 @@ def _end_scheduler(pid: int, port: int, *, patiently: bool) -> None:
     """Let the scheduler end by itself while other ranks are connected to it, then end it."""
     deadline = time.monotonic() + _SCHEDULER_WAIT
     while patiently and (time.monotonic() < deadline or _is_connected(port)):
-        if os.waitpid(pid, os.WNOHANG)[0]:
+        if _is_gone(pid):
             return
         if not _is_connected(port):
             break
         time.sleep(_SCHEDULER_LOOK)
-    _pass_on(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+    if not _is_gone(pid):
+        _pass_on(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def _is_gone(pid: int) -> bool:
+    """Tell whether a child has ended; it may have been collected already, with the orphans."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
 
 
 def _is_connected(port: int) -> bool:
