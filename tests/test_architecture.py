@@ -20,7 +20,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LAYERS: list[set[str]] = [
     {"errors"},
     {"addresses", "device_range", "diagnostics.diagnostic", "document", "file_problem", "host_list"}
-    | {"json_clean", "json_problem", "json_text", "positions", "products", "reading", "table", "writing"},
+    | {"json_clean", "json_problem", "json_text", "positions", "products", "reading", "ssh", "table"}
+    | {"writing"},
     {"discover", "formats"},
     {"recognition"},
     {"diagnostics", "repair", "rules", "schema"},

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from hccl_tools import host_list
+from hccl_tools import host_list, ssh
 from hccl_tools.discover.survey import PRODUCT_VARIABLE
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.gathering import attempt, commands, failures, probing
@@ -33,8 +33,6 @@ TIMEOUT = 60
 #: The part of it that is left to find out, host by host, why some did not.
 _FOR_CAUSES = 0.2
 _CONNECT_S = 10
-#: By which users tell Open MPI which ssh to take; in its setting "ssh : rsh" the first is meant.
-_AGENTS = ("PRTE_MCA_plm_ssh_agent", "OMPI_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent")
 #: The steps of Slurm that nobody's srun has started (batch script, interactive shell) count from here.
 _FIRST_OWN_STEP = 0xFFFFFFF0
 
@@ -176,12 +174,8 @@ def _mpirun(asking: Asking) -> Mpirun:
             "mpirun -n 16 -ppn 1 hccl-tools gen --gather",
         )
     wait = max(1, min(_CONNECT_S, round(asking.seconds / 6)))
-    agents = (asking.ssh, *map(asking.environ.get, _AGENTS), "ssh")
-    agent = next(text for text in agents if text)
-    ssh = [*agent.partition(" : ")[0].split(), *commands.SSH_OPTIONS, "-o", f"ConnectTimeout={wait}"]
-    if shutil.which(ssh[0], path=path) is None:
-        raise UsageError(f'--ssh "{agent}": there is no program {ssh[0]}', hint="name ssh, or its path")
-    return Mpirun(program, flavour, ssh, as_root=os.geteuid() == 0)
+    agent = ssh.command(asking.ssh, {**asking.environ, "PATH": path}, wait=wait)
+    return Mpirun(program, flavour, agent, as_root=os.geteuid() == 0)
 
 
 def _over_srun(

@@ -8,11 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: What is added to the user's ssh: no questions, no password, no unknown host key taken unseen.
-SSH_OPTIONS = (
-    *("-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"),
-    *("-o", "NumberOfPasswordPrompts=0", "-o", "LogLevel=ERROR"),
-)
 _SYSTEM_FOLDERS = ("/bin", "/usr/bin")
 
 

@@ -12,6 +12,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from hccl_tools import ssh
 from hccl_tools.gathering.commands import installation
 from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.member import MPI4PY_MISSING_HINT, is_local
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 _AT_ONCE = 32
 _NOT_THERE = 127
 _MAY_NOT_RUN = 126
-_SSH_FAILED = 255
 
 #: What ``python -c`` runs there: its exit text is the cause. The daemon is what mpirun starts there.
 _CHECK = """\
@@ -37,16 +37,6 @@ daemon = sys.argv[1]
 if not (os.access(daemon, os.X_OK) if "/" in daemon else shutil.which(daemon)):
     sys.exit("missing " + daemon)
 """
-#: What ssh says -> what to do.
-_HINTS = {
-    "Permission denied": "let your key in there (`ssh-copy-id {host}`); no password is ever asked for",
-    "Host key verification failed": "its key is not known here: `ssh {host}` once by hand, and compare it",
-    "IDENTIFICATION HAS CHANGED": "its host key is another than the one known here: ask who changed it",
-    "Could not resolve": "correct the name, or name its address",
-    "No route to host": "is the address right, is the host up, its cable plugged in?",
-    "timed out": "is the address right, is the host up, is a firewall between?",
-    "Connection refused": "no sshd listens there: start it, or say where: --ssh 'ssh -p PORT'",
-}
 
 
 def causes(hosts: Sequence[str], engine: Mpirun, seconds: float) -> list[Failure]:
@@ -83,10 +73,9 @@ def _cause(host: str, engine: Mpirun, seconds: float) -> Failure | None:
 
 def _explained(host: str, status: int, said: str, daemon: str) -> Failure:
     """Turn what a host's ssh or Python said into what is wrong with it."""
-    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
-    if status == _SSH_FAILED:
-        hint = next((text for words, text in _HINTS.items() if words in said), None)
-        return Failure(host, last or "ssh failed without a word", hint.format(host=host) if hint else None)
+    last = ssh.last_words(said)
+    if status == ssh.FAILED:
+        return Failure(host, last or "ssh failed without a word", ssh.hint(host, said))
     if status in {_NOT_THERE, _MAY_NOT_RUN}:
         what = "is not there" if status == _NOT_THERE else "cannot be run there"
         return Failure(host, f"{sys.executable} {what}", "install hccl-tools there, in the same place")
