@@ -9,6 +9,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The version that the demo and the tests are known to run with.
 MINDSPORE := mindspore==2.10.0
+# It has a Python of its own: beside MindSpore, `--start auto` would not choose it. Only the build for the CPU
+# (0.2 GB): the usual one for Linux brings several GB of CUDA along.
+TORCH := torch==2.13.0+cpu
+export HCCL_TOOLS_TORCH_PYTHON ?= $(abspath $(VENV))/torch/bin/python
+TORCHRUN := $(dir $(HCCL_TOOLS_TORCH_PYTHON))torchrun
 SHELL_SCRIPTS := .ci/run .ci/find-python examples/demo.sh $(wildcard launchers/*.sh launchers/*.sbatch)
 
 .PHONY: help demo test lint typecheck bench clean
@@ -19,7 +24,7 @@ help:  ## list the targets
 demo: $(VENV)/.demo-installed  ## make a table, check it, train on four ranks from it (on the CPU)
 	@DEMO_INSTALLED_IN="$$(cat $<)" PATH="$(abspath $(BIN)):$$PATH" examples/demo.sh
 
-test: lint typecheck  ## run every check and every test
+test: lint typecheck $(TORCHRUN)  ## run every check and every test
 	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile $(PYTEST_ARGS)
 
 lint: $(VENV)/.test-installed  ## check the style of Python and shell files
@@ -30,7 +35,7 @@ lint: $(VENV)/.test-installed  ## check the style of Python and shell files
 typecheck: $(VENV)/.test-installed  ## check the types
 	@$(BIN)/mypy
 
-bench: $(VENV)/.test-installed  ## take the figures of the README
+bench: $(VENV)/.test-installed $(TORCHRUN)  ## take the figures of the README
 	@for figure in gen validate merge launch; do \
 	  PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m "benchmarks.$$figure"; done
 
@@ -47,3 +52,10 @@ $(VENV)/.demo-installed: pyproject.toml | $(BIN)/python
 $(VENV)/.test-installed: pyproject.toml | $(BIN)/python
 	@echo 'installing hccl-tools, $(MINDSPORE) and the test tools into $(VENV) (a minute or two)'
 	@$(BIN)/python -m pip install --quiet --editable '.[dev,fast,mpi,examples]' '$(MINDSPORE)'; touch $@
+
+# Where pip is offered no such build all else goes on, and the tests that want torch say that they are left out.
+$(abspath $(VENV))/torch/bin/torchrun: | $(BIN)/python
+	@echo 'installing $(TORCH) into $(VENV)/torch (half a minute)'
+	@$(BIN)/python -m venv $(VENV)/torch
+	@$(VENV)/torch/bin/python -m pip install --quiet '$(TORCH)' numpy || { rm -rf $(VENV)/torch; \
+	  echo "no $(TORCH): what needs it is left out (PIP_EXTRA_INDEX_URL can name PyTorch's index of such builds)"; }

@@ -6,15 +6,17 @@ import ast
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "examples" / "allreduce_torch.py"
-#: A Python that has torch: this one, or the one that this variable names.
-PYTHON = os.environ.get("HCCL_TOOLS_TORCH_PYTHON") or sys.executable
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "examples" / "allreduce_torch.py"
+#: A Python that has torch: the one that this variable names (the Makefile makes it), or this one.
+PYTHON = shutil.which(os.environ.get("HCCL_TOOLS_TORCH_PYTHON", "")) or sys.executable
 
 needs_torch = pytest.mark.skipif(
     sys.executable == PYTHON and importlib.util.find_spec("torch") is None,
@@ -36,6 +38,18 @@ def test_it_is_a_script_of_a_user_who_never_heard_of_us() -> None:
     assert "from hccl_tools" not in text
 
 
+def launch(folder: Path, *options: str) -> list[str]:
+    """Launch the example on the CPU and return the ranks' logs."""
+    options = ("--cpu", "--python", PYTHON, *options)
+    done = subprocess.run(
+        [sys.executable, "-m", "hccl_tools", "launch", *options, str(SCRIPT)],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    found = sorted((folder / "log" / "latest").glob("rank_[0-9]*.log"))
+    return [log.read_text() for log in found]
+
+
 @needs_torch
 @pytest.mark.slow
 def test_ranks_of_a_table_add_up(tmp_path: Path) -> None:
@@ -47,15 +61,8 @@ def test_ranks_of_a_table_add_up(tmp_path: Path) -> None:
     server = {"server_id": "127.0.0.1", "device": devices, "host_nic_ip": "reserve"}
     table = {"version": "1.0", "server_count": "1", "server_list": [server], "status": "completed"}
     (tmp_path / "table.json").write_text(json.dumps(table))
-    options = ["--rank-table", "table.json", "--start", "torch", "--cpu", "--python", PYTHON, "--tail", "all"]
+    logs = launch(tmp_path, "--rank-table", "table.json", "--start", "torch", "--tail", "all")
 
-    done = subprocess.run(
-        [sys.executable, "-m", "hccl_tools", "launch", *options, str(SCRIPT)],
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    logs = [(tmp_path / "log" / "latest" / f"rank_{rank}.log").read_text() for rank in range(4)]
     for rank, log in enumerate(logs):
         assert f"rank {rank} of 4 (local rank {3 - rank}): sum 10, expected 10" in log
 
@@ -67,3 +74,44 @@ def test_alone_it_is_one_rank_of_one(tmp_path: Path) -> None:
     )
 
     assert "rank 0 of 1 (local rank 0): sum 1, expected 1" in done.stdout, done.stderr
+
+
+@needs_torch
+@pytest.mark.slow
+@pytest.mark.skipif(sys.executable == PYTHON, reason="MindSpore may be beside torch in this Python")
+def test_where_only_torch_is_found_it_is_started_as_torch(tmp_path: Path) -> None:
+    logs = launch(tmp_path, "-n", "2")
+
+    plan = json.loads((tmp_path / "log" / "latest" / "plan.json").read_text())
+    assert plan["chosen"]["start"].startswith("torch (torch 2.")
+    assert [log.count("sum 3, expected 3") for log in logs] == [1, 1]
+
+
+WORK = """\
+import hccl_tools
+import torch
+import torch.distributed as dist
+
+def add(factor):
+    dist.init_process_group("gloo")
+    total = torch.tensor([factor * (dist.get_rank() + 1)])
+    dist.all_reduce(total)
+    dist.destroy_process_group()
+    return dist.is_initialized(), hccl_tools.current_rank().rank, total.item()
+
+if __name__ == "__main__":
+    print(hccl_tools.spawn(add, (0.5,), nprocs=2, cpu=True).results)
+"""
+
+
+@needs_torch
+@pytest.mark.slow
+def test_spawned_ranks_add_up(tmp_path: Path) -> None:
+    (tmp_path / "work.py").write_text(WORK)
+
+    done = subprocess.run(
+        [PYTHON, "work.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+    assert done.stdout == "[(False, 0, 1.5), (False, 1, 1.5)]\n", done.stderr
