@@ -9,22 +9,22 @@ from __future__ import annotations
 import codecs
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hccl_tools.file_problem import bad_byte_problem, no_text, unreadable
 from hccl_tools.json_clean import UNCLEAN, parse_clean
-from hccl_tools.json_problem import JsonError, JsonProblem
-from hccl_tools.json_text import DuplicateKey, Reader
-from hccl_tools.positions import Span, find_spans
 from hccl_tools.reading import read_file
 from hccl_tools.writing import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Document", "DuplicateKey", "JsonProblem", "Position", "Span", "read_file", "write_atomically"]
+    from hccl_tools.json_problem import JsonProblem
+    from hccl_tools.json_text import DuplicateKey
+    from hccl_tools.positions import Span
+
+__all__ = ["Document", "Position", "read_file", "write_atomically"]
 
 _NOT_BLANK = re.compile(rb"[^ \t\n\r]")
 _CONTINUATION = bytes(range(0x80, 0xC0))
@@ -90,6 +90,11 @@ class Document:
             return self.data[self._body : stop].decode(), stop
 
     def _read_slowly(self) -> None:
+        # Most files are clean, and every start of a job waits until its table has been read.
+        from hccl_tools.file_problem import bad_byte_problem, no_text, unreadable  # noqa: PLC0415
+        from hccl_tools.json_problem import JsonError  # noqa: PLC0415
+        from hccl_tools.json_text import DuplicateKey, Reader  # noqa: PLC0415
+
         self.problem = unreadable(self.data, self._body)
         if self.problem:
             return
@@ -99,7 +104,7 @@ class Document:
             self.value = reader.read()
         except JsonError as error:
             index = error.problem.offset
-            found = replace(error.problem, offset=self._byte_offsets([index])[index])
+            found = error.problem._replace(offset=self._byte_offsets([index])[index])
             if bad_byte is not None and found.kind in {"cut off", "empty file"}:
                 found = bad_byte_problem(self.data, bad_byte)
             self.problem = no_text(self.data) or found
@@ -161,6 +166,8 @@ class Document:
         A path that leads nowhere gets the span of its nearest ancestor. In a file that is no JSON every path
         leads to the place of the problem.
         """
+        from hccl_tools.positions import Span, find_spans  # noqa: PLC0415  (only where something is wrong)
+
         if self.problem:
             return [Span(self.problem.offset, self.problem.offset) for _ in paths]
         found = find_spans(self._decoded[0], paths)

@@ -5,12 +5,13 @@ Anything else is left to ``json_text.Reader``, which gives the same value for a 
 
 from __future__ import annotations
 
-import json
 from importlib import import_module
 from itertools import chain
 from typing import Any
 
-from hccl_tools.json_text import NESTING_LIMIT, number
+#: Levels of objects and lists inside each other that are read. HCCL's library has no limit of its own; no
+#: rank table is deeper than 8, and this keeps all that walks a value below Python's own limit (1000 calls).
+NESTING_LIMIT = 500
 
 #: What ``parse_clean`` returns for a text that is left to the slow reader.
 UNCLEAN = object()
@@ -49,6 +50,8 @@ def _parse_with_stdlib(data: bytes) -> Any:
     r"""Let ``json`` read the text; it takes half characters (``\ud800``), so these are left to the reader."""
     if b"\\ud" in data or b"\\uD" in data:
         return UNCLEAN
+    import json  # noqa: PLC0415  (only without orjson)
+
     decoder = json.JSONDecoder(
         object_pairs_hook=_object, parse_int=_number, parse_float=_number, parse_constant=_refuse
     )
@@ -71,6 +74,20 @@ def _number(text: str) -> int | float:
     if value is None:
         raise ValueError
     return value
+
+
+def number(text: str) -> int | float | None:
+    """Return a JSON number as HCCL's library holds it.
+
+    Returns:
+        An int of 64 bits (signed or unsigned), else a float; ``None`` where the number overflows.
+    """
+    if len(text) <= 20 and not any(char in text for char in ".eE"):
+        value = int(text)
+        if -(1 << 63) <= value < 1 << 64:
+            return value
+    as_float = float(text)
+    return None if as_float in {float("inf"), float("-inf")} else as_float
 
 
 def _refuse(_text: str) -> None:

@@ -8,8 +8,7 @@ does; this module says which of these it is.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal[
     "empty file", "cut off", "binary", "NUL", "utf-16", "bad utf-8", "comment", "trailing comma",
@@ -22,8 +21,7 @@ Kind = Literal[
 Expected = Literal["value", "key", "colon", "comma"]
 
 
-@dataclass(frozen=True, slots=True)
-class JsonProblem:
+class JsonProblem(NamedTuple):
     """Why a text is no JSON for HCCL.
 
     ``message`` and ``hint`` are a diagnostic's: lower case, no full stop. ``offset`` is in characters while
@@ -44,8 +42,7 @@ class JsonError(ValueError):
         self.problem = JsonProblem(kind, message, hint, offset)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where the reader stopped: at ``at``, behind a token that ends at ``after``, inside ``opener``.
 
     ``opener`` is ``{``, ``[`` or, at the outermost level, the empty text.

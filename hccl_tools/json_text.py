@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from hccl_tools.json_clean import NESTING_LIMIT, number
 from hccl_tools.json_problem import Expected, JsonError, Place, cut_off, stray
-
-#: Levels of objects and lists inside each other that are read. HCCL's library has no limit of its own; no
-#: rank table is deeper than 8, and this keeps all that walks a value below Python's own limit (1000 calls).
-NESTING_LIMIT = 500
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _PLAIN_TEXT = re.compile(r'"([^"\\\x00-\x1f]*)"')
@@ -34,8 +30,7 @@ _DECODER = json.JSONDecoder()
 _CLOSER = {"{": "}", "[": "]"}
 
 
-@dataclass(slots=True)
-class DuplicateKey:
+class DuplicateKey(NamedTuple):
     """A key that stands twice or more in one object: ``first`` and ``last`` are where its texts begin."""
 
     path: tuple[str | int, ...]
@@ -54,20 +49,6 @@ class _Open:
         self.key = ""
         #: Where each key of an object begins.
         self.places: dict[str, int] = {}
-
-
-def number(text: str) -> int | float | None:
-    """Return a JSON number as HCCL's library holds it.
-
-    Returns:
-        An int of 64 bits (signed or unsigned), else a float; ``None`` where the number overflows.
-    """
-    if len(text) <= 20 and not any(char in text for char in ".eE"):
-        value = int(text)
-        if -(1 << 63) <= value < 1 << 64:
-            return value
-    as_float = float(text)
-    return None if as_float in {float("inf"), float("-inf")} else as_float
 
 
 class Reader:
@@ -169,7 +150,7 @@ class Reader:
         first = inner.places.setdefault(key, at)
         if first != at:
             if first in self._repeats:
-                self._repeats[first].last = at
+                self._repeats[first] = self._repeats[first]._replace(last=at)
             else:
                 outer = (o.key if o.opener == "{" else len(o.value) for o in self._open[:-1])
                 self._repeats[first] = DuplicateKey((*outer, key), first, at)

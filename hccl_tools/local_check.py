@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.discover import here, host
@@ -42,7 +41,7 @@ class LocalCheck:
             return validate(source, host=self.look, **checks)
         found, reason = self._product()
         report = validate(source, host=self.look, **{**checks, "product": found})
-        return dataclasses.replace(report, product_reason=f"this host's, by {reason}") if found else report
+        return report._replace(product_reason=f"this host's, by {reason}") if found else report
 
     def look(self, table: RankTable) -> HostState:
         """Return what this host is, as far as a table is concerned."""

@@ -82,10 +82,8 @@ def check(
     if report.ok:
         return report
     report = validation.validate(text(table).encode(), product=product, ignore=ignore)
-    from dataclasses import replace  # noqa: PLC0415  (only where something is wrong)
-
     reason = product_source or report.product_reason
-    return replace(report, file=name or file_name(table), product_reason=reason)
+    return report._replace(file=name or file_name(table), product_reason=reason)
 
 
 def shown(report: Report) -> str:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from hccl_tools import json_clean
 from hccl_tools.document import Document
+from hccl_tools.json_clean import NESTING_LIMIT
 from hccl_tools.json_problem import JsonError
-from hccl_tools.json_text import NESTING_LIMIT, Reader
+from hccl_tools.json_text import Reader
 
 ROWS = [
     json.loads(line)

@@ -62,12 +62,10 @@ def deliver(
 
 
 def _check(new: bytes, name: str, to_stdout: bool, **judged: Any) -> None:
-    import dataclasses  # noqa: PLC0415
-
     from hccl_tools import table_output  # noqa: PLC0415
     from hccl_tools.validation import validate  # noqa: PLC0415
 
-    report = dataclasses.replace(validate(new, **judged), file=name)
+    report = validate(new, **judged)._replace(file=name)
     if not report.ok:
         click.echo(table_output.shown(report), err=to_stdout, nl=False)
         raise table_output.refusal(report)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -76,8 +75,7 @@ class Diagnostic(NamedTuple):
         return pointer(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """Everything found out about one document.
 
     ``findings`` are ordered worst consequence first where HCCL would stop, then by place.

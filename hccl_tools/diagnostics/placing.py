@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
-    from hccl_tools.document import Document, Position, Span
+    from hccl_tools.document import Document, Position
+    from hccl_tools.positions import Span
 
 #: Findings of one rule in one file that are shown without ``--all``.
 FOLD_BEHIND = 20

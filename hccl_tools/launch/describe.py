@@ -30,7 +30,7 @@ def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
         "rank_table": plan.table,
         "run_dir": plan.run_dir,
         "working_dir": plan.working_dir,
-        "chosen": plan.chosen,
+        "chosen": dict(plan.chosen),
         "notes": list(plan.notes),
         "removed_variables": list(plan.removed),
         "passed_variables": masked(passed_on(environment)),

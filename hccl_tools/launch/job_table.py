@@ -96,9 +96,7 @@ def load_file(path: str, *, product: str | None, ignore: tuple[str, ...]) -> Job
         LaunchError: The table has errors; the message holds the findings.
     """
     from hccl_tools import validation  # noqa: PLC0415  (a launch without a table does not need it)
-    from hccl_tools.document import read_file  # noqa: PLC0415
 
-    data = read_file(path)
     try:
         table, report = validation.load(path, product=product, ignore=ignore)
     except TableError as error:
@@ -107,6 +105,8 @@ def load_file(path: str, *, product: str | None, ignore: tuple[str, ...]) -> Job
     judged = f"{report.product}: {report.product_reason}"
     if table.format == "group_list":
         return JobTable(os.path.abspath(path), *_as_1_0(table), judged, notes)
+    # The very bytes that were judged: the file may be another one by now.
+    data = report.document.data if report.document else b""
     return JobTable(os.path.abspath(path), table, data, judged, notes)
 
 

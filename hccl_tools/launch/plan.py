@@ -6,8 +6,11 @@ supervisor on each host starts its part. Nobody edits it on the way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Start = Literal["table", "cluster", "mpi", "torch"]
 Engine = Literal["loop", "mpirun", "slurm"]
@@ -15,10 +18,10 @@ Engine = Literal["loop", "mpirun", "slurm"]
 TABLE_COPY = "rank_table.json"
 #: What is settled for each MPI rank, likewise; see ``rank_facts``.
 FACTS_FILE = "mpi_ranks"
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class RankProcess:
+class RankProcess(NamedTuple):
     """One process of the job.
 
     ``rank`` is its RANK_ID, or -1 for the scheduler of ``--start cluster``. ``device`` is the table's
@@ -42,8 +45,7 @@ class RankProcess:
         return "scheduler" if self.rank < 0 else f"rank {self.rank}"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """A whole job.
 
     ``processes`` are in rank order, the scheduler (if any) first. ``removed`` names the variables of the
@@ -68,11 +70,11 @@ class Plan:
     working_dir: str
     world_size: int
     table: str | None = None
-    common: dict[str, str] = field(default_factory=dict)
+    common: Mapping[str, str] = _NOTHING
     removed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     here: int | None = None
-    chosen: dict[str, str] = field(default_factory=dict)
+    chosen: Mapping[str, str] = _NOTHING
     supervisor: tuple[str, ...] = ()
     exported: tuple[str, ...] = ()
     only_exported: bool = False
@@ -81,7 +83,7 @@ class Plan:
     shim: tuple[str, ...] = ()
     as_root: bool = False
     cpu: bool = False
-    cores: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    cores: Mapping[int, tuple[int, ...]] = MappingProxyType({})
     meeting: tuple[str, int] | None = None
 
     @property

@@ -37,7 +37,8 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
     hashed = (path, _sha256(table)) if table is not None else None
     removed = () if plan.start == "mpi" or "--keep-mpi" in plan.shim else MPI_PREFIXES
     tail = plan.shim[plan.shim.index("--tail") + 1]
-    shared = (os.uname().nodename, plan.world_size, plan.run_dir, tail, hashed, plan.common, removed, restart)
+    facts = (os.uname().nodename, plan.world_size, plan.run_dir, tail, hashed)
+    shared = (*facts, dict(plan.common), removed, restart)
     parts = [marshal.dumps(shared, _MARSHAL)]
     parts += [
         marshal.dumps(

@@ -7,7 +7,6 @@ hosts it is the engine that starts anew, so that all hosts begin together.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError
@@ -77,7 +76,7 @@ def _processes(prepared: Prepared, number: int) -> Sequence[RankProcess]:
     if plan.supervisor:
         at = plan.supervisor.index("--")
         told = (*plan.supervisor[:at], f"--restart={number}", *plan.supervisor[at:])
-        return starter.processes(replace(plan, supervisor=told))
-    plan = replace(plan, shim=(*plan.shim, f"--restart={number}"))
+        return starter.processes(plan._replace(supervisor=told))
+    plan = plan._replace(shim=(*plan.shim, f"--restart={number}"))
     run_directory.write(plan.run_dir, FACTS_FILE, rank_facts.pack(plan, prepared.table_data, number))
     return starter.processes(plan)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
@@ -88,7 +87,7 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
 
     outcome = supervisor.supervise(
         _processes(plan),
-        run_dir=Path(plan.run_dir),
+        run_dir=plan.run_dir,
         environment={**prepared.environment, **plan.common},
         working_dir=plan.working_dir,
         options=_supervision(

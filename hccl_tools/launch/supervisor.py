@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch import keeper as keepers
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.plan import RankProcess
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Supervision:
+class Supervision(NamedTuple):
     """How a job is watched and ended; times in seconds, ``None`` means never.
 
     Attributes:
@@ -78,13 +76,16 @@ class Supervision:
     explain: Callable[[Outcome], None] | None = None
 
 
+_USUAL = Supervision()
+
+
 def supervise(
     processes: Sequence[RankProcess],
     *,
-    run_dir: Path,
+    run_dir: str | Path,
     environment: Mapping[str, str],
     working_dir: str | Path,
-    options: Supervision = Supervision(),
+    options: Supervision = _USUAL,
     keeper: Keeper | None = None,
 ) -> Outcome:
     """Run the processes of this host to the end of the job.

@@ -7,7 +7,6 @@ from os.path import abspath, realpath
 from typing import TYPE_CHECKING
 
 from hccl_tools.formats.detection import detect
-from hccl_tools.json_problem import KUBERNETES_HINT
 from hccl_tools.products import DEFAULT_FOR_FORMAT, PRODUCTS
 from hccl_tools.rules.registry import Finding, Subject, rule
 
@@ -197,6 +196,8 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
     legacy_1_1 = found.heterogeneous and subject.product.loader == "legacy"
     if found.format is None and not legacy_1_1:
         is_wrapped = isinstance(subject.value, dict) and "apiVersion" in subject.value
+        from hccl_tools.json_problem import KUBERNETES_HINT  # noqa: PLC0415  (only where something is wrong)
+
         hint = KUBERNETES_HINT if is_wrapped else "give the file with server_list, group_list or rank_list"
         yield Finding(f"not a rank table: {found.reason}", hint=hint)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import repeat
-from socket import AF_INET, inet_pton
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import V2_CHECKS
+from hccl_tools.addresses import AF_INET, V2_CHECKS, inet_pton
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table import read_integer
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import repeat
-from socket import AF_INET, inet_pton
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import family, is_unset
+from hccl_tools.addresses import AF_INET, family, inet_pton, is_unset
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 import pytest
@@ -90,7 +89,7 @@ def test_nothing_from_a_table_reaches_the_terminal_raw(output_format: str, ascii
     nasty = "\x1b[31m\u202e\ud800\r\n\x9b::error::\u200b"
     finding = Diagnostic(reports.DUPLICATE_RANK, nasty, (nasty,), nasty)
     report = reports.table(f"a{nasty}.json", text='{"\x7f\u202e\x9b\u200b": 1}', findings=(finding,))
-    report = dataclasses.replace(report, format_reason=nasty, product_reason=nasty)
+    report = report._replace(format_reason=nasty, product_reason=nasty)
 
     text = "".join(render([report], output_format, ascii_only=ascii_only))
 
@@ -144,6 +143,6 @@ def test_a_cut_off_file_points_at_its_end() -> None:
     ],
 )
 def test_the_closing_line_gives_the_verdict(findings: tuple[Diagnostic, ...], words: str) -> None:
-    report = dataclasses.replace(reports.table(findings=findings), verdict="accepted")
+    report = reports.table(findings=findings)._replace(verdict="accepted")
 
     assert "".join(render([report])).endswith(f"{words}\n")

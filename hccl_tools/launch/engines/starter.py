@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.engines import command
@@ -16,9 +15,10 @@ if TYPE_CHECKING:
 LOG = "engine.log"
 
 
-@dataclass(frozen=True, slots=True)
 class Starter(RankProcess):
     """mpirun or srun; the ranks are its descendants, here or elsewhere."""
+
+    __slots__ = ()
 
     @property
     def name(self) -> str:
