@@ -14,6 +14,8 @@ MINDSPORE := mindspore==2.10.0
 TORCH := torch==2.13.0+cpu
 export HCCL_TOOLS_TORCH_PYTHON ?= $(abspath $(VENV))/torch/bin/python
 TORCHRUN := $(dir $(HCCL_TOOLS_TORCH_PYTHON))torchrun
+# An editable install leaves it to the first start, which PYTHONDONTWRITEBYTECODE keeps from doing it.
+COMPILE := $(BIN)/python -m compileall -q hccl_tools
 SHELL_SCRIPTS := .ci/run .ci/find-python examples/demo.sh $(wildcard launchers/*.sh launchers/*.sbatch)
 
 .PHONY: help demo test lint typecheck bench clean
@@ -47,11 +49,13 @@ $(BIN)/python:
 
 $(VENV)/.demo-installed: pyproject.toml | $(BIN)/python
 	@echo 'installing hccl-tools, $(MINDSPORE) and scikit-learn into $(VENV) (a minute or two)'
-	@SECONDS=0; $(BIN)/python -m pip install --quiet --editable '.[fast,examples]' '$(MINDSPORE)'; echo $$SECONDS > $@
+	@SECONDS=0; $(BIN)/python -m pip install --quiet --editable '.[fast,examples]' '$(MINDSPORE)'; \
+	$(COMPILE); echo $$SECONDS > $@
 
 $(VENV)/.test-installed: pyproject.toml | $(BIN)/python
 	@echo 'installing hccl-tools, $(MINDSPORE) and the test tools into $(VENV) (a minute or two)'
-	@$(BIN)/python -m pip install --quiet --editable '.[dev,fast,mpi,examples]' '$(MINDSPORE)'; touch $@
+	@$(BIN)/python -m pip install --quiet --editable '.[dev,fast,mpi,examples]' '$(MINDSPORE)'
+	@$(COMPILE); touch $@
 
 # Where pip is offered no such build all else goes on, and the tests that want torch say that they are left out.
 $(abspath $(VENV))/torch/bin/torchrun: | $(BIN)/python
