@@ -15,7 +15,8 @@ import time
 FAULT = os.environ["FAULT"]
 FOLDER = os.environ["FAULT_FOLDER"]
 RANKS = int(os.environ["FAULT_RANKS"])
-_RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "RANK", "RANK_ID")
+SMALL_DISK = 8 << 20  # bytes, as faults.py mounts it
+_RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "RANK", "RANK_ID", "PMI_RANK")
 
 
 def own_rank() -> int:
@@ -67,9 +68,12 @@ def runs(pid: int) -> bool:
 
 
 def fill_disk() -> None:
-    """Write to our own log (the launcher has put it on the small disk) until there is no room."""
+    """Write to our own log (the launcher has put it on the small disk) until there is no room.
+
+    mpirun has no log: it takes what is written, and more than the disk holds is enough.
+    """
     try:
-        while True:
+        for _ in range(4 * SMALL_DISK // 65536):
             os.write(1, b"x" * 65535 + b"\n")
     except OSError:
         return

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.fault_trials import FAULTS, LAUNCHER_SIGNALS, draw
 from benchmarks.launchers import LAUNCHERS
+from benchmarks.measuring import plain_environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
 
 MARK = "HCCL_TOOLS_FAULT_TRIAL"
 RANK_PROGRAM = Path(__file__).with_name("fault_rank.py")
-#: Seconds: for the ranks to end by themselves, for what is left after that, for a trial as a whole.
-GRACE, LEFT, LONGEST = 1.0, 2.0, 30.0
+#: Seconds: for the ranks to end by themselves, for what is left after that, for the launcher to come up or to
+#: end (torchrun gives ranks that do not listen 30 s).
+GRACE, LEFT, LONGEST = 1.0, 2.0, 60.0
 
 
 @dataclass
@@ -74,7 +76,7 @@ class Experiment:
         """Start the launcher and through it the ranks."""
         trial = self.trial
         environment = {
-            **{name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
+            **plain_environment(),
             MARK: self.mark,
             "FAULT": trial.fault,
             "FAULT_RANK": str(trial.culprit),

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
+from benchmarks.launchers import installed
 from benchmarks.measuring import Contender, Row, alternate, report
 
 if TYPE_CHECKING:
@@ -62,10 +63,10 @@ def trivial_ranks(folder: Path, runs: int) -> dict[str, Figures]:
         "bash loop": ["bash", "-c", loop],
         "launch": [*launch, "--log-dir", "launch", "rank.py"],
     }
-    if shutil.which("torchrun"):
+    if torchrun := installed("torchrun"):
         options = ["--nproc-per-node=4", "--log-dir=torchrun", "--redirects=3"]
-        commands["torchrun"] = ["torchrun", *options, "rank.py"]
-    if shutil.which("msrun"):
+        commands["torchrun"] = [torchrun, *options, "rank.py"]
+    if installed("msrun"):
         options = ["--worker_num=4", "--local_worker_num=4", "--join=True", "--log_dir=msrun"]
         commands["msrun"] = ["msrun", *options, "rank.py"]
     contenders = [

@@ -6,13 +6,15 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,13 @@ class Launcher:
 
     def is_here(self) -> bool:
         """Whether it is installed."""
-        return shutil.which(self.program) is not None
+        return installed(self.program) is not None
+
+
+def installed(program: str) -> str | None:
+    """Where a launcher is: on PATH, or beside the Python that HCCL_TOOLS_TORCH_PYTHON names."""
+    python = os.environ.get("HCCL_TOOLS_TORCH_PYTHON")
+    return shutil.which(program) or (shutil.which(Path(python).with_name(program)) if python else None)
 
 
 def _ours(ranks: int, script: str, folder: Path, grace: float) -> list[str]:
@@ -43,9 +51,18 @@ def _blamed_by_us(folder: Path) -> int | None:
 
 
 def _mpirun(ranks: int, script: str, folder: Path, grace: float) -> list[str]:  # noqa: ARG001
-    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    options = [*root, "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+    options = ["-n", str(ranks)]
+    if _is_open_mpi():
+        root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+        options += [*root, "--oversubscribe", "--bind-to", "none"]
     return ["mpirun", *options, sys.executable, "-I", "-S", script]
+
+
+@cache
+def _is_open_mpi() -> bool:
+    """Whether mpirun is Open MPI's; MPICH's takes other options."""
+    told = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False)
+    return "Open MPI" in told.stdout
 
 
 def _blamed_by_mpirun(folder: Path) -> int | None:
@@ -53,9 +70,11 @@ def _blamed_by_mpirun(folder: Path) -> int | None:
     return _found(folder, pattern)
 
 
-def _torchrun(ranks: int, script: str, folder: Path, grace: float) -> list[str]:  # noqa: ARG001
+def _torchrun(ranks: int, script: str, folder: Path, grace: float) -> list[str]:
     options = [f"--nproc-per-node={ranks}", f"--log-dir={folder / 'log'}", "--redirects=3", "--no-python"]
-    return ["torchrun", *options, sys.executable, "-I", "-S", script]
+    # Heeded when it is signalled; when a rank fails it is 30 s all the same.
+    patience = ["env", f"TORCH_ELASTIC_SHUTDOWN_TIMEOUT={grace:g}"]
+    return [*patience, installed("torchrun") or "torchrun", *options, sys.executable, "-I", "-S", script]
 
 
 def _blamed_by_torchrun(folder: Path) -> int | None:

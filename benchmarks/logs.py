@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import mkdtemp
 
-from benchmarks.measuring import Row, report
+from benchmarks.measuring import Row, plain_environment, report
 
 #: Writes 1 GB in whole lines of 120 characters, 64 KiB at a time.
 _GIGABYTE = "import os; lines = (b'x' * 119 + b'\\n') * 546\nfor _ in range(16384): os.write(1, lines)"
@@ -34,10 +34,9 @@ _LAUNCH = [sys.executable, "-m", "hccl_tools", "launch", "--no-table"]
 
 def timed(argv: list[str], stdout: Path) -> float:
     """Seconds of a whole process whose output goes to a file."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with stdout.open("wb") as stream:
         began = time.perf_counter()
-        subprocess.run(argv, stdout=stream, stderr=subprocess.DEVNULL, env=environment, check=True)
+        subprocess.run(argv, stdout=stream, stderr=subprocess.DEVNULL, env=plain_environment(), check=True)
         return time.perf_counter() - began
 
 

@@ -43,18 +43,23 @@ class Figures:
     noted: float
 
 
+def plain_environment() -> dict[str, str]:
+    """The environment without what some machines set for Python and what changes its start or its output."""
+    foreign = ("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE")
+    return {name: value for name, value in os.environ.items() if name not in foreign}
+
+
 def run_once(contender: Contender) -> Figures:
     """Run a contender once, silently.
 
     Raises:
         SystemExit: It ended with an exit code that is not right.
     """
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     began, started = time.time(), time.perf_counter()
     process = subprocess.Popen(
         contender.argv,
         cwd=contender.cwd,
-        env={**env, **contender.env},
+        env={**plain_environment(), **contender.env},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
