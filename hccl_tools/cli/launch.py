@@ -75,6 +75,7 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         log_file=options["log_file"],
         flat_logs=options["flat_logs"],
         tail=_tail(options["tail"]),
+        stdin=() if options["stdin"] is None else (options["stdin"],),
         start_port=port,
         master_address=address,
         ips=tuple(part.strip() for part in (options["ips"] or "").split(",") if part.strip()),

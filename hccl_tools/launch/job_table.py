@@ -26,8 +26,8 @@ _MODELARTS = ("/user/config/jobstart_hccl.json", "/home/ma-user/rank_table/jobst
 class JobTable(NamedTuple):
     """A table that has been found good.
 
-    ``path`` is absolute. ``data`` are the bytes for the ranks: the file's own, or a 1.0 table made from a
-    group_list. ``product`` and ``notes`` are sentences for the plan.
+    ``path`` is absolute, or says "standard input". ``data`` are the bytes for the ranks: the file's own, or a
+    1.0 table made from a group_list. ``product`` and ``notes`` are sentences for the plan.
     """
 
     path: str
@@ -103,11 +103,12 @@ def load_file(path: str, *, product: str | None, ignore: tuple[str, ...]) -> Job
         raise LaunchError(error.message, hint=error.hint) from error
     notes = tuple(f"{path}: {finding.message}" for finding in report.warnings)
     judged = f"{report.product}: {report.product_reason}"
+    source = "standard input" if path == "-" else os.path.abspath(path)
     if table.format == "group_list":
-        return JobTable(os.path.abspath(path), *_as_1_0(table), judged, notes)
+        return JobTable(source, *_as_1_0(table), judged, notes)
     # The very bytes that were judged: the file may be another one by now.
     data = report.document.data if report.document else b""
-    return JobTable(os.path.abspath(path), table, data, judged, notes)
+    return JobTable(source, table, data, judged, notes)
 
 
 def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:

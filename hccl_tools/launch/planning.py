@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.errors import LaunchError
+from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch import binding, environment, interpreter, placement, ports, run_directory, scheduler
 from hccl_tools.launch import job as jobs
 from hccl_tools.launch.job import Job, Surroundings
@@ -60,6 +60,7 @@ def prepare(
     if job.table is None:
         job = jobs.with_own_table(job, request, around, copy, start)
         notes += job.table.notes if job.table else ()
+    _check_named_ranks(request, len(job.seats))
     interpreter.check_program(request.kind, request.program, environ)
     kept, removed = _cleaned(request, environ, start)
     facts = _facts(request, job, start, around=around, run_dir=run_dir, notes=notes)
@@ -92,6 +93,15 @@ def prepare(
         chosen=_chosen(job, start, start_reason, python),
     )
     return Prepared(plan, kept, nodes, *((job.table.data, job.table.table) if job.table else ()))
+
+
+def _check_named_ranks(request: Request, world_size: int) -> None:
+    named = {"--tail": request.tail if request.tail != "all" else (), "--stdin": request.stdin}
+    for option, ranks in named.items():
+        for rank in ranks:
+            if rank >= world_size:
+                last = f"its ranks are 0 to {world_size - 1}" if world_size > 1 else "its only rank is 0"
+                raise UsageError(f"{option} {rank}: the job has no rank {rank}", hint=last)
 
 
 def _cleaned(

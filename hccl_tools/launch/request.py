@@ -27,7 +27,8 @@ class Request(NamedTuple):
     one host of a job that was started elsewhere; ``typed_options`` are what such a supervisor gets.
     ``made_table`` is the table that the hosts of the job have just told; it will lie in the run directory.
     ``wait`` is how many seconds a table may take to be completed. ``export`` names variables for other hosts
-    besides the usual ones, which ``export_defaults`` stands for.
+    besides the usual ones, which ``export_defaults`` stands for. ``stdin`` holds the rank that reads the
+    caller's, if one does.
     """
 
     program: tuple[str, ...]
@@ -58,6 +59,7 @@ class Request(NamedTuple):
     log_file: str | None = None
     flat_logs: bool = False
     tail: Tail = (0,)
+    stdin: tuple[int, ...] = ()
     start_port: int | None = None
     master_address: str | None = None
     ips: tuple[str, ...] = ()

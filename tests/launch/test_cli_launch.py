@@ -172,6 +172,17 @@ def test_signal_to_the_launcher_ends_all(number: signal.Signals, code: int) -> N
     assert job.returncode == code
 
 
+def test_a_table_from_standard_input() -> None:
+    table = Path(write_table()).read_bytes()
+    argv = [sys.executable, "-m", "hccl_tools", "launch", "--rank-table", "-", *TABLE_START, "hello.py"]
+
+    done = subprocess.run(argv, input=table, capture_output=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert Path("log/latest/rank_table.json").read_bytes() == table
+    assert json.loads(Path("log/latest/plan.json").read_bytes())["rank_table"] == "standard input"
+
+
 def test_log_file_of_rank_0() -> None:
     Path("train.log").write_text("of an older run\n")
 
@@ -256,6 +267,8 @@ def test_dry_run_as_json() -> None:
         (["--no-table", "-n", "1", "--env", "X", "hello.py"], 2, '"X" is not NAME=VALUE'),
         (["--no-table", "-n", "1", "-m", "--no-python", "x"], 2, "exclude each other"),
         (["--no-table", "-n", "1", "--tail", "first", "hello.py"], 2, '--tail "first"'),
+        (["--no-table", "-n", "2", "--tail", "0,2", "hello.py"], 2, "--tail 2: the job has no rank 2"),
+        (["--no-table", "-n", "2", "--stdin", "2", "hello.py"], 2, "--stdin 2: the job has no rank 2"),
     ],
 )
 @pytest.mark.parametrize("dry", [False, True])
