@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from typing import Any
+
 import click
 
 
@@ -20,12 +23,22 @@ import click
 @click.option(
     "--log-dir", "--log_dir", default="log", show_default=True, metavar="DIR", help="Where runs are."
 )
+@click.option(
+    "--ssh", "typed_ssh", metavar="SSH", help="The way to other hosts. Default: Open MPI's setting, else ssh."
+)
 def command(  # noqa: PLR0917  (click hands them over by name)
-    run: str, ranks: tuple[int, ...], scheduler: bool, follow: bool, lines: int | None, log_dir: str
+    run: str,
+    ranks: tuple[int, ...],
+    scheduler: bool,
+    follow: bool,
+    lines: int | None,
+    log_dir: str,
+    typed_ssh: str | None,
 ) -> None:
     """Print the log of a rank of RUN: a run directory, its name or the beginning of it, or "latest".
 
-    After a restart of the job (--max-restarts) it is the log of the last one.
+    After a restart of the job (--max-restarts) it is the log of the last one. A log that is not on this host
+    is read on its own, over ssh without a password, or in a running Slurm job with srun.
 
     \b
     hccl-tools logs                        the rank that failed first, or rank 0, of the last run
@@ -38,5 +51,16 @@ def command(  # noqa: PLR0917  (click hands them over by name)
     chosen = ranks or (run_logs.default_rank(found),)
     if not ranks and not scheduler and chosen != (0,):
         click.echo(f"rank {chosen[0]} of {found.name}:", err=True)
-    paths = run_logs.paths(found, chosen, scheduler=scheduler, wait=follow)
-    run_logs.show(found, paths, follow=follow, lines=lines)
+    with ExitStack() as connections:
+        asked = {"follow": follow, "lines": lines, "prefixed": len(chosen) > 1}
+        sources: list[Any] = []
+        wanted = run_logs.by_host(found, chosen, scheduler=scheduler)
+        for host in wanted.keys() - {""}:
+            from hccl_tools.launch import remote_logs  # noqa: PLC0415  (only where a job has other hosts)
+
+            sources.append(remote_logs.start(found, host, {"ranks": wanted[host], **asked}, typed_ssh))
+            connections.callback(sources[-1].close)
+        goes_on = (lambda: not runs.is_over(found)) if follow else None
+        here = run_logs.paths(found, wanted.get("", ()), while_=goes_on)
+        sources += run_logs.local(here, prefixed=len(chosen) > 1, lines=lines)
+        run_logs.show(sources, is_over=lambda: goes_on is None or not goes_on())

@@ -1,4 +1,4 @@
-"""What the supervisors of a job's other hosts say when they end, and which of them never did.
+"""What the supervisors of a job's other hosts say when they begin and end, and which of them never did.
 
 They say it as one JSON line through the engine's output, or in the run directory beside the launcher.
 A supervisor that was killed, or whose host is cut off, says nothing, while the engine has asked all others to
@@ -25,8 +25,15 @@ if TYPE_CHECKING:
 
 #: Words of supervisors on the launcher's own host, which the engine may no longer hand on.
 ENDS_FILE = "host_ends.jsonl"
+BEGAN = "host began"
 _ENDING, _ENDED, _REFUSED = "host ending", "host ended", "host refused"
 _MOST_RANKS = 8
+
+
+def tell_began(plan: Plan) -> None:
+    """Say that this host begins its part, and what Slurm calls it: a table knows hosts by address."""
+    node = os.environ.get("SLURMD_NODENAME") or os.uname().nodename
+    _tell({"hccl_tools": BEGAN, "host": plan.local[0].host, "node": node}, plan.run_dir)
 
 
 def tell_ending(plan: Plan) -> None:

@@ -28,11 +28,11 @@ def explain(plan: Plan, outcome: Outcome) -> None:
 
     Where nobody has said anything (mpirun itself could not start them) the outcome stays as it is.
     """
-    told = _read(plan.run_dir)
-    ends = [_end(plan, facts) for facts in told if facts["hccl_tools"].startswith("rank ")]
+    heard = told(plan.run_dir)
+    ends = [_end(plan, facts) for facts in heard if facts["hccl_tools"].startswith("rank ")]
     failed = [end for end in ends if end.status != 0]
     if outcome.reason in {"failed", "ended"} and plan.supervisor:
-        host_ends.explain(plan, outcome, told, ranks_failed=bool(failed))
+        host_ends.explain(plan, outcome, heard, ranks_failed=bool(failed))
     if not ends:
         return
     others = [end for end in outcome.ends if end.process.rank < 0]
@@ -41,15 +41,15 @@ def explain(plan: Plan, outcome: Outcome) -> None:
         outcome.first = failed[0]
 
 
-def _read(run_dir: str) -> list[dict[str, Any]]:
-    """Return what shims (in their file) and supervisors (through mpirun) have said, in order of time."""
-    told: list[dict[str, Any]] = []
+def told(run_dir: str) -> list[dict[str, Any]]:
+    """Return what shims (in their file) and supervisors (through the engine) have said, in order of time."""
+    heard: list[dict[str, Any]] = []
     for name in (ENDS_FILE, host_ends.ENDS_FILE, _engine_log(run_dir)):
         path = os.path.join(run_dir, name)
         if os.path.exists(path):
             with open(path, encoding="utf-8", errors="replace") as file:
-                told += [json.loads(text) for text in file if text.startswith(MARK)]
-    return sorted(told, key=lambda facts: float(facts["time"]))
+                heard += [json.loads(text) for text in file if text.startswith(MARK)]
+    return sorted(heard, key=lambda facts: float(facts["time"]))
 
 
 def _engine_log(run_dir: str) -> str:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hccl_tools.errors import InputError
 from hccl_tools.launch import runs
 from hccl_tools.launch.logs import Follower, generation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.launch.runs import Run
 
-_PAUSE = 0.1
+#: Seconds between two looks at a log.
+PAUSE = 0.1
+#: Seconds in which the logs of other hosts are there if the disk is shared.
+_SHARED_DISK_WAIT = 3.0
 _BLOCK = 1 << 16
 
 
@@ -25,57 +29,101 @@ def default_rank(run: Run) -> int:
     if failure and failure["rank"] >= 0:
         rank: int = failure["rank"]
         return rank
-    here = [process["rank"] for process in _ranks(run) if process.get("here", True)]
+    here = [process["rank"] for process in _ranks(run) if runs.is_on_this_host(run, process)]
     return min(here, default=0)
 
 
-def paths(run: Run, ranks: Sequence[int], *, scheduler: bool = False, wait: bool = False) -> dict[str, str]:
-    """Return the logs by what stands before their lines where several are shown.
+def by_host(run: Run, ranks: Sequence[int], *, scheduler: bool = False) -> dict[str, list[int]]:
+    """Return the ranks whose logs are looked for by the host that has them, "" for this one; -1: scheduler.
+
+    A log that is here is read here, wherever its rank runs: the disk is shared.
+
+    Raises:
+        InputError: The run has no such rank.
+    """
+    found: dict[str, list[int]] = {}
+    for rank in [-1] if scheduler else dict.fromkeys(ranks):
+        process = _planned(run, rank)
+        found.setdefault("" if _is_read_here(run, process) else process["host"], []).append(rank)
+    return found
+
+
+def paths(
+    run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None = None
+) -> dict[str, str]:
+    """Return logs of this host by what stands before their lines where several are shown.
 
     Args:
         run: Whose logs.
-        ranks: Which.
-        scheduler: MindSpore's scheduler's instead.
-        wait: While the run lasts, wait for a log that is not there yet.
+        ranks: Which; -1 is MindSpore's scheduler.
+        while_: As long as this says so, a log that is not there yet is waited for.
 
     Raises:
         InputError: There is no such log on this host.
     """
-    wanted = [-1] if scheduler else list(dict.fromkeys(ranks))
-    planned = {process["rank"]: process for process in runs.plan_of(run).get("processes", [])}
     found = {}
-    for rank in wanted:
-        name = "scheduler" if rank < 0 else f"rank {rank}"
-        if rank not in planned:
-            raise InputError(f"{run.name} has no {name}", hint=_which(run))
-        path = os.path.join(run.path, planned[rank]["log"])
-        while wait and not os.path.exists(path) and runs.is_held(run.path):
-            time.sleep(_PAUSE)
+    for rank in ranks:
+        process = _planned(run, rank)
+        path = _path(run, process)
+        while while_ and not os.path.exists(path) and while_():
+            time.sleep(PAUSE)
         if not os.path.exists(path):
-            raise InputError(f"{run.name} has no log of {name} on this host", hint=_where(run, planned[rank]))
-        found[name] = path
+            name = _name(rank)
+            raise InputError(f"{run.name} has no log of {name} on this host", hint=_where(run, process))
+        found[_name(rank)] = path
     return found
 
 
-def show(run: Run, logs: dict[str, str], *, follow: bool, lines: int | None) -> None:
-    """Write the logs to standard output; with ``follow`` until the run has ended."""
-    several = len(logs) > 1
-    shown = [
-        _Shown(path, f"[{name}] ".encode() if several else b"", lines=lines) for name, path in logs.items()
+def local(logs: Mapping[str, str], *, prefixed: bool, lines: int | None) -> list[Source]:
+    """Return what reads logs of this host, each of the last so many lines and what follows, or whole."""
+    return [
+        _Shown(path, f"[{name}] ".encode() if prefixed else b"", lines=lines) for name, path in logs.items()
     ]
+
+
+def show(sources: Sequence[Source], *, is_over: Callable[[], bool]) -> None:
+    """Write what comes to standard output until the run is over, or nothing can come any more.
+
+    Raises:
+        InputError: Some of it could not be had; what could was shown.
+    """
+    told: set[Source] = set()
     while True:
-        over = not follow or not runs.is_held(run.path)
-        while sum(_write(each.read(last=over)) for each in shown):
+        over = is_over()
+        while sum(_write(source.read(last=over)) for source in sources):
             continue
-        if over:
-            return
-        time.sleep(_PAUSE)
+        for source in sources:
+            if source.error and source not in told and len(sources) > 1:
+                told.add(source)
+                sys.stderr.write(f"hccl-tools: {source.error.message}\n")
+        if all(source.error or (over and source.ended) for source in sources):
+            break
+        time.sleep(PAUSE)
+    if errors := [source.error for source in sources if source.error]:
+        raise errors[0]
+
+
+class Source(Protocol):
+    """Logs as they are shown.
+
+    Attributes:
+        ended: Nothing more can come once the run is over.
+        error: Why nothing can come any more.
+    """
+
+    ended: bool
+    error: InputError | None
+
+    def read(self, *, last: bool) -> bytes:
+        """Return whole lines that have come, "" for none now; ``last``: also one without its end."""
 
 
 class _Shown:
     """The log of one rank, over all restarts of the job; shown from the last one that there is now."""
 
     def __init__(self, path: str, prefix: bytes, *, lines: int | None) -> None:
+        self.ended = True
+        self.error: InputError | None = None
         self._path, self._prefix, self._restart = path, prefix, 0
         while os.path.exists(generation(path, self._restart + 1)):
             self._restart += 1
@@ -98,6 +146,35 @@ class _Shown:
 
 def _ranks(run: Run) -> list[dict[str, Any]]:
     return [process for process in runs.plan_of(run).get("processes", []) if process["rank"] >= 0]
+
+
+def _planned(run: Run, rank: int) -> dict[str, Any]:
+    for process in runs.plan_of(run).get("processes", []):
+        if process["rank"] == rank:
+            found: dict[str, Any] = process
+            return found
+    raise InputError(f"{run.name} has no {_name(rank)}", hint=_which(run))
+
+
+def _name(rank: int) -> str:
+    return "scheduler" if rank < 0 else f"rank {rank}"
+
+
+def _path(run: Run, process: Mapping[str, Any]) -> str:
+    return os.path.join(run.path, process["log"])
+
+
+def _is_read_here(run: Run, process: Mapping[str, Any]) -> bool:
+    if runs.is_on_this_host(run, process):
+        return True
+    if os.path.isabs(process["log"]):
+        return False  # Named by the user (`workerlog.0`): each host may have one that is called so.
+    # Of a run that has just begun nothing is known yet.
+    while not (there := os.path.exists(_path(run, process))) and run.state == "running":
+        if time.time() - run.started > _SHARED_DISK_WAIT:
+            break
+        time.sleep(PAUSE)
+    return there
 
 
 def _which(run: Run) -> str:

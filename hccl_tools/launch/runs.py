@@ -13,7 +13,7 @@ from hccl_tools.launch import proc
 from hccl_tools.launch.run_directory import HOLDER, LATEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 _RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
 _PAUSE = 0.05
@@ -127,6 +127,36 @@ def report_of(run: Run) -> dict[str, Any]:
 def processes(run: Run) -> list[int]:
     """Return the processes of this host that belong to a run, whoever their parent is now."""
     return [pid for pid, path in _members() if path == run.path]
+
+
+def is_over(run: Run) -> bool:
+    """Tell whether a run that was there a moment ago has ended; one elsewhere has when it left its report."""
+    if is_held(run.path):
+        return False
+    return run.state != "elsewhere" or bool(report_of(run))
+
+
+def is_on_this_host(run: Run, process: Mapping[str, Any]) -> bool:
+    """Tell whether a process of a run's plan was planned for this host."""
+    plan = plan_of(run)
+    if plan.get("engine") == "loop" and run.host in {"", os.uname().nodename}:
+        return bool(process.get("here", True))
+    host: str = process["host"]
+    own = {os.uname().nodename, os.environ.get("SLURMD_NODENAME", ""), "localhost"}
+    if len(plan.get("hosts", ())) == 1 and run.host in own:
+        return True
+    return host in own or _is_own_address(host)
+
+
+def _is_own_address(host: str) -> bool:
+    import socket  # noqa: PLC0415  (only where a run has other hosts)
+
+    from hccl_tools.launch import placement  # noqa: PLC0415
+
+    try:
+        return placement.is_local_address(socket.gethostbyname(host))
+    except (OSError, UnicodeError):
+        return False
 
 
 def is_held(path: str) -> bool:

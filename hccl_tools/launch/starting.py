@@ -83,6 +83,10 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         raise
     for line in (*_announcement(plan), *warnings):
         sys.stderr.write(f"hccl-tools: {line}\n")
+    if request.run_dir is not None:
+        from hccl_tools.launch import host_ends  # noqa: PLC0415  (on other hosts only)
+
+        host_ends.tell_began(plan)
     from hccl_tools.launch import supervisor  # noqa: PLC0415  (a refused launch does not need it)
 
     outcome = supervisor.supervise(

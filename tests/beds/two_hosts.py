@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -46,15 +46,21 @@ class Host:
         address: Its address.
         folder: Its own files. What comes in over ssh has ``ascend/bin`` on PATH, ``ascend/root`` as
             HCCL_TOOLS_ROOT and ``python`` as PYTHONPATH; who may come in stands in ``authorized_keys``.
+        disk: A folder that has this path on every host of a bed and holds other files on each: what a host
+            has there lies in its ``folder / "disk"``. All other folders are shared.
     """
 
     namespace: str
     cable: str
     address: str
     folder: Path
+    disk: Path
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        named = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', self.namespace]
+        # `ip netns exec` has its own mounts already.
+        begin = 'hostname "$0" && mount --bind "$1" "$2" && cd "$PWD" && shift 2 && exec "$@"'
+        places = [str(self.folder / "disk"), str(self.disk)]
+        named = ["unshare", "--uts", "sh", "-c", begin, self.namespace, *places]
         return [program("ip"), "netns", "exec", self.namespace, *named, *argv]
 
     def run(self, argv: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
@@ -70,6 +76,14 @@ class Host:
         """The processes on this host."""
         told = _ip("netns", "pids", self.namespace, check=False).stdout
         return [int(pid) for pid in told.split()]
+
+    def commands(self) -> dict[int, list[str]]:
+        """The command lines of the processes on this host."""
+        found = {}
+        for pid in self.pids():
+            with suppress(OSError):
+                found[pid] = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[:-1]
+        return found
 
     def cut_off(self) -> None:
         """Pull this host's cable."""
@@ -96,8 +110,9 @@ def _make_host(stack: ExitStack, name: str, address: str, folder: Path) -> Host:
     made = _ip("netns", "add", name, check=False)
     if made.returncode != 0:
         pytest.skip(f"bed two_hosts: network namespaces are not allowed here: {made.stderr.strip()}")
-    host = Host(name, "cable", address, folder)
-    folder.mkdir()
+    host = Host(name, "cable", address, folder, folder.parent / "disk")
+    (folder / "disk").mkdir(parents=True)
+    host.disk.mkdir(exist_ok=True)
     stack.callback(_ip, "netns", "del", name)
     stack.callback(end_processes, host.pids)
     _ip("-n", name, "link", "set", "lo", "up")
