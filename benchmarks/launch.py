@@ -58,9 +58,13 @@ def trivial_ranks(folder: Path, runs: int) -> dict[str, Figures]:
         capture_output=True,
     )
     launch = ["hccl-tools", "launch", "--rank-table", "table.json", "--cpu", "--start", "table"]
-    loop = LOOP.format(logs="loop", last=RANKS - 1, program="python rank.py")
+    loop, after_click = (
+        LOOP.format(logs=logs, last=RANKS - 1, program="python rank.py") for logs in ("loop", "click")
+    )
     commands = {
         "bash loop": ["bash", "-c", loop],
+        # What any launcher needs that is written with click, before it has done anything.
+        "loop after click": ["bash", "-c", f"python -c 'import click'; {after_click}"],
         "launch": [*launch, "--log-dir", "launch", "rank.py"],
     }
     if torchrun := installed("torchrun"):
@@ -149,9 +153,10 @@ def main(runs: int) -> None:
     folder = Path(mkdtemp(prefix="hccl-tools-bench-"))
     try:
         figures = trivial_ranks(folder, runs)
-        ours, loop = figures["launch"], figures["bash loop"]
+        ours, loop, after_click = (figures[name] for name in ("launch", "bash loop", "loop after click"))
         rows = [
             Row("4 ranks, the last rank's first line", ours.noted, "s", "bash loop", loop.noted, 2.3),
+            Row("  the same", ours.noted, "s", "import click, then the loop", after_click.noted),
             Row("4 ranks, the whole run", ours.seconds, "s", "bash loop", loop.seconds),
             Row("  peak memory", ours.megabytes, "MB", "a bound", 25, 1),
         ]
