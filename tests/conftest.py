@@ -10,7 +10,10 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-pytest_plugins = ["tests.beds.two_hosts", "tests.beds.two_nodes", "tests.support.golden"]
+pytest_plugins = [
+    *("tests.beds.two_hosts", "tests.beds.two_nodes", "tests.beds.slurm_cluster"),
+    "tests.support.golden",
+]
 
 #: Variables of the machine that the product, or a program under it, would read.
 FOREIGN_PREFIXES = (

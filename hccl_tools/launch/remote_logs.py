@@ -139,10 +139,9 @@ def start(run: Run, host: str, asked: dict[str, Any], typed_ssh: str | None) -> 
     """
     plan = runs.plan_of(run)
     there = _there(plan.get("launcher_python") or sys.executable, {**asked, "run": run.path})
-    job = plan.get("slurm_job")
-    srun = on_path("srun", os.environ)
-    if job and srun and run.state == "running":
-        return RemoteLogs(host, [*_step(srun, job, _node(run, host)), *there], run.path)
+    job, srun = plan.get("slurm_job"), on_path("srun", os.environ)
+    if job and srun and run.state == "running" and (node := _node(run, host)):
+        return RemoteLogs(host, [*_step(srun, job, node), *there], run.path)
     over_ssh = ssh.command(typed_ssh, os.environ, wait=_CONNECT)
     return RemoteLogs(host, [*over_ssh, *_ALIVE, host, shlex.join(there)], run.path)
 
@@ -158,20 +157,20 @@ def _there(python: str, asked: dict[str, Any]) -> list[str]:
 
 
 def _node(run: Run, host: str) -> str:
-    """Return what Slurm calls a host of the table; its supervisor has said so."""
+    """Return what Slurm calls a host of the table, "" where its supervisor has not said so here."""
     began = [
         facts["node"]
         for facts in rank_ends.told(run.path)
         if facts["hccl_tools"] == host_ends.BEGAN and facts["host"] == host
     ]
-    return began[-1] if began else host
+    return began[-1] if began else ""
 
 
 def _step(srun: str, job: str, node: str) -> list[str]:
     """Return how a step is added to a job whose cores are all in use."""
     return [
         *(srun, "--jobid", job, "--overlap", "--nodes=1", "--ntasks=1", "--nodelist", node),
-        *("--mpi=none", "--cpu-bind=none", "--quiet", "--chdir=/"),
+        *("--mpi=none", "--quiet", "--chdir=/"),
     ]
 
 

@@ -41,13 +41,15 @@ class Host:
     """One of the two: programs started with ``run`` or ``start`` see its network and its name only.
 
     Attributes:
-        namespace: Its network namespace; also its name, as Open MPI takes hosts of one name for one host.
+        namespace: Its network namespace.
         cable: Its network interface.
         address: Its address.
         folder: Its own files. What comes in over ssh has ``ascend/bin`` on PATH, ``ascend/root`` as
             HCCL_TOOLS_ROOT and ``python`` as PYTHONPATH; who may come in stands in ``authorized_keys``.
         disk: A folder that has this path on every host of a bed and holds other files on each: what a host
             has there lies in its ``folder / "disk"``. All other folders are shared.
+        name: Its host name; never that of another, as Open MPI takes hosts of one name for one host.
+        entry: What brings a program into its network, with mounts of its own.
     """
 
     namespace: str
@@ -55,13 +57,14 @@ class Host:
     address: str
     folder: Path
     disk: Path
+    name: str
+    entry: tuple[str, ...]
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        # `ip netns exec` has its own mounts already.
         begin = 'hostname "$0" && mount --bind "$1" "$2" && cd "$PWD" && shift 2 && exec "$@"'
         places = [str(self.folder / "disk"), str(self.disk)]
-        named = ["unshare", "--uts", "sh", "-c", begin, self.namespace, *places]
-        return [program("ip"), "netns", "exec", self.namespace, *named, *argv]
+        named = ["unshare", "--uts", "sh", "-c", begin, self.name, *places]
+        return [*self.entry, *named, *argv]
 
     def run(self, argv: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
         """Run a program on this host to its end (at most 120 s) and capture what it says."""
@@ -74,7 +77,7 @@ class Host:
 
     def pids(self) -> list[int]:
         """The processes on this host."""
-        told = _ip("netns", "pids", self.namespace, check=False).stdout
+        told = configure("netns", "pids", self.namespace, check=False).stdout
         return [int(pid) for pid in told.split()]
 
     def commands(self) -> dict[int, list[str]]:
@@ -87,10 +90,10 @@ class Host:
 
     def cut_off(self) -> None:
         """Pull this host's cable."""
-        _ip("-n", self.namespace, "link", "set", self.cable, "down")
+        configure("-n", self.namespace, "link", "set", self.cable, "down")
 
     def reconnect(self) -> None:
-        _ip("-n", self.namespace, "link", "set", self.cable, "up")
+        configure("-n", self.namespace, "link", "set", self.cable, "up")
 
 
 @dataclass(frozen=True)
@@ -102,20 +105,35 @@ class TwoHosts:
     ssh: Path
 
 
-def _ip(*args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+def configure(*args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     return subprocess.run([program("ip"), *args], text=True, capture_output=True, check=check)
 
 
-def _make_host(stack: ExitStack, name: str, address: str, folder: Path) -> Host:
-    made = _ip("netns", "add", name, check=False)
+def make_host(
+    stack: ExitStack, namespace: str, address: str, folder: Path, *, name: str = "", own_sys: bool = True
+) -> Host:
+    """Make a host that is joined to nothing yet.
+
+    Args:
+        stack: What removes it.
+        namespace: Its network namespace.
+        address: The address that it will have.
+        folder: Its own files.
+        name: Its host name, where that is not to be the namespace's.
+        own_sys: Whether its /sys shows its network, as a real one does, and hides the cgroups.
+    """
+    made = configure("netns", "add", namespace, check=False)
     if made.returncode != 0:
-        pytest.skip(f"bed two_hosts: network namespaces are not allowed here: {made.stderr.strip()}")
-    host = Host(name, "cable", address, folder, folder.parent / "disk")
+        pytest.skip(f"network namespaces are not allowed here: {made.stderr.strip()}")
+    entry = (program("ip"), "netns", "exec", namespace)
+    if not own_sys:
+        entry = (program("nsenter"), f"--net=/run/netns/{namespace}", program("unshare"), "--mount")
+    host = Host(namespace, "cable", address, folder, folder.parent / "disk", name or namespace, entry)
     (folder / "disk").mkdir(parents=True)
     host.disk.mkdir(exist_ok=True)
-    stack.callback(_ip, "netns", "del", name)
+    stack.callback(configure, "netns", "del", namespace)
     stack.callback(end_processes, host.pids)
-    _ip("-n", name, "link", "set", "lo", "up")
+    configure("-n", namespace, "link", "set", "lo", "up")
     return host
 
 
@@ -173,15 +191,15 @@ def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
     folder = tmp_path_factory.mktemp("two_hosts")
     tag = f"{os.getpid()}"
     with ExitStack() as stack:
-        first = _make_host(stack, f"hccl{tag}a", "10.77.0.1", folder / "first")
-        second = _make_host(stack, f"hccl{tag}b", "10.77.0.2", folder / "second")
-        _ip(
+        first = make_host(stack, f"hccl{tag}a", "10.77.0.1", folder / "first")
+        second = make_host(stack, f"hccl{tag}b", "10.77.0.2", folder / "second")
+        configure(
             *["link", "add", "name", "cable", "netns", first.namespace, "type", "veth"],
             *["peer", "name", "cable", "netns", second.namespace],
         )
         for host in (first, second):
-            _ip("-n", host.namespace, "addr", "add", f"{host.address}/24", "dev", host.cable)
-            _ip("-n", host.namespace, "link", "set", host.cable, "up")
+            configure("-n", host.namespace, "addr", "add", f"{host.address}/24", "dev", host.cable)
+            configure("-n", host.namespace, "link", "set", host.cable, "up")
 
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         key = _make_key(folder / "key")

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 SLURM_CONFIG = """\
 ClusterName=bed
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={host}({address})
 SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
@@ -41,9 +42,12 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd-%n.log
+{nodes}\
+PartitionName=p Nodes=n1,n2 Default=YES State=UP
+"""
+_NODES = """\
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=8
 NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=8
-PartitionName=p Nodes=n1,n2 Default=YES State=UP
 """
 
 
@@ -68,7 +72,7 @@ class TwoNodes:
         return subprocess.run(argv, text=True, env=env, check=False, **options)
 
 
-def _write_task_prolog(folder: Path) -> None:
+def write_task_prolog(folder: Path) -> None:
     """Let each node add its own variables to every task (lines such as ``export HOST_IP=10.78.0.1``)."""
     script = folder / "task_prolog"
     variables = f"{folder}/$SLURMD_NODENAME.env"
@@ -85,7 +89,8 @@ def _free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def _start_munge(stack: ExitStack, folder: Path, env: dict[str, str]) -> None:
+def start_munge(stack: ExitStack, folder: Path, env: dict[str, str]) -> None:
+    """Start a munge of one's own, whose socket lies in ``folder``."""
     key = folder / "munge.key"
     key.write_bytes(os.urandom(128))
     key.chmod(0o400)
@@ -123,12 +128,16 @@ def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
     folder = tmp_path_factory.mktemp("two_nodes")
     folder.chmod(0o755)
     bed = TwoNodes(folder, folder / "slurm.conf")
-    _write_task_prolog(folder)
+    write_task_prolog(folder)
     host = socket.gethostname().split(".")[0]
-    bed.config.write_text(SLURM_CONFIG.format(host=host, ports=_free_ports(3), folder=folder))
+    ports = _free_ports(3)
+    nodes = _NODES.format(host=host, ports=ports)
+    bed.config.write_text(
+        SLURM_CONFIG.format(host=host, address="127.0.0.1", ports=ports, folder=folder, nodes=nodes)
+    )
     env = {**os.environ, **bed.env}
     with ExitStack() as stack:
         stack.callback(end_processes, lambda: pids_with_environment(f"SLURM_CONF={bed.config}"))
-        _start_munge(stack, folder, env)
+        start_munge(stack, folder, env)
         _start_slurm(stack, bed, env)
         yield bed
