@@ -30,6 +30,8 @@ class JobFacts(NamedTuple):
     cpu: bool = False
     keep_mpi: bool = False
     pass_table: bool = False
+    #: An address and port of each rank, by rank; none where the ranks have no port to meet at.
+    endpoints: tuple[str, ...] = ()
 
 
 class Variable(NamedTuple):
@@ -41,19 +43,26 @@ class Variable(NamedTuple):
     meaning: str
 
 
-#: Which families of variables a start sets. ``mpi`` keeps what mpirun itself has set.
+#: Which families of variables a start sets. ``mpi`` keeps what mpirun itself has set. Paddle's own launcher
+#: sets its names whatever the program is, and so do we: scripts that came from there read them.
 FAMILIES: dict[Start, tuple[str, ...]] = {
-    "table": ("rank", "rank table"),
-    "cluster": ("rank", "rank table", "cluster"),
+    "table": ("rank", "rank table", "paddle"),
+    "cluster": ("rank", "rank table", "cluster", "paddle"),
     "mpi": ("rank", "visible devices"),
-    "torch": ("rank", "torch", "visible devices"),
+    "torch": ("rank", "torch", "visible devices", "paddle"),
 }
+#: Linux takes no program with a variable of 128 KiB or more.
+_LONGEST = 120_000
 
 
 def _device_id(seat: Seat, job: JobFacts) -> str:
     if "visible devices" in FAMILIES[job.start]:
         return str(seat.local_rank)
     return str(job.visible.device_id(seat.device))
+
+
+def _endpoint(seat: Seat, job: JobFacts) -> str | None:
+    return job.endpoints[seat.rank] if job.endpoints else None
 
 
 def _chooses_visible(job: JobFacts) -> bool:
@@ -86,6 +95,13 @@ VARIABLES = (
     ),
     Variable("MASTER_ADDR", "torch", lambda _, job: job.master, "torch: where the ranks meet"),
     Variable("MASTER_PORT", "torch", lambda _, job: str(job.port), "torch: the port there"),
+    Variable("PADDLE_TRAINER_ID", "paddle", lambda seat, _: str(seat.rank), "paddle: the rank"),
+    Variable("PADDLE_TRAINERS_NUM", "paddle", lambda _, job: str(job.world_size), "paddle: how many ranks"),
+    Variable(
+        "PADDLE_RANK_IN_NODE", "paddle", lambda seat, _: str(seat.local_rank), "paddle: place on this server"
+    ),
+    Variable("PADDLE_CURRENT_ENDPOINT", "paddle", _endpoint, "paddle: this rank's address and port"),
+    Variable("FLAGS_selected_npus", "paddle", _device_id, "paddle: the device, as DEVICE_ID"),
     Variable(
         "ASCEND_RT_VISIBLE_DEVICES",
         "visible devices",
@@ -169,11 +185,18 @@ def cleaned(
     return kept, tuple(sorted(removed))
 
 
-def common_environment(environ: Mapping[str, str], *, buffered: bool) -> dict[str, str]:
-    """Return what is set for every process: no buffers, so that a log's order is the order of writes."""
-    if buffered or "PYTHONUNBUFFERED" in environ:
-        return {}
-    return {"PYTHONUNBUFFERED": "1"}
+def common_environment(
+    environ: Mapping[str, str], *, buffered: bool, endpoints: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return what is set for every process: no buffers, so that a log's order is the order of writes.
+
+    ``endpoints`` are paddle's of all ranks, by rank: once here, for in each rank of a large job they would be
+    megabytes. From about 5,000 ranks on no program could be started with them, and they are left out.
+    """
+    found = {} if buffered or "PYTHONUNBUFFERED" in environ else {"PYTHONUNBUFFERED": "1"}
+    if (text := ",".join(endpoints)) and len(text) < _LONGEST:
+        found["PADDLE_TRAINER_ENDPOINTS"] = text
+    return found
 
 
 def parse_assignments(texts: Iterable[str], *, where: str) -> dict[str, str]:

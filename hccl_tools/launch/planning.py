@@ -67,7 +67,7 @@ def prepare(
     engine_program, flavour = _engine(request, environ, has_table=job.table is not None)
     supervisor, travelling = _for_other_hosts(request, job, facts, python, kept)
     kept.update(travelling)
-    common = environment.common_environment(environ, buffered=request.buffered)
+    common = environment.common_environment(environ, buffered=request.buffered, endpoints=facts.endpoints)
     plan = Plan(
         processes=_processes(request, job, facts, python),
         start=start,
@@ -205,6 +205,9 @@ def _facts(
         cpu=request.cpu,
         keep_mpi=request.keep_mpi,
         pass_table=request.pass_table,
+        endpoints=()
+        if start == "mpi"
+        else ports.endpoints(job.seats, master=job.master, port=port, servers=job.server_count),
     )
 
 

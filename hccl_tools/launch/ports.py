@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.launch.placement import Seat
 
 #: For jobs on several hosts, where all hosts must choose the same port without asking each other.
 DEFAULT_PORT = 18118
@@ -80,6 +82,26 @@ def agreed_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, str
     if not text.isdecimal() or not 0 < int(text) < 65536:
         raise UsageError(f'FLAGS_START_PORT="{text}" is no port', hint="a number from 1024 to 65535")
     return int(text), "FLAGS_START_PORT"
+
+
+def endpoints(seats: Sequence[Seat], *, master: str, port: int, servers: int) -> tuple[str, ...]:
+    """Return an address with a port for each rank, as paddle has them: rank 0's is where all meet.
+
+    Args:
+        seats: All ranks, by rank.
+        master: The address of rank 0's server.
+        port: Where the ranks meet; the other ranks of a server count from it. 0 for nowhere.
+        servers: How many servers the job has; the ranks of one are all at ``master``.
+    """
+    if not port:
+        return ()
+    found, taken, first = [], dict[int, int](), seats[0].server_index
+    for seat in seats:
+        server = seat.server_index if servers > 1 else first
+        host = master if server == first else seat.host
+        place = taken[server] = taken.get(server, -1) + 1
+        found.append(f"{host}:{port + place}")
+    return tuple(found)
 
 
 def doubts(port: int) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import subprocess
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import environment
+from hccl_tools.launch import environment, ports
 from hccl_tools.launch.environment import JobFacts, cleaned, rank_environment
 from hccl_tools.launch.placement import Seat
 from hccl_tools.launch.visible import VisibleDevices, visible_devices
@@ -28,7 +30,7 @@ def seat(rank: int, device: int, server: int = 0) -> Seat:
     return Seat(rank, "10.0.0.1", server, device, device - 4, 4)
 
 
-def job(start: Start, visible: VisibleDevices = HOST, **changes: bool) -> JobFacts:
+def job(start: Start, visible: VisibleDevices = HOST, **changes: Any) -> JobFacts:
     return JobFacts(start, 8, "10.0.0.1", 18118, TABLE, (4, 5, 6, 7), visible, **changes)
 
 
@@ -39,11 +41,22 @@ def rank_variables(rank: int, device_id: int, server: int = 0) -> dict[str, str]
     }  # fmt: skip
 
 
+def paddle_variables(rank: int, device: int, device_id: int) -> dict[str, str]:
+    return {
+        "PADDLE_TRAINER_ID": str(rank), "PADDLE_TRAINERS_NUM": "8", "PADDLE_RANK_IN_NODE": str(device - 4),
+        "FLAGS_selected_npus": str(device_id),
+    }  # fmt: skip
+
+
 def test_table_start_on_a_host_takes_the_tables_devices() -> None:
     for rank, device in enumerate((4, 5, 6, 7)):
         found = rank_environment(seat(rank, device), job("table"))
 
-        assert found == {**rank_variables(rank, device), "RANK_TABLE_FILE": TABLE}
+        assert found == {
+            **rank_variables(rank, device),
+            **paddle_variables(rank, device, device),
+            "RANK_TABLE_FILE": TABLE,
+        }
 
 
 @pytest.mark.parametrize("visible", [CONTAINER, CHOSEN])
@@ -61,6 +74,7 @@ def test_cluster_start_adds_what_mindspore_reads() -> None:
 
     assert found == {
         **rank_variables(5, 6, server=1),
+        **paddle_variables(5, 6, 6),
         "RANK_TABLE_FILE": TABLE,
         "MS_ROLE": "MS_WORKER",
         "MS_WORKER_NUM": "8",
@@ -85,6 +99,7 @@ def test_torch_start() -> None:
 
     assert found == {
         **rank_variables(1, 1),
+        **paddle_variables(1, 5, 1),
         "RANK": "1",
         "WORLD_SIZE": "8",
         "LOCAL_RANK": "1",
@@ -173,6 +188,34 @@ def test_output_is_unbuffered_unless_the_user_decides() -> None:
     assert environment.common_environment({}, buffered=False) == {"PYTHONUNBUFFERED": "1"}
     assert environment.common_environment({"PYTHONUNBUFFERED": ""}, buffered=False) == {}
     assert environment.common_environment({}, buffered=True) == {}
+
+
+def test_paddles_endpoints_begin_where_all_ranks_meet() -> None:
+    servers = ("10.0.0.1", "10.0.0.2")
+    seats = [Seat(rank, servers[rank // 2 % 2], rank // 2 % 2, 4, 0, 4) for rank in range(8)]
+    several = ports.endpoints(seats, master="10.0.0.9", port=18118, servers=2)
+    here = ports.endpoints(seats, master="127.0.0.1", port=18118, servers=1)
+
+    assert several[:6] == (
+        *("10.0.0.9:18118", "10.0.0.9:18119", "10.0.0.2:18118", "10.0.0.2:18119"),
+        *("10.0.0.9:18120", "10.0.0.9:18121"),
+    )
+    assert here == tuple(f"127.0.0.1:{18118 + rank}" for rank in range(8))
+    assert ports.endpoints(seats, master="127.0.0.1", port=0, servers=1) == ()
+    assert rank_environment(seat(2, 6), job("table", endpoints=here))["PADDLE_CURRENT_ENDPOINT"] == here[2]
+    assert environment.common_environment({}, buffered=True, endpoints=several) == {
+        "PADDLE_TRAINER_ENDPOINTS": ",".join(several)
+    }
+
+
+def test_endpoints_that_no_program_could_be_started_with_are_left_out() -> None:
+    many = [f"10.10.{rank // 2000}.{rank // 8 % 250}:{18118 + rank % 8}" for rank in range(8192)]
+
+    assert environment.common_environment({}, buffered=True, endpoints=many) == {}
+    few = environment.common_environment(dict(os.environ), buffered=True, endpoints=many[:4096])
+    length = ["sh", "-c", "echo ${#PADDLE_TRAINER_ENDPOINTS}"]
+    done = subprocess.run(length, env=few, capture_output=True, check=True)
+    assert int(done.stdout) > 60_000
 
 
 def test_every_variable_is_explained_once() -> None:
