@@ -20,6 +20,7 @@ _SWITCH_OFF = re.compile(
     r"\s*(distribute|run_distribute|use_parallel)\s*:\s*(false|no|off|0)\s*(#.*)?", re.IGNORECASE
 )
 _LARGEST_YAML = 1 << 20
+_ALL_THE_SAME = "--no-preflight starts all the same; --cpu rehearses without NPUs"
 
 
 class Findings(NamedTuple):
@@ -49,8 +50,12 @@ def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> F
     return Findings((*errors, *_own_port(plan)), warnings)
 
 
-def refuse(findings: Findings) -> None:
+def refuse(findings: Findings, *, hint: str = _ALL_THE_SAME) -> None:
     """Refuse the start with everything that stands against it.
+
+    Args:
+        findings: What was found.
+        hint: How to start all the same.
 
     Raises:
         LaunchError: There is an error among the findings.
@@ -62,7 +67,7 @@ def refuse(findings: Findings) -> None:
         what = f"{len(findings.errors)} things stand against the start on this host\n" + "\n".join(
             f"  - {error}" for error in findings.errors
         )
-    raise LaunchError(what, hint="--no-preflight starts all the same; --cpu rehearses without NPUs")
+    raise LaunchError(what, hint=hint)
 
 
 def _devices(plan: Plan) -> dict[int, RankProcess]:

@@ -16,6 +16,7 @@ from hccl_tools.launch import (
     interpreter,
     keeper,
     planning,
+    ports,
     run_directory,
     spawn_call,
     spawn_child,
@@ -61,6 +62,7 @@ def spawn(
             without NPUs; ``tail``: whose output ``join`` shows (0, ``[0, 3]``, ``"all"`` or ``None``);
             ``start``: ``table``, ``cluster`` or ``torch``; ``env``: more variables; ``grace``: seconds from
             SIGTERM to SIGKILL (15); ``product``, ``ignore``, ``start_port`` as for ``hccl-tools launch``.
+            ``preflight=False`` starts although a device is held by another process, or is not there.
             ``start_method`` is taken, and every process is a fresh interpreter all the same.
 
     Returns:
@@ -80,6 +82,8 @@ def spawn(
     payload = spawn_call.pickled(func, spawn_call.arguments(args))
     prepared = _prepare(wanted)
     plan = prepared.plan
+    if wanted.preflight:
+        _preflight(prepared)
     locks = _write(prepared, payload)
     guard = keeper.start(fresh=True, subreaper=False)
     tasks = [
@@ -122,13 +126,26 @@ def _prepare(wanted: SpawnOptions) -> Prepared:
         cpu=wanted.cpu,
         environment=wanted.env,
         log_dir=wanted.log_dir,
-        start_port=wanted.start_port,
+        # paddle's endpoints are set under every start, so there is always a port.
+        start_port=wanted.start_port or ports.free_port(),
     )
     prepared = planning.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
     here = sum(process.rank >= 0 for process in prepared.plan.local)
     if wanted.ranks not in {None, here}:
         raise SpawnOptionError(f"nprocs={wanted.ranks}, but the table has {here} ranks on this machine")
     return prepared
+
+
+def _preflight(prepared: Prepared) -> None:
+    """Refuse what would stop the ranks after minutes: devices that are held, not there or not to be opened.
+
+    Raises:
+        LaunchError: Something stands against the start; all of it is told.
+    """
+    from hccl_tools.launch import preflight  # noqa: PLC0415  (a refused call does not need it)
+
+    found = preflight.check(prepared.plan, {**prepared.environment, **prepared.plan.common}, prepared.nodes)
+    preflight.refuse(found, hint="preflight=False starts all the same; cpu=True rehearses without NPUs")
 
 
 def _write(prepared: Prepared, payload: bytes) -> tuple[int, ...]:

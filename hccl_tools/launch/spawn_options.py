@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,12 +23,15 @@ _DEVICE_OPTIONS = ("npus", "devices", "gpus", "xpus", "selected_devices")
 _STARTS = ("table", "cluster", "torch")
 _METHODS = ("spawn", "fork", "forkserver")
 #: What paddle takes and a job on one machine's NPUs has no use for.
-_TAKEN_WITHOUT_EFFECT = ("backend", "print_config", "use_paddlecloud")
+_TAKEN_WITHOUT_EFFECT = ("print_config", "use_paddlecloud")
+_BACKENDS = ("auto", "hccl", "xccl", "gloo", "nccl", "bkcl")
+#: Names that paddle has given up, and what they are called now.
+_OLD_NAMES = {"selected_devices": "devices", "started_port": "start_port", "use_paddlecloud": None}
 _OF_SEVERAL_MACHINES = ("ips", "cluster_node_ips", "node_ip")
 _OPTIONS = (
     *_DEVICE_OPTIONS, *_TAKEN_WITHOUT_EFFECT,
     "rank_table", "log_dir", "cpu", "start", "env", "grace", "product", "ignore", "start_port",
-    "started_port", "start_method", "tail",
+    "started_port", "start_method", "tail", "preflight", "backend",
 )  # fmt: skip
 _GRACE = 15.0
 _HIGHEST_DEVICE = 1024
@@ -52,6 +56,7 @@ class SpawnOptions(NamedTuple):
     ignore: tuple[str, ...]
     grace: float
     tail: Tail
+    preflight: bool
 
 
 def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) -> SpawnOptions:
@@ -66,8 +71,9 @@ def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) ->
     devices = _devices(count, options, environ, cpu=cpu)
     if devices is None and count is None and rank_table is None:
         devices = _all_visible(environ, cpu=cpu)
-    method = options.get("start_method", "spawn")
-    _choice("start_method", method, _METHODS)
+    # A fresh interpreter is what all three come to here, and the framework chooses what it communicates by.
+    _choice("start_method", options.get("start_method", "spawn"), _METHODS)
+    _choice("backend", options.get("backend", "auto"), _BACKENDS)
     start = options.get("start")
     if start is not None:
         _choice("start", start, _STARTS)
@@ -84,6 +90,7 @@ def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) ->
         ignore=_words("ignore", options.get("ignore", ())),
         grace=_seconds("grace", options.get("grace", _GRACE)),
         tail=_tail(options.get("tail", 0)),
+        preflight=bool(options.get("preflight", True)),
     )
 
 
@@ -98,6 +105,10 @@ def _check_names(options: Mapping[str, Any]) -> None:
             close = difflib.get_close_matches(name, _OPTIONS, n=1)
             hint = f"did you mean {close[0]}?" if close else f"options: {', '.join(sorted(_OPTIONS))}"
             raise SpawnOptionError(f"the option {name} of spawn is not supported ({hint})", hint=hint)
+        if name in _OLD_NAMES:
+            now = _OLD_NAMES[name]
+            text = f"spawn: {name} is an old name" + (f" of {now}" if now else " and without effect")
+            warnings.warn(text, DeprecationWarning, stacklevel=4)
     given = [name for name in (*_DEVICE_OPTIONS, "rank_table") if options.get(name) not in (None, "")]
     if len(given) > 1:
         raise SpawnOptionError(f"{given[0]} and {given[1]} name the same thing: give one of them")

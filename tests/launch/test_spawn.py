@@ -75,8 +75,22 @@ def parents():
     print("up", flush=True)
     time.sleep(60)
 
+def holds(root):
+    device = open(f"{root}/dev/davinci{4 + hccl_tools.current_rank().rank}")
+    if hccl_tools.current_rank().rank == 0:
+        open("held", "w").close()
+    time.sleep(60)
+
 def leaves_early():
     sys.exit(0)
+
+def interrupted():
+    if hccl_tools.current_rank().rank == 1:
+        raise KeyboardInterrupt
+    time.sleep(60)
+
+def paddles():
+    return {name: text for name, text in os.environ.items() if name.startswith(("PADDLE_", "FLAGS_"))}
 
 def inner():
     def train():
@@ -100,7 +114,7 @@ def workers():
 def caller(program: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run a program that calls spawn; it may use the functions of ``work``."""
     Path("work.py").write_text(WORK)
-    lines = ["import hccl_tools, json, work", "if __name__ == '__main__':"]
+    lines = ["import hccl_tools, json, os, time, work", "if __name__ == '__main__':"]
     lines += [f"    {line}" for line in program.strip().splitlines()]
     Path("main.py").write_text("\n".join(lines) + "\n")
     return subprocess.run(
@@ -348,6 +362,101 @@ def test_table_decides_ranks_and_devices() -> None:
     assert [result[0][:2] for result in results] == [["0", "5"], ["1", "4"]]
 
 
+def test_variables_that_paddles_spawn_sets() -> None:
+    for start in ("table", "torch"):
+        found = answer(
+            "print(json.dumps(hccl_tools.spawn("
+            f"work.paddles, gpus='4,5', cpu=True, start={start!r}).results))",
+            PADDLE_TRAINER_ID="7", PADDLE_MASTER="10.0.0.9:1",
+        )  # fmt: skip
+
+        assert isinstance(found, list)
+        everyone = found[0]["PADDLE_TRAINER_ENDPOINTS"]
+        for rank, endpoint in enumerate(everyone.split(",")):
+            assert found[rank] == {
+                "PADDLE_TRAINER_ID": str(rank), "PADDLE_TRAINERS_NUM": "2", "PADDLE_RANK_IN_NODE": str(rank),
+                "PADDLE_CURRENT_ENDPOINT": endpoint, "PADDLE_TRAINER_ENDPOINTS": everyone,
+                "FLAGS_selected_npus": str(4 + rank if start == "table" else rank),
+            }  # fmt: skip
+
+
+def test_interrupted_rank_is_no_good_end() -> None:
+    done = caller(f"hccl_tools.spawn(work.interrupted, nprocs=2, {OPTIONS})")
+
+    assert "RankFailedError: rank 1 (device 1, pid " in done.stderr
+    assert "ended with exit code 130" in done.stderr
+
+
+@pytest.fixture
+def npus(own_directory: Path) -> str:
+    """Make up devices 4 and 5; return the root of that host."""
+    (own_directory / "root" / "dev").mkdir(parents=True)
+    for device in (4, 5):
+        (own_directory / "root" / "dev" / f"davinci{device}").touch()
+    return str(own_directory / "root")
+
+
+def test_device_that_another_process_holds_is_told_before_anything_starts(npus: str) -> None:
+    call = "hccl_tools.spawn(work.who, start='torch')"
+    program = "import sys; file = open(sys.argv[1]); print('up', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, f"{npus}/dev/davinci5"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as other:  # fmt: skip
+        assert other.stdout is not None
+        other.stdout.readline()
+        refused = caller(call, HCCL_TOOLS_ROOT=npus)
+        logs = Path("log").exists()
+        all_the_same = caller(call.replace(")", ", preflight=False)"), HCCL_TOOLS_ROOT=npus)
+        rehearsed = caller(call.replace(")", ", nprocs=2, cpu=True)"), HCCL_TOOLS_ROOT=npus)
+        other.communicate()
+
+    assert f"LaunchError: device 5 is held by process {other.pid}" in refused.stderr
+    assert "preflight=False starts all the same" in refused.stderr
+    assert not logs
+    assert all_the_same.returncode == rehearsed.returncode == 0, all_the_same.stderr + rehearsed.stderr
+
+
+def test_device_that_the_caller_itself_holds_is_no_obstacle(npus: str) -> None:
+    opened = f"device = open({npus!r} + '/dev/davinci5')\n"
+    done = caller(opened + "hccl_tools.spawn(work.who, start='torch')", HCCL_TOOLS_ROOT=npus)
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_ranks_that_still_run_hold_their_devices(npus: str) -> None:
+    done = caller(
+        f"first = hccl_tools.spawn(work.holds, ({npus!r},), join=False, daemon=True, start='torch')\n"
+        "while not os.path.exists('held'): time.sleep(0.01)\n"
+        "hccl_tools.spawn(work.who, start='torch')",
+        HCCL_TOOLS_ROOT=npus,
+    )
+
+    assert "device 4 is held by process" in done.stderr
+    assert "left over from run " in done.stderr
+
+
+def test_device_that_is_not_here(npus: str) -> None:
+    done = caller("hccl_tools.spawn(work.who, gpus='6,7', start='torch')", HCCL_TOOLS_ROOT=npus)
+
+    assert "gpus: device 6 is not visible here" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "words"),
+    [
+        ("selected_devices='4,5'", "selected_devices is an old name of devices"),
+        ("nprocs=1, started_port=12000", "started_port is an old name of start_port"),
+        ("nprocs=1, use_paddlecloud=False", "use_paddlecloud is an old name and without effect"),
+    ],
+)
+def test_old_names_of_options_are_taken_and_said(old: str, words: str) -> None:
+    done = caller(f"hccl_tools.spawn(work.who, {old}, {OPTIONS})")
+
+    assert done.returncode == 0
+    assert f"main.py:3: DeprecationWarning: spawn: {words}" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -360,6 +469,7 @@ def test_table_decides_ranks_and_devices() -> None:
         ("gpus='4,4'", "device 4 is named twice"),
         ("gpus='4-5', rank_table='table.json'", "name the same thing"),
         ("start_method='thread', nprocs=1", "one of spawn, fork, forkserver"),
+        ("backend='tcp', nprocs=1", "one of auto, hccl"),
         ("start='here', nprocs=1", "one of table, cluster, torch"),
         ("ips='10.0.0.1,10.0.0.2'", "on this machine only"),
         ("cpu=True", "nprocs=2"),
