@@ -42,14 +42,11 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
     program = tuple(options["program"])
     if not program:
         raise UsageError("what is to be started?", hint="hccl-tools launch --rank-table FILE train.py")
-    if options["module"] and options["no_python"]:
-        raise UsageError("-m and --no-python exclude each other", hint="leave one out")
-    kind: ProgramKind = "module" if options["module"] else "program" if options["no_python"] else "script"
     node_count, per_node = options["node_count"], _per_node(options["per_node"])
     address, port = _master(options)
     return Request(
         program=program,
-        kind=kind,
+        kind=_kind(options),
         rank_table=options["rank_table"],
         ranks=_count(options["count"], per_node, node_count),
         devices=options["devices"],
@@ -57,7 +54,8 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         product=options["product"],
         ignore=tuple(rule.strip() for text in options["ignore"] for rule in text.split(",")),
         start=None if options["start"] == "auto" else options["start"],
-        engine=options["engine"],
+        engine="mpirun" if options["mpirun"] else options["engine"],
+        mpirun=options["mpirun"],
         cpu=options["cpu"],
         all_here=options["all_here"],
         max_ranks=options["max_ranks"],
@@ -89,6 +87,12 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         export_defaults=not options["no_export"],
         typed_options=click.get_current_context().meta[TYPED_OPTIONS],
     )
+
+
+def _kind(options: dict[str, Any]) -> ProgramKind:
+    if options["module"] and options["no_python"]:
+        raise UsageError("-m and --no-python exclude each other", hint="leave one out")
+    return "module" if options["module"] else "program" if options["no_python"] else "script"
 
 
 def _per_node(text: str | None) -> int | None:

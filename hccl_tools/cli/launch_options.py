@@ -51,6 +51,8 @@ GROUPS: dict[str, list[Option]] = {
     "How": [
         _option("--engine", type=Choice(["loop", "mpirun", "slurm"]), default="loop", show_default=True,
                 help="What brings the job to its hosts."),
+        _option("--mpirun", metavar="PROGRAM",
+                help="--engine mpirun with this mpirun or mpiexec (Open MPI's, MPICH's), not with PATH's."),
         _option("--start", type=Choice(["auto", "table", "cluster", "mpi", "torch"]), default="auto",
                 show_default=True, help="How the framework finds its peers."),
         _option("--bind", type=Choice(["none", "cores", "numa"]), default="none", show_default=True,
@@ -58,7 +60,7 @@ GROUPS: dict[str, list[Option]] = {
         _option("--start-port", "--master-port", "start_port", type=IntRange(1024, 65535), metavar="PORT",
                 help="Where the ranks meet; by default a free port, 18118 on several hosts."),
         _option("--master-addr", "master_address", metavar="ADDRESS", help="The address of rank 0's host."),
-        _flag("--keep-mpi", help="Let OMPI_* and PMIX_* of your shell through, for mpi4py."),
+        _flag("--keep-mpi", help="Let OMPI_*, PMIX_*, PMI_* of your shell through, for mpi4py."),
         _flag("--pass-table", help="With --start torch: set RANK_TABLE_FILE as well."),
     ],
     "Several machines (type the command once)": [

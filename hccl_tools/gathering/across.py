@@ -157,16 +157,19 @@ def _over_mpirun(
 
 def _mpirun(asking: Asking) -> Mpirun:
     from hccl_tools.errors import LaunchError  # noqa: PLC0415
-    from hccl_tools.launch.engines import openmpi  # noqa: PLC0415  (Slurm's way needs no mpirun)
+    from hccl_tools.launch.engines import mpirun  # noqa: PLC0415  (Slurm's way needs no mpirun)
+    from hccl_tools.launch.interpreter import ProgramMissingError  # noqa: PLC0415
 
     beside = os.path.dirname(sys.executable)  # noqa: PTH120
     path = os.pathsep.join([asking.environ.get("PATH", os.defpath), beside])
     try:
-        program, flavour = openmpi.find({**asking.environ, "PATH": path})
-    except LaunchError:
+        program, flavour = mpirun.find({**asking.environ, "PATH": path})
+    except ProgramMissingError:
         raise DiscoveryError(
             "there is no mpirun on PATH", hint='install one: pip install "hccl-tools[mpi]"'
         ) from None
+    except LaunchError as error:
+        raise DiscoveryError(error.message, hint="put Open MPI's first on PATH") from None
     if not flavour.startswith("openmpi"):
         raise DiscoveryError(
             f"{program} is not Open MPI's mpirun, whose options are used here",

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class JobFacts(NamedTuple):
-    """What all ranks share: world size, where they meet, the table's path, this server's physical devices."""
+    """What all ranks share: world size, where they meet, the table's path, this server's physical devices.
+
+    ``open_mpi`` is false where another MPI than Open MPI starts them.
+    """
 
     start: Start
     world_size: int
@@ -30,6 +33,7 @@ class JobFacts(NamedTuple):
     cpu: bool = False
     keep_mpi: bool = False
     pass_table: bool = False
+    open_mpi: bool = True
     #: An address and port of each rank, by rank; none where the ranks have no port to meet at.
     endpoints: tuple[str, ...] = ()
 
@@ -125,8 +129,9 @@ STALE_NAMES = frozenset(
     }
 )  # fmt: skip
 _TORCH_NAMES = frozenset(variable.name for variable in VARIABLES if variable.family == "torch")
-#: What mpirun sets for its ranks; OMPI_MCA_* and OMPI_ALLOW_RUN_AS_ROOT* are the user's settings.
-MPI_PREFIXES = ("OMPI_", "PMIX_", "PRTE_", "PMI_")
+#: What mpirun sets for its ranks, MPICH's the last three; OMPI_MCA_* and OMPI_ALLOW_RUN_AS_ROOT* are the
+#: user's settings.
+MPI_PREFIXES = ("OMPI_", "PMIX_", "PRTE_", "PMI_", "HYDI_", "MPI_LOCAL")
 _USER_MPI_PREFIXES = ("OMPI_MCA_", "OMPI_ALLOW_RUN_AS_ROOT", "PRTE_MCA_", "PRTE_ALLOW", "PMIX_MCA_")
 _PADDLE_PREFIXES = ("PADDLE_", "FLAGS_selected_")
 
@@ -139,7 +144,7 @@ def families(job: JobFacts) -> set[str]:
         chosen.add("cluster")
     if job.start == "torch" and job.pass_table:
         chosen.add("rank table")
-    if job.keep_mpi or job.start == "mpi":
+    if job.open_mpi and (job.keep_mpi or job.start == "mpi"):
         chosen.add("kept mpi")
     return chosen
 

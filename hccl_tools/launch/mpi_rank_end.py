@@ -1,7 +1,11 @@
-"""What a shim says of the end of its rank: one JSON line, to the launcher's file or to mpirun's stdout."""
+"""What a shim says of the end of its rank: one JSON line, to the launcher's file or to mpirun's stdout.
+
+Open MPI and Slurm end the other ranks when it exits; MPICH has to be asked.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -55,6 +59,18 @@ def tell(prepared: Prepared, *, pid: int, code: int, duration: float, log: str) 
     descriptor = os.open(os.path.join(prepared.run_dir, ENDS_FILE), _FLAGS, 0o666)
     os.write(descriptor, line.encode())
     os.close(descriptor)
+
+
+def end_job(code: int) -> None:
+    """Ask MPICH's mpiexec to end all ranks and to exit with this code, as MPI_Abort does; others need no word.
+
+    It ends a job by itself only for a rank that was killed, or has come to MPI_Init and not to MPI_Finalize.
+    """
+    descriptor = os.environ.get("PMI_FD", "")
+    if not descriptor.isdecimal() or "HYDI_CONTROL_FD" not in os.environ:
+        return
+    with contextlib.suppress(OSError):
+        os.write(int(descriptor), f"cmd=abort exitcode={code}\n".encode())
 
 
 def _last_lines(log: str) -> list[str]:

@@ -30,7 +30,7 @@ _OVERRIDES = (
     *("--engine=loop", f"--rank-table={TABLE_FROM_ENVIRONMENT}", "--hostfile="),
     *("--max-restarts=0", "--notify="),
 )
-_NOT_FORWARDED = ("--dry-run", "--emit")
+_NOT_FORWARDED = ("--dry-run", "--emit", "--mpirun")
 
 
 def pack_table(data: bytes) -> dict[str, str]:

@@ -63,8 +63,8 @@ def prepare(
     _check_named_ranks(request, len(job.seats))
     interpreter.check_program(request.kind, request.program, environ)
     kept, removed = _cleaned(request, environ, start)
-    facts = _facts(request, job, start, around=around, run_dir=run_dir, notes=notes)
     engine_program, flavour = _engine(request, environ, has_table=job.table is not None)
+    facts = _facts(request, job, start, flavour, around=around, run_dir=run_dir, notes=notes)
     supervisor, travelling = _for_other_hosts(request, job, facts, python, kept)
     kept.update(travelling)
     common = environment.common_environment(environ, buffered=request.buffered, endpoints=facts.endpoints)
@@ -145,9 +145,9 @@ def _engine(request: Request, environ: Mapping[str, str], *, has_table: bool) ->
         from hccl_tools.launch.engines import slurm  # noqa: PLC0415  (only this engine needs it)
 
         return slurm.find(environ, has_table=has_table), "slurm"
-    from hccl_tools.launch.engines import openmpi  # noqa: PLC0415  (only this engine needs it)
+    from hccl_tools.launch.engines import mpirun  # noqa: PLC0415  (only this engine needs it)
 
-    return openmpi.find(environ)
+    return mpirun.find(environ, request.mpirun)
 
 
 def _for_other_hosts(
@@ -187,7 +187,14 @@ def _shim(request: Request, run_dir: str) -> tuple[str, ...]:
 
 
 def _facts(
-    request: Request, job: Job, start: Start, *, around: Surroundings, run_dir: str, notes: list[str]
+    request: Request,
+    job: Job,
+    start: Start,
+    flavour: str,
+    *,
+    around: Surroundings,
+    run_dir: str,
+    notes: list[str],
 ) -> environment.JobFacts:
     if job.server_count > 1:
         port, whence = ports.agreed_port(request.start_port, around.environ)
@@ -205,6 +212,7 @@ def _facts(
         cpu=request.cpu,
         keep_mpi=request.keep_mpi,
         pass_table=request.pass_table,
+        open_mpi=not flavour.startswith("mpich"),
         endpoints=()
         if start == "mpi"
         else ports.endpoints(job.seats, master=job.master, port=port, servers=job.server_count),

@@ -52,6 +52,7 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
         visible=visible,
         cpu=cpu,
         keep_mpi=options.keep_mpi,
+        open_mpi=world.launcher != "MPICH",
     )
     kept, _removed = environment.cleaned(environ, start=start, keep_mpi=options.keep_mpi or start == "mpi")
     kept.update(environment.common_environment(environ, buffered=options.buffered))

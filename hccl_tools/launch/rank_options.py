@@ -25,7 +25,7 @@ of its own. Without a table the ranks of a host take devices 0, 1, 2 ... in orde
   --tail 0,3          the ranks shown on the terminal (0)
   --python PATH       the rank's Python; by default this one
   -m, --no-python     PROGRAM is a module, or any program
-  --keep-mpi          let OMPI_* and PMIX_* through under --start table and cluster
+  --keep-mpi          let OMPI_*, PMIX_* and PMI_* through under --start table and cluster
   --keep-binding      stay on the core that mpirun has bound this rank to
   --exec              become the program, without log, signals and report
 """

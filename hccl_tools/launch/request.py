@@ -27,7 +27,8 @@ class Request(NamedTuple):
     one host of a job that was started elsewhere; ``typed_options`` are what such a supervisor gets.
     ``made_table`` is the table that the hosts of the job have just told; it will lie in the run directory.
     ``wait`` is how many seconds a table may take to be completed. ``export`` names variables for other hosts
-    besides the usual ones, which ``export_defaults`` stands for. ``stdin`` holds the rank that reads the
+    besides the usual ones, which ``export_defaults`` stands for. ``mpirun`` names the program of
+    ``--engine mpirun`` where it is not the first on PATH. ``stdin`` holds the rank that reads the
     caller's, if one does.
     """
 
@@ -42,6 +43,7 @@ class Request(NamedTuple):
     ignore: tuple[str, ...] = ()
     start: Start | None = None
     engine: Engine = "loop"
+    mpirun: str | None = None
     cpu: bool = False
     all_here: bool = False
     max_ranks: int = 16

@@ -2,6 +2,10 @@
 
 The session must be the rank's, not ours: under Open MPI 5 ``setsid`` in the process that mpirun has started
 fails. Everything arrives in one poll(): signals, ended children, time to look at the log.
+
+An mpirun that ends its ranks kills the processes that it has started, after 0.25 s or at once. Where no
+launcher of ours is above, a copy of that process does the work therefore, and ends the rank with all it has
+started when mpirun has killed the original.
 """
 
 from __future__ import annotations
@@ -24,10 +28,8 @@ _PASSED_ON = (
     signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGTSTP,
 )  # fmt: skip
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-#: Milliseconds between two looks at a followed log, and seconds between two at an idle scheduler.
-_LOOK, _SCHEDULER_LOOK = 20, 0.2
-#: Seconds that the scheduler gets to see that the ranks have gone.
-_SCHEDULER_WAIT = 10.0
+#: Milliseconds between two looks at a followed log.
+_LOOK = 20
 
 
 class Prepared(NamedTuple):
@@ -61,8 +63,10 @@ def run(prepared: Prepared) -> int:
         os.sched_setaffinity(0, prepared.cores)
     if prepared.exec:
         os.execvpe(prepared.argv[0], prepared.argv, prepared.environment)  # noqa: S606  (no shell)
-    kernel.become_subreaper()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON})
+    if not prepared.launched:
+        _leave_the_original_to_mpirun()
+    kernel.become_subreaper()
     signals = kernel.signal_descriptor({signal.SIGCHLD, *_PASSED_ON})
     scheduler = _start_scheduler(prepared)
     again = f".restart_{prepared.restart}" if prepared.restart else ""
@@ -70,19 +74,47 @@ def run(prepared: Prepared) -> int:
     began = time.monotonic()
     pid = _start(prepared.argv, prepared.environment, log, said)
     follower = _follower(log) if _is_shown(prepared.rank, prepared.tail) else None
-    status = _watch(pid, signals, follower)
+    parent = os.getppid()
+    status = _watch(pid, signals, follower, parent)
     duration = time.monotonic() - began
     _end_rest(keep=scheduler)
     if follower:
         _show(follower, last=True)
     code = os.waitstatus_to_exitcode(status)
-    if code != 0 or prepared.launched:
+    is_orphan = os.getppid() != parent
+    if (code != 0 and not is_orphan) or prepared.launched:
         from hccl_tools.launch import mpi_rank_end  # noqa: PLC0415  (while the rank starts nobody needs it)
 
         mpi_rank_end.tell(prepared, pid=pid, code=code, duration=duration, log=log)
     if scheduler:
-        _end_scheduler(scheduler, prepared.port, patiently=code == 0)
-    return code if code >= 0 else 128 - code
+        from hccl_tools.launch import rank_scheduler  # noqa: PLC0415  (rank 0 only, and not always)
+
+        rank_scheduler.end(scheduler, prepared.port, patiently=code == 0)
+    code = code if code >= 0 else 128 - code
+    if code != 0 and not prepared.launched and not is_orphan:
+        mpi_rank_end.end_job(code)
+    return code
+
+
+def _leave_the_original_to_mpirun() -> None:
+    """Go on as a copy in a session of its own; the original passes signals on and ends as the copy does."""
+    original = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        kernel.die_with_parent(signal.SIGTERM)
+        if os.getppid() != original:
+            os._exit(128 + signal.SIGKILL)
+        return
+    while True:
+        number = signal.sigwait({signal.SIGCHLD, *_PASSED_ON})
+        if number != signal.SIGCHLD:
+            os.kill(pid, number)
+            continue
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            code = os.waitstatus_to_exitcode(status)
+            os._exit(code if code >= 0 else 128 - code)
 
 
 def _start(argv: tuple[str, ...], variables: Mapping[str, str], log: str, said: str = "") -> int:
@@ -118,15 +150,18 @@ def _become(argv: tuple[str, ...], variables: Mapping[str, str], log: int, paren
         os._exit(code)
 
 
-def _watch(pid: int, signals: int, follower: Follower | None) -> int:
-    """Pass signals on and show the log until the rank has ended; return its wait status."""
+def _watch(pid: int, signals: int, follower: Follower | None, parent: int) -> int:
+    """Pass signals on and show the log until the rank has ended; return its wait status.
+
+    When ``parent``, our own, has ended, the rank is killed.
+    """
     poller = select.poll()
     poller.register(signals, select.POLLIN)
     while True:
         poller.poll(_LOOK if follower else None)
         for received in kernel.read_signals(signals):
             if received.number != signal.SIGCHLD:
-                _pass_on(pid, received.number)
+                _pass_on(pid, received.number if os.getppid() == parent else signal.SIGKILL)
         if follower:
             _show(follower)
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -221,39 +256,3 @@ def _start_scheduler(prepared: Prepared) -> int:
         return 0
     argv, variables = prepared.scheduler
     return _start(argv, variables, os.path.join(prepared.run_dir, "scheduler.log"))
-
-
-def _end_scheduler(pid: int, port: int, *, patiently: bool) -> None:
-    """Let the scheduler end by itself while other ranks are connected to it, then end it."""
-    deadline = time.monotonic() + _SCHEDULER_WAIT
-    while patiently and (time.monotonic() < deadline or _is_connected(port)):
-        if _is_gone(pid):
-            return
-        if not _is_connected(port):
-            break
-        time.sleep(_SCHEDULER_LOOK)
-    if not _is_gone(pid):
-        _pass_on(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-
-
-def _is_gone(pid: int) -> bool:
-    """Tell whether a child has ended; it may have been collected already, with the orphans."""
-    try:
-        return os.waitpid(pid, os.WNOHANG)[0] == pid
-    except ChildProcessError:
-        return True
-
-
-def _is_connected(port: int) -> bool:
-    """Tell whether anybody holds a connection to a port of this host (state 01 in /proc/net/tcp)."""
-    wanted = f":{port:04X}"
-    for path in ("/proc/net/tcp", "/proc/net/tcp6"):
-        try:
-            with open(path, encoding="ascii") as file:
-                rows = [line.split() for line in file]
-        except OSError:
-            continue
-        if any(row[1].endswith(wanted) and row[3] == "01" for row in rows[1:]):
-            return True
-    return False

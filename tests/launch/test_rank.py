@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,51 +14,39 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.launch import shim
+from hccl_tools.launch import rank_scheduler
+from tests.support.jobs import eventually
+from tests.support.mpiruns import MPIRUNS, every_mpirun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from tests.support.mpiruns import Mpirun
 
 SHIM = (sys.executable, "-m", "hccl_tools.launch.rank")
-BESIDE_PYTHON = Path(sys.executable).parent
 SHOW = """\
 import json, os, sys
 names = ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "DEVICE_NUM", "RANK_TABLE_FILE", "OMPI_COMM_WORLD_RANK",
+         "PMI_RANK", "MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK",
          "ASCEND_RT_VISIBLE_DEVICES", "MS_ROLE")
 print(json.dumps({"argv": sys.argv[1:], "cores": len(os.sched_getaffinity(0)),
                   **{name: os.environ.get(name) for name in names}}))
 """
 
 
-def _mpiruns() -> Iterator[str]:
-    """Yield the mpirun beside this Python (the wheel's) and the system's."""
-    for path in (str(BESIDE_PYTHON), "/usr/bin"):
-        if found := shutil.which("mpirun", path=path):
-            yield found
-
-
-MPIRUNS = list(_mpiruns())
 pytestmark = pytest.mark.mpi
-every_mpirun = pytest.mark.parametrize(
-    "mpirun", MPIRUNS or [pytest.param("", marks=pytest.mark.skip("no mpirun"))]
-)
 
 
-def by_hand(mpirun: str, *args: str, count: int = 2) -> subprocess.CompletedProcess[str]:
-    options = ["--oversubscribe", "-n", str(count)]
-    if os.geteuid() == 0:
-        options.append("--allow-run-as-root")
+def run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [mpirun, *options, *SHIM, *args], capture_output=True, text=True, timeout=180, check=False
+        command, capture_output=True, text=True, timeout=180, check=False, env={**os.environ, **variables}
     )
 
 
-def launch(mpirun: str, *args: str) -> subprocess.CompletedProcess[str]:
-    path = f"{Path(mpirun).parent}:{os.environ['PATH']}"
-    command = [sys.executable, "-m", "hccl_tools.launch", "--engine", "mpirun", *args]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=180, check=False, env={**os.environ, "PATH": path}
-    )
+def by_hand(mpirun: Mpirun, *args: str, count: int = 2) -> subprocess.CompletedProcess[str]:
+    return run(mpirun.ranks(count, *SHIM, *args))
+
+
+def launch(mpirun: Mpirun, *args: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return run([sys.executable, "-m", "hccl_tools.launch", *mpirun.for_launch, *args], **variables)
 
 
 def write_table(order: tuple[int, ...], name: str = "table.json") -> str:
@@ -91,7 +78,7 @@ def scripts(own_directory: Path) -> None:
 
 
 @every_mpirun
-def test_ranks_by_hand_take_devices_in_order(mpirun: str) -> None:
+def test_ranks_by_hand_take_devices_in_order(mpirun: Mpirun) -> None:
     done = by_hand(mpirun, "show.py", "-c", "conf.yml", "--rank-table")
 
     assert done.returncode == 0, done.stderr
@@ -99,13 +86,15 @@ def test_ranks_by_hand_take_devices_in_order(mpirun: str) -> None:
         found = said(rank)
         assert found["argv"] == ["-c", "conf.yml", "--rank-table"]
         assert (found["RANK_ID"], found["DEVICE_ID"], found["RANK_SIZE"]) == (str(rank), str(rank), "2")
-        assert found["OMPI_COMM_WORLD_RANK"] == str(rank)
+        own = found["PMI_RANK" if mpirun.is_mpich else "OMPI_COMM_WORLD_RANK"]
+        assert own == str(rank)
+        assert (found["OMPI_COMM_WORLD_LOCAL_RANK"] is None) == mpirun.is_mpich
     assert '"RANK_ID": "0"' in done.stdout
     assert '"RANK_ID": "1"' not in done.stdout
 
 
 @every_mpirun
-def test_ranks_by_hand_take_the_tables_devices(mpirun: str) -> None:
+def test_ranks_by_hand_take_the_tables_devices(mpirun: Mpirun) -> None:
     done = by_hand(
         mpirun, "--rank-table", write_table((5, 4)), "--start", "table", "--tail", "all", "show.py"
     )
@@ -114,13 +103,13 @@ def test_ranks_by_hand_take_the_tables_devices(mpirun: str) -> None:
     for rank, device in enumerate((5, 4)):
         found = said(rank)
         assert (found["RANK_ID"], found["DEVICE_ID"]) == (str(rank), str(device))
-        assert found["OMPI_COMM_WORLD_RANK"] is None
+        assert {found[name] for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MPI_LOCALRANKID")} == {None}
         assert Path(found["RANK_TABLE_FILE"]).read_text() == Path("table.json").read_text()
     assert '"RANK_ID": "1"' in done.stdout
 
 
 @every_mpirun
-def test_world_size_unlike_the_tables_is_refused_once(mpirun: str) -> None:
+def test_world_size_unlike_the_tables_is_refused_once(mpirun: Mpirun) -> None:
     done = by_hand(mpirun, "--rank-table", write_table((0, 1, 2, 3)), "--start", "table", "show.py")
 
     assert done.returncode == 125
@@ -128,7 +117,7 @@ def test_world_size_unlike_the_tables_is_refused_once(mpirun: str) -> None:
 
 
 @every_mpirun
-def test_rank_bound_to_one_core_is_unbound(mpirun: str) -> None:
+def test_rank_bound_to_one_core_is_unbound(mpirun: Mpirun) -> None:
     available = len(os.sched_getaffinity(0))
     assert by_hand(mpirun, "show.py").returncode == 0
 
@@ -136,7 +125,7 @@ def test_rank_bound_to_one_core_is_unbound(mpirun: str) -> None:
 
 
 @every_mpirun
-def test_failed_rank_by_hand(mpirun: str) -> None:
+def test_failed_rank_by_hand(mpirun: Mpirun) -> None:
     done = by_hand(mpirun, "--start", "table", "exit7.py")
 
     assert done.returncode == 7
@@ -146,7 +135,7 @@ def test_failed_rank_by_hand(mpirun: str) -> None:
 
 
 @every_mpirun
-def test_exec_becomes_the_program(mpirun: str) -> None:
+def test_exec_becomes_the_program(mpirun: Mpirun) -> None:
     done = by_hand(mpirun, "--exec", "show.py")
 
     assert done.returncode == 0
@@ -155,7 +144,7 @@ def test_exec_becomes_the_program(mpirun: str) -> None:
 
 
 @every_mpirun
-def test_launch_runs_mpirun(mpirun: str) -> None:
+def test_launch_runs_mpirun(mpirun: Mpirun) -> None:
     done = launch(mpirun, "-n", "2", "show.py", "--epochs", "3")
 
     assert done.returncode == 0, done.stderr
@@ -167,7 +156,7 @@ def test_launch_runs_mpirun(mpirun: str) -> None:
 
 
 @every_mpirun
-def test_launch_names_the_rank_that_failed(mpirun: str) -> None:
+def test_launch_names_the_rank_that_failed(mpirun: Mpirun) -> None:
     done = launch(mpirun, "-n", "2", "exit7.py")
 
     assert done.returncode == 7
@@ -176,25 +165,42 @@ def test_launch_names_the_rank_that_failed(mpirun: str) -> None:
 
 
 @every_mpirun
-def test_children_of_a_rank_do_not_outlive_it(mpirun: str) -> None:
+def test_children_of_a_rank_do_not_outlive_it(mpirun: Mpirun) -> None:
     program = "setsid sh -c 'echo $$ > child.pid; exec sleep 60' & sleep 0.5; exit 3"
 
     assert by_hand(mpirun, "--no-python", "sh", "-c", program, count=1).returncode == 3
     pid = int(Path("child.pid").read_text())
-    deadline = time.monotonic() + 10
-    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not Path(f"/proc/{pid}").exists()
+    assert eventually(lambda: not Path(f"/proc/{pid}").exists())
 
 
 @every_mpirun
-def test_signal_to_the_launcher_ends_mpi_ranks(mpirun: str) -> None:
-    path = f"{Path(mpirun).parent}:{os.environ['PATH']}"
-    command = [sys.executable, "-m", "hccl_tools.launch", "--engine", "mpirun", "-n", "2", "--no-python"]
+def test_children_of_ranks_that_mpirun_kills_do_not_outlive_them(mpirun: Mpirun) -> None:
+    stubborn = "trap '' TERM; echo $$ > child.pid; sleep 60; sleep 60"
+    Path("ranks.sh").write_text(
+        "test $RANK_ID = 1 && { until test -s child.pid; do sleep 0.1; done; exit 7; }\n"
+        f'trap "" TERM\nsetsid sh -c "{stubborn.replace("$", chr(92) + "$")}" &\nsleep 60\n'
+    )
+
+    done = by_hand(mpirun, "--no-python", "sh", "ranks.sh")
+
+    assert done.returncode == 7, done.stdout + done.stderr
+    pid = int(Path("child.pid").read_text())
+    assert eventually(lambda: not Path(f"/proc/{pid}").exists())
+
+
+@every_mpirun
+def test_a_failed_rank_by_hand_ends_the_others_at_once(mpirun: Mpirun) -> None:
+    began = time.monotonic()
+
+    assert by_hand(mpirun, "--no-python", "sh", "-c", "test $RANK_ID = 1 && exit 3; sleep 60").returncode == 3
+    assert time.monotonic() - began < 40
+
+
+@every_mpirun
+def test_signal_to_the_launcher_ends_mpi_ranks(mpirun: Mpirun) -> None:
+    command = [sys.executable, "-m", "hccl_tools.launch", *mpirun.for_launch, "-n", "2", "--no-python"]
     program = ["sh", "-c", "echo $$ > rank_$RANK_ID.pid; echo up; exec sleep 60"]
-    with subprocess.Popen(
-        [*command, *program], stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": path}
-    ) as job:
+    with subprocess.Popen([*command, *program], stdout=subprocess.PIPE, text=True) as job:
         assert job.stdout is not None
         assert job.stdout.readline() == "up\n"
         job.send_signal(signal.SIGTERM)
@@ -208,14 +214,15 @@ def test_signal_to_the_launcher_ends_mpi_ranks(mpirun: str) -> None:
 
 
 @every_mpirun
-def test_program_that_uses_mpi4py(mpirun: str) -> None:
+def test_program_that_uses_mpi4py(mpirun: Mpirun) -> None:
     pytest.importorskip("mpi4py")
     Path("mpi.py").write_text(
         "import os\nfrom mpi4py import MPI\nworld = MPI.COMM_WORLD\n"
         "total = world.allreduce(int(os.environ['RANK_ID']) + 1)\n"
         "print(world.rank, world.size, total, os.environ['RANK_ID'])\n"
     )
-    done = launch(mpirun, "-n", "2", "--tail", "all", "mpi.py")
+    variables = mpirun.for_mpi4py(Path.cwd())
+    done = launch(mpirun, "-n", "2", "--tail", "all", "mpi.py", **variables)
     if "cannot load MPI library" in done.stderr + done.stdout:
         pytest.skip("mpi4py finds no library for this mpirun")
 
@@ -227,7 +234,7 @@ def test_mpirun_command_line_is_a_function_of_the_plan() -> None:
     done = launch(MPIRUNS[0], "-n", "2", "--devices", "4,5", "--dry-run=json", "show.py")
 
     command = json.loads(done.stdout)["command"]
-    assert command[0] == MPIRUNS[0]
+    assert command[0] == str(MPIRUNS[0].path)
     assert command[1:3] == ["-n", "2"]
     assert ("--allow-run-as-root" in command) == (os.geteuid() == 0)
     assert "none" in command[command.index("--bind-to") :]
@@ -235,12 +242,29 @@ def test_mpirun_command_line_is_a_function_of_the_plan() -> None:
     assert command[-2:][1] == "show.py"
 
 
+def test_the_first_mpi_on_path_is_taken(own_directory: Path) -> None:
+    mpich = next((mpirun for mpirun in MPIRUNS if mpirun.is_mpich), None)
+    if mpich is None:
+        pytest.skip("no MPICH (Debian's mpich)")
+    (own_directory / "mpich").mkdir()
+    for name, program in (("mpiexec", mpich.path.name), ("hydra_pmi_proxy", "hydra_pmi_proxy")):
+        (own_directory / "mpich" / name).symlink_to(mpich.path.with_name(program))
+    command = [sys.executable, "-m", "hccl_tools.launch", "-n", "2", "--engine", "mpirun", "--tail", "all"]
+
+    done = run([*command, "show.py"], PATH=f"{own_directory}/mpich:{os.environ['PATH']}")
+
+    assert done.returncode == 0, done.stderr
+    assert [said(rank)["PMI_RANK"] for rank in range(2)] == ["0", "1"]
+    plan = json.loads(Path("log/latest/plan.json").read_text())
+    assert plan["command"][0] == f"{own_directory}/mpich/mpiexec"
+
+
 @every_mpirun
-def test_launch_gives_mpi_ranks_the_places_of_a_table(mpirun: str) -> None:
+def test_launch_gives_mpi_ranks_the_places_of_a_table(mpirun: Mpirun) -> None:
     table = write_table((5, 4))
     done = launch(
         mpirun, "--rank-table", table, "--start", "mpi", "--cpu", "--env", "GREETING=hi",
-        "--no-python", "sh", "-c", "echo $RANK_ID $DEVICE_ID $OMPI_COMM_WORLD_RANK $GREETING",
+        "--no-python", "sh", "-c", "echo $RANK_ID $DEVICE_ID ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $GREETING",
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
@@ -256,7 +280,7 @@ def test_scheduler_that_was_collected_with_the_orphans_is_over() -> None:
     child.returncode = 0
 
     started = time.monotonic()
-    shim._end_scheduler(child.pid, port=1, patiently=True)
-    shim._end_scheduler(child.pid, port=1, patiently=False)
+    rank_scheduler.end(child.pid, port=1, patiently=True)
+    rank_scheduler.end(child.pid, port=1, patiently=False)
 
     assert time.monotonic() - started < 5

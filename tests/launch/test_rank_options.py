@@ -8,7 +8,7 @@ import pytest
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import mpi_world, rank_options
-from hccl_tools.launch.engines import openmpi
+from hccl_tools.launch.engines import mpirun
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,7 +42,8 @@ def test_options_of_the_shim() -> None:
     [
         ("mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n", "openmpi-4"),
         ("mpirun (Open MPI) 5.0.11\n", "openmpi-5"),
-        ("HYDRA build details:\n    Version: 4.0.2\n", "other"),
+        ("mpirun.real (OpenRTE) 4.1.2\n", "openmpi-4"),
+        ("HYDRA build details:\n    Version:                                 4.0.2\n", "mpich-4"),
     ],
 )
 def test_flavours_of_mpirun(text: str, flavour: str, own_directory: Path) -> None:
@@ -51,4 +52,4 @@ def test_flavours_of_mpirun(text: str, flavour: str, own_directory: Path) -> Non
     program.write_text(f"#!/bin/sh\ncat <<'END'\n{text}END\n")
     program.chmod(0o755)
 
-    assert openmpi.find({"PATH": f"{program.parent}:/usr/bin:/bin"}) == (str(program), flavour)
+    assert mpirun.find({"PATH": f"{program.parent}:/usr/bin:/bin"}) == (str(program), flavour)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hccl_tools.launch.plan import Plan
 
-_MODULES = {"loop": "loop", "mpirun": "openmpi", "slurm": "slurm"}
+_MODULES = {"loop": "loop", "mpirun": "mpirun", "slurm": "slurm"}
 
 
 def command(plan: Plan) -> list[str]:
