@@ -68,16 +68,21 @@ def _check_function(func: Any) -> None:
         )
     module = getattr(func, "__module__", None) or type(func).__module__
     if module == "__main__" and not _main_can_be_imported():
+        where = "was typed into an interactive session, python -c or stdin"
+        if getattr(sys.modules["__main__"], "__spec__", None) is not None:
+            where = "is defined in the __main__.py of a package"
         raise SpawnOptionError(
-            f"{name} was typed into an interactive session, python -c or stdin, where other processes cannot "
-            "find it: write it into a file and import it from there",
+            f"{name} {where}, where other processes cannot find it: write it into a file and import it from "
+            "there",
             hint="from my_file import " + name,
         )
 
 
 def _main_can_be_imported() -> bool:
+    """Tell whether ``multiprocessing`` imports the main module in a child, too."""
     main = sys.modules["__main__"]
-    if getattr(main, "__spec__", None) is not None:
-        return True
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name).rpartition(".")[2] != "__main__"
     path = getattr(main, "__file__", None)
     return path is not None and os.path.exists(path)

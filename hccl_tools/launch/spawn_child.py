@@ -29,10 +29,18 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     except Exception as error:  # noqa: BLE001  (handed over to the parent)
-        text = traceback.format_exc()
+        text = _traceback(error)
         sys.stderr.write(text)
         _write(failure, spawn_failure.pickled(error, text))
         sys.exit(1)
+
+
+def _traceback(error: Exception) -> str:
+    """Return the traceback from the caller's function on; ours above it say nothing."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames or error.__traceback__))
 
 
 def is_preparing() -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.launch import channel, oom, report
 from hccl_tools.launch.outcome import Outcome
 from hccl_tools.launch.spawn_errors import RankFacts, RankFailedError, failure
-from hccl_tools.launch.spawn_ranks import Returned, Shown, SpawnedRank
+from hccl_tools.launch.spawn_ranks import Raised, Returned, Shown, SpawnedRank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,9 +36,11 @@ class SpawnContext:
     """What ``spawn`` returns.
 
     Attributes:
-        processes: The ranks, by rank: ``pid``, ``exitcode``, ``is_alive()``, ``log``, ``device``.
+        processes: The ranks, by rank: ``pid``, ``exitcode``, ``is_alive()``, ``join(timeout)``,
+            ``terminate()``, ``log``, ``device``.
         run_dir: The run directory with one log per rank.
         return_queues: Results in paddle's way; ``results`` is the short one.
+        error_queues: Likewise the tracebacks, as text.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class SpawnContext:
         locks: Sequence[int] = (),
     ) -> None:
         self._keeper, self._grace, self._locks = keeper, grace, locks
-        self._all = [SpawnedRank(process, run_dir) for process in processes]
+        self._all = [SpawnedRank(process, run_dir, self) for process in processes]
         self._over = self._closed = False
         self._asked: Reason = "ended"
         self._first: SpawnedRank | None = None
@@ -62,6 +64,7 @@ class SpawnContext:
         self.run_dir = run_dir
         self.processes = [process for process in self._all if process.rank >= 0]
         self.return_queues = [Returned(process) for process in self.processes]
+        self.error_queues = [Raised(process) for process in self.processes]
         shown = len(self.processes) if tail == "all" else len(tail)
         self._shown = Shown(tail, several=shown > 1)
 
@@ -86,18 +89,27 @@ class SpawnContext:
         Raises:
             RankFailedError: A rank failed. The others have been ended: SIGTERM, the grace time, SIGKILL.
         """
+        self._wait_for(timeout, None)
+        if self._first is not None:
+            raise self._failure(self._first)
+        return self._over
+
+    def wait_for(self, rank: SpawnedRank, timeout: float | None) -> None:
+        """Wait for one rank. Another that fails ends it with all others, and ``join`` tells that."""
+        self._wait_for(timeout, rank)
+
+    def _wait_for(self, timeout: float | None, rank: SpawnedRank | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            while not self._over and self._first is None and self._wait(deadline):
-                pass
+            while not self._over and self._first is None and (rank is None or rank.exitcode is None):
+                if not self._wait(deadline):
+                    return
         except BaseException:
             # Ctrl-C in the caller: its ranks go with it.
             self.terminate()
             raise
         if self._first is not None:
             self._end("failed")
-            raise self._failure(self._first)
-        return self._over
 
     def terminate(self) -> None:
         """End all ranks and everything they have started; at most the grace time and 5 s."""

@@ -33,6 +33,8 @@ _OPTIONS = (
     "rank_table", "log_dir", "cpu", "start", "env", "grace", "product", "ignore", "start_port",
     "started_port", "start_method", "tail", "preflight", "backend",
 )  # fmt: skip
+#: By these a rank knows where its result belongs.
+_OWN_VARIABLES = frozenset({"RANK_ID", "HCCL_TOOLS_RUN_DIR"})
 _GRACE = 15.0
 _HIGHEST_DEVICE = 1024
 
@@ -183,9 +185,12 @@ def _env(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise SpawnOptionError(f"env={value!r} is no mapping of names to values: env={{'GLOG_v': '2'}}")
     try:
-        return environment.parse_assignments((f"{key}={text}" for key, text in value.items()), where="env")
+        found = environment.parse_assignments((f"{key}={text}" for key, text in value.items()), where="env")
     except UsageError as error:
         raise SpawnOptionError(error.message, hint=error.hint) from error
+    if own := sorted(_OWN_VARIABLES & found.keys()):
+        raise SpawnOptionError(f"env: {own[0]} is each rank's own", hint="leave it out of env")
+    return found
 
 
 def _port(options: Mapping[str, Any]) -> int | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from hccl_tools.launch.spawn_child import FAILURE, RESULT
 if TYPE_CHECKING:
     from hccl_tools.launch.plan import RankProcess
     from hccl_tools.launch.request import Tail
+    from hccl_tools.launch.spawn_context import SpawnContext
 
 
 class SpawnedRank:
@@ -27,7 +30,8 @@ class SpawnedRank:
         log: Its log, absolute.
     """
 
-    def __init__(self, process: RankProcess, run_dir: str) -> None:
+    def __init__(self, process: RankProcess, run_dir: str, job: SpawnContext) -> None:
+        self._job = job
         self.rank, self.device, self.name = process.rank, process.device, process.name
         self.log = os.path.join(run_dir, process.log)
         self.end = RankEnd(process, self.log)
@@ -47,6 +51,24 @@ class SpawnedRank:
     def is_alive(self) -> bool:
         """Tell whether it runs."""
         return bool(self.pid) and self.exitcode is None
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until it has ended, at most ``timeout`` seconds; raises nothing, as in ``multiprocessing``."""
+        self._job.wait_for(self, timeout)
+
+    def terminate(self) -> None:
+        """Send it SIGTERM; a rank that ends by it has failed."""
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send it SIGKILL."""
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: signal.Signals) -> None:
+        # It is the keeper's child, which may have collected it already.
+        if self.is_alive():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     @property
     def has_result(self) -> bool:
@@ -81,6 +103,21 @@ class Returned:
     def empty(self) -> bool:
         """Tell whether there is no result: the rank still runs, or called ``sys.exit``."""
         return not self._rank.has_result
+
+
+class Raised:
+    """paddle's ``error_queues[i]``: ``get()`` gives the traceback of the rank's exception."""
+
+    def __init__(self, rank: SpawnedRank) -> None:
+        self._rank = rank
+
+    def get(self) -> str:
+        """Return the traceback, "" without one."""
+        return self._rank.failure()[1]
+
+    def empty(self) -> bool:
+        """Tell whether the rank has raised nothing (yet)."""
+        return not self.get()
 
 
 class Shown:

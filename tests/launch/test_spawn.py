@@ -84,6 +84,10 @@ def holds(root):
 def leaves_early():
     sys.exit(0)
 
+def stays(rank):
+    if hccl_tools.current_rank().rank == rank:
+        time.sleep(60)
+
 def interrupted():
     if hccl_tools.current_rank().rank == 1:
         raise KeyboardInterrupt
@@ -380,6 +384,36 @@ def test_variables_that_paddles_spawn_sets() -> None:
             }  # fmt: skip
 
 
+def test_processes_can_be_waited_for_and_ended_one_by_one() -> None:
+    found = answer(f"""
+context = hccl_tools.spawn(work.stays, (1,), 2, join=False, grace=1, {OPTIONS})
+first, second = context.processes
+first.join(30)
+second.join(0.01)
+codes = [first.exitcode, second.exitcode]
+second.terminate()
+second.join()
+try:
+    context.join()
+except hccl_tools.RankFailedError as error:
+    print(json.dumps([codes, second.exitcode, error.rank, error.signal, context.error_queues[1].empty()]))""")
+
+    assert found == [[0, None], -signal.SIGTERM, 1, "SIGTERM", True]
+
+
+def test_waiting_for_one_rank_ends_with_the_failure_of_another() -> None:
+    found = answer(f"""
+context = hccl_tools.spawn(work.fails, (1, "value"), 2, join=False, grace=1, {OPTIONS})
+context.processes[0].join()
+text = context.error_queues[1].get()
+print(json.dumps([context.processes[0].exitcode, text.splitlines()[1], text.splitlines()[-1]]))""")
+
+    assert isinstance(found, list)
+    # The traceback begins in the caller's own function.
+    assert (found[0], found[2]) == (-signal.SIGTERM, "ValueError: ('boom', 42)")
+    assert "work.py" in found[1]
+
+
 def test_interrupted_rank_is_no_good_end() -> None:
     done = caller(f"hccl_tools.spawn(work.interrupted, nprocs=2, {OPTIONS})")
 
@@ -480,6 +514,7 @@ def test_old_names_of_options_are_taken_and_said(old: str, words: str) -> None:
         ("grace='x', nprocs=1", "grace='x' is no number of seconds"),
         ("env=3, nprocs=1", "env=3 is no mapping"),
         ("env={'A B': 1}, nprocs=1", "is not NAME=VALUE"),
+        ("env={'RANK_ID': 1}, nprocs=1", "RANK_ID is each rank's own"),
         ("start_port=80, nprocs=1", "start_port=80 is no port"),
         ("tail='first', nprocs=1", "tail='first' names no ranks"),
     ],
@@ -528,6 +563,21 @@ def test_function_of_a_module_from_an_interactive_session() -> None:
     )
 
     assert done.stdout == "[b'\\x00\\x00\\x00']\n"
+
+
+@pytest.mark.parametrize("way", [("-m", "package"), ("package",)])
+def test_function_of_a_packages_main_module(way: tuple[str, ...]) -> None:
+    Path("package").mkdir()
+    Path("package/__main__.py").write_text(
+        "import hccl_tools\ndef f(): return 1\n"
+        f"if __name__ == '__main__':\n    hccl_tools.spawn(f, (), 2, {OPTIONS})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, *way], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert "f is defined in the __main__.py of a package, where other processes cannot find it" in done.stderr
+    assert not Path("log").exists()
 
 
 def test_script_without_its_guard_is_told_so() -> None:
