@@ -62,7 +62,7 @@ def tell(prepared: Prepared, *, pid: int, code: int, duration: float, log: str) 
 
 
 def end_job(code: int) -> None:
-    """Ask MPICH's mpiexec to end all ranks and to exit with this code, as MPI_Abort does; others need no word.
+    """Ask MPICH's mpiexec to end all ranks and to exit with this code, as MPI_Abort does.
 
     It ends a job by itself only for a rank that was killed, or has come to MPI_Init and not to MPI_Finalize.
     """

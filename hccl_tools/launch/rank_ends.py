@@ -48,8 +48,17 @@ def told(run_dir: str) -> list[dict[str, Any]]:
         path = os.path.join(run_dir, name)
         if os.path.exists(path):
             with open(path, encoding="utf-8", errors="replace") as file:
-                heard += [json.loads(text) for text in file if text.startswith(MARK)]
+                heard += [facts for text in file if text.startswith(MARK) and (facts := _facts(text))]
     return sorted(heard, key=lambda facts: float(facts["time"]))
+
+
+def _facts(text: str) -> dict[str, Any] | None:
+    """Return what a line says; ``None`` where the engine has put words of two hosts into one."""
+    try:
+        facts: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return None
+    return facts
 
 
 def _engine_log(run_dir: str) -> str:

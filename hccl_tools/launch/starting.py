@@ -229,6 +229,7 @@ def _supervision(
         hidden=_hidden(plan),
         on_ending=partial(_tell_ending, plan) if part_of_job else None,
         explain=_explain(plan),
+        watch=_watch(plan),
         cpus=plan.cores if plan.engine == "loop" else None,
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
         scheduler_wait=_SCHEDULER_WAIT if plan.here is None else _SCHEDULER_WAIT_FOR_OTHERS,
@@ -248,6 +249,14 @@ def _hidden(plan: Plan) -> bytes:
     from hccl_tools.launch import rank_ends  # noqa: PLC0415
 
     return rank_ends.MARK.encode()
+
+
+def _watch(plan: Plan) -> Any:
+    if not plan.engine_flavour.startswith("mpich") or plan.supervisor:
+        return None
+    from hccl_tools.launch import rank_watch  # noqa: PLC0415  (MPICH only)
+
+    return partial(rank_watch.watch, plan=plan)
 
 
 def _explain(plan: Plan) -> Any:

@@ -53,6 +53,7 @@ class Supervision(NamedTuple):
         on_ending: Called when the job begins to end before its ranks have ended by themselves.
         explain: Called with how an attempt ended before anybody is told: an engine puts the ranks that it
             started itself in the place of its own process.
+        watch: Called with every attempt as it begins: for an engine that does not end a job itself.
     """
 
     grace: float = 15.0
@@ -74,6 +75,7 @@ class Supervision(NamedTuple):
     hidden: bytes = b""
     on_ending: Callable[[], None] | None = None
     explain: Callable[[Outcome], None] | None = None
+    watch: Callable[[Attempt], None] | None = None
 
 
 _USUAL = Supervision()
@@ -190,6 +192,8 @@ class _Host:
         options = self.options
         if options.on_ending:
             attempt.on_ending.append(options.on_ending)
+        if options.watch:
+            options.watch(attempt)
         LogSpace(attempt, self.run_dir, options.on_log_error)
         if options.timeout is not None:
             attempt.at("timeout", options.timeout, lambda: attempt.end("timeout"))

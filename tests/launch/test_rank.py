@@ -196,6 +196,23 @@ def test_a_failed_rank_by_hand_ends_the_others_at_once(mpirun: Mpirun) -> None:
     assert time.monotonic() - began < 40
 
 
+def test_mpich_gives_the_other_ranks_the_grace_time() -> None:
+    mpich = next((mpirun for mpirun in MPIRUNS if mpirun.is_mpich), None)
+    if mpich is None:
+        pytest.skip("no MPICH (Debian's mpich)")
+    Path("ranks.sh").write_text(
+        "if test $RANK_ID = 1; then until test -e ready; do sleep 0.1; done; exit 7; fi\n"
+        "trap 'sleep 1; echo saved; exit 0' TERM\n"
+        "touch ready\nwhile :; do sleep 0.1; done\n"
+    )
+
+    done = launch(mpich, "-n", "2", "--no-python", "sh", "ranks.sh")
+
+    assert done.returncode == 7, done.stderr
+    assert "rank 1 failed first: exit code 7" in done.stderr
+    assert "saved" in Path("log/latest/rank_0.log").read_text().splitlines()
+
+
 @every_mpirun
 def test_signal_to_the_launcher_ends_mpi_ranks(mpirun: Mpirun) -> None:
     command = [sys.executable, "-m", "hccl_tools.launch", *mpirun.for_launch, "-n", "2", "--no-python"]
