@@ -65,10 +65,25 @@ def _allocated(request: Request, environ: Mapping[str, str]) -> tuple[str, ...]:
     from hccl_tools.gathering.across import in_allocation, in_step  # noqa: PLC0415
     from hccl_tools.launch import job_table  # noqa: PLC0415
 
-    if in_step(environ) or not in_allocation(environ) or job_table.locate(request, environ) is not None:
+    if not in_allocation(environ) or job_table.locate(request, environ) is not None:
         return ()
+    if in_step(environ):
+        _refuse_many_jobs(environ)
+        if request.engine != "slurm":
+            return ()
     hosts = host_list.parse(environ["SLURM_JOB_NODELIST"], option="SLURM_JOB_NODELIST")
     return hosts if len(hosts) > 1 or request.engine == "slurm" else ()
+
+
+def _refuse_many_jobs(environ: Mapping[str, str]) -> None:
+    """Refuse to be one of the processes of a step that would each make a table of its own node."""
+    tasks = environ.get("SLURM_STEP_NUM_TASKS", "1")
+    if tasks not in {"", "1"}:
+        raise UsageError(
+            f"srun has started `launch` {tasks} times, and without a table each would be a job of its own",
+            hint="leave srun out: `hccl-tools launch` starts the whole job itself; or give all the same "
+            "--rank-table; a job per node is --engine loop",
+        )
 
 
 def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapping[str, str]) -> JobTable:

@@ -1,8 +1,8 @@
 """The far side of ``hccl-tools logs``: on the host of a rank, write its log to standard output.
 
 Whoever asks is at the other end of an ssh or srun. Each byte on standard input says that it is still there,
-and ``OVER`` that the run has ended, which only the launcher's host can know; Slurm says it by SIGTERM when the
-allocation ends with the run. Its end, or silence, ends this process, even in the middle of a write into a
+and ``OVER`` that the run has ended, which only the launcher's host can know; Slurm says it by SIGTERM when
+the allocation ends with the run. Its end, or silence, ends this process, even in the middle of a write into a
 connection that leads nowhere any more.
 """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +16,7 @@ from tests.beds.two_nodes import SLURM_CONFIG, start_munge, write_task_prolog
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from tests.beds.two_hosts import Host
 

@@ -12,13 +12,16 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.plan import Plan
 
+#: A step of the user's own (`srun --pty bash`) may hold all cores; without this srun would wait for its end.
+SETTINGS = {"SLURM_OVERLAP": "1"}
+
 
 def command(plan: Plan) -> list[str]:
-    """Return the srun command line of a plan; srun hands on the whole environment by itself."""
+    """Return the srun command line of a plan."""
     count = str(len(plan.hosts))
     options = ["--nodes", count, "--ntasks", count, "--ntasks-per-node", "1", "--kill-on-bad-exit=1"]
-    if plan.only_exported:
-        options.append("--export=" + ",".join(plan.exported))
+    # Said in any case: a job of `sbatch --export=NONE` hands on that wish to its steps.
+    options.append("--export=" + (",".join(plan.exported) if plan.only_exported else "ALL"))
     # A step gets one core per task unless told otherwise, and the supervisor's ranks would share it.
     return [plan.engine_program, *options, "--cpu-bind=none", "--chdir", plan.working_dir, *plan.supervisor]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.engines import command
+from hccl_tools.launch.engines import command, slurm
 from hccl_tools.launch.plan import RankProcess
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def processes(plan: Plan) -> tuple[RankProcess, ...]:
         server_index=first.server_index,
         device=first.device,
         device_id=first.device_id,
-        environment={},
+        environment=dict(slurm.SETTINGS) if plan.engine == "slurm" else {},
         argv=tuple(command(plan)),
         log=LOG,
     )
