@@ -19,6 +19,7 @@ from hccl_tools.launch.timers import Timers
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hccl_tools.launch.cause import Cause
     from hccl_tools.launch.channel import Event
     from hccl_tools.launch.console import Console
     from hccl_tools.launch.keeper import Keeper
@@ -56,6 +57,7 @@ class Attempt:
         self.reason: Reason = "ended"
         self.detail, self.signal = "", 0
         self.first: RankEnd | None = None
+        self.elsewhere: Cause | None = None
         self.stuck: list[Status] = []
         self.notes: list[str] = []
         self.helpers: list[received.Helper] = []
@@ -69,6 +71,9 @@ class Attempt:
         self.at = self.timers.at
         self._on_end: list[Callable[[RankEnd], None]] = []
         self.on_ending: list[Callable[[], None]] = []
+        self.on_kill: list[Callable[[], None]] = []
+        self._poller = select.poll()
+        self._acts: dict[int, Callable[[], None]] = {}
 
     def say(self, text: str) -> None:
         """Tell the user, now and in the report."""
@@ -78,6 +83,19 @@ class Attempt:
     def on_end(self, act: Callable[[RankEnd], None]) -> None:
         """Call ``act`` for every process that ends."""
         self._on_end.append(act)
+
+    def on_readable(self, descriptor: int, act: Callable[[], None] | None) -> None:
+        """Call ``act`` whenever there is something to read from a descriptor; ``None``: no more."""
+        if act is not None:
+            self._acts[descriptor] = act
+            self._poller.register(descriptor, select.POLLIN)
+        elif self._acts.pop(descriptor, None) is not None:
+            self._poller.unregister(descriptor)
+
+    @property
+    def ranks_ended_well(self) -> bool:
+        """Whether every rank has; the scheduler may still run."""
+        return not self._ranks_left
 
     @property
     def running(self) -> list[RankEnd]:
@@ -98,20 +116,19 @@ class Attempt:
         for act in self.on_ending:
             act()
         if self.grace <= 0:
-            self._kill()
+            self.kill()
             return
         self.keeper.signal(number)
         if number != signal.SIGTERM:
             self.at("terminate", self.grace / 3, lambda: self.keeper.signal(signal.SIGTERM))
-        self.at("kill", self.grace, self._kill)
+        self.at("kill", self.grace, self.kill)
 
     def run(self) -> Outcome:
         """See the job to its end; the processes have been handed to the keeper."""
-        poller = select.poll()
-        poller.register(self.keeper.fileno(), select.POLLIN)
-        poller.register(self.signals.fileno(), select.POLLIN)
+        self._poller.register(self.keeper.fileno(), select.POLLIN)
+        self._poller.register(self.signals.fileno(), select.POLLIN)
         while self._phase != _OVER:
-            self._look(poller)
+            self._look()
         self.console.err.show_status("")
         for helper in self.helpers:
             helper.end()
@@ -120,9 +137,10 @@ class Attempt:
                 self.console.wait(self.signals.fileno())
             if received.ENDING & set(self.signals.read()):
                 self.console.drop()  # Whoever interrupts now does not want to wait for the terminal.
-        return self._outcome()
+        return self.outcome()
 
-    def _look(self, poller: select.poll) -> None:
+    def _look(self) -> None:
+        poller = self._poller
         for stream in self.console.streams:
             if stream.waiting:
                 poller.register(stream.fileno(), select.POLLOUT)
@@ -138,6 +156,8 @@ class Attempt:
             self._hear(event)
         for number in self.signals.read():
             self._receive(number)
+        for act in {self._acts[descriptor] for descriptor in ready & self._acts.keys()}:
+            act()
         if self.keeper.gone and self._phase != _OVER:
             self._lose_keeper()
         if time.monotonic() >= self.followers.next_look:
@@ -153,7 +173,7 @@ class Attempt:
         elif event.kind == channel.CANNOT_RUN:
             self._hear_cannot(event, end)
         elif event.kind == channel.ENDING:
-            self._hear_ending(end)
+            self._hear_ending(end, event.value)
         elif event.kind == channel.ENDED:
             end.cpu, end.peak = event.cpu / 1e9, event.extra
             self._hear_end(end, event.value, event.time / 1e9)
@@ -173,12 +193,16 @@ class Attempt:
         }
         self.end("refused", f"cannot {what[event.extra]}: {os.strerror(event.value)}")
 
-    def _hear_ending(self, end: RankEnd) -> None:
+    def _hear_ending(self, end: RankEnd, status: int) -> None:
         """A failure that began before the one that is told next, and is not complete."""
         if self._phase == _RUNNING:
-            self.first = end
+            from dataclasses import replace  # noqa: PLC0415  (rare)
+
+            # What is told of it while it goes on; its end will say the same.
+            self.first = replace(end, status=status, ended=time.monotonic())
             self.end("failed")
-        if self.reason == "failed":
+            self.first = end
+        if self.reason == "failed" and self.elsewhere is None:
             self._ending.append(end)
 
     def _hear_end(self, end: RankEnd, status: int, when: float) -> None:
@@ -186,7 +210,7 @@ class Attempt:
         self._left -= 1
         self._ranks_left -= status == 0 and end.process.rank >= 0
         end.asked = when > self._end_began
-        if end in self._ending:
+        if end in self._ending and self.elsewhere is None:
             self.first, self._ending = end, []
         for act in self._on_end:
             act(end)
@@ -223,14 +247,17 @@ class Attempt:
             )
             self.end("signal", number=number)
         elif number == signal.SIGINT and time.monotonic() - self._interrupted > _SAME_KEY:
-            self._kill()
+            for act in self.on_kill:
+                act()
+            self.kill()
 
-    def _kill(self) -> None:
+    def kill(self) -> None:
+        """Kill everyone now, again and again until nobody is left."""
         if self._phase != _KILLING:
             self._phase = _KILLING
             self.at("give up", _GIVE_UP, self._give_up)
         self.keeper.signal(signal.SIGKILL)
-        self.at("kill", _KILL_AGAIN, self._kill)
+        self.at("kill", _KILL_AGAIN, self.kill)
 
     def _give_up(self) -> None:
         self.stuck = self.keeper.descendants()
@@ -243,7 +270,9 @@ class Attempt:
         self.stuck = self.keeper.end_orphans(_GIVE_UP)
         self._phase = _OVER
 
-    def _outcome(self) -> Outcome:
+    def outcome(self) -> Outcome:
+        """How it ended, as far as is known here."""
         outcome = Outcome(self.reason, self.ends, self.age, first=self.first, signal=self.signal)
         outcome.stuck, outcome.notes, outcome.detail = self.stuck, self.notes, self.detail
+        outcome.elsewhere = self.elsewhere
         return outcome

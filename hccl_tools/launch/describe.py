@@ -28,6 +28,8 @@ def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
         "cpu": plan.cpu,
         "world_size": plan.world_size,
         "hosts": list(plan.hosts),
+        # Where hosts that were started by hand meet, and keep a line to each other.
+        "meeting": "{} port {}".format(*plan.meeting) if plan.meeting else None,
         "rank_table": plan.table,
         "run_dir": plan.run_dir,
         "working_dir": plan.working_dir,

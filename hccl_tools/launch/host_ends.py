@@ -95,7 +95,7 @@ def explain(plan: Plan, outcome: Outcome, told: Sequence[Mapping[str, Any]], *, 
         return  # The engine has not come to start anything, or has said itself what was wrong.
     if not silent:
         return
-    said = "; ".join(_lost(plan, index) for index in silent)
+    said = "; ".join(lost(plan, "supervisor", index) for index in silent)
     if ranks_failed:
         outcome.notes.append(said)
         return
@@ -106,13 +106,14 @@ def _hosts(plan: Plan) -> list[int]:
     return list(dict.fromkeys(process.server_index for process in plan.ranks))
 
 
-def _lost(plan: Plan, index: int) -> str:
+def lost(plan: Plan, who: str, index: int) -> str:
+    """Return in a sentence that a server's launcher or supervisor (``who``) ended without a word."""
     own = [process for process in plan.ranks if process.server_index == index]
     ranks = ", ".join(str(process.rank) for process in own[:_MOST_RANKS])
     if len(own) > _MOST_RANKS:
         ranks += f" and {len(own) - _MOST_RANKS} more"
     many = "s" if len(own) > 1 else ""
     return (
-        f"the supervisor on {own[0].host} (rank{many} {ranks}) ended without a word: it was killed, "
+        f"the {who} on {own[0].host} (rank{many} {ranks}) ended without a word: it was killed, "
         "or its host is down or cut off"
     )

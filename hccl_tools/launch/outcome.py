@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from hccl_tools.launch.cause import Cause
     from hccl_tools.launch.plan import RankProcess
     from hccl_tools.launch.proc import Status
 
@@ -91,6 +92,7 @@ class Outcome:
     be started.
     ``first`` is the first failure in time, ``signal`` what the launcher received, ``stuck`` the processes
     that the kernel did not let go, ``notes`` what was said on the way. ``duration`` is in seconds.
+    ``elsewhere`` is the cause where the end began on another host; ``first`` and ``signal`` are not set then.
     """
 
     reason: Reason
@@ -102,10 +104,13 @@ class Outcome:
     restarts: int = 0
     detail: str = ""
     notes: list[str] = field(default_factory=list)
+    elsewhere: Cause | None = None
 
     @property
     def exit_code(self) -> int:
         """What the launcher exits with."""
+        if self.elsewhere is not None:
+            return self.elsewhere.exit_code
         if self.reason == "failed":
             return (self.first.code if self.first else None) or 1
         codes = {

@@ -55,7 +55,8 @@ class Plan(NamedTuple):
     ``chosen`` holds by subject (rank table, product, start, python) what was taken and why.
 
     ``cores`` are those that each rank of this host is bound to, by rank; empty without ``--bind``.
-    ``meeting`` is the address and port of rank 0's host where the job has several.
+    ``meeting`` is the address and port of rank 0's host where hosts that are started by hand meet, and keep a
+    line to each other; ``None`` for all other jobs.
 
     The eight before these are for engines: what each host runs where the job is brought to several, the
     variables that go along, whether nothing else does, the program that starts it there

@@ -25,6 +25,8 @@ def _lines(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -
     rehearsal = ", a rehearsal on the CPU" if plan.cpu else ""
     yield f"plan: {ranks} on {_counted(plan.hosts)}{rehearsal}; nothing is started"
     facts = {**plan.chosen, "engine": plan.engine, "run directory": plan.run_dir}
+    if plan.meeting:
+        facts["hosts meet"] = "{} port {}".format(*plan.meeting)
     for subject, text in facts.items():
         yield f"  {subject + ':':<15}{text}"
     for note in plan.notes:

@@ -88,7 +88,7 @@ def prepare(
         shim=_shim(request, run_dir) if request.engine == "mpirun" else (),
         as_root=os.geteuid() == 0,
         cpu=request.cpu,
-        meeting=(job.master, facts.port) if job.server_count > 1 else None,
+        meeting=(job.master, facts.port) if _meets(request, job) else None,
         cores=binding.cores_of("none" if supervisor else request.bind, job.local, environ),
         chosen=_chosen(job, start, start_reason, python),
     )
@@ -102,6 +102,11 @@ def _check_named_ranks(request: Request, world_size: int) -> None:
             if rank >= world_size:
                 last = f"its ranks are 0 to {world_size - 1}" if world_size > 1 else "its only rank is 0"
                 raise UsageError(f"{option} {rank}: the job has no rank {rank}", hint=last)
+
+
+def _meets(request: Request, job: Job) -> bool:
+    """Tell whether the command is typed on each of several hosts, which then compare what they have."""
+    return job.here is not None and request.run_dir is None and request.preflight
 
 
 def _cleaned(

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 
 #: For jobs on several hosts, where all hosts must choose the same port without asking each other.
 DEFAULT_PORT = 18118
+#: Where hosts whose ``--start-port`` differs find each other while they meet.
+ASK_PORT = 18117
 #: Free of MindSpore's 8118, torch's 29500 and HCCL's 16666 and 60000-60015.
 FIRST, LAST = 10000, 19999
 _LOCAL_RANGE = "/proc/sys/net/ipv4/ip_local_port_range"
 _HCCL_DEVICE_PORT = 16666
+_TAKEN = frozenset({DEFAULT_PORT, ASK_PORT, _HCCL_DEVICE_PORT})
 
 
 def is_free(port: int, address: str = "") -> bool:
@@ -46,7 +49,7 @@ def free_port() -> int:
     first = int.from_bytes(os.urandom(4), "little") % span
     for step in range(span):
         port = FIRST + (first + step) % span
-        if port != _HCCL_DEVICE_PORT and is_free(port):
+        if port not in _TAKEN and is_free(port):
             return port
     raise UsageError(
         f"no port of {FIRST}-{LAST} is free on this host", hint="say which to use with --start-port"

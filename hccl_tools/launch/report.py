@@ -30,13 +30,13 @@ def make(outcome: Outcome, *, run_dir: str, killed_by_oom: bool | None) -> dict[
         run_dir: The run directory.
         killed_by_oom: Whether the kernel killed for want of memory meanwhile, ``None`` if that is not told.
     """
-    first = outcome.first
     report: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "exit_code": outcome.exit_code,
         "reason": outcome.reason,
         "detail": outcome.detail,
         "signal": signal_name(outcome.signal) if outcome.signal else None,
+        "began_on": outcome.elsewhere.host if outcome.elsewhere else None,
         "ended": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "duration": round(outcome.duration, 3),
         "restarts": outcome.restarts,
@@ -47,19 +47,26 @@ def make(outcome: Outcome, *, run_dir: str, killed_by_oom: bool | None) -> dict[
         "ranks": [_end(end) for end in outcome.ends],
         "warnings": outcome.notes,
     }
-    if first is not None:
-        from hccl_tools.launch import excerpt, hints  # noqa: PLC0415  (most jobs end well)
-
-        lines = excerpt.log_end(first.log)
-        codes = excerpt.hccl_codes(lines)
-        report["first_failure"] = {
-            **_end(first),
-            "hints": hints.for_end(first, killed_by_oom=killed_by_oom) + hints.for_codes(codes),
-            "hccl_codes": codes,
-            "traceback": excerpt.last_traceback(lines),
-            "last_lines": excerpt.last_lines(lines),
-        }
+    if outcome.elsewhere is not None:
+        report["detail"], report["first_failure"] = outcome.elsewhere.said, outcome.elsewhere.first_failure
+    elif outcome.first is not None:
+        report["first_failure"] = first_failure(outcome.first, killed_by_oom=killed_by_oom)
     return report
+
+
+def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> dict[str, Any]:
+    """Everything there is to say about the rank that failed first, ready for JSON."""
+    from hccl_tools.launch import excerpt, hints  # noqa: PLC0415  (most jobs end well)
+
+    lines = excerpt.log_end(first.log)
+    codes = excerpt.hccl_codes(lines)
+    return {
+        **_end(first),
+        "hints": hints.for_end(first, killed_by_oom=killed_by_oom) + hints.for_codes(codes),
+        "hccl_codes": codes,
+        "traceback": excerpt.last_traceback(lines),
+        "last_lines": excerpt.last_lines(lines),
+    }
 
 
 def _end(end: RankEnd) -> dict[str, Any]:
@@ -157,7 +164,7 @@ def text(report: Mapping[str, Any]) -> str:
     lines: list[str] = []
     first = report["first_failure"]
     if first:
-        lines += _first_failure(first)
+        lines += _first_failure(first, report["began_on"])
     if report["consequences"] and (first or report["reason"] != "ended"):
         lines += _consequences(report["consequences"], after_failure=bool(first))
     for process in report["stuck"]:
@@ -169,7 +176,7 @@ def text(report: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _first_failure(first: Mapping[str, Any]) -> list[str]:
+def _first_failure(first: Mapping[str, Any], elsewhere: str | None) -> list[str]:
     device = "" if first["rank"] < 0 else f"device {first['device']}, "
     pid = f", pid {first['pid']}" if first["pid"] else ""
     after = seconds(first["duration"] or 0.0)
@@ -177,12 +184,13 @@ def _first_failure(first: Mapping[str, Any]) -> list[str]:
         f"{first['name']} failed first: {first['how']} after {after} ({device}host {first['host']}{pid})"
     ]
     shown = first["traceback"] or first["last_lines"]
+    log = f"{elsewhere}:{first['log']}" if elsewhere else first["log"]
     if shown:
         what = "last traceback" if first["traceback"] else "last lines"
-        lines.append(f"  its {what}, from {first['log']}:")
+        lines.append(f"  its {what}, from {log}:")
         lines += [f"    | {line}" for line in shown]
     else:
-        lines.append(f"  it has written nothing to {first['log']}")
+        lines.append(f"  it has written nothing to {log}")
     lines += [f"  hint: {hint}" for hint in first["hints"]]
     return lines
 
@@ -198,9 +206,11 @@ def verdict(report: Mapping[str, Any]) -> str:
     """One line: the exit code and why it is what it is."""
     code, reason, first = report["exit_code"], report["reason"], report["first_failure"]
     if reason == "failed" and first:
-        why = f"is that of {first['name']}"
+        why = f"is that of {first['name']}" + (f" on {report['began_on']}" if report["began_on"] else "")
         if first["signal"]:
             why += f", ended by {first['signal']} (128 + {code - 128})"
+    elif report["began_on"]:
+        why = f"says that {report['detail']}"
     elif reason == "timeout":
         why = "says that the job ran out of its --timeout"
     elif reason == "signal":

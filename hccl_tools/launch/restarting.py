@@ -1,7 +1,7 @@
 """``--max-restarts``: what is done between two starts of all ranks on all hosts.
 
-The table is read and judged again, each start has logs of its own, and where an engine brings the job to its
-hosts it is the engine that starts anew, so that all hosts begin together.
+The table is read and judged again, and each start has logs of its own. Where an engine brings the job to its
+hosts it is the engine that starts anew; hosts that were started by hand wait for each other.
 """
 
 from __future__ import annotations
@@ -15,32 +15,47 @@ from hccl_tools.launch.plan import FACTS_FILE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from hccl_tools.launch.line import Line
     from hccl_tools.launch.plan import Plan, RankProcess
     from hccl_tools.launch.planning import Prepared
     from hccl_tools.launch.request import Request
+    from hccl_tools.launch.signals import Signals
 
 
 def check(plan: Plan, request: Request, restarts: int) -> None:
     """Refuse restarts where this host cannot see to it that all hosts begin again together.
 
     Raises:
-        LaunchError: The job has several hosts, and each was started by hand.
+        LaunchError: The job has several hosts, each was started by hand, and they do not meet.
     """
-    if restarts and plan.here is not None and request.run_dir is None:
+    if restarts and plan.here is not None and plan.meeting is None and request.run_dir is None:
         raise LaunchError(
-            f"--max-restarts {restarts}: hosts that were started by hand cannot start again together",
-            hint="start the job once for all hosts: --engine mpirun or --engine slurm",
+            f"--max-restarts {restarts}: hosts that do not meet cannot start again together",
+            hint="leave --no-preflight out, or start the job once for all hosts: --engine mpirun or slurm",
         )
 
 
-def between(prepared: Prepared, request: Request) -> Callable[[int], Sequence[RankProcess]]:
+def between(
+    prepared: Prepared, request: Request, line: Line | None
+) -> Callable[[int, Signals], Sequence[RankProcess]]:
     """Return what a supervisor calls before each restart; it returns the processes to start.
 
-    That raises LaunchError where the table cannot be used any more.
+    That raises LaunchError where the table cannot be used any more, here or on another host of ``line``.
     """
 
-    def before(number: int) -> Sequence[RankProcess]:
-        _check_table(prepared, request)
+    def before(number: int, signals: Signals) -> Sequence[RankProcess]:
+        try:
+            _check_table(prepared, request)
+        except LaunchError as error:
+            if line is not None:
+                line.refuse(error.message, number)
+            raise
+        if line is not None:
+            from hccl_tools.launch import same_everywhere  # noqa: PLC0415  (several hosts, started by hand)
+
+            line.agree(
+                number, same_everywhere.has(prepared, request), signals=signals, tell=same_everywhere.tell
+            )
         return _processes(prepared, number)
 
     return before

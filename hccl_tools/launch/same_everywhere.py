@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import meeting
+from hccl_tools import __version__
+from hccl_tools.launch.attendance import PORT, Attendance
 
 if TYPE_CHECKING:
+    from hccl_tools.launch.line import Line
     from hccl_tools.launch.planning import Prepared
     from hccl_tools.launch.request import Request
 
@@ -17,29 +20,40 @@ _OWN = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_TOOLS_")
 _SHOWN = 12
 
 
-def compare(prepared: Prepared, request: Request) -> None:
-    """Compare this host with the others, if the job has several and each was started by hand.
+def meet(prepared: Prepared, request: Request, restarts: int) -> Line | None:
+    """Compare this host with the others of a job that was started by hand on each; return the line to them.
 
     Raises:
         LaunchError: A host has something else, or has not come.
     """
     plan = prepared.plan
     if plan.here is None or plan.meeting is None:
-        return
+        return None
+    from hccl_tools.launch import host_ends, meeting  # noqa: PLC0415
+    from hccl_tools.launch.line import Line  # noqa: PLC0415
+
     hosts = {process.server_index: process.host for process in plan.ranks}
     names = [hosts[server] for server in sorted(hosts)]
-    own = meeting.Attendance(plan.here, hosts[plan.here], _has(prepared, request))
-    meeting.meet(own, names, master=plan.ranks[0].server_index, address=plan.meeting, tell=_tell)
+    settled = {
+        "version of hccl-tools": __version__,
+        "--max-restarts": str(restarts),
+        PORT: str(plan.meeting[1]),
+    }
+    own = Attendance(plan.here, hosts[plan.here], has(prepared, request) | settled)
+    master = plan.ranks[0].server_index
+    wires = meeting.meet(own, names, master=master, address=plan.meeting, tell=tell)
+    return Line(plan.here, master, names, wires, partial(host_ends.lost, plan, "launcher"))
 
 
-def _tell(line: str) -> None:
+def tell(line: str) -> None:
+    """Tell the user while nothing runs."""
     sys.stderr.write(f"hccl-tools: {line}\n")
 
 
-def _has(prepared: Prepared, request: Request) -> dict[str, str]:
+def has(prepared: Prepared, request: Request) -> dict[str, str]:
     """Return what this host has, by subject, in few letters: nothing of it need be secret or long."""
     plan = prepared.plan
-    has = {
+    found = {
         "number of ranks": str(plan.world_size),
         "--start": plan.start,
         "arguments": _hash("\0".join([request.kind, *request.program[1:]]).encode()),
@@ -47,15 +61,15 @@ def _has(prepared: Prepared, request: Request) -> dict[str, str]:
     if prepared.table is not None:
         from hccl_tools.fingerprint import fingerprint  # noqa: PLC0415  (several hosts with a table only)
 
-        has["fingerprint of the rank table"] = fingerprint(prepared.table)
+        found["fingerprint of the rank table"] = fingerprint(prepared.table)
     program = request.program[0]
     if request.kind != "module" and os.path.isfile(program):
         with open(program, "rb") as file:
-            has[f"SHA-256 of {os.path.basename(program)}"] = _hash(file.read())
+            found[f"SHA-256 of {os.path.basename(program)}"] = _hash(file.read())
     else:
-        has["program"] = program
+        found["program"] = program
     variables = prepared.environment.items()
-    return has | {
+    return found | {
         name: value for name, value in variables if name.startswith("HCCL_") and not name.startswith(_OWN)
     }
 

@@ -14,6 +14,7 @@ from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hccl_tools.launch.line import Line
     from hccl_tools.launch.outcome import Outcome
     from hccl_tools.launch.plan import Plan, RankProcess
     from hccl_tools.launch.planning import Prepared
@@ -60,29 +61,28 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         LaunchError: The launch is refused; nothing has been started.
     """
     guard = keeper.current() or keeper.start()
+    line: Line | None = None
     try:
         prepared = _prepare(request)
         plan = prepared.plan
-        between = _between_restarts(prepared, request, options["max_restarts"])
         # Where each host has a supervisor, that looks at its host and locks the table there.
         warnings = _preflight(prepared) if request.preflight and not plan.supervisor else ()
         lock = -1 if plan.supervisor else _lock(prepared)
-        if request.preflight and plan.here is not None and request.run_dir is None:
+        if plan.meeting is not None:
             from hccl_tools.launch import same_everywhere  # noqa: PLC0415  (several hosts, started by hand)
 
-            same_everywhere.compare(prepared, request)
+            line = same_everywhere.meet(prepared, request, options["max_restarts"])
+        between = _between_restarts(prepared, request, options["max_restarts"], line)
         _write(prepared, shared=request.run_dir is not None, again=options["restart"] > 0)
         # Both are released by the kernel when this process ends, however it does.
         locks = [lock, run_directory.hold(plan.run_dir)]
     except BaseException as error:
         guard.close()
-        if request.run_dir is not None and isinstance(error, HcclToolsError):
-            from hccl_tools.launch import host_ends  # noqa: PLC0415  (on other hosts only)
-
-            host_ends.tell_refusal(error, request.run_dir)
+        if isinstance(error, HcclToolsError):
+            _tell_refusal(error, request, line)
         raise
-    for line in (*_announcement(plan), *warnings):
-        sys.stderr.write(f"hccl-tools: {line}\n")
+    for said in (*_announcement(plan), *warnings):
+        sys.stderr.write(f"hccl-tools: {said}\n")
     if request.run_dir is not None:
         from hccl_tools.launch import host_ends  # noqa: PLC0415  (on other hosts only)
 
@@ -95,12 +95,14 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         environment={**prepared.environment, **plan.common},
         working_dir=plan.working_dir,
         options=_supervision(
-            options, plan, request.tail, part_of_job=request.run_dir is not None, between=between
+            options, plan, request.tail, part_of_job=request.run_dir is not None, between=between, line=line
         ),
         keeper=guard,
     )
     if request.run_dir is not None:
         _tell_starter(outcome, plan)
+    if line is not None:
+        line.close()
     for held in locks:
         if held >= 0:
             os.close(held)
@@ -117,14 +119,14 @@ def _prepare(request: Request) -> Prepared:
         raise LaunchError(error.message, hint=error.hint) from error
 
 
-def _between_restarts(prepared: Prepared, request: Request, restarts: int) -> Any:
+def _between_restarts(prepared: Prepared, request: Request, restarts: int, line: Line | None) -> Any:
     """Return what is done before each restart; nothing is where none is allowed."""
     if not restarts:
         return None
     from hccl_tools.launch import restarting  # noqa: PLC0415  (few ask for it)
 
     restarting.check(prepared.plan, request, restarts)
-    return restarting.between(prepared, request)
+    return restarting.between(prepared, request, line)
 
 
 def _preflight(prepared: Prepared) -> tuple[str, ...]:
@@ -142,6 +144,16 @@ def _lock(prepared: Prepared) -> int:
     # Another server of the same table is another part of the job, even where hosts share a disk.
     key = prepared.table_data + str(prepared.plan.here).encode()
     return run_directory.lock_table(key, prepared.plan.run_dir, os.environ)
+
+
+def _tell_refusal(error: HcclToolsError, request: Request, line: Line | None) -> None:
+    """Say to the other hosts, or to the launcher that has started this part, why it does not come about."""
+    if line is not None:
+        line.refuse(error.message)
+    if request.run_dir is not None:
+        from hccl_tools.launch import host_ends  # noqa: PLC0415  (on other hosts only)
+
+        host_ends.tell_refusal(error, request.run_dir)
 
 
 def _tell_starter(outcome: Outcome, plan: Plan) -> None:
@@ -210,7 +222,13 @@ def _short(plan: Plan) -> str:
 
 
 def _supervision(
-    options: Mapping[str, Any], plan: Plan, tail: Tail, *, part_of_job: bool, between: Any
+    options: Mapping[str, Any],
+    plan: Plan,
+    tail: Tail,
+    *,
+    part_of_job: bool,
+    between: Any,
+    line: Line | None,
 ) -> Any:
     from hccl_tools.launch.supervisor import Supervision  # noqa: PLC0415
 
@@ -230,6 +248,7 @@ def _supervision(
         on_ending=partial(_tell_ending, plan) if part_of_job else None,
         explain=_explain(plan),
         watch=_watch(plan),
+        line=line,
         cpus=plan.cores if plan.engine == "loop" else None,
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
         scheduler_wait=_SCHEDULER_WAIT if plan.here is None else _SCHEDULER_WAIT_FOR_OTHERS,

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hccl_tools.launch.keeper import Keeper
+    from hccl_tools.launch.line import Line
     from hccl_tools.launch.plan import RankProcess
+    from hccl_tools.launch.together import Together
 
 
 class Supervision(NamedTuple):
@@ -47,13 +49,14 @@ class Supervision(NamedTuple):
         restart: Which restart of the job this is, where another supervisor counts them.
         scheduler_wait: How long the scheduler may take to end after the ranks have.
         cpus: The cores each rank is bound to; a rank that is not named may use all.
-        before_restart: Called with the number of the restart (1, 2, ...); returns the processes to start
-            then; raises HcclToolsError where there can be none.
+        before_restart: Called with the number of the restart (1, 2, ...) and the signals that have been
+            received; returns the processes to start then; raises HcclToolsError where there can be none.
         hidden: Lines of a log that begin so are not shown on the terminal.
         on_ending: Called when the job begins to end before its ranks have ended by themselves.
         explain: Called with how an attempt ended before anybody is told: an engine puts the ranks that it
             started itself in the place of its own process.
         watch: Called with every attempt as it begins: for an engine that does not end a job itself.
+        line: To the launchers of the job's other hosts, where each was started by hand.
     """
 
     grace: float = 15.0
@@ -71,11 +74,12 @@ class Supervision(NamedTuple):
     restart: int = 0
     scheduler_wait: float = 15.0
     cpus: Mapping[int, Sequence[int]] | None = None
-    before_restart: Callable[[int], Sequence[RankProcess]] | None = None
+    before_restart: Callable[[int, Signals], Sequence[RankProcess]] | None = None
     hidden: bytes = b""
     on_ending: Callable[[], None] | None = None
     explain: Callable[[Outcome], None] | None = None
     watch: Callable[[Attempt], None] | None = None
+    line: Line | None = None
 
 
 _USUAL = Supervision()
@@ -133,7 +137,7 @@ class _Host:
             self.console.say(f"restart {restarts} of {options.max_restarts}: starting all ranks again")
             if options.before_restart:
                 try:
-                    processes = options.before_restart(restarts)
+                    processes = options.before_restart(restarts, signals)
                 except HcclToolsError as error:
                     self.console.say(f"no restart: {error.message}")
                     outcome.notes.append(f"no restart: {error.message}")
@@ -176,7 +180,10 @@ class _Host:
         self.watch(attempt)
         stdin = [index for index, end in enumerate(ends) if end.process.rank == options.stdin_rank]
         keeper.start_tasks(self.tasks(ends), self.environment, self.working_dir, *stdin)
+        together = self.hold_together(attempt, options.line, restart) if options.line else None
         outcome = attempt.run()
+        if together:
+            outcome = together.stay(signals)
         if options.explain:
             options.explain(outcome)
         followers.close()
@@ -203,6 +210,20 @@ class _Host:
             Hang(attempt, options.hang_warn, self.run_dir)
         if self.console.progress:
             Progress(attempt)
+
+    def hold_together(self, attempt: Attempt, line: Line, restart: int) -> Together:
+        """Let the job's other hosts hear how it goes here, and act on what they say."""
+        from hccl_tools.launch import report, together  # noqa: PLC0415  (several hosts, started by hand)
+
+        return together.Together(
+            attempt,
+            line,
+            restart=restart,
+            may_restart=restart < self.options.max_restarts,
+            first_failure=lambda end: report.first_failure(
+                end, killed_by_oom=kills().since(self.oom_kills)
+            ),
+        )
 
     def tasks(self, ends: list[RankEnd]) -> list[Task]:
         """What the keeper is to start."""

@@ -2,46 +2,90 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import time
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
+import pytest
+
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import meeting, ports
-from hccl_tools.launch.meeting import Attendance
+from hccl_tools.launch import attendance, meeting, ports
+from hccl_tools.launch.attendance import Attendance
+from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 HOSTS = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
 SAME = {"fingerprint of the rank table": "1f2e", "--start": "torch"}
+MASTER = "127.0.0.1"
+
+
+class Meeting:
+    """Lets hosts meet, each in a thread of its own; keeps what each was refused with and what it was told."""
+
+    def __init__(self, *, port: int | None = None, ask: int | None = None, wait: float = 30.0) -> None:
+        self.port, self.ask, self.wait = port or ports.free_port(), ask or ports.free_port(), wait
+        self.refused: dict[str, str] = {}
+        self.told: dict[str, str] = {}
+        self.wires: dict[str, list[int]] = {}
+        self._threads: list[threading.Thread] = []
+        self._open = ExitStack()
+
+    def invite(self, own: Attendance, *, port: int | None = None) -> None:
+        thread = threading.Thread(target=self._come, args=(own, port or self.port))
+        thread.start()
+        self._threads.append(thread)
+
+    def _come(self, own: Attendance, port: int) -> None:
+        def tell(line: str) -> None:
+            self.told[own.host] = line
+
+        try:
+            wires = meeting.meet(
+                own, HOSTS, master=0, address=(MASTER, port), tell=tell, wait=self.wait, ask=self.ask
+            )
+        except LaunchError as error:
+            self.refused[own.host] = error.message
+            return
+        self.wires[own.host] = sorted(wires)
+        for wire in wires.values():
+            self._open.callback(wire.close)
+
+    def end(self) -> dict[str, str]:
+        """Wait for all; the port is free for the ranks while the hosts still have their line."""
+        for thread in self._threads:
+            thread.join()
+        assert ports.is_free(self.port)
+        self._open.close()
+        return self.refused
 
 
 def meet(attendances: Sequence[Attendance], *, wait: float = 30.0) -> dict[str, str]:
-    """Let hosts meet, each in a thread of its own; return what each was refused with."""
-    address = ("127.0.0.1", ports.free_port())
-    refused: dict[str, str] = {}
-
-    def come(own: Attendance) -> None:
-        try:
-            meeting.meet(own, HOSTS, master=0, address=address, tell=lambda _: None, wait=wait)
-        except LaunchError as error:
-            refused[own.host] = error.message
-
-    threads = [threading.Thread(target=come, args=(own,)) for own in attendances]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert ports.is_free(address[1])
-    return refused
+    """Let hosts meet; return what each was refused with."""
+    met = Meeting(wait=wait)
+    for own in attendances:
+        met.invite(own)
+    return met.end()
 
 
 def everybody() -> list[Attendance]:
     return [Attendance(server, host, dict(SAME)) for server, host in enumerate(HOSTS)]
 
 
-def test_hosts_that_have_the_same_go_on() -> None:
-    assert meet(everybody()) == {}
+def with_port(port: int) -> Callable[[Attendance], Attendance]:
+    return lambda own: own._replace(has={**own.has, attendance.PORT: str(port)})
+
+
+def test_hosts_that_have_the_same_go_on_with_a_line_to_rank_0s() -> None:
+    met = Meeting()
+    for own in everybody():
+        met.invite(own)
+
+    assert met.end() == {}
+    assert met.wires == {"10.0.0.1": [1, 2], "10.0.0.2": [0], "10.0.0.3": [0]}
 
 
 def test_a_difference_names_both_hosts_on_both() -> None:
@@ -52,6 +96,18 @@ def test_a_difference_names_both_hosts_on_both() -> None:
 
     said = "fingerprint of the rank table: 10.0.0.1 has 1f2e, 10.0.0.2 has 9a9a"
     assert refused == {"10.0.0.1": said, "10.0.0.2": said}
+
+
+def test_who_comes_late_is_told_of_a_refusal_too() -> None:
+    own, other, late = everybody()
+    other.has["--start"] = "table"
+    met = Meeting()
+    for one in (own, other):
+        met.invite(one)
+    time.sleep(0.5)
+    met.invite(late)
+
+    assert set(met.end()) == set(HOSTS)
 
 
 def test_a_host_that_does_not_come_is_named() -> None:
@@ -67,11 +123,109 @@ def test_without_the_host_of_rank_0_nobody_waits_for_ever() -> None:
 
 
 def test_two_hosts_that_take_themselves_for_one_server() -> None:
-    assert "take themselves for server 10.0.0.1" in meeting.difference(everybody()[0], everybody()[0])
+    assert "take themselves for server 10.0.0.1" in attendance.difference(everybody()[0], everybody()[0])
+    own, other, _ = everybody()
+
+    refused = meet([own, other, other])
+
+    assert "two hosts take themselves for server 10.0.0.2 of the job" in refused["10.0.0.1"]
 
 
 def test_what_only_one_has_is_a_difference() -> None:
     one, other = everybody()[:2]
     other.has["HCCL_BUFFSIZE"] = "200"
 
-    assert meeting.difference(one, other) == "HCCL_BUFFSIZE: 10.0.0.1 has none, 10.0.0.2 has 200"
+    assert attendance.difference(one, other) == "HCCL_BUFFSIZE: 10.0.0.1 has none, 10.0.0.2 has 200"
+
+
+def test_another_start_port_names_both() -> None:
+    met = Meeting()
+    elsewhere = ports.free_port()
+    one, other, third = everybody()
+    for own, port in ((one, met.port), (other, elsewhere), (third, met.port)):
+        met.invite(with_port(port)(own), port=port)
+
+    said = f"--start-port: 10.0.0.1 has {met.port}, 10.0.0.2 has {elsewhere}"
+    assert met.end() == dict.fromkeys(HOSTS, said)
+
+
+def test_another_job_that_meets_on_the_same_host_is_left_alone() -> None:
+    ask = ports.free_port()
+    ours, theirs = Meeting(ask=ask), Meeting(ask=ask)
+    for own in everybody()[:2]:
+        ours.invite(with_port(ours.port)(own))
+    guest = everybody()[1]
+    guest.has["fingerprint of the rank table"] = "9a9a"
+    theirs.invite(with_port(theirs.port)(guest))
+    time.sleep(2.5)  # It has asked at the common port by now, and its own rank 0's host is not there yet.
+    assert (ours.refused, theirs.refused) == ({}, {})
+    ours.invite(with_port(ours.port)(everybody()[2]))
+    theirs.wait = 0.5
+    host, last = everybody()[0], everybody()[2]
+    for own in (host, last):
+        own.has["fingerprint of the rank table"] = "9a9a"
+        theirs.invite(with_port(theirs.port)(own))
+
+    assert (ours.end(), theirs.end()) == ({}, {})
+
+
+def test_who_waits_says_its_port() -> None:
+    met = Meeting(wait=4.0)
+    met.invite(everybody()[0])
+    met.invite(everybody()[1])
+    met.end()
+
+    assert f"(port {met.port}" in met.told["10.0.0.1"]
+    assert "waits for 10.0.0.3 to start its part" in met.told["10.0.0.2"]
+    alone = Meeting(wait=4.0)
+    alone.invite(everybody()[1])
+    alone.end()
+    assert alone.told["10.0.0.2"] == f"waiting for 10.0.0.1 (port {alone.port}) to start its part"
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"", b"GET / HTTP/1.1\r\n\r\n", b"[" * 100_000 + b"\n", b"\xff\xfe\n", b"null\n", b"{}\n",
+        b'{"kind": "hccl-tools launch"}\n', b'{"kind": "hccl-tools launch", "server": 1e999, "host": 1}\n',
+        b'{"kind": "hccl-tools launch", "server": 77, "host": "x", "has": {}}\n',
+        b'{"kind": "hccl-tools launch", "server": 1, "host": "x", "has": 5}\n', b"x" * (1 << 21),
+    ],
+)  # fmt: skip
+def test_strangers_at_the_port_stop_nothing(garbage: bytes) -> None:
+    met = Meeting()
+    met.invite(everybody()[0])
+    with ExitStack() as strangers:
+        for _ in range(3):
+            assert eventually(lambda: not ports.is_free(met.port))
+            stranger = strangers.enter_context(socket.create_connection((MASTER, met.port)))
+            with suppress(OSError):  # It may be hung up on in the middle.
+                stranger.sendall(garbage)
+        began = time.monotonic()
+        for own in everybody()[1:]:
+            met.invite(own)
+        assert met.end() == {}
+        assert time.monotonic() - began < 9  # Nobody has waited for those who say nothing.
+
+
+def test_a_stranger_where_rank_0s_host_should_be() -> None:
+    met = Meeting(wait=3.0)
+    with socket.create_server((MASTER, met.port)) as other:
+        met.invite(everybody()[1])
+        guest, _ = other.accept()
+        with guest:
+            guest.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+            for thread in met._threads:
+                thread.join()
+
+    assert met.refused["10.0.0.2"].startswith("10.0.0.1 (port ")
+
+
+def test_taken_port_is_told() -> None:
+    met = Meeting()
+    with socket.create_server((MASTER, met.port)):
+        met.invite(everybody()[0])
+        for thread in met._threads:
+            thread.join()
+
+    assert met.refused["10.0.0.1"].startswith(f"port {met.port}, where the hosts meet, cannot be had")

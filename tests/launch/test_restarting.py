@@ -100,14 +100,3 @@ def test_all_ranks_of_all_hosts_start_again(two_hosts: TwoHosts, mpirun: Path) -
     run_dir = Path("log/latest").resolve()
     check(run_dir)
     assert (run_dir / "rank_3.restart_1.log").read_text() == "up\n"
-
-
-@pytest.mark.bed
-def test_hosts_started_by_hand_are_refused(two_hosts: TwoHosts) -> None:
-    hosts = (two_hosts.first.address, two_hosts.second.address)
-    options = ["--start", "table", "--max-restarts", "1"]
-
-    done = two_hosts.first.run([*two_by_two.command(hosts, *options), "--no-python", "true"])
-
-    assert done.returncode == 125
-    assert "hosts that were started by hand cannot start again together" in done.stderr

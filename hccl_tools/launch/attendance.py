@@ -1,0 +1,64 @@
+"""What a host says of itself when the hosts of a job meet, and how two of them differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hccl_tools.errors import LaunchError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Marks every word of a meeting: who says something else is none of ours.
+KIND = "hccl-tools launch"
+#: Subject of the port where the ranks meet: all that two hosts of one job may have differently and still find
+#: each other, at the port for questions.
+PORT = "--start-port"
+HINT = "the same files and options belong on every host; --no-preflight starts all the same"
+
+
+class Attendance(NamedTuple):
+    """One host at the meeting: its server (index in the table), its name, and what it has by subject."""
+
+    server: int
+    host: str
+    has: dict[str, str]
+
+
+def differing(one: Attendance, other: Attendance) -> list[str]:
+    """Return the subjects in which two hosts do not have the same, sorted."""
+    return sorted(name for name in {*one.has, *other.has} if one.has.get(name) != other.has.get(name))
+
+
+def difference(one: Attendance, other: Attendance) -> str:
+    """Return in a sentence what two hosts have differently, "" for nothing."""
+    if one.server == other.server:
+        return f"two hosts take themselves for server {one.host} of the job: tell them apart by --server"
+    for subject in differing(one, other):
+        here, there = (each.has.get(subject, "none") for each in (one, other))
+        return f"{subject}: {one.host} has {here}, {other.host} has {there}"
+    return ""
+
+
+def parse(word: dict[str, Any]) -> Attendance | None:
+    """Return who a host says it is; ``None`` for what is none of ours."""
+    if word.get("kind") != KIND:
+        return None
+    try:
+        return Attendance(int(word["server"]), str(word["host"]), dict(word["has"]))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def absent(hosts: str, wait: float) -> LaunchError:
+    """Return the refusal for hosts that have not come in so many seconds."""
+    return LaunchError(
+        f"{hosts} has not come to the meeting of the job's hosts within {wait:g} s",
+        hint="type the same command, with the same --start-port, on every host; look for a refusal or a "
+        "firewall there; --no-preflight goes without",
+    )
+
+
+def some(hosts: Sequence[str]) -> str:
+    """Return hosts in a few words."""
+    return ", ".join(hosts[:4]) + (f" and {len(hosts) - 4} more" if len(hosts) > 4 else "")

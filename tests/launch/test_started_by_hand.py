@@ -1,0 +1,319 @@
+"""One job whose command was typed on each of its hosts: here two or three launchers on this machine."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools.launch import ports
+from hccl_tools.launch.runs import processes, read
+from tests.support.jobs import LONG, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SLEEP = "echo up; exec sleep 6262"
+
+
+class Hosts:
+    """The launchers of a job of so many hosts with two ranks each; what each said and left, by host."""
+
+    def __init__(
+        self, count: int, program: str, *options: str, each: dict[int, list[str]] | None = None
+    ) -> None:
+        self.count, self.port = count, ports.free_port()
+        self.launchers = [
+            self.launch(host, program, *options, *(each or {}).get(host, ())) for host in range(count)
+        ]
+        self.said: list[str] = []
+
+    def launch(self, host: int, program: str, *options: str) -> subprocess.Popen[str]:
+        command = [
+            sys.executable, "-m", "hccl_tools", "launch", "--no-table", "--start", "torch",
+            *("--nnodes", str(self.count), "--node-rank", str(host), "--nproc-per-node", "2"),
+            *("--master-addr", "127.0.0.1", "--start-port", str(self.port), "--log-dir", f"log{host}"),
+            *("--grace", "2", *options, "--no-python", "sh", "-c", program),
+        ]  # fmt: skip
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def end(self) -> list[int]:
+        """Wait for all launchers; their exit codes."""
+        self.said = [launcher.communicate(timeout=LONG)[1] for launcher in self.launchers]
+        return [launcher.returncode for launcher in self.launchers]
+
+    def report(self, host: int) -> dict[str, Any]:
+        value: dict[str, Any] = json.loads(Path(f"log{host}/latest/report.json").read_text())
+        return value
+
+    def log(self, host: int, rank: int) -> Path:
+        return Path(f"log{host}/latest/rank_{rank}.log")
+
+    def are_up(self) -> None:
+        """Wait until every rank has said so."""
+        logs = [self.log(rank // 2, rank) for rank in range(2 * self.count)]
+        assert eventually(lambda: all(log.exists() and "up" in log.read_text() for log in logs))
+
+    def nobody_is_left(self) -> bool:
+        """Whether no rank of the job runs any more."""
+        runs = [Path(f"log{host}/latest").resolve() for host in range(self.count)]
+        return eventually(lambda: not any(processes(read(str(run))) for run in runs), 5)
+
+
+@pytest.fixture
+def hosts() -> Iterator[Any]:
+    """Start the hosts of a job, and end what is left of it."""
+    started: list[Hosts] = []
+
+    def start(count: int, program: str, *options: str, **more: Any) -> Hosts:
+        started.append(Hosts(count, program, *options, **more))
+        return started[-1]
+
+    yield start
+    for job in started:
+        for launcher in job.launchers:
+            if launcher.poll() is None:
+                launcher.kill()
+            launcher.communicate()
+
+
+def only(rank: int, program: str, others: str = SLEEP) -> str:
+    return f'if [ "$RANK_ID" = {rank} ]; then {program}; fi; {others}'
+
+
+def test_all_end_well(hosts: Any) -> None:
+    job = hosts(3, "exit 0")
+
+    assert job.end() == [0, 0, 0]
+    assert [job.report(host)["reason"] for host in range(3)] == ["ended"] * 3
+
+
+@pytest.mark.parametrize("rank", [0, 5])
+def test_a_failed_rank_ends_the_job_on_all_and_is_named_on_all(hosts: Any, rank: int) -> None:
+    job = hosts(3, only(rank, "sleep 0.5; echo bad luck; exit 7"))
+
+    assert job.end() == [7, 7, 7], job.said
+    where = f"node{rank // 2}"
+    for host, said in enumerate(job.said):
+        assert f"rank {rank} failed first: exit code 7" in said
+        assert "    | bad luck" in said
+        elsewhere = "" if host == rank // 2 else f" on {where}"
+        assert said.splitlines()[-1] == f"hccl-tools: exit code 7 is that of rank {rank}{elsewhere}"
+        report = job.report(host)
+        assert report["began_on"] == (where if elsewhere else None)
+        assert (report["first_failure"]["rank"], report["first_failure"]["host"]) == (rank, where)
+    assert job.nobody_is_left()
+
+
+def test_a_killed_rank_is_that_on_all(hosts: Any) -> None:
+    job = hosts(2, only(3, "sleep 0.5; kill -9 $$"))
+
+    assert job.end() == [137, 137]
+    assert "exit code 137 is that of rank 3 on node1, ended by SIGKILL (128 + 9)" in job.said[0]
+
+
+def test_ranks_that_fail_on_two_hosts_have_one_first(hosts: Any) -> None:
+    job = hosts(3, "sleep 0.5; exit $((10 + RANK_ID))")
+
+    codes = job.end()
+
+    assert len(set(codes)) == 1
+    assert 10 <= codes[0] <= 15
+    assert {job.report(host)["first_failure"]["rank"] for host in range(3)} == {codes[0] - 10}
+
+
+@pytest.mark.parametrize("host", [0, 2])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_one_launcher_ends_all(hosts: Any, host: int, number: signal.Signals) -> None:
+    job = hosts(3, SLEEP)
+    job.are_up()
+    job.launchers[host].send_signal(number)
+
+    assert job.end() == [128 + number] * 3, job.said
+    for other in range(3):
+        last = job.said[other].splitlines()[-1]
+        if other == host:
+            assert f"is the launcher's own: it received {number.name}" in last
+        else:
+            assert last.endswith(f"says that the launcher on node{host} received {number.name}")
+    assert job.nobody_is_left()
+
+
+def test_ranks_elsewhere_have_the_grace_time(hosts: Any) -> None:
+    job = hosts(2, "trap 'echo saved; exit 0' TERM; echo up; while :; do sleep 0.05; done")
+    job.are_up()
+    job.launchers[1].terminate()
+
+    assert job.end() == [143, 143]
+    assert all(job.log(rank // 2, rank).read_text().endswith("saved\n") for rank in range(4))
+
+
+def test_second_interrupt_kills_on_all(hosts: Any) -> None:
+    job = hosts(2, "trap '' TERM INT; echo up; while :; do sleep 0.05; done", "--grace", "50")
+    job.are_up()
+    began = time.monotonic()
+    job.launchers[1].send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    job.launchers[1].send_signal(signal.SIGINT)
+
+    assert job.end() == [130, 130]
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("host", [0, 1])
+def test_a_killed_launcher_ends_all_and_is_named(hosts: Any, host: int) -> None:
+    job = hosts(3, SLEEP)
+    job.are_up()
+    job.launchers[host].kill()
+
+    assert job.end() == [-9 if other == host else 137 for other in range(3)]
+    named = f"the launcher on node{host} (ranks {2 * host}, {2 * host + 1}) ended without a word"
+    assert all(named in job.said[other] for other in range(3) if other != host)
+    assert job.nobody_is_left()
+
+
+def test_time_out_is_everybodys(hosts: Any) -> None:
+    job = hosts(2, SLEEP, each={1: ["--timeout", "0.7"]})
+
+    assert job.end() == [124, 124]
+    assert "exit code 124 says that the job ran out of its --timeout on node1" in job.said[0]
+
+
+def test_a_log_that_cannot_be_written_on_one_host_ends_all(hosts: Any) -> None:
+    Path("log1").mkdir()
+    job = hosts(2, SLEEP, each={1: ["--flat-logs"]})
+    # Where this host's second rank would write.
+    Path("log1/workerlog.1").mkdir()
+
+    assert job.end() == [125, 125]
+    assert "node1 does not start its part: " in job.said[0]
+
+
+def test_a_launcher_returns_when_its_ranks_have_ended_well(hosts: Any) -> None:
+    last = "while ! [ -e enough ]; do sleep 0.05; done; exit 7"
+    job = hosts(3, "echo up; " + only(5, last, "exit 0"))
+    job.are_up()
+
+    # Whoever passes the others' words on stays, and says so.
+    assert job.launchers[1].wait(LONG) == 0
+    time.sleep(3.5)
+    assert [launcher.poll() for launcher in job.launchers] == [None, 0, None]
+    Path("enough").touch()
+    assert job.end() == [0, 0, 7]
+    assert "all ranks of this host have ended well; those of node2 still run" in job.said[0]
+    after = "exit code 7, after all ranks of this host had ended well"
+    assert f"rank 5 on node2 failed first: {after}" in job.said[0]
+
+
+def test_interrupt_while_the_others_still_run_ends_them(hosts: Any) -> None:
+    job = hosts(2, 'echo up; [ "$RANK_ID" -gt 1 ] || exit 0; exec sleep 6262')
+    job.are_up()
+    time.sleep(0.3)
+    job.launchers[0].send_signal(signal.SIGINT)
+
+    assert job.end() == [130, 130]
+    assert "the launcher on node0 received SIGINT" in job.said[1]
+
+
+def test_a_stopped_launcher_is_not_taken_for_lost(hosts: Any) -> None:
+    job = hosts(2, "echo up; sleep 2")
+    job.are_up()
+    job.launchers[0].send_signal(signal.SIGSTOP)
+    time.sleep(0.5)
+    job.launchers[0].send_signal(signal.SIGCONT)
+
+    assert job.end() == [0, 0]
+
+
+ONCE = 'echo up; [ "$RANK_ID" != 3 ] || [ -e been.here ] || {{ touch been.here; exit 7; }}; {then}'
+
+
+@pytest.mark.parametrize("then", ["sleep 0.5", ":"])
+def test_all_hosts_start_again_together(hosts: Any, then: str) -> None:
+    # Without the pause some ranks have ended well before the failure: their hosts are still there.
+    job = hosts(3, ONCE.format(then=then), "--max-restarts", "2")
+
+    assert job.end() == [0, 0, 0], job.said
+    for rank in range(6):
+        assert job.log(rank // 2, rank).with_name(f"rank_{rank}.restart_1.log").read_text() == "up\n"
+    assert [job.report(host)["restarts"] for host in range(3)] == [1, 1, 1]
+    assert all("restart 1 of 2: starting all ranks again" in said for said in job.said)
+
+
+def test_restarts_come_to_an_end_on_all(hosts: Any) -> None:
+    job = hosts(2, only(1, "exit 9"), "--max-restarts", "1")
+
+    assert job.end() == [9, 9]
+    assert [job.report(host)["restarts"] for host in range(2)] == [1, 1]
+    assert job.nobody_is_left()
+
+
+def test_restart_is_not_waited_for_when_a_host_has_gone(hosts: Any) -> None:
+    stubborn = "trap '' TERM; echo up; while :; do sleep 0.05; done"
+    job = hosts(2, only(0, "sleep 0.5; exit 7", stubborn), "--max-restarts", "1", each={1: ["--grace", "20"]})
+    # Rank 0's host has ended its own ranks after its two seconds, and waits for the other.
+    assert eventually(lambda: job.log(0, 1).exists() and job.log(0, 1).read_text() == "up\n")
+    time.sleep(4)
+    job.launchers[1].kill()
+
+    assert job.end() == [7, -9]
+    assert "no restart: the launcher on node1 has gone" in job.said[0]
+
+
+def test_restarts_that_differ_are_refused(hosts: Any) -> None:
+    job = hosts(2, SLEEP, each={1: ["--max-restarts", "3"]})
+
+    assert job.end() == [125, 125]
+    assert all("--max-restarts: node0 has 0, node1 has 3" in said for said in job.said)
+
+
+def test_restarts_need_the_meeting(hosts: Any) -> None:
+    job = hosts(2, SLEEP, "--max-restarts", "1", "--no-preflight")
+
+    assert job.end() == [125, 125]
+    assert "hosts that do not meet cannot start again together" in job.said[0]
+
+
+def test_the_start_port_is_free_for_the_ranks(hosts: Any) -> None:
+    # As torch's store and MindSpore's scheduler do.
+    listen = "import os, socket; socket.create_server(('', int(os.environ['MASTER_PORT'])), reuse_port=False)"
+    job = hosts(2, f'[ "$RANK_ID" != 0 ] || exec {sys.executable} -c "{listen}"')
+
+    assert job.end() == [0, 0], job.said
+
+
+def test_a_stranger_on_the_port_after_the_meeting_finds_nobody(hosts: Any) -> None:
+    job = hosts(2, "echo up; sleep 1")
+    job.are_up()
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", job.port), timeout=5):
+        pass
+
+    assert job.end() == [0, 0]
+
+
+def hccl_tools(*args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "hccl_tools", *args, "--log-dir", "log1"]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG)
+
+
+def test_stop_and_jobs_know_the_other_hosts(hosts: Any) -> None:
+    job = hosts(2, SLEEP)
+    job.are_up()
+    listed = json.loads(hccl_tools("jobs", "-f", "json").stdout)["runs"]
+    found = [run for run in listed if run["path"].startswith(f"{Path.cwd()}/log1/")]
+    header = hccl_tools("jobs").stdout.split("\n")[0]
+    stopped = hccl_tools("stop")
+
+    assert [(run["ranks"], run["hosts"]) for run in found] == [(4, 2)]
+    assert header.split() == ["directory", "state", "ranks", "hosts", "age", "exit", "program"]
+    assert stopped.returncode == 0
+    assert "exit code 143; so do its ranks on node0: the launcher there has been told" in stopped.stderr
+    assert job.end() == [143, 143]
+    assert "says that the launcher on node1 received SIGTERM" in job.said[0]
