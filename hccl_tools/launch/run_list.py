@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.runs import Run
 
-_HEADER = ("directory", "state", "ranks", "age", "exit", "program")
+_HEADER = ("directory", "state", "ranks", "hosts", "age", "exit", "program")
 _LONGEST_COMMAND = 60
 #: What a run's reason is called in the table; the others stand as they are.
 _STATES = {"signal": "stopped", "timeout": "timed out"}
@@ -39,7 +39,7 @@ def as_json(runs: Sequence[Run]) -> str:
 def _row(run: Run) -> tuple[str, ...]:
     code = "-" if run.exit_code is None else str(run.exit_code)
     age = spoken(run.age) if run.started else "-"
-    return (_directory(run.path), _state(run), str(run.ranks), age, code, _program(run))
+    return (_directory(run.path), _state(run), str(run.ranks), str(run.hosts), age, code, _program(run))
 
 
 def _directory(path: str) -> str:

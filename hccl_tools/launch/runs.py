@@ -29,11 +29,12 @@ class Run(NamedTuple):
         pid: The launcher's, 0 where nobody noted it.
         host: Where the launcher ran.
         started: Seconds since the epoch, 0.0 where nobody noted it.
-        ranks: How many the plan has.
+        ranks: How many the plan has, on all its hosts.
         exit_code: Of an ended run.
         command: What its ranks run.
         reason: Why an ended run ended, as in its report.
         kind: ``launch``, or ``spawn``: then the launcher is somebody's program.
+        hosts: How many hosts the plan has.
     """
 
     path: str
@@ -46,6 +47,7 @@ class Run(NamedTuple):
     command: tuple[str, ...] = ()
     reason: str = ""
     kind: str = "launch"
+    hosts: int = 1
 
     @property
     def age(self) -> float:
@@ -111,6 +113,7 @@ def read(path: str) -> Run:
         tuple(ranks[0]["argv"]) if ranks else (),
         report.get("reason", ""),
         kind,
+        max(1, len(plan.get("hosts", ()))),
     )
 
 

@@ -131,4 +131,7 @@ def _others(run: Run) -> str:
     hosts = {process["host"] for process in plan.get("processes", []) if not process.get("here", True)}
     if not hosts or plan.get("engine") != "loop":
         return ""
-    return f"; the ranks on {', '.join(sorted(hosts))} have a launcher there: type the same on each"
+    where = ", ".join(sorted(hosts))
+    if plan.get("meeting"):
+        return f"; so do its ranks on {where}: the launcher there has been told"
+    return f"; the ranks on {where} have a launcher there: type the same on each"

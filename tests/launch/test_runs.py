@@ -57,11 +57,11 @@ def test_runs_and_how_they_ended() -> None:
         assert found[2]["pid"] == job.pid
         assert [one["state"] for one in listed("--running")] == ["running"]
     header, *rows = [line.split() for line in text.splitlines()]
-    assert header == ["directory", "state", "ranks", "age", "exit", "program"]
+    assert header == ["directory", "state", "ranks", "hosts", "age", "exit", "program"]
     by_directory = {row[0]: row for row in rows}
     states = [by_directory[f"log/{Path(str(one['path'])).name}"] for one in found]
-    assert [(row[1], row[2], row[5]) for row in states] == [
-        ("ended", "2", "0"), ("failed", "2", "7"), ("running", "2", "-"),
+    assert [(row[1], row[2], row[3], row[6]) for row in states] == [
+        ("ended", "2", "1", "0"), ("failed", "2", "1", "7"), ("running", "2", "1", "-"),
     ]  # fmt: skip
     assert listed("--running") == []
 
