@@ -31,47 +31,94 @@ class CurrentRank(NamedTuple):
     table: str | None = None
 
 
-#: Rank, world size, and where they exist device and local rank, as each launcher calls them. The first row is
-#: our own and that of the guides' loops and of msrun. Both numbers must be there for a row to count; and
-#: MS_NODE_ID is a number only where somebody has fixed the rank.
-_SOURCES = (
-    ("RANK_ID", "RANK_SIZE", "DEVICE_ID", "LOCAL_RANK"),
-    ("RANK", "WORLD_SIZE", "DEVICE_ID", "LOCAL_RANK"),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "DEVICE_ID", "OMPI_COMM_WORLD_LOCAL_RANK"),
-    ("MS_NODE_ID", "MS_WORKER_NUM", "DEVICE_ID", "LOCAL_RANK"),
-    ("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "FLAGS_selected_npus", "PADDLE_RANK_IN_NODE"),
-    ("PMI_RANK", "PMI_SIZE", "DEVICE_ID", "MPI_LOCALRANKID"),
+class _Launcher(NamedTuple):
+    """What a launcher calls rank, world size, device and local rank."""
+
+    rank: str
+    size: str
+    device: str
+    local: str
+
+
+#: Both numbers must be there for a row to count; MS_NODE_ID is a number only where somebody has fixed the
+#: rank. The first row is our own and that of the guides' loops and of msrun.
+_LAUNCHERS = (
+    _Launcher("RANK_ID", "RANK_SIZE", "DEVICE_ID", "LOCAL_RANK"),
+    _Launcher("RANK", "WORLD_SIZE", "DEVICE_ID", "LOCAL_RANK"),
+    _Launcher("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "DEVICE_ID", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    _Launcher("MS_NODE_ID", "MS_WORKER_NUM", "DEVICE_ID", ""),
+    _Launcher("PADDLE_TRAINER_ID", "PADDLE_TRAINERS_NUM", "FLAGS_selected_npus", "PADDLE_RANK_IN_NODE"),
+    _Launcher("PMI_RANK", "PMI_SIZE", "DEVICE_ID", "MPI_LOCALRANKID"),
+    _Launcher("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "", "SLURM_LOCALID"),
 )
+#: How far up the variables are compared: shells and scripts between a launcher and its rank.
+_GENERATIONS = 16
 
 
 def current_rank(environ: Mapping[str, str] | None = None) -> CurrentRank:
     """Return which rank this process is; rank 0 of 1 with ``launched=False`` outside any launcher.
 
+    Where launchers contradict each other (a RANK_ID that is left in the shell from which mpirun was started),
+    the one counts whose variables were set last on the way to this process.
+
     Args:
-        environ: The environment to read, by default this process's.
+        environ: The environment to read instead of this process's; then the first of the launchers counts.
 
     >>> current_rank({"RANK_ID": "1", "RANK_SIZE": "4", "DEVICE_ID": "5"})[:3]
     (1, 4, 5)
     """
+    own = environ is None
     environ = os.environ if environ is None else environ
-    found = _found(environ)
-    return found._replace(table=environ.get("RANK_TABLE_FILE") or None) if found else CurrentRank()
-
-
-def _found(environ: Mapping[str, str]) -> CurrentRank | None:
     if environ.get("MS_ROLE") == "MS_SCHED":
-        return None  # MindSpore's scheduler bears numbers as well, and is no rank.
-    for names in _SOURCES:
-        rank, size, device, local_rank = (_number(environ.get(name)) for name in names)
-        if rank is not None and size is not None and rank < size:
-            return CurrentRank(rank, size, device, local_rank, launched=True, source=names[0])
-    if "SLURM_STEP_ID" in environ:
-        # Outside a step (a batch script's own process) these numbers describe the job, not a rank.
-        rank, size = _number(environ.get("SLURM_PROCID")), _number(environ.get("SLURM_STEP_NUM_TASKS"))
-        if rank is not None and size is not None and rank < size:
-            local_rank = _number(environ.get("SLURM_LOCALID"))
-            return CurrentRank(rank, size, None, local_rank, launched=True, source="SLURM_PROCID")
-    return None
+        return CurrentRank()  # MindSpore's scheduler bears numbers as well, and is no rank.
+    found = {launcher: place for launcher in _LAUNCHERS if (place := _place(launcher, environ))}
+    if not found:
+        return CurrentRank()
+    launchers = list(found)
+    if own and len(set(found.values())) > 1:
+        launchers = _set_last(launchers, environ)
+    launcher = launchers[0]
+    rank, size = found[launcher]
+    # Those that say the same tell the local rank first: LOCAL_RANK alone may be left over.
+    agreeing = [other.local for other in found if found[other] == (rank, size) and other != launcher]
+    local = (_number(environ.get(name)) for name in (*agreeing, launcher.local))
+    return CurrentRank(
+        rank,
+        size,
+        _number(environ.get(launcher.device)),
+        next((number for number in local if number is not None), None),
+        launched=True,
+        source=launcher.rank,
+        table=environ.get("RANK_TABLE_FILE") or None,
+    )
+
+
+def _place(launcher: _Launcher, environ: Mapping[str, str]) -> tuple[int, int] | None:
+    """Return rank and world size as a launcher has set them, ``None`` if it has not."""
+    # Outside a step, in a batch script's own process, Slurm's numbers describe the job and no rank.
+    if launcher.rank == "SLURM_PROCID" and "SLURM_STEP_ID" not in environ:
+        return None
+    rank, size = _number(environ.get(launcher.rank)), _number(environ.get(launcher.size))
+    return (rank, size) if rank is not None and size is not None and rank < size else None
+
+
+def _set_last(launchers: list[_Launcher], environ: Mapping[str, str]) -> list[_Launcher]:
+    """Return those whose variables the nearest ancestor that had others did not have yet."""
+    from hccl_tools.launch import proc  # noqa: PLC0415  (only where launchers contradict each other)
+
+    process = proc.status(os.getpid())
+    for _ in range(_GENERATIONS):
+        process = proc.status(process.parent) if process else None
+        if process is None or not (before := proc.environment(process.pid)):
+            break
+        fresh = [
+            launcher
+            for launcher in launchers
+            if any(before.get(name) != environ[name] for name in (launcher.rank, launcher.size))
+        ]
+        if fresh:
+            return fresh
+    return launchers
 
 
 def _number(text: str | None) -> int | None:

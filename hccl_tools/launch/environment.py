@@ -55,8 +55,8 @@ FAMILIES: dict[Start, tuple[str, ...]] = {
     "mpi": ("rank", "visible devices"),
     "torch": ("rank", "torch", "visible devices", "paddle"),
 }
-#: Linux takes no program with a variable of 128 KiB or more.
-_LONGEST = 120_000
+#: Bytes of one variable: Linux starts no program with 128 KiB, and a half of that fills a whole screen.
+_LONGEST = 32_000
 
 
 def _device_id(seat: Seat, job: JobFacts) -> str:
@@ -196,7 +196,7 @@ def common_environment(
     """Return what is set for every process: no buffers, so that a log's order is the order of writes.
 
     ``endpoints`` are paddle's of all ranks, by rank: once here, for in each rank of a large job they would be
-    megabytes. From about 5,000 ranks on no program could be started with them, and they are left out.
+    megabytes. In jobs of thousands of ranks they would be too long for a variable, and are left out.
     """
     found = {} if buffered or "PYTHONUNBUFFERED" in environ else {"PYTHONUNBUFFERED": "1"}
     if (text := ",".join(endpoints)) and len(text) < _LONGEST:

@@ -102,11 +102,13 @@ def describe(pid: int) -> str:
 
 def variable(pid: int, name: str) -> str | None:
     """An environment variable as the process was started with it."""
-    for setting in read(f"/proc/{pid}/environ").split("\0"):
-        key, equals, value = setting.partition("=")
-        if equals and key == name:
-            return value
-    return None
+    return environment(pid).get(name)
+
+
+def environment(pid: int) -> dict[str, str]:
+    """The variables with which a process was started; empty where they may not be read."""
+    settings = (setting.partition("=") for setting in read(f"/proc/{pid}/environ").split("\0"))
+    return {name: value for name, equals, value in settings if equals}
 
 
 def waits_in(pid: int) -> str:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.torch_python import TORCH_PYTHON as PYTHON
+from tests.support.torch_python import needs_torch
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "examples" / "allreduce_torch.py"
-#: A Python that has torch: the one that this variable names (the Makefile makes it), or this one.
-PYTHON = shutil.which(os.environ.get("HCCL_TOOLS_TORCH_PYTHON", "")) or sys.executable
-
-needs_torch = pytest.mark.skipif(
-    sys.executable == PYTHON and importlib.util.find_spec("torch") is None,
-    reason="torch is not installed here; HCCL_TOOLS_TORCH_PYTHON names a Python that has it",
-)
 
 
 def test_it_is_a_script_of_a_user_who_never_heard_of_us() -> None:

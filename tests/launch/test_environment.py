@@ -212,10 +212,10 @@ def test_endpoints_that_no_program_could_be_started_with_are_left_out() -> None:
     many = [f"10.10.{rank // 2000}.{rank // 8 % 250}:{18118 + rank % 8}" for rank in range(8192)]
 
     assert environment.common_environment({}, buffered=True, endpoints=many) == {}
-    few = environment.common_environment(dict(os.environ), buffered=True, endpoints=many[:4096])
+    few = environment.common_environment(dict(os.environ), buffered=True, endpoints=many[:1400])
     length = ["sh", "-c", "echo ${#PADDLE_TRAINER_ENDPOINTS}"]
     done = subprocess.run(length, env=few, capture_output=True, check=True)
-    assert int(done.stdout) > 60_000
+    assert int(done.stdout) > 20_000
 
 
 def test_every_variable_is_explained_once() -> None:

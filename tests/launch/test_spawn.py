@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 import hccl_tools
-from hccl_tools.launch.current import CurrentRank, current_rank
 from hccl_tools.launch.spawn_errors import RankFacts, RankFailedError, failure
 
 WORK = """\
@@ -609,40 +608,3 @@ def test_error_is_of_the_originals_type(original: Exception) -> None:
     assert isinstance(error, RankFailedError)
     assert error.__cause__ is original
     assert "rank 1 (device 5, pid 4711)" in str(error)
-
-
-@pytest.mark.parametrize(
-    ("environ", "expected"),
-    [
-        ({}, CurrentRank()),
-        ({"RANK_ID": "1"}, CurrentRank()),
-        ({"RANK_ID": "1", "RANK_SIZE": "4", "DEVICE_ID": "5"}, CurrentRank(1, 4, 5, None, True, "RANK_ID")),
-        ({"RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "3"}, CurrentRank(3, 8, None, 3, True, "RANK")),
-        (
-            {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "0"},
-            CurrentRank(1, 2, None, 0, True, "OMPI_COMM_WORLD_RANK"),
-        ),
-        (
-            {"PADDLE_TRAINER_ID": "0", "PADDLE_TRAINERS_NUM": "2"},
-            CurrentRank(0, 2, None, None, True, "PADDLE_TRAINER_ID"),
-        ),
-        (
-            {"SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_LOCALID": "1"},
-            CurrentRank(1, 2, None, 1, True, "SLURM_PROCID"),
-        ),
-        (
-            {"MS_ROLE": "MS_WORKER", "MS_NODE_ID": "1", "MS_WORKER_NUM": "2"},
-            CurrentRank(1, 2, None, None, True, "MS_NODE_ID"),
-        ),
-        ({"MS_ROLE": "MS_SCHED", "RANK_ID": "0", "RANK_SIZE": "2"}, CurrentRank()),
-        ({"MS_NODE_ID": "host-1", "MS_WORKER_NUM": "2"}, CurrentRank()),
-        (
-            {"RANK_ID": "0", "RANK_SIZE": "1", "RANK_TABLE_FILE": "/t.json"},
-            CurrentRank(0, 1, None, None, True, "RANK_ID", "/t.json"),
-        ),
-        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, CurrentRank()),
-        ({"RANK_ID": "4", "RANK_SIZE": "4"}, CurrentRank()),
-    ],
-)
-def test_current_rank(environ: dict[str, str], expected: CurrentRank) -> None:
-    assert current_rank(environ) == expected
