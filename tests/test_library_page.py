@@ -25,6 +25,21 @@ def test_its_examples_run() -> None:
 
 def test_every_argument_and_attribute_is_on_it() -> None:
     arguments = set(inspect.signature(hccl_tools.validate).parameters) - {"host"}
-    reported = {name for name in dir(hccl_tools.Report) if not name.startswith("_")} - {"document", "file"}
+    reported = {name for name in dir(hccl_tools.Report) if not name.startswith("_")}
+    reported -= {"document", "file", *dir(tuple)}
 
     assert [name for name in arguments | reported if f"`{name}`" not in PAGE] == []
+
+
+def test_spawn_and_current_rank_are_on_it_whole() -> None:
+    from hccl_tools.launch import current, spawn_options
+    from hccl_tools.launch.spawn_context import SpawnContext
+
+    arguments = set(inspect.signature(hccl_tools.spawn).parameters) - {"func", "args", "options"}
+    options = set(spawn_options.SUPPORTED)
+    attributes = {name for name in vars(SpawnContext) if not name.startswith("_")}
+    attributes -= {"wait_for", "wait_for_start", "at_exit"}
+    sources = {launcher.rank for launcher in current._LAUNCHERS} | set(hccl_tools.CurrentRank._fields)
+
+    names = arguments | options | attributes | sources
+    assert [name for name in names if not re.search(rf"`{name}[`(]", PAGE)] == []

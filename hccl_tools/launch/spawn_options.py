@@ -22,16 +22,14 @@ if TYPE_CHECKING:
 _DEVICE_OPTIONS = ("npus", "devices", "gpus", "xpus", "selected_devices")
 _STARTS = ("table", "cluster", "torch")
 _METHODS = ("spawn", "fork", "forkserver")
-#: What paddle takes and a job on one machine's NPUs has no use for.
-_TAKEN_WITHOUT_EFFECT = ("print_config", "use_paddlecloud")
 _BACKENDS = ("auto", "hccl", "xccl", "gloo", "nccl", "bkcl")
 #: Names that paddle has given up, and what they are called now.
 _OLD_NAMES = {"selected_devices": "devices", "started_port": "start_port", "use_paddlecloud": None}
 _OF_SEVERAL_MACHINES = ("ips", "cluster_node_ips", "node_ip")
-_OPTIONS = (
-    *_DEVICE_OPTIONS, *_TAKEN_WITHOUT_EFFECT,
-    "rank_table", "log_dir", "cpu", "start", "env", "grace", "product", "ignore", "start_port",
-    "started_port", "start_method", "tail", "preflight", "backend",
+#: What can be said, without the old names.
+SUPPORTED = (
+    *("npus", "devices", "gpus", "xpus", "rank_table", "cpu", "start", "env", "log_dir", "tail", "grace"),
+    *("preflight", "product", "ignore", "start_port", "backend", "start_method", "print_config"),
 )  # fmt: skip
 #: By these a rank knows where its result belongs.
 _OWN_VARIABLES = frozenset({"RANK_ID", "HCCL_TOOLS_RUN_DIR"})
@@ -103,9 +101,9 @@ def _check_names(options: Mapping[str, Any]) -> None:
                 f"{name}: spawn starts processes on this machine only",
                 hint="for several machines put the function into a script and use `hccl-tools launch --ips`",
             )
-        if name not in _OPTIONS:
-            close = difflib.get_close_matches(name, _OPTIONS, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"options: {', '.join(sorted(_OPTIONS))}"
+        if name not in SUPPORTED and name not in _OLD_NAMES:
+            close = difflib.get_close_matches(name, SUPPORTED, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"options: {', '.join(sorted(SUPPORTED))}"
             raise SpawnOptionError(f"the option {name} of spawn is not supported ({hint})", hint=hint)
         if name in _OLD_NAMES:
             now = _OLD_NAMES[name]
