@@ -26,7 +26,7 @@ def cores_of(bind: str, seats: Sequence[Seat], environ: Mapping[str, str]) -> di
     Raises:
         LaunchError: There are fewer cores than ranks, or this host tells of no NUMA nodes.
     """
-    if bind == "none":
+    if bind == "none" or not seats:
         return {}
     usable = sorted(os.sched_getaffinity(0))
     shares = _cores(usable, len(seats)) if bind == "cores" else _numa(usable, len(seats), environ)

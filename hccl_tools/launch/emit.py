@@ -86,15 +86,16 @@ def _settings(plan: Plan, target: str) -> dict[str, str]:
         "COMMAND": f"({shlex.join(plan.ranks[0].argv)})",
     }
     if target == "rank_loop":
-        here = next(process.server_index for process in plan.local if process.rank >= 0)
-        found["SERVER"] = f"${{SERVER:-{list(servers).index(here)}}}"
+        found["SERVER"] = f"${{SERVER:-{list(servers).index(_here(plan)[0].server_index)}}}"
     if port := plan.ranks[0].environment.get("MS_SCHED_PORT"):
         found["SCHED_PORT"] = f"${{SCHED_PORT:-{port}}}"
     return found
 
 
 def _here(plan: Plan) -> list[RankProcess]:
-    return [process for process in plan.local if process.rank >= 0]
+    """Return the ranks of this host, or of rank 0's where the job has none here."""
+    first = [process for process in plan.ranks if process.server_index == plan.ranks[0].server_index]
+    return [process for process in plan.local if process.rank >= 0] or first
 
 
 def _msrun(plan: Plan) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch import placement
+from hccl_tools.launch.plan import ELSEWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,9 +77,9 @@ def of_request(request: Request, around: Surroundings, notes: list[str], *, made
         # Each host finds itself, and is looked at, by its own supervisor.
         master = request.master_address or placement.master_of(loaded.table, seats)
         return Job(seats, None, servers, master, loaded)
-    here = _this_server(request, around, loaded)
+    here = _here(request, around, loaded, notes)
     master = request.master_address or placement.master_of(loaded.table, seats)
-    job = Job(seats, here if servers > 1 else None, servers, master, loaded)
+    job = Job(seats, here if servers > 1 or here == ELSEWHERE else None, servers, master, loaded)
     _check_visible(request, job, around.visible)
     return job
 
@@ -90,6 +91,17 @@ def _own_product(request: Request, around: Surroundings) -> tuple[str, str] | No
     from hccl_tools.launch import this_machine  # noqa: PLC0415  (only with NPUs)
 
     return this_machine.product(around.environ)
+
+
+def _here(request: Request, around: Surroundings, loaded: JobTable, notes: list[str]) -> int:
+    """Find this host in the table; a plan that is only shown may be that of other hosts."""
+    try:
+        return _this_server(request, around, loaded)
+    except placement.NotHereError as error:
+        if not request.only_shown:
+            raise
+        notes.append(f"{error.message}: a launch here would be refused, this is the plan for those")
+        return ELSEWHERE
 
 
 def _this_server(request: Request, around: Surroundings, loaded: JobTable) -> int:

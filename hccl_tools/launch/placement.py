@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 _ADDRESS_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP", "POD_IP")
 
 
+class NotHereError(LaunchError):
+    """This host is none of the table's servers."""
+
+
 class Seat(NamedTuple):
     """The place of one rank: its server (index in the table), physical device, and place on that server.
 
@@ -145,7 +149,7 @@ def _by_loopback(table: RankTable, device_addresses: Mapping[int, str] | None, n
         )
     shown = ", ".join(f'"{server.server_id}"' for server in table.servers[:4])
     more = f" and {len(table.servers) - 4} more" if len(table.servers) > 4 else ""
-    raise LaunchError(
+    raise NotHereError(
         f"none of the table's servers is this host ({shown}{more})",
         hint=f"this host is {', '.join(names)}{_own_addresses()}; say which server it is with "
         f"`--server {only.server_id}`, or rehearse the whole job here with `--cpu --all-here`",

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Start = Literal["table", "cluster", "mpi", "torch"]
 Engine = Literal["loop", "mpirun", "slurm"]
+#: The index of a host that is none of the job's servers: its plan is only to be looked at.
+ELSEWHERE = -1
 #: The table's name in the run directory.
 TABLE_COPY = "rank_table.json"
 #: What is settled for each MPI rank, likewise; see ``rank_facts``.
@@ -51,7 +53,8 @@ class Plan(NamedTuple):
     ``processes`` are in rank order, the scheduler (if any) first. ``removed`` names the variables of the
     caller's shell that no rank inherits; ``common`` is set for every process. ``table`` is the absolute path
     of the rank table as given, ``None`` with ``--no-table``. ``notes`` are sentences that the user should
-    read. ``here`` is the index of this host's server, ``None`` where the whole job runs on this machine.
+    read. ``here`` is the index of this host's server, ``None`` where the whole job runs on this machine or an
+    engine brings it to its hosts, ``ELSEWHERE`` where this host is none of them.
     ``chosen`` holds by subject (rank table, product, start, python) what was taken and why.
 
     ``cores`` are those that each rank of this host is bound to, by rank; empty without ``--bind``.

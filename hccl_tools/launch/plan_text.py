@@ -81,8 +81,8 @@ def _bound(plan: Plan, text: str) -> tuple[str, ...]:
 
 
 def _command_lines(plan: Plan) -> Iterator[str]:
-    """Yield one command line per process of this host, as one could type it."""
-    for process in plan.local:
+    """Yield one command line per process of this host, as one could type it; of all where it has none."""
+    for process in plan.local or plan.processes:
         yield f"  {process.name}: {_assignments(process.environment)} {shlex.join(process.argv)}"
 
 

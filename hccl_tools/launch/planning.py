@@ -106,7 +106,8 @@ def _check_named_ranks(request: Request, world_size: int) -> None:
 
 def _meets(request: Request, job: Job) -> bool:
     """Tell whether the command is typed on each of several hosts, which then compare what they have."""
-    return job.here is not None and request.run_dir is None and request.preflight
+    by_hand = job.here is not None and job.server_count > 1 and request.run_dir is None
+    return by_hand and request.preflight
 
 
 def _cleaned(
@@ -182,6 +183,7 @@ def _for_other_hosts(
     return command, {
         **other_hosts.exported(kept, also=request.export, usual=request.export_defaults),
         **other_hosts.pack_table(job.table.data),
+        other_hosts.LAUNCHER_VARIABLE: "",
     }
 
 
@@ -212,7 +214,7 @@ def _facts(
         master=job.master,
         port=port,
         table=os.path.join(run_dir, TABLE_COPY) if job.table else None,
-        devices=tuple(seat.device for seat in job.local),
+        devices=(),
         visible=around.visible,
         cpu=request.cpu,
         keep_mpi=request.keep_mpi,
@@ -233,7 +235,11 @@ def _processes(
 ) -> tuple[RankProcess, ...]:
     """Return the ranks, and first of all the scheduler where one is needed."""
     argv = interpreter.command(request.kind, request.program, python.path)
-    ranks = tuple(_process(request, seat, facts, argv) for seat in job.seats)
+    devices: dict[int, list[int]] = {}
+    for seat in job.seats:
+        devices.setdefault(seat.server_index, []).append(seat.device)
+    on = {server: facts._replace(devices=tuple(found)) for server, found in devices.items()}
+    ranks = tuple(_process(request, seat, on[seat.server_index], argv) for seat in job.seats)
     if not _wants_scheduler(facts, python, request):
         return ranks
     return (scheduler.process(job.seats[0], facts, python.path), *ranks)

@@ -29,7 +29,8 @@ class Request(NamedTuple):
     ``wait`` is how many seconds a table may take to be completed. ``export`` names variables for other hosts
     besides the usual ones, which ``export_defaults`` stands for. ``mpirun`` names the program of
     ``--engine mpirun`` where it is not the first on PATH. ``stdin`` holds the rank that reads the
-    caller's, if one does.
+    caller's, if one does. ``only_shown`` says that nothing is to be started: this host need not be one of the
+    job's.
     """
 
     program: tuple[str, ...]
@@ -75,3 +76,4 @@ class Request(NamedTuple):
     bind: Bind = "none"
     export: tuple[str, ...] = ()
     export_defaults: bool = True
+    only_shown: bool = False

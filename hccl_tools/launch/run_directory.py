@@ -164,7 +164,7 @@ def lock_table(data: bytes, run_dir: str, environ: Mapping[str, str]) -> int:
         pid, directory = (*holder, "?", "?")[:2]
         raise LaunchError(
             f"this table already runs on this host: pid {pid}, {directory}",
-            hint=f"wait for it, or end it with `kill {pid}`",
+            hint=f"wait for it, or end it with `hccl-tools stop {directory}`",
         ) from None
     try:
         os.ftruncate(descriptor, 0)

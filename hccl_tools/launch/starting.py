@@ -30,7 +30,7 @@ def dry_run(request: Request, *, form: str) -> str:
     Raises:
         LaunchError: The launch would be refused.
     """
-    prepared = _prepare(request)
+    prepared = _prepare(request._replace(only_shown=True))
     plan = prepared.plan
     if form == "json":
         return describe.as_json(plan, prepared.environment, _command(plan))
@@ -47,7 +47,7 @@ def emit(request: Request, target: str) -> str:
     """
     from hccl_tools.launch import emit as emitting  # noqa: PLC0415
 
-    return emitting.text(_prepare(request).plan, target)
+    return emitting.text(_prepare(request._replace(only_shown=True)).plan, target)
 
 
 def launch(request: Request, options: Mapping[str, Any]) -> int:

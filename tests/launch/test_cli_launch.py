@@ -217,6 +217,7 @@ def test_same_table_twice_is_refused_while_the_first_runs() -> None:
 
     assert done.returncode == 125
     assert f"this table already runs on this host: pid {job.pid}, {first}" in done.stderr
+    assert f"end it with `hccl-tools stop {first}`" in done.stderr
     # The kernel has released it with the launcher, however that ended.
     assert launch("--rank-table", table, *TABLE_START, "hello.py").returncode == 0
 

@@ -88,3 +88,11 @@ def test_other_tools_start_python_only() -> None:
 
     assert done.returncode == 125
     assert "msrun starts Python scripts only" in done.stderr
+
+
+@pytest.mark.parametrize("target", ["rank_loop", "mpirun", "slurm", "msrun"])
+def test_on_a_host_that_is_none_of_the_jobs(target: str) -> None:
+    table = Path("table.json")
+    table.write_text(table.read_text().replace("127.0.0.1", "203.0.113.1"))
+
+    assert emitted(target).strip()

@@ -285,3 +285,40 @@ def test_plan_as_text_has_aligned_columns() -> None:
         "  0     127.0.0.1  4                  0                    rank_0.log",
         "  1     127.0.0.1  5                  1                    rank_1.log",
     ]
+
+
+def two_servers(*hosts: str) -> dict[str, Any]:
+    """Return a table of these servers with two devices each, 4 and 5, or 6 and 7 on the second."""
+    servers = [
+        {
+            "server_id": host,
+            "host_nic_ip": "reserve",
+            "device": [
+                {"device_id": str(4 + 2 * index + place), "device_ip": f"192.168.{index}.{place + 1}",
+                 "rank_id": str(2 * index + place)}
+                for place in (0, 1)
+            ],
+        }
+        for index, host in enumerate(hosts)
+    ]  # fmt: skip
+    return {"version": "1.0", "server_count": str(len(hosts)), "status": "completed", "server_list": servers}
+
+
+@pytest.mark.parametrize("hosts", [("203.0.113.1", "203.0.113.2"), ("203.0.113.1",)])
+def test_plan_of_other_hosts_can_be_shown_but_not_carried_out(script: str, hosts: tuple[str, ...]) -> None:
+    request = Request(
+        program=(script,), rank_table=write(two_servers(*hosts)), start="torch", python=sys.executable,
+        product="a2", ignore=("HCC2", "HCC5", "HCC6"), ignore_visible=True, bind="cores",
+    )  # fmt: skip
+    with pytest.raises(LaunchError, match="none of the table's servers is this host"):
+        prepare(request)
+    shown = prepare(request._replace(only_shown=True)).plan
+    text = plan_text.as_text(shown, {})
+
+    assert [rank.host for rank in shown.ranks] == [host for host in hosts for _ in (0, 1)]
+    assert "a launch here would be refused" in text
+    assert all(f"  rank {rank}: RANK_ID={rank} " in text for rank in range(2 * len(hosts)))
+    assert not any(one["here"] for one in json.loads(describe.as_json(shown, {}))["processes"])
+    # Each host's own devices, whichever host looks.
+    visible = [rank.environment["ASCEND_RT_VISIBLE_DEVICES"] for rank in shown.ranks]
+    assert visible == ["4,5", "4,5", "6,7", "6,7"][: 2 * len(hosts)]
