@@ -28,6 +28,8 @@ WAIT = 600.0
 #: Seconds between two looks at the time, until a stranger must have said who it is, until it is said who is
 #: waited for, and in which those who come late are still told of a refusal.
 _PAUSE, _STRANGER, _PATIENCE, _LINGER = 0.2, 10.0, 2.0, 3.0
+#: How many files a launcher may need besides its connections.
+_DESCRIPTORS = 512
 
 
 def meet(
@@ -60,11 +62,23 @@ def meet(
     if own.server != master:
         return {master: Guest(own, hosts[master], address, ask, tell).attend(deadline, wait)}
     hall = _Hall(own, hosts, address)
+    _allow(len(hosts))
     try:
         hall.open(address[1], ask)
         return hall.gather(deadline, wait, tell)
     finally:
         hall.close()
+
+
+def _allow(connections: int) -> None:
+    """Let this process have so many: the usual limit is 1024. The ranks are the keeper's, and keep theirs."""
+    import resource  # noqa: PLC0415  (rank 0's host only)
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + _DESCRIPTORS
+    if soft != resource.RLIM_INFINITY and wanted > soft:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 class _Hall:

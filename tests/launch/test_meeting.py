@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import ExitStack, suppress
@@ -229,3 +232,26 @@ def test_taken_port_is_told() -> None:
             thread.join()
 
     assert met.refused["10.0.0.1"].startswith(f"port {met.port}, where the hosts meet, cannot be had")
+
+
+def test_more_hosts_than_files_are_allowed() -> None:
+    """Rank 0's host has a connection to each; the usual limit on files is less than a large job has hosts."""
+    count, port = 200, ports.free_port()
+    program = (
+        "import resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
+        "from hccl_tools.launch import attendance, meeting\n"
+        f"own, hosts = attendance.Attendance(0, 'h0', {{}}), [f'h{{i}}' for i in range({count})]\n"
+        f"wires = meeting.meet(own, hosts, master=0, address=('{MASTER}', {port}), tell=print)\n"
+        "print(len(wires))\n"
+    )
+    with (
+        subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as master,
+        ExitStack() as guests,
+    ):
+        assert eventually(lambda: not ports.is_free(port))
+        for server in range(1, count):
+            guest = guests.enter_context(socket.create_connection((MASTER, port)))
+            said = {"kind": attendance.KIND, "server": server, "host": f"h{server}", "has": {}}
+            guest.sendall(json.dumps(said).encode() + b"\n")
+        assert master.communicate(timeout=60)[0] == f"{count - 1}\n"
