@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -176,6 +177,17 @@ def test_a_killed_launcher_ends_all_and_is_named(hosts: Any, host: int) -> None:
     assert job.end() == [-9 if other == host else 137 for other in range(3)]
     named = f"the launcher on node{host} (ranks {2 * host}, {2 * host + 1}) ended without a word"
     assert all(named in job.said[other] for other in range(3) if other != host)
+    assert job.nobody_is_left()
+
+
+def test_a_killed_keeper_ends_all(hosts: Any) -> None:
+    job = hosts(2, SLEEP)
+    job.are_up()
+    rank = Path(f"/proc/{processes(read(str(Path('log1/latest').resolve())))[0]}/stat").read_text()
+    os.kill(int(rank.rpartition(")")[2].split()[1]), signal.SIGKILL)
+
+    assert job.end() == [137, 137]
+    assert "says that the keeper process on node1 was killed" in job.said[0]
     assert job.nobody_is_left()
 
 

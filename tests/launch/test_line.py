@@ -1,0 +1,159 @@
+"""The line between launchers, over real connections: what is said arrives, nothing can hang or break it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools.errors import LaunchError
+from hccl_tools.launch.cause import Cause
+from hccl_tools.launch.line import Line
+from hccl_tools.launch.signals import Signals
+from hccl_tools.launch.wire import Wire
+from tests.support.jobs import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HOSTS = ("host-a", "host-b", "host-c")
+FAILED = Cause("host-b", "failed", 7, first_failure={"name": "rank 3", "rank": 3, "how": "exit code 7"})
+
+
+@pytest.fixture
+def lines() -> Iterator[list[Line]]:
+    """The lines of three hosts; rank 0 is on the first."""
+    pairs = [socket.socketpair() for _ in HOSTS[1:]]
+    here = {server: Wire(pair[0]) for server, pair in enumerate(pairs, start=1)}
+    there = [{0: Wire(pair[1])} for pair in pairs]
+    wires = (here, *there)
+    made = [Line(server, 0, HOSTS, wires[server], "lost host {}".format) for server in range(len(HOSTS))]
+    yield made
+    for line in made:
+        line.close()
+
+
+def agree(lines: list[Line], restart: int, *has: dict[str, str]) -> dict[str, str]:
+    """Let hosts agree on a restart, each in a thread; return what each was refused with."""
+    refused: dict[str, str] = {}
+
+    def ask(line: Line, own: dict[str, str]) -> None:
+        try:
+            line.agree(restart, own, signals=signals, tell=lambda _: None)
+        except LaunchError as error:
+            refused[HOSTS[line.own]] = error.message
+
+    with Signals() as signals:
+        threads = [threading.Thread(target=ask, args=one) for one in zip(lines, has, strict=True)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return refused
+
+
+def test_hosts_that_have_the_same_start_again(lines: list[Line]) -> None:
+    for restart in (1, 2):
+        assert agree(lines, restart, *[{"script": "1f2e"}] * 3) == {}
+
+
+def test_hosts_that_differ_do_not_start_again(lines: list[Line]) -> None:
+    refused = agree(lines, 1, {"script": "1f2e"}, {"script": "1f2e"}, {"script": "9a9a"})
+
+    said = "script: host-a has 1f2e, host-c has 9a9a"
+    there = f"host-a does not start its part: {said}"
+    assert refused == {"host-a": said, "host-b": there, "host-c": there}
+
+
+def test_a_host_that_has_gone_ends_the_waiting(lines: list[Line]) -> None:
+    lines[2].close()
+
+    refused = agree(lines[:2], 1, {}, {})
+
+    assert refused["host-a"] == "the launcher on host-c has gone"
+    assert refused["host-b"] == "host-a does not start its part: the launcher on host-c has gone"
+
+
+def test_a_signal_ends_the_waiting(lines: list[Line]) -> None:
+    with Signals() as signals:
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(LaunchError, match="the launcher here received SIGTERM"):
+            lines[0].agree(1, {}, signals=signals, tell=lambda _: None)
+
+
+def heard(line: Line, restart: int) -> list[dict[str, Any]]:
+    return [word for _, word in line.hear(restart)]
+
+
+def test_what_is_said_of_a_later_start_is_not_lost(lines: list[Line]) -> None:
+    lines[1].say("ended", 0)
+    lines[1].refuse(FAILED, 1)
+
+    assert [word["word"] for word in heard(lines[0], 0)] == ["ended"]
+    assert heard(lines[0], 0) == []
+    assert [Cause.of(word["cause"], "host-b") for word in heard(lines[0], 1)] == [FAILED]
+    assert lines[0].others == [2]
+
+
+@pytest.mark.parametrize(
+    "told", [None, 5, {}, {"host": 1}, {**FAILED.as_dict(), "reason": "magic"},
+             {**FAILED.as_dict(), "exit_code": "x"}, {**FAILED.as_dict(), "first_failure": None},
+             {**FAILED.as_dict(), "signal": None}, {**FAILED.as_dict(), "more": 1}],
+)  # fmt: skip
+def test_a_cause_that_cannot_be_understood(told: Any) -> None:
+    said = "host-b does not start its part: its launcher speaks another language"
+    assert Cause.of(told, "host-b").said == said
+
+
+def test_a_word_in_pieces_and_two_in_one() -> None:
+    one, other = socket.socketpair()
+    with one:
+        wire = Wire(other)
+        one.sendall(b'{"word": "en')
+        assert list(wire.words()) == []
+        one.sendall(b'ded"}\n{"word": "kill"}\n{"wo')
+        assert list(wire.words()) == [{"word": "ended"}, {"word": "kill"}]
+        assert not wire.closed
+        wire.close()
+
+
+@pytest.mark.parametrize("garbage", [b"\n", b"7\n", b"\x00\xff\n", b"[" * 5000 + b"\n", b"x" * (1 << 20)])
+def test_garbage_closes_a_wire(garbage: bytes) -> None:
+    one, other = socket.socketpair()
+    wire = Wire(other)
+
+    def send() -> None:
+        with one:
+            one.sendall(garbage + b" ")
+            one.recv(1)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    assert eventually(lambda: not list(wire.words()) and wire.closed)
+    wire.close()
+    thread.join()
+
+
+def test_a_long_word_waits_for_a_slow_reader() -> None:
+    one, other = socket.socketpair()
+    here, there = Wire(one), Wire(other)
+    here.send({"lines": "x" * 900_000})
+    assert here.waiting
+
+    found: list[dict[str, Any]] = []
+
+    def has_come() -> bool:
+        found.extend(there.words())
+        here.pump()
+        return bool(found)
+
+    assert eventually(has_come)
+    assert (len(found[0]["lines"]), here.waiting) == (900_000, False)
+    here.close()
+    assert list(there.words()) == []
+    assert there.closed
+    there.close()
