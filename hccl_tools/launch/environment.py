@@ -107,6 +107,18 @@ VARIABLES = (
     Variable("PADDLE_CURRENT_ENDPOINT", "paddle", _endpoint, "paddle: this rank's address and port"),
     Variable("FLAGS_selected_npus", "paddle", _device_id, "paddle: the device, as DEVICE_ID"),
     Variable(
+        "PADDLE_DISTRI_BACKEND",
+        "paddle",
+        lambda _, job: "gloo" if job.cpu else "xccl",
+        "paddle: what it communicates by",
+    ),
+    Variable(
+        "PADDLE_XCCL_BACKEND",
+        "paddle",
+        lambda _, job: None if job.cpu else "npu",
+        "paddle: the kind of device that is",
+    ),
+    Variable(
         "ASCEND_RT_VISIBLE_DEVICES",
         "visible devices",
         _visible,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: What an installed distribution leaves in site-packages: this is where importlib.metadata looks as well.
 _INSTALLED = re.compile(
-    r"(mindspore(?:[-_](?:ascend|gpu|dev))?|torch|torch[-_]npu)-([0-9][^-]*?)(?:-py[0-9.]+)?\.(?:dist|egg)-info",
+    r"(mindspore(?:[-_](?:ascend|gpu|dev))?|torch|torch[-_]npu|paddlepaddle(?:[-_](?:gpu|npu))?)-([0-9][^-]*?)(?:-py[0-9.]+)?\.(?:dist|egg)-info",
     re.IGNORECASE,
 )
 _ASK = "import sys; print(sys.executable); print('\\n'.join(sys.path))"
@@ -88,10 +88,11 @@ def installed_frameworks(paths: Iterable[str]) -> dict[str, str]:
         except OSError:
             continue
         for name in names:
-            if name[:1] in "mMtT" and (match := _INSTALLED.fullmatch(name)):
+            if name[:1] in "mMtTp" and (match := _INSTALLED.fullmatch(name)):
                 framework = match[1].lower().replace("-", "_")
                 # mindspore-ascend and mindspore-gpu are MindSpore's older package names.
-                found.setdefault("mindspore" if framework.startswith("mindspore") else framework, match[2])
+                known = next((one for one in ("mindspore", "paddle") if framework.startswith(one)), framework)
+                found.setdefault(known, match[2])
     return found
 
 
@@ -114,7 +115,9 @@ def choose_start(frameworks: Mapping[str, str], *, cpu: bool) -> tuple[Start, st
     torch = frameworks.get("torch_npu") or frameworks.get("torch")
     if torch is not None:
         return "torch", f"torch {torch}"
-    return "table", "neither MindSpore nor torch found in it"
+    if "paddle" in frameworks:
+        return "torch", f"paddle {frameworks['paddle']}, whose ranks meet as torch's do"
+    return "table", "neither MindSpore, torch nor paddle found in it"
 
 
 def command(kind: ProgramKind, program: tuple[str, ...], python: str) -> tuple[str, ...]:

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 _DEVICE_OPTIONS = ("npus", "devices", "gpus", "xpus", "selected_devices")
 _STARTS = ("table", "cluster", "torch")
 _METHODS = ("spawn", "fork", "forkserver")
-_BACKENDS = ("auto", "hccl", "xccl", "gloo", "nccl", "bkcl")
+#: What paddle is told of its backend; names of other makers' chips mean what is usual here.
+_BACKENDS: dict[str, dict[str, str]] = {
+    "auto": {},
+    "hccl": {"PADDLE_DISTRI_BACKEND": "xccl"},
+    "xccl": {"PADDLE_DISTRI_BACKEND": "xccl"},
+    "gloo": {"PADDLE_DISTRI_BACKEND": "gloo"},
+    "nccl": {},
+    "bkcl": {},
+}
 #: Names that paddle has given up, and what they are called now.
 _OLD_NAMES = {"selected_devices": "devices", "started_port": "start_port", "use_paddlecloud": None}
 _OF_SEVERAL_MACHINES = ("ips", "cluster_node_ips", "node_ip")
@@ -71,9 +79,9 @@ def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) ->
     devices = _devices(count, options, environ, cpu=cpu)
     if devices is None and count is None and rank_table is None:
         devices = _all_visible(environ, cpu=cpu)
-    # A fresh interpreter is what all three come to here, and the framework chooses what it communicates by.
+    # A fresh interpreter is what all three come to here.
     _choice("start_method", options.get("start_method", "spawn"), _METHODS)
-    _choice("backend", options.get("backend", "auto"), _BACKENDS)
+    _choice("backend", backend := options.get("backend", "auto"), tuple(_BACKENDS))
     start = options.get("start")
     if start is not None:
         _choice("start", start, _STARTS)
@@ -83,7 +91,7 @@ def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) ->
         rank_table=None if rank_table is None else _path("rank_table", rank_table),
         start=start,
         cpu=cpu,
-        env=_env(options.get("env")),
+        env={**_BACKENDS[backend], **_env(options.get("env"))},
         log_dir=_path("log_dir", options.get("log_dir", "log")),
         start_port=_port(options),
         product=options.get("product"),

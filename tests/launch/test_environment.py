@@ -44,7 +44,7 @@ def rank_variables(rank: int, device_id: int, server: int = 0) -> dict[str, str]
 def paddle_variables(rank: int, device: int, device_id: int) -> dict[str, str]:
     return {
         "PADDLE_TRAINER_ID": str(rank), "PADDLE_TRAINERS_NUM": "8", "PADDLE_RANK_IN_NODE": str(device - 4),
-        "FLAGS_selected_npus": str(device_id),
+        "FLAGS_selected_npus": str(device_id), "PADDLE_DISTRI_BACKEND": "xccl", "PADDLE_XCCL_BACKEND": "npu",
     }  # fmt: skip
 
 

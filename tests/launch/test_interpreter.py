@@ -25,6 +25,8 @@ def install(site: Path, *names: str) -> list[str]:
         (["mindspore_ascend-1.10.1.dist-info"], False, "table"),
         (["mindspore-2.10.0.dist-info", "torch-2.1.0+cpu.dist-info"], False, "cluster"),
         (["torch-2.1.0.dist-info", "torch_npu-2.1.0.post3.dist-info"], False, "torch"),
+        (["paddlepaddle-3.3.1.dist-info", "pip-23.0.dist-info"], False, "torch"),
+        (["paddlepaddle_gpu-2.6.0.dist-info", "mindspore-2.2.0.dist-info"], False, "table"),
         (["torch-2.1.0-py3.9.egg-info"], False, "torch"),
         (["mindspore_toolkit-1.0.dist-info", "torchvision-0.16.dist-info"], False, "table"),
         ([], False, "table"),

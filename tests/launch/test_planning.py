@@ -66,7 +66,7 @@ def test_guides_table_starts_devices_4_to_7_as_ranks_0_to_3(script: str) -> None
         "RANK_ID": "2", "RANK_SIZE": "4", "DEVICE_ID": "6", "DEVICE_NUM": "4", "SERVER_ID": "0",
         "RANK_TABLE_FILE": f"{made_plan.run_dir}/rank_table.json",
         "PADDLE_TRAINER_ID": "2", "PADDLE_TRAINERS_NUM": "4", "PADDLE_RANK_IN_NODE": "2",
-        "FLAGS_selected_npus": "6",
+        "FLAGS_selected_npus": "6", "PADDLE_DISTRI_BACKEND": "xccl", "PADDLE_XCCL_BACKEND": "npu",
     }  # fmt: skip
 
 

@@ -380,6 +380,7 @@ def test_variables_that_paddles_spawn_sets() -> None:
                 "PADDLE_TRAINER_ID": str(rank), "PADDLE_TRAINERS_NUM": "2", "PADDLE_RANK_IN_NODE": str(rank),
                 "PADDLE_CURRENT_ENDPOINT": endpoint, "PADDLE_TRAINER_ENDPOINTS": everyone,
                 "FLAGS_selected_npus": str(4 + rank if start == "table" else rank),
+                "PADDLE_DISTRI_BACKEND": "gloo",
             }  # fmt: skip
 
 
