@@ -23,7 +23,8 @@ import click
 def command(ctx: click.Context, run: str, log_dir: str, wait: float, now: bool) -> None:
     """End RUN: a run directory, its name or the beginning of it, or "latest" (the default).
 
-    Its launcher gets SIGTERM and ends the ranks, with the grace time it was started with. What is left of a
+    Its launcher gets SIGTERM and ends the ranks, with the grace time it was started with; the ranks on the
+    job's other hosts end with them, also where the command was typed on each. What is left of a
     run whose launcher was killed is killed. Of a run of hccl_tools.spawn only the ranks are ended, not the
     program that called it. The exit code is 0 when nothing of the run is left.
 
