@@ -88,8 +88,9 @@ def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmClu
     tag = f"{os.getpid()}"
     with ExitStack() as stack:
         addresses = {"login": "10.79.0.254", "n1": "10.79.0.1", "n2": "10.79.0.2"}
+        options: dict[str, Any] = {"neighbours": addresses.values(), "own_sys": False}
         hosts = [
-            make_host(stack, f"hccl{tag}{name}", address, folder / name, name=name, own_sys=False)
+            make_host(stack, f"hccl{tag}{name}", address, folder / name, name=name, **options)
             for name, address in addresses.items()
         ]
         _wire(hosts)

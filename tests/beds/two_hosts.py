@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ import pytest
 from tests.beds.daemons import Daemon, end_processes, need, program, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 PORT = 2222
 
@@ -36,6 +37,16 @@ MaxSessions 200
 """
 
 
+#: Whether somebody is at an address, whoever listens there. To ask makes us known there, too.
+REACH = """
+import socket, sys
+try:
+    socket.create_connection((sys.argv[1], 9), 1)
+except ConnectionRefusedError:
+    pass
+"""
+
+
 @dataclass(frozen=True)
 class Host:
     """One of the two: programs started with ``run`` or ``start`` see its network and its name only.
@@ -50,6 +61,7 @@ class Host:
             has there lies in its ``folder / "disk"``. All other folders are shared.
         name: Its host name; never that of another, as Open MPI takes hosts of one name for one host.
         entry: What brings a program into its network, with mounts of its own.
+        neighbours: The addresses of the other hosts.
     """
 
     namespace: str
@@ -59,6 +71,7 @@ class Host:
     disk: Path
     name: str
     entry: tuple[str, ...]
+    neighbours: tuple[str, ...]
 
     def command(self, argv: Sequence[str]) -> list[str]:
         begin = 'hostname "$0" && mount --bind "$1" "$2" && cd "$PWD" && shift 2 && exec "$@"'
@@ -93,7 +106,11 @@ class Host:
         configure("-n", self.namespace, "link", "set", self.cable, "down")
 
     def reconnect(self) -> None:
+        """Put the cable in again, and wait until all know each other again."""
         configure("-n", self.namespace, "link", "set", self.cable, "up")
+        for address in self.neighbours:
+            probe = [sys.executable, "-c", REACH, address]
+            wait_until(lambda probe=probe: self.run(probe).returncode == 0, f"{address} to be in reach")
 
 
 @dataclass(frozen=True)
@@ -110,7 +127,14 @@ def configure(*args: str, check: bool = True) -> subprocess.CompletedProcess[str
 
 
 def make_host(
-    stack: ExitStack, namespace: str, address: str, folder: Path, *, name: str = "", own_sys: bool = True
+    stack: ExitStack,
+    namespace: str,
+    address: str,
+    folder: Path,
+    *,
+    neighbours: Iterable[str],
+    name: str = "",
+    own_sys: bool = True,
 ) -> Host:
     """Make a host that is joined to nothing yet.
 
@@ -119,6 +143,7 @@ def make_host(
         namespace: Its network namespace.
         address: The address that it will have.
         folder: Its own files.
+        neighbours: The addresses of the other hosts.
         name: Its host name, where that is not to be the namespace's.
         own_sys: Whether its /sys shows its network, as a real one does, and hides the cgroups.
     """
@@ -128,7 +153,9 @@ def make_host(
     entry = (program("ip"), "netns", "exec", namespace)
     if not own_sys:
         entry = (program("nsenter"), f"--net=/run/netns/{namespace}", program("unshare"), "--mount")
-    host = Host(namespace, "cable", address, folder, folder.parent / "disk", name or namespace, entry)
+    disk = folder.parent / "disk"
+    others = tuple(other for other in neighbours if other != address)
+    host = Host(namespace, "cable", address, folder, disk, name or namespace, entry, others)
     (folder / "disk").mkdir(parents=True)
     host.disk.mkdir(exist_ok=True)
     stack.callback(configure, "netns", "del", namespace)
@@ -191,8 +218,9 @@ def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
     folder = tmp_path_factory.mktemp("two_hosts")
     tag = f"{os.getpid()}"
     with ExitStack() as stack:
-        first = make_host(stack, f"hccl{tag}a", "10.77.0.1", folder / "first")
-        second = make_host(stack, f"hccl{tag}b", "10.77.0.2", folder / "second")
+        addresses = ("10.77.0.1", "10.77.0.2")
+        first = make_host(stack, f"hccl{tag}a", addresses[0], folder / "first", neighbours=addresses)
+        second = make_host(stack, f"hccl{tag}b", addresses[1], folder / "second", neighbours=addresses)
         configure(
             *["link", "add", "name", "cable", "netns", first.namespace, "type", "veth"],
             *["peer", "name", "cable", "netns", second.namespace],
