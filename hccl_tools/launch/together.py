@@ -83,6 +83,7 @@ class Together:
                 self._say_whom_it_waits_for()
         if self._line.leads and self._cause is None:
             self._line.say("all ended", self._restart)
+        self._note_silence()
         return self._attempt.outcome()
 
     def _may_go(self) -> bool:
@@ -193,9 +194,21 @@ class Together:
         cause = Cause(line.hosts[server], "host", 128 + signal.SIGKILL, line.lost(server))
         if line.leads:
             self._decide(cause, server)
+        elif self._told:
+            self._attempt.say(cause.said)  # Perhaps why a rank here has failed; its own code stays.
         elif not self._attempt.ranks_ended_well:
             self._cause = cause
             self._take_over(cause)
+
+    def _note_silence(self) -> None:
+        """Name the hosts that should have heard by now that the job ends, and have not answered."""
+        if self._line.leads:
+            silent = self._others() - self._heard - self._gone if self._cause is not None else set()
+        else:
+            silent = self._others() - self._gone if self._told and self._cause is None else set()
+        if silent:
+            hosts = attendance.some([self._line.hosts[server] for server in sorted(silent)])
+            self._attempt.say(f"no answer from {hosts}: cut off, down or stopped; ranks there may still run")
 
     def _say_whom_it_waits_for(self) -> None:
         left = sorted(self._others() - self._ended_well - self._gone)

@@ -244,6 +244,21 @@ def test_a_stopped_launcher_is_not_taken_for_lost(hosts: Any) -> None:
     assert job.end() == [0, 0]
 
 
+@pytest.mark.parametrize("host", [0, 1])
+def test_a_launcher_that_does_not_answer_is_named_and_not_waited_for(hosts: Any, host: int) -> None:
+    fail = "while ! [ -e enough ]; do sleep 0.05; done; exit 7"
+    job = hosts(2, only(2 - 2 * host, fail))
+    assert eventually(lambda: all(job.log(one, 1 + 2 * one).exists() for one in (0, 1)))
+    job.launchers[host].send_signal(signal.SIGSTOP)
+    Path("enough").touch()
+
+    assert job.launchers[1 - host].wait(LONG) == 7
+    job.launchers[host].send_signal(signal.SIGCONT)
+    assert job.end() == [7, 7]
+    assert f"no answer from node{host}: cut off, down or stopped" in job.said[1 - host]
+    assert f"exit code 7 is that of rank {2 - 2 * host} on node{1 - host}" in job.said[host]
+
+
 ONCE = 'echo up; [ "$RANK_ID" != 3 ] || [ -e been.here ] || {{ touch been.here; exit 7; }}; {then}'
 
 
