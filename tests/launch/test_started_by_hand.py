@@ -157,15 +157,16 @@ def test_ranks_elsewhere_have_the_grace_time(hosts: Any) -> None:
 
 
 def test_second_interrupt_kills_on_all(hosts: Any) -> None:
-    job = hosts(2, "trap '' TERM INT; echo up; while :; do sleep 0.05; done", "--grace", "50")
+    job = hosts(2, "trap 'echo asked' INT; echo up; while :; do sleep 0.05; done", "--grace", "50")
     job.are_up()
     began = time.monotonic()
     job.launchers[1].send_signal(signal.SIGINT)
+    assert eventually(lambda: all("asked" in job.log(rank // 2, rank).read_text() for rank in range(4)))
     time.sleep(0.5)
     job.launchers[1].send_signal(signal.SIGINT)
 
     assert job.end() == [130, 130]
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 40
 
 
 @pytest.mark.parametrize("host", [0, 1])
@@ -215,7 +216,7 @@ def test_a_launcher_returns_when_its_ranks_have_ended_well(hosts: Any) -> None:
 
     # Whoever passes the others' words on stays, and says so.
     assert job.launchers[1].wait(LONG) == 0
-    time.sleep(3.5)
+    time.sleep(6)
     assert [launcher.poll() for launcher in job.launchers] == [None, 0, None]
     Path("enough").touch()
     assert job.end() == [0, 0, 7]
