@@ -13,6 +13,8 @@ _GROUP_OPTIONS = {"-h", "--help", "--version"}
 #: Objects until Python looks for cycles among them. Its own 700 make it look sixty times while a command is
 #: loaded, a twentieth of the time until a job's ranks start.
 _COLLECT_AFTER = 50_000
+#: Exit code of a process that Ctrl-C ended.
+_INTERRUPTED = 130
 
 
 def prepare() -> None:
@@ -23,9 +25,12 @@ def prepare() -> None:
 def main() -> None:
     """Entry point of ``hccl-tools``."""
     prepare()
-    from hccl_tools.cli import main as command_line  # noqa: PLC0415  (see prepare)
+    try:
+        from hccl_tools.cli import main as command_line  # noqa: PLC0415  (see prepare)
 
-    command_line()
+        command_line()
+    except KeyboardInterrupt:  # While the command line was being loaded; later it is told there.
+        sys.exit(_INTERRUPTED)
 
 
 def _original_words(args: list[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from importlib import import_module
@@ -93,7 +94,7 @@ def cli() -> None:
 
 def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
     """Run a command and return the exit code; a user's mistake becomes one clear message on stderr."""
-    _open_closed_streams()
+    _secure_streams()
     try:
         result: Any = command.main(list(args), prog_name=prog_name, standalone_mode=False)
     except HcclToolsError as error:
@@ -106,6 +107,8 @@ def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
         # So click ends when the reader of our output has gone (`| head`): as the signal would have ended us.
         return _READER_GONE
     except OSError as error:
+        if error.errno == errno.ENOENT and not _folder_is_there():
+            return _told("the current folder has been removed", "go to another one: cd DIR", 2)
         if error.filename is not None or error.errno not in _FULL:
             raise
         # What could not be written stays in the buffer; Python must not try again on its way out.
@@ -114,11 +117,37 @@ def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _open_closed_streams() -> None:
-    """Where a standard stream is closed, the next file to be opened would take its place: a log, a table."""
-    for name in ("stdout", "stderr"):
+def _secure_streams() -> None:
+    """See to it that what becomes of a standard stream changes nothing else.
+
+    Where one is closed, the next file to be opened would take its place: a log, a table, the keeper's pipe.
+    Where nobody takes what stderr says, that is no reason for another exit code.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123  (until the end)
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123  (until the end)
+    told = sys.__stderr__
+    if told is not None and sys.stderr is told:
+        raw = io.BufferedWriter(_Unheard(2, "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(raw, encoding=told.encoding, errors=told.errors, line_buffering=True)
+
+
+class _Unheard(io.FileIO):
+    """A stream whose reader may have gone, or whose disk may be full."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
+
+
+def _folder_is_there() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109  (pathlib is not loaded for it)
+    except OSError:
+        return False
+    return True
 
 
 def _told(message: str, hint: str | None, exit_code: int) -> int:

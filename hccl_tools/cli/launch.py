@@ -25,10 +25,11 @@ def _launch(**options: Any) -> int:
     from hccl_tools.launch import starting  # noqa: PLC0415  (`--help` does not need it)
 
     if options["emit"]:
-        click.echo(starting.emit(request, options["emit"]), nl=False)
+        click.echo(os.fsencode(starting.emit(request, options["emit"])), nl=False)
         return 0
     if options["dry_run"]:
-        click.echo(starting.dry_run(request, form=options["dry_run"]), nl=False)
+        shown = starting.dry_run(request, form=options["dry_run"])
+        click.echo(shown.encode(errors="backslashreplace"), nl=False)
         return 0
     return starting.launch(request, options)
 

@@ -19,6 +19,11 @@ _PASSED_PREFIXES = ("HCCL_", "ASCEND_")
 _OURS = "HCCL_TOOLS_"
 
 
+def as_bytes(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> bytes:
+    """Return a plan as a JSON file; what is no UTF-8 in a name or an argument is written as JSON can."""
+    return as_json(plan, environment, command).encode(errors="backslashreplace")
+
+
 def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> str:
     """Return a plan as JSON, versioned, keys in a stable order."""
     value: dict[str, Any] = {

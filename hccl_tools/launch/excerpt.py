@@ -26,7 +26,8 @@ def log_end(path: str) -> list[str]:
         return []
     lines = data.decode(errors="replace").split("\n")
     if size > _TAIL:
-        del lines[0]  # It begins somewhere in the middle.
+        # It begins somewhere in the middle; of a line that never ends the end is all there is to show.
+        lines[0] = "" if any(lines[1:]) else "... " + lines[0][4 - _LONGEST_LINE :]
     return [_clean(line) for line in lines]
 
 

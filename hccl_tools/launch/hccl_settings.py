@@ -31,9 +31,13 @@ def problems(
         yield f"HCCL_IF_IP={address} is no address of this host"
     if (text := environ.get("HCCL_SOCKET_IFNAME")) and not _some_interface(text, interfaces):
         yield f"HCCL_SOCKET_IFNAME={text} fits no interface of this host ({', '.join(sorted(interfaces))})"
-    first, last = _BASE_PORT_RANGE
-    if (text := environ.get("HCCL_IF_BASE_PORT")) is not None and not _is_between(text, first, last):
-        yield f'HCCL_IF_BASE_PORT="{text}": HCCL takes {first} to {last}'
+    if (text := environ.get("HCCL_IF_BASE_PORT")) is not None and not is_base_port(text):
+        yield f'HCCL_IF_BASE_PORT="{text}": HCCL takes {_BASE_PORT_RANGE[0]} to {_BASE_PORT_RANGE[1]}'
+
+
+def is_base_port(text: str) -> bool:
+    """Whether HCCL takes a text as HCCL_IF_BASE_PORT."""
+    return _is_between(text, *_BASE_PORT_RANGE)
 
 
 def _timeouts(environ: Mapping[str, str]) -> Iterator[str]:
@@ -57,7 +61,7 @@ def _timeouts(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _is_between(text: str, first: int, last: int) -> bool:
-    return text.isdecimal() and first <= int(text) <= last
+    return text.isascii() and text.isdecimal() and first <= int(text) <= last
 
 
 def _some_interface(text: str, interfaces: set[str]) -> bool:

@@ -101,11 +101,13 @@ def _held_devices(plan: Plan) -> Iterator[str]:
 
 
 def _hccl_ports(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
-    from hccl_tools.launch import ports  # noqa: PLC0415
+    from hccl_tools.launch import hccl_settings, ports  # noqa: PLC0415  (only with NPUs)
 
     devices = _devices(plan)
-    base = environment.get("HCCL_IF_BASE_PORT", "")
-    if base.isdecimal():
+    base = environment.get("HCCL_IF_BASE_PORT")
+    if base is not None:
+        if not hccl_settings.is_base_port(base):
+            return  # Told with the other settings.
         taken = [port for device in devices if not ports.is_free(port := int(base) + device)]
         if taken:
             yield f"HCCL's port {', '.join(map(str, taken))} (HCCL_IF_BASE_PORT + device) is taken (EJ0003)"

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LATEST = "latest"
 #: pid, host and time of the launcher of a run, locked while it lives.
 HOLDER = "launcher"
+#: Where the other hosts of a job that was started by hand have theirs, by host.
+ELSEWHERE = "run_dirs.json"
 #: How often, and with what pause in seconds, the lock of a run is tried.
 _TRIES, _PAUSE = 4, 0.005
 
@@ -36,7 +38,7 @@ def path_for(
 
 
 def create(run_dir: str, *, shared: bool = False) -> None:
-    """Make the run directory and let ``latest`` beside it point there; ``shared`` ones may be there already.
+    """Make the run directory; ``shared`` ones may be there already.
 
     Raises:
         LaunchError: It cannot be made; the message holds the place and the reason.
@@ -48,6 +50,20 @@ def create(run_dir: str, *, shared: bool = False) -> None:
             f"the run directory {run_dir} cannot be made: {error.strerror}",
             hint="name a place you may write to with --log-dir",
         ) from error
+    if shared:
+        _point_latest_to(run_dir)
+
+
+def discard(run_dir: str) -> None:
+    """Remove the directory of a run that has not come about, with the files that were written into it."""
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(run_dir):
+            os.unlink(entry.path)
+        os.rmdir(run_dir)
+
+
+def _point_latest_to(run_dir: str) -> None:
+    """Let ``latest`` beside a run directory point there."""
     parent, name = os.path.split(run_dir)
     link, fresh = os.path.join(parent, LATEST), os.path.join(parent, f".{LATEST}-{name}-{os.getpid()}")
     try:
@@ -72,6 +88,7 @@ def write(run_dir: str, name: str, data: bytes) -> str:
             file.write(data)
         os.replace(temporary, path)
     except OSError as error:
+        _remove_quietly(temporary)
         raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
     return path
 
@@ -94,20 +111,30 @@ def fresh_log(run_dir: str, log: str, rank: int) -> None:
 def hold(run_dir: str, *, kind: str = "launch") -> int:
     """Mark a run as running: a locked file that names this process, until the returned descriptor is closed.
 
-    ``kind`` says whether the process is a launcher or the program that called ``spawn``.
+    From then on ``latest`` is this run. ``kind`` says whether the process is a launcher or the program that
+    called ``spawn``.
 
     The kernel releases it when the launcher ends, however it ends; ``hccl-tools jobs`` looks at it.
+
+    Raises:
+        LaunchError: The file cannot be written.
     """
+    path = os.path.join(run_dir, HOLDER)
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     try:
-        descriptor = os.open(os.path.join(run_dir, HOLDER), flags, 0o644)
+        descriptor = os.open(path, flags, 0o644)
     except OSError:
         return -1
     if not _is_ours(descriptor):
         # Held on this very disk by the launcher that has started us.
         os.close(descriptor)
         return -1
-    os.write(descriptor, f"{os.getpid()}\n{os.uname().nodename}\n{time.time()}\n{kind}\n".encode())
+    try:
+        os.write(descriptor, f"{os.getpid()}\n{os.uname().nodename}\n{time.time()}\n{kind}\n".encode())
+    except OSError as error:
+        os.close(descriptor)
+        raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
+    _point_latest_to(run_dir)
     return descriptor
 
 
@@ -157,7 +184,7 @@ def lock_table(data: bytes, run_dir: str, environ: Mapping[str, str]) -> int:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        holder = os.pread(descriptor, 4096, 0).decode("utf-8", "replace").splitlines()
+        holder = os.fsdecode(os.pread(descriptor, 4096, 0)).splitlines()
         os.close(descriptor)
         if error.errno != errno.EWOULDBLOCK:
             return -1
@@ -168,7 +195,7 @@ def lock_table(data: bytes, run_dir: str, environ: Mapping[str, str]) -> int:
         ) from None
     try:
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n{run_dir}\n".encode(), 0)
+        os.pwrite(descriptor, os.fsencode(f"{os.getpid()}\n{run_dir}\n"), 0)
     except OSError:
         pass  # Somebody else's file: the lock holds, only its holder stays unnamed.
     return descriptor

@@ -56,7 +56,7 @@ def has(prepared: Prepared, request: Request) -> dict[str, str]:
     found = {
         "number of ranks": str(plan.world_size),
         "--start": plan.start,
-        "arguments": _hash("\0".join([request.kind, *request.program[1:]]).encode()),
+        "arguments": _hash(os.fsencode("\0".join([request.kind, *request.program[1:]]))),
     }
     if prepared.table is not None:
         from hccl_tools.fingerprint import fingerprint  # noqa: PLC0415  (several hosts with a table only)
@@ -68,7 +68,7 @@ def has(prepared: Prepared, request: Request) -> dict[str, str]:
             found[f"SHA-256 of {os.path.basename(program)}"] = _hash(file.read())
     else:
         found["program"] = program
-    variables = prepared.environment.items()
+    variables = {**prepared.environment, **request.environment}.items()
     return found | {
         name: value for name, value in variables if name.startswith("HCCL_") and not name.startswith(_OWN)
     }

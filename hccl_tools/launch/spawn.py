@@ -155,7 +155,7 @@ def _write(prepared: Prepared, payload: bytes) -> tuple[int, ...]:
     if prepared.table_data is not None:
         lock = run_directory.lock_table(prepared.table_data, plan.run_dir, os.environ)
     run_directory.create(plan.run_dir)
-    run_directory.write(plan.run_dir, PLAN_FILE, describe.as_json(plan, prepared.environment).encode())
+    run_directory.write(plan.run_dir, PLAN_FILE, describe.as_bytes(plan, prepared.environment))
     run_directory.write(plan.run_dir, spawn_child.PAYLOAD, payload)
     if prepared.table_data is not None:
         run_directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)

@@ -66,16 +66,16 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         prepared = _prepare(request)
         plan = prepared.plan
         # Where each host has a supervisor, that looks at its host and locks the table there.
-        warnings = _preflight(prepared) if request.preflight and not plan.supervisor else ()
+        looked_at = request.preflight and not plan.supervisor
+        warnings = _preflight(prepared, request.environment) if looked_at else ()
         lock = -1 if plan.supervisor else _lock(prepared)
         if plan.meeting is not None:
             from hccl_tools.launch import same_everywhere  # noqa: PLC0415  (several hosts, started by hand)
 
             line = same_everywhere.meet(prepared, request, options["max_restarts"])
         between = _between_restarts(prepared, request, options["max_restarts"], line)
-        _write(prepared, shared=request.run_dir is not None, again=options["restart"] > 0)
         # Both are released by the kernel when this process ends, however it does.
-        locks = [lock, run_directory.hold(plan.run_dir)]
+        locks = [lock, _hold(prepared, shared=request.run_dir is not None, again=options["restart"] > 0)]
     except BaseException as error:
         guard.close()
         if isinstance(error, HcclToolsError):
@@ -129,11 +129,12 @@ def _between_restarts(prepared: Prepared, request: Request, restarts: int, line:
     return restarting.between(prepared, request, line)
 
 
-def _preflight(prepared: Prepared) -> tuple[str, ...]:
+def _preflight(prepared: Prepared, typed: Mapping[str, str]) -> tuple[str, ...]:
     """Refuse what would fail later; return what the user should know."""
     from hccl_tools.launch import preflight  # noqa: PLC0415  (a dry run does not need it)
 
-    found = preflight.check(prepared.plan, {**prepared.environment, **prepared.plan.common}, prepared.nodes)
+    environment = {**prepared.environment, **prepared.plan.common, **typed}
+    found = preflight.check(prepared.plan, environment, prepared.nodes)
     preflight.refuse(found)
     return found.warnings
 
@@ -167,13 +168,25 @@ def _tell_starter(outcome: Outcome, plan: Plan) -> None:
         sys.stdout.flush()
 
 
+def _hold(prepared: Prepared, *, shared: bool, again: bool) -> int:
+    """Make the run directory, whole or not at all, and mark it as running; a shared one is there already."""
+    run_dir = prepared.plan.run_dir
+    run_directory.create(run_dir, shared=shared)
+    try:
+        _write(prepared, shared=shared, again=again)
+        return run_directory.hold(run_dir)
+    except LaunchError:
+        if not shared:
+            run_directory.discard(run_dir)
+        raise
+
+
 def _write(prepared: Prepared, *, shared: bool, again: bool) -> None:
-    """Make the run directory with plan and table copy; a shared one is there already."""
+    """Write plan and table copy into the run directory."""
     plan = prepared.plan
-    run_directory.create(plan.run_dir, shared=shared)
     if not shared or not os.path.exists(os.path.join(plan.run_dir, PLAN_FILE)):
-        text = describe.as_json(plan, prepared.environment, _command(plan))
-        run_directory.write(plan.run_dir, PLAN_FILE, text.encode())
+        data = describe.as_bytes(plan, prepared.environment, _command(plan))
+        run_directory.write(plan.run_dir, PLAN_FILE, data)
     if prepared.table_data is not None:
         run_directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
     if plan.engine == "mpirun" and not plan.supervisor:

@@ -65,6 +65,18 @@ def test_table_is_made_on_the_spot(host: StandInHost) -> None:
     assert "made on the spot" in done.stderr
 
 
+def test_settings_are_looked_at_however_they_were_made(host: StandInHost) -> None:
+    settings = {"HCCL_CONNECT_TIMEOUT": "10", "HCCL_IF_BASE_PORT": "99999"}
+    options = [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
+    typed = launch(host, "-n", "4", *options, "show.py")
+    exported = launch(host, "-n", "4", "show.py", **settings)
+
+    assert (typed.returncode, exported.returncode) == (125, 125)
+    assert typed.stderr == exported.stderr
+    assert 'HCCL_CONNECT_TIMEOUT="10": HCCL takes 120 to 7200' in typed.stderr
+    assert 'HCCL_IF_BASE_PORT="99999": HCCL takes 1024 to 65520' in typed.stderr
+
+
 def test_all_visible_devices_are_used(host: StandInHost) -> None:
     done = launch(host, "--start", "table", "show.py", ASCEND_RT_VISIBLE_DEVICES="4,5")
 

@@ -28,6 +28,7 @@ def test_slurms_job_id() -> None:
 def test_latest_points_to_the_last_run() -> None:
     for name in ("first", "second"):
         run_directory.create(str(Path.cwd() / "log" / name))
+        os.close(run_directory.hold(str(Path.cwd() / "log" / name)))
 
     assert (Path("log") / "latest").readlink() == Path("second")
 
@@ -36,6 +37,7 @@ def test_latest_that_is_a_directory_is_left_alone() -> None:
     (Path("log") / "latest").mkdir(parents=True)
 
     run_directory.create(str(Path.cwd() / "log" / "run"))
+    os.close(run_directory.hold(str(Path.cwd() / "log" / "run")))
 
     assert not (Path("log") / "latest").is_symlink()
     assert sorted(path.name for path in Path("log").iterdir()) == ["latest", "run"]
