@@ -9,6 +9,8 @@ from hccl_tools.errors import LaunchError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hccl_tools.launch.wire import Wire
+
 #: Marks every word of a meeting: who says something else is none of ours.
 KIND = "hccl-tools launch"
 #: Subject of the port where the ranks meet: all that two hosts of one job may have differently and still find
@@ -18,11 +20,22 @@ HINT = "the same files and options belong on every host; --no-preflight starts a
 
 
 class Attendance(NamedTuple):
-    """One host at the meeting: its server (index in the table), its name, and what it has by subject."""
+    """One host at the meeting: its server (index in the table), its name, and what it has by subject.
+
+    ``run_dir`` is where its part of the run will lie; that need not be the same anywhere.
+    """
 
     server: int
     host: str
     has: dict[str, str]
+    run_dir: str = ""
+
+
+class Met(NamedTuple):
+    """What a host has of a meeting: its wires and the run directories of all, by server."""
+
+    wires: dict[int, Wire]
+    run_dirs: dict[int, str]
 
 
 def differing(one: Attendance, other: Attendance) -> list[str]:
@@ -45,7 +58,8 @@ def parse(word: dict[str, Any]) -> Attendance | None:
     if word.get("kind") != KIND:
         return None
     try:
-        return Attendance(int(word["server"]), str(word["host"]), dict(word["has"]))
+        run_dir = str(word.get("run_dir", ""))
+        return Attendance(int(word["server"]), str(word["host"]), dict(word["has"]), run_dir)
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch import wire
-from hccl_tools.launch.attendance import HINT, KIND, absent
+from hccl_tools.launch.attendance import HINT, KIND, Met, absent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,19 +26,27 @@ class Guest:
     """Any other host: it tells rank 0's what it has, and waits for the verdict."""
 
     def __init__(
-        self, own: Attendance, master: str, address: tuple[str, int], ask: int, tell: Callable[[str], None]
+        self,
+        own: Attendance,
+        master: tuple[int, str],
+        address: tuple[str, int],
+        *,
+        ask: int,
+        tell: Callable[[str], None],
     ) -> None:
-        self.own, self.master, self.address, self.tell = own, master, address, tell
+        self.own, self.address, self.tell = own, address, tell
+        self.server, self.master = master
         self.ask = (address[0], ask)
         self.say_at = time.monotonic() + _PATIENCE
         self.ask_at = time.monotonic() + _ASK_AFTER
+        self.run_dirs: dict[int, str] = {}
 
-    def attend(self, deadline: float, wait: float) -> Wire:
+    def attend(self, deadline: float, wait: float) -> Met:
         """Come, again and again until there is a verdict."""
         where = f"{self.master} (port {self.address[1]})"
         while time.monotonic() < deadline:
             if line := self.try_at(self.address, deadline):
-                return line
+                return Met({self.server: line}, self.run_dirs)
             if time.monotonic() > self.say_at:
                 self.say(f"waiting for {where} to start its part")
             if time.monotonic() > self.ask_at:
@@ -80,6 +88,7 @@ class Guest:
                 if said == "refused":
                     raise LaunchError(str(word.get("why")), hint=HINT)
                 if said == "go":
+                    self.run_dirs = {int(server): path for server, path in word["run_dirs"].items()}
                     return True
                 if said != "welcome":
                     return False  # Another job's meeting, or no launcher at all.

@@ -6,23 +6,25 @@ that closes without a word means that its launcher was killed, or its host is do
 
 from __future__ import annotations
 
+import json
 import select
 import time
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import attendance
+from hccl_tools.launch import attendance, run_directory
 from hccl_tools.launch.attendance import Attendance
 from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.outcome import LAUNCHER_FAILED, signal_name
 from hccl_tools.launch.signals import ENDING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from hccl_tools.launch.attendance import Met
     from hccl_tools.launch.signals import Signals
-    from hccl_tools.launch.wire import Wire
 
 #: Seconds that all hosts may take to end their ranks before a restart, and until it is said that we wait.
 _WAIT, _PATIENCE = 600.0, 3.0
@@ -36,6 +38,7 @@ class Line:
         master: That of rank 0's host.
         hosts: How the servers are called, by index.
         wires: By server; those that have closed stay here as closed ones.
+        run_dirs: Where the parts of the run lie, by server.
         lost: Tells in a sentence that a server's launcher ended without a word.
         leads: Whether this is rank 0's host, which passes on.
     """
@@ -45,10 +48,11 @@ class Line:
         own: int,
         master: int,
         hosts: Sequence[str],
-        wires: Mapping[int, Wire],
+        met: Met,
         lost: Callable[[int], str],
     ) -> None:
-        self.own, self.master, self.hosts, self.wires, self.lost = own, master, hosts, wires, lost
+        self.own, self.master, self.hosts, self.lost = own, master, hosts, lost
+        self.wires, self.run_dirs = met.wires, met.run_dirs
         self.leads = own == master
         #: What has been said and not been heard yet; what hosts have that are ready to start again, by the
         #: number of the restart and server.
@@ -79,6 +83,12 @@ class Line:
                 yield server, word
             elif number > restart:
                 self._said.append((server, word))  # Some are further than this host.
+
+    def keep_run_dirs(self, run_dir: str) -> None:
+        """Write down where the other hosts have their parts of the run: that is where logs are looked for."""
+        found = {self.hosts[server]: path for server, path in self.run_dirs.items()}
+        with suppress(LaunchError):  # The disk is full, which the ranks' logs will show.
+            run_directory.write(run_dir, run_directory.ELSEWHERE, json.dumps(found).encode())
 
     def refuse(self, why: str | Cause, restart: int = 0) -> None:
         """Say that this host, or another one that has said so, does not start its part, and hang up."""

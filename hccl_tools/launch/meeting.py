@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch import ports, wire
-from hccl_tools.launch.attendance import HINT, KIND, PORT, absent, difference, differing, parse, some
+from hccl_tools.launch.attendance import HINT, KIND, PORT, Met, absent, difference, differing, parse, some
 from hccl_tools.launch.attending import Guest
 
 if TYPE_CHECKING:
@@ -41,10 +41,10 @@ def meet(
     tell: Callable[[str], None],
     wait: float = WAIT,
     ask: int = ports.ASK_PORT,
-) -> dict[int, Wire]:
-    """Return the wires, by server, once every host has said that it has the same.
+) -> Met:
+    """Return what this host has of it once every host has said that it has the same.
 
-    Rank 0's host has one to each of the others, they have one to it.
+    Rank 0's host has a wire to each of the others, they have one to it.
 
     Args:
         own: This host.
@@ -60,7 +60,7 @@ def meet(
     """
     deadline = time.monotonic() + wait
     if own.server != master:
-        return {master: Guest(own, hosts[master], address, ask, tell).attend(deadline, wait)}
+        return Guest(own, (master, hosts[master]), address, ask=ask, tell=tell).attend(deadline, wait)
     hall = _Hall(own, hosts, address)
     _allow(len(hosts))
     try:
@@ -88,6 +88,7 @@ class _Hall:
         self.own, self.hosts, self.address = own, hosts, address
         self.missing = set(range(len(hosts))) - {own.server}
         self.here: dict[int, Wire] = {}
+        self.run_dirs = {own.server: own.run_dir}
         self.strangers: dict[Wire, tuple[float, bool]] = {}
         self.doors: dict[socket.socket, bool] = {}
         self.refused = ""
@@ -114,7 +115,7 @@ class _Hall:
         for other in [*self.strangers, *(() if self.over else self.here.values())]:
             other.close()
 
-    def gather(self, deadline: float, wait: float, tell: Callable[[str], None]) -> dict[int, Wire]:
+    def gather(self, deadline: float, wait: float, tell: Callable[[str], None]) -> Met:
         """Hear all the others, then let all go; at the first difference refuse."""
         say_at = time.monotonic() + _PATIENCE
         while self.missing:
@@ -134,8 +135,8 @@ class _Hall:
             raise LaunchError(self.refused, hint=HINT)
         self.over = True
         for other in self.here.values():
-            other.send({"kind": KIND, "word": "go"})
-        return self.here
+            other.send({"kind": KIND, "word": "go", "run_dirs": self.run_dirs})
+        return Met(self.here, self.run_dirs)
 
     def names(self, servers: Iterable[int]) -> str:
         """How some servers are called, in a few words."""
@@ -183,4 +184,5 @@ class _Hall:
             return False
         stranger.send({"kind": KIND, "word": "welcome", "missing": self.names(self.missing)})
         self.here[other.server] = stranger
+        self.run_dirs[other.server] = other.run_dir
         return True

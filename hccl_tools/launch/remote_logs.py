@@ -138,12 +138,13 @@ def start(run: Run, host: str, asked: dict[str, Any], typed_ssh: str | None) -> 
         UsageError: There is no such ssh.
     """
     plan = runs.plan_of(run)
-    there = _there(plan.get("launcher_python") or sys.executable, {**asked, "run": run.path})
+    path = runs.path_on(run, host)
+    there = _there(plan.get("launcher_python") or sys.executable, {**asked, "run": path})
     job, srun = plan.get("slurm_job"), on_path("srun", os.environ)
     if job and srun and run.state == "running" and (node := _node(run, host)):
-        return RemoteLogs(host, [*_step(srun, job, node), *there], run.path)
+        return RemoteLogs(host, [*_step(srun, job, node), *there], path)
     over_ssh = ssh.command(typed_ssh, os.environ, wait=_CONNECT)
-    return RemoteLogs(host, [*over_ssh, *_ALIVE, host, shlex.join(there)], run.path)
+    return RemoteLogs(host, [*over_ssh, *_ALIVE, host, shlex.join(there)], path)
 
 
 def _there(python: str, asked: dict[str, Any]) -> list[str]:

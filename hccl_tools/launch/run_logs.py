@@ -184,7 +184,7 @@ def _which(run: Run) -> str:
 
 def _where(run: Run, process: dict[str, Any]) -> str:
     if not process.get("here", True):
-        return f"it runs on {process['host']}: look there, in {run.path}"
+        return f"it runs on {process['host']}: look there, in {runs.path_on(run, process['host'])}"
     return "it has not started" if run.state == "running" else f"see {run.path}"
 
 

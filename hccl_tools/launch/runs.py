@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import proc
-from hccl_tools.launch.run_directory import HOLDER, LATEST
+from hccl_tools.launch.run_directory import ELSEWHERE, HOLDER, LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -160,6 +160,12 @@ def _is_own_address(host: str) -> bool:
         return placement.is_local_address(socket.gethostbyname(host))
     except (OSError, UnicodeError):
         return False
+
+
+def path_on(run: Run, host: str) -> str:
+    """Return where a host of a run has its part of it: the same path, unless each was started by hand."""
+    path: str = _json(os.path.join(run.path, ELSEWHERE)).get(host) or run.path
+    return path
 
 
 def is_held(path: str) -> bool:

@@ -39,10 +39,10 @@ def meet(prepared: Prepared, request: Request, restarts: int) -> Line | None:
         "--max-restarts": str(restarts),
         PORT: str(plan.meeting[1]),
     }
-    own = Attendance(plan.here, hosts[plan.here], has(prepared, request) | settled)
+    own = Attendance(plan.here, hosts[plan.here], has(prepared, request) | settled, plan.run_dir)
     master = plan.ranks[0].server_index
-    wires = meeting.meet(own, names, master=master, address=plan.meeting, tell=tell)
-    return Line(plan.here, master, names, wires, partial(host_ends.lost, plan, "launcher"))
+    met = meeting.meet(own, names, master=master, address=plan.meeting, tell=tell)
+    return Line(plan.here, master, names, met, partial(host_ends.lost, plan, "launcher"))
 
 
 def tell(line: str) -> None:

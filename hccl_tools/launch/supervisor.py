@@ -215,6 +215,8 @@ class _Host:
         """Let the job's other hosts hear how it goes here, and act on what they say."""
         from hccl_tools.launch import report, together  # noqa: PLC0415  (several hosts, started by hand)
 
+        if restart == 0:
+            line.keep_run_dirs(self.run_dir)
         return together.Together(
             attempt,
             line,

@@ -223,6 +223,18 @@ def test_a_table_that_has_changed_on_one_host_is_not_started_again(typed: Any) -
     assert f"no restart: {job.hosts[1].address} does not start its part: " in said[0]
 
 
+def test_logs_are_found_in_the_other_hosts_own_run_directory(typed: Any) -> None:
+    say = 'echo "rank $RANK_ID"; [ "$RANK_ID" != 3 ] || exit 7; exec sleep 60'
+    job = typed(program=["--no-python", "sh", "-c", say])
+    job.end()
+    host = job.hosts[0]
+    options = ["--log-dir", host.namespace, "--ssh", str(job.bed.ssh)]
+    done = host.run([sys.executable, "-m", "hccl_tools", "logs", *options])
+
+    # The rank that failed first, on the second host.
+    assert (done.returncode, done.stdout) == (0, "rank 3\n"), done.stderr
+
+
 @pytest.mark.mindspore
 @pytest.mark.slow
 def test_mindspore_starts_again_on_both(two_hosts: TwoHosts) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch.attendance import Met
 from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.line import Line
 from hccl_tools.launch.signals import Signals
@@ -31,7 +32,8 @@ def lines() -> Iterator[list[Line]]:
     here = {server: Wire(pair[0]) for server, pair in enumerate(pairs, start=1)}
     there = [{0: Wire(pair[1])} for pair in pairs]
     wires = (here, *there)
-    made = [Line(server, 0, HOSTS, wires[server], "lost host {}".format) for server in range(len(HOSTS))]
+    met = [Met(own, {}) for own in wires]
+    made = [Line(server, 0, HOSTS, met[server], "lost host {}".format) for server in range(len(HOSTS))]
     yield made
     for line in made:
         line.close()

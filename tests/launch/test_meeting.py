@@ -34,6 +34,7 @@ class Meeting:
         self.refused: dict[str, str] = {}
         self.told: dict[str, str] = {}
         self.wires: dict[str, list[int]] = {}
+        self.run_dirs: dict[str, dict[int, str]] = {}
         self._threads: list[threading.Thread] = []
         self._open = ExitStack()
 
@@ -47,14 +48,15 @@ class Meeting:
             self.told[own.host] = line
 
         try:
-            wires = meeting.meet(
+            met = meeting.meet(
                 own, HOSTS, master=0, address=(MASTER, port), tell=tell, wait=self.wait, ask=self.ask
             )
         except LaunchError as error:
             self.refused[own.host] = error.message
             return
-        self.wires[own.host] = sorted(wires)
-        for wire in wires.values():
+        self.wires[own.host] = sorted(met.wires)
+        self.run_dirs[own.host] = met.run_dirs
+        for wire in met.wires.values():
             self._open.callback(wire.close)
 
     def end(self) -> dict[str, str]:
@@ -85,10 +87,12 @@ def with_port(port: int) -> Callable[[Attendance], Attendance]:
 def test_hosts_that_have_the_same_go_on_with_a_line_to_rank_0s() -> None:
     met = Meeting()
     for own in everybody():
-        met.invite(own)
+        met.invite(own._replace(run_dir=f"/log/{own.server}"))
 
     assert met.end() == {}
     assert met.wires == {"10.0.0.1": [1, 2], "10.0.0.2": [0], "10.0.0.3": [0]}
+    where = {0: "/log/0", 1: "/log/1", 2: "/log/2"}
+    assert all(met.run_dirs[host] == where for host in HOSTS)
 
 
 def test_a_difference_names_both_hosts_on_both() -> None:
@@ -242,8 +246,8 @@ def test_more_hosts_than_files_are_allowed() -> None:
         "resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
         "from hccl_tools.launch import attendance, meeting\n"
         f"own, hosts = attendance.Attendance(0, 'h0', {{}}), [f'h{{i}}' for i in range({count})]\n"
-        f"wires = meeting.meet(own, hosts, master=0, address=('{MASTER}', {port}), tell=print)\n"
-        "print(len(wires))\n"
+        f"met = meeting.meet(own, hosts, master=0, address=('{MASTER}', {port}), tell=print)\n"
+        "print(len(met.wires))\n"
     )
     with (
         subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as master,
