@@ -43,13 +43,14 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
     program = tuple(options["program"])
     if not program:
         raise UsageError("what is to be started?", hint="hccl-tools launch --rank-table FILE train.py")
-    node_count, per_node = options["node_count"], _per_node(options["per_node"])
+    per_node, ips = _per_node(options["per_node"]), _ips(options["ips"])
+    ranks, node_count = _size(options["count"], per_node, options["node_count"], len(ips))
     address, port = _master(options)
     return Request(
         program=program,
         kind=_kind(options),
         rank_table=options["rank_table"],
-        ranks=_count(options["count"], per_node, node_count),
+        ranks=ranks,
         devices=options["devices"],
         no_table=options["no_table"],
         product=options["product"],
@@ -77,7 +78,7 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         stdin=() if options["stdin"] is None else (options["stdin"],),
         start_port=port,
         master_address=address,
-        ips=tuple(part.strip() for part in (options["ips"] or "").split(",") if part.strip()),
+        ips=ips,
         node_count=node_count,
         node_rank=options["node_rank"],
         per_node=per_node,
@@ -105,17 +106,32 @@ def _per_node(text: str | None) -> int | None:
     return int(text)
 
 
-def _count(count: int | None, per_node: int | None, node_count: int | None) -> int | None:
-    """Return the ranks in all, where they were said in any way."""
+def _ips(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def _size(
+    count: int | None, per_node: int | None, node_count: int | None, named: int
+) -> tuple[int | None, int | None]:
+    """Return the ranks in all and the machines, as far as they were said in any way; ``named``: by --ips.
+
+    Two of the three numbers make the third: torchrun's users give the machines and the ranks on each, msrun's
+    all ranks and those on each machine.
+    """
     if per_node is None:
-        return count
-    total = per_node * (node_count or 1)
-    # msrun users give both; torchrun users only the second. They must not disagree.
-    if count is not None and count % per_node:
+        return count, node_count
+    machines = node_count or named or None
+    if count is None:
+        return (per_node * machines if machines else None), node_count
+    if count % per_node:
         raise UsageError(
             f"{count} ranks do not make up machines of {per_node}", hint="leave one of the two out"
         )
-    return count if count is not None else total
+    if machines not in (None, count // per_node):
+        raise UsageError(
+            f"{count} ranks are not {machines} machines of {per_node}", hint="leave one of the three out"
+        )
+    return count, count // per_node
 
 
 def _master(options: dict[str, Any]) -> tuple[str | None, int | None]:

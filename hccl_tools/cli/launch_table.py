@@ -55,7 +55,8 @@ def _engine(typed: Engine, environ: Mapping[str, str]) -> Engine:
 
 def _allocated(request: Request, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the nodes of a Slurm allocation that the job is for; none where it is for this host alone."""
-    named = (request.ranks, request.devices, request.node_count, request.run_dir, request.rank_table)
+    size = (request.ranks, request.per_node, request.node_count)
+    named = (*size, request.devices, request.run_dir, request.rank_table)
     if any(one is not None for one in named) or request.ips or request.no_table or request.cpu:
         return ()
     by_loop = click.get_current_context().get_parameter_source("engine") != click.core.ParameterSource.DEFAULT
@@ -117,10 +118,13 @@ def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapp
 
 def _first_devices(request: Request, count: int) -> str | None:
     """Return the range that means as many devices of each host as there are ranks for it."""
-    if request.ranks is None:
-        return None
-    if request.ranks % count:
+    if request.ranks is not None and request.ranks % count:
         raise UsageError(f"{request.ranks} ranks cannot be shared out evenly to {count} hosts")
+    per_host = request.per_node if request.ranks is None else request.ranks // count
+    if per_host is None:
+        return None
     if request.devices is not None:
-        raise UsageError("-n and --devices exclude each other here", hint="leave one of them out")
-    return f"[0,{request.ranks // count})"
+        raise UsageError(
+            "--devices and a number of ranks exclude each other here", hint="leave one of them out"
+        )
+    return f"[0,{per_host})"

@@ -123,6 +123,11 @@ def _without_table(request: Request, around: Surroundings) -> Job:
     from hccl_tools.launch import tableless  # noqa: PLC0415
 
     hosts = tableless.hosts(request)
+    if len(hosts) > 1 and request.engine != "loop":
+        raise UsageError(
+            f"--engine {request.engine} brings ranks to other machines by a rank table or --hostfile",
+            hint="add one of them, or leave --engine out and type the command on each machine",
+        )
     here = tableless.this_host(hosts, request)
     devices = tableless.devices(request, around.visible, len(hosts))
     seats = placement.seats_of_devices(devices, hosts)

@@ -83,7 +83,7 @@ def devices(request: Request, visible: VisibleDevices, host_count: int) -> list[
     available = visible.chosen
     if request.ranks is not None and request.ranks % host_count:
         raise UsageError(f"{request.ranks} ranks cannot be shared out evenly to {host_count} machines")
-    count = None if request.ranks is None else request.ranks // host_count
+    count = request.per_node if request.ranks is None else request.ranks // host_count
     if request.physical is not None:
         return list(request.physical)
     if request.devices is not None:
