@@ -39,7 +39,13 @@ class Follower:
     """One log and how far it has been shown, from ``offset`` on; ``prefix`` stands before each line."""
 
     def __init__(
-        self, path: str, prefix: bytes = b"", *, live: bool = False, offset: int = 0, hidden: bytes = b""
+        self,
+        path: str,
+        prefix: bytes = b"",
+        *,
+        live: bool = False,
+        offset: int = 0,
+        hidden: tuple[bytes, ...] = (),
     ) -> None:
         self.path = path
         self.hidden = hidden
@@ -64,7 +70,7 @@ class Follower:
         self._offset += cut
         self._shown_at = time.monotonic()
         data = data[:cut]
-        if self.hidden and self.hidden in data:
+        if any(beginning in data for beginning in self.hidden):
             data = b"".join(line for line in data.splitlines(True) if not line.startswith(self.hidden))
         return self._prefixed(data) if self.prefix and data else data
 
@@ -119,7 +125,7 @@ class Followers:
         style: Style = "auto",
         several: bool,
         color: bool = False,
-        hidden: bytes = b"",
+        hidden: tuple[bytes, ...] = (),
     ) -> None:
         """Follow nothing yet.
 

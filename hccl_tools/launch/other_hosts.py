@@ -27,10 +27,10 @@ _EXPORTED_NAMES = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHO
 _EXPORTED_PREFIXES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "PYTORCH_", "OMP_")
 #: Options that concern the one who typed them, or are settled by now.
 _OVERRIDES = (
-    *("--engine=loop", f"--rank-table={TABLE_FROM_ENVIRONMENT}", "--hostfile="),
+    *("--engine=loop", "--mpirun=", f"--rank-table={TABLE_FROM_ENVIRONMENT}", "--hostfile="),
     *("--max-restarts=0", "--notify="),
 )
-_NOT_FORWARDED = ("--dry-run", "--emit", "--mpirun")
+_NOT_FORWARDED = ("--dry-run", "--emit")
 
 
 def pack_table(data: bytes) -> dict[str, str]:
@@ -94,8 +94,7 @@ def supervisor(request: Request, *, start: Start, port: int, python: str, run_di
 
 def shim(request: Request, facts: str) -> tuple[str, ...]:
     """Return the command before each MPI rank's program; ``facts`` is the file that settles it."""
-    shown = "all" if request.tail == "all" else ",".join(map(str, request.tail)) or "none"
-    options = ["--facts", facts, "--tail", shown]
+    options = ["--facts", facts]
     options += [f"--product={request.product}"] if request.product else []
     options += [f"--ignore={rule}" for rule in request.ignore]
     options += ["--keep-mpi"] if request.keep_mpi else []

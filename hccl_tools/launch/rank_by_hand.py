@@ -64,7 +64,7 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
         argv=argv,
         environment=variables,
         run_dir=run_dir,
-        tail=options.tail,
+        tail="none" if options.run_dir else options.tail,  # The launcher shows the logs itself.
         launched=options.run_dir is not None,
         keep_binding=options.keep_binding,
         exec=options.exec,

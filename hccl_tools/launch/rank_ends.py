@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import excerpt, host_ends
-from hccl_tools.launch.engines.starter import LOG
+from hccl_tools.launch.engines.starter import ERRORS, LOG
 from hccl_tools.launch.logs import generation
 from hccl_tools.launch.mpi_rank_end import ENDS_FILE
 from hccl_tools.launch.outcome import RankEnd, signal_name
@@ -34,6 +34,9 @@ def explain(plan: Plan, outcome: Outcome) -> None:
     if outcome.reason in {"failed", "ended"} and plan.supervisor:
         host_ends.explain(plan, outcome, heard, ranks_failed=bool(failed))
     if not ends:
+        errors = os.path.join(plan.run_dir, ERRORS)
+        if outcome.first is not None and os.path.exists(errors) and os.path.getsize(errors):
+            outcome.first.log = errors
         return
     others = [end for end in outcome.ends if end.process.rank < 0]
     outcome.ends = others + sorted(ends, key=lambda end: end.process.rank)

@@ -36,8 +36,7 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
     path = os.path.join(plan.run_dir, TABLE_COPY)
     hashed = (path, _sha256(table)) if table is not None else None
     removed = () if plan.start == "mpi" or "--keep-mpi" in plan.shim else MPI_PREFIXES
-    tail = plan.shim[plan.shim.index("--tail") + 1]
-    facts = (os.uname().nodename, plan.world_size, plan.run_dir, tail, hashed)
+    facts = (os.uname().nodename, plan.world_size, plan.run_dir, hashed)
     shared = (*facts, dict(plan.common), removed, restart)
     parts = [marshal.dumps(shared, _MARSHAL)]
     parts += [
@@ -63,7 +62,7 @@ def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | N
     except OSError:
         return None
     try:
-        host, size, run_dir, tail, table, common, removed, restart = _part(descriptor, 0)
+        host, size, run_dir, table, common, removed, restart = _part(descriptor, 0)
         as_planned = host == os.uname().nodename and world.size == size and world.one_host
         if not as_planned or (table and not _is_still(*table)):
             return None
@@ -77,7 +76,7 @@ def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | N
         argv=tuple(argv),
         environment={**kept, **common, **variables},
         run_dir=run_dir,
-        tail=tail,
+        tail="none",  # The launcher shows the logs itself.
         launched=True,
         cores=cores,
         restart=restart,

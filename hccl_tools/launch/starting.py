@@ -60,6 +60,8 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
     Raises:
         LaunchError: The launch is refused; nothing has been started.
     """
+    if request.run_dir is not None:
+        os.dup2(1, 2)  # Shown where the job was started; the engine's own stderr is not.
     guard = keeper.current() or keeper.start()
     line: Line | None = None
     try:
@@ -81,7 +83,8 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         if isinstance(error, HcclToolsError):
             _tell_refusal(error, request, line)
         raise
-    for said in (*_announcement(plan), *warnings):
+    # Of one host's part of a job the launcher that has started it has said the rest.
+    for said in (*(_announcement(plan) if request.run_dir is None else ()), *warnings):
         sys.stderr.write(f"hccl-tools: {said}\n")
     if request.run_dir is not None:
         from hccl_tools.launch import host_ends  # noqa: PLC0415  (on other hosts only)
@@ -247,7 +250,6 @@ def _supervision(
 
     return Supervision(
         grace=options["grace"],
-        tail=tail if plan.engine == "loop" else (0,),
         early_exit_warn=options["early_exit_warn"] or None,
         hang_warn=options["hang_warn"] or None,
         timeout=options["timeout"],
@@ -257,12 +259,12 @@ def _supervision(
         max_restarts=options["max_restarts"],
         restart=options["restart"],
         before_restart=between,
-        hidden=_hidden(plan),
+        reports=not part_of_job,
         on_ending=partial(_tell_ending, plan) if part_of_job else None,
         explain=_explain(plan),
-        watch=_watch(plan),
         line=line,
         cpus=plan.cores if plan.engine == "loop" else None,
+        **_shown_ranks(plan, tail),
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
         scheduler_wait=_SCHEDULER_WAIT if plan.here is None else _SCHEDULER_WAIT_FOR_OTHERS,
     )
@@ -274,21 +276,12 @@ def _tell_ending(plan: Plan) -> None:
     host_ends.tell_ending(plan)
 
 
-def _hidden(plan: Plan) -> bytes:
-    """Return how those lines begin that supervisors and shims write for the launcher alone."""
+def _shown_ranks(plan: Plan, tail: Tail) -> dict[str, Any]:
     if plan.engine == "loop":
-        return b""
-    from hccl_tools.launch import rank_ends  # noqa: PLC0415
+        return {"tail": tail}
+    from hccl_tools.launch.engines import shown  # noqa: PLC0415  (an engine's jobs only)
 
-    return rank_ends.MARK.encode()
-
-
-def _watch(plan: Plan) -> Any:
-    if not plan.engine_flavour.startswith("mpich") or plan.supervisor:
-        return None
-    from hccl_tools.launch import rank_watch  # noqa: PLC0415  (MPICH only)
-
-    return partial(rank_watch.watch, plan=plan)
+    return shown.options(plan, tail)
 
 
 def _explain(plan: Plan) -> Any:

@@ -55,6 +55,7 @@ class Supervision(NamedTuple):
         on_ending: Called when the job begins to end before its ranks have ended by themselves.
         explain: Called with how an attempt ended before anybody is told: an engine puts the ranks that it
             started itself in the place of its own process.
+        reports: Whether a bad end is told here; report.json is written all the same.
         watch: Called with every attempt as it begins: for an engine that does not end a job itself.
         line: To the launchers of the job's other hosts, where each was started by hand.
     """
@@ -75,9 +76,10 @@ class Supervision(NamedTuple):
     scheduler_wait: float = 15.0
     cpus: Mapping[int, Sequence[int]] | None = None
     before_restart: Callable[[int, Signals], Sequence[RankProcess]] | None = None
-    hidden: bytes = b""
+    hidden: tuple[bytes, ...] = ()
     on_ending: Callable[[], None] | None = None
     explain: Callable[[Outcome], None] | None = None
+    reports: bool = True
     watch: Callable[[Attempt], None] | None = None
     line: Line | None = None
 
@@ -251,7 +253,7 @@ class _Host:
         path = f"{self.run_dir}/report.json"
         if why := report.write(made, path):
             self.console.say(f"cannot write {path}: {why}")
-        if outcome.exit_code != 0:
+        if outcome.exit_code != 0 and self.options.reports:
             self.console.say(report.text(made))
             notify = self.options.notify
             if notify and (why := report.notify(made, notify, signals)):

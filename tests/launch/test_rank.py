@@ -162,6 +162,29 @@ def test_launch_names_the_rank_that_failed(mpirun: Mpirun) -> None:
     assert done.returncode == 7
     assert "rank 1 failed first: exit code 7" in done.stderr
     assert "mpirun failed" not in done.stderr
+    assert set(done.stdout.splitlines()) <= {"up"}  # Nothing of what mpirun says of it.
+
+
+def test_what_mpirun_says_when_it_cannot_start_is_told(own_directory: Path) -> None:
+    """An mpirun that ends by itself, with an option of the user's environment that it does not know."""
+    refused = own_directory / "mpirun"
+    refused.write_text(
+        f'#!/bin/sh\ntest "$1" = --version || set -- --no-such-option\nexec {MPIRUNS[0].path} "$@"\n'
+    )
+    refused.chmod(0o755)
+
+    done = run([sys.executable, "-m", "hccl_tools.launch", "-n", "2", "--mpirun", str(refused), "show.py"])
+
+    assert done.returncode not in {0, 125}
+    assert "mpirun failed first: exit code" in done.stderr
+    assert "no-such-option" in done.stderr
+
+
+@every_mpirun
+def test_several_ranks_are_shown_with_their_names(mpirun: Mpirun) -> None:
+    done = launch(mpirun, "-n", "2", "--tail", "all", "--no-python", "sh", "-c", "echo I am $RANK_ID")
+
+    assert sorted(done.stdout.splitlines()) == ["[rank 0] I am 0", "[rank 1] I am 1"], done.stderr
 
 
 @every_mpirun

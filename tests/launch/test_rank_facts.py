@@ -22,8 +22,7 @@ def settle(run_dir: Path, *, start: Start = "mpi", count: int = 3) -> str:
         RankProcess(rank, "localhost", 0, 7 - rank, rank, {"RANK_ID": str(rank)}, ("sh", "-c", ":"), "log")
         for rank in range(count)
     )
-    options = ("--tail", "all")
-    plan = Plan(ranks, start, "mpirun", str(run_dir), "/", count, common={"SAID": "to all"}, shim=options)
+    plan = Plan(ranks, start, "mpirun", str(run_dir), "/", count, common={"SAID": "to all"})
     (run_dir / TABLE_COPY).write_bytes(TABLE)
     path = run_dir / FACTS_FILE
     path.write_bytes(rank_facts.pack(plan, TABLE))
@@ -38,7 +37,7 @@ def test_a_rank_reads_its_own_part(tmp_path: Path) -> None:
     told = rank_facts.read(settle(tmp_path), world(2), {"PATH": "/bin", "OMPI_X": "1"})
 
     assert told is not None
-    assert (told.rank, told.device, told.argv, told.tail) == (2, 5, ("sh", "-c", ":"), "all")
+    assert (told.rank, told.device, told.argv, told.tail) == (2, 5, ("sh", "-c", ":"), "none")
     assert told.environment == {"PATH": "/bin", "OMPI_X": "1", "SAID": "to all", "RANK_ID": "2"}
     assert (told.run_dir, told.launched) == (str(tmp_path), True)
 

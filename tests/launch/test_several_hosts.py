@@ -15,9 +15,12 @@ import pytest
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import other_hosts
+from tests.support import two_by_two
+from tests.support.mpiruns import MPIRUNS, every_mpirun
 
 if TYPE_CHECKING:
     from tests.beds.two_hosts import Host, TwoHosts
+    from tests.support.mpiruns import Mpirun
 
 SHOW = """\
 import json, os, socket, subprocess
@@ -68,30 +71,8 @@ def check(logs: dict[int, Path], two_hosts: TwoHosts) -> None:
         assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == (two_hosts.second.address, "18118")
 
 
-def _mpiruns() -> list[str]:
-    """Return where an mpirun is: beside this Python (the wheel's) and the system's."""
-    folders = [str(Path(sys.executable).parent), "/usr/bin"]
-    return [folder for folder in folders if Path(folder, "mpirun").exists()]
-
-
-every_mpirun = pytest.mark.parametrize(
-    "folder", _mpiruns() or [pytest.param("", marks=pytest.mark.skip("no mpirun"))]
-)
-
-
-def environ(two_hosts: TwoHosts, folder: str = "") -> dict[str, str]:
-    agent = {
-        f"{prefix}_MCA_plm_{name}_agent": str(two_hosts.ssh)
-        for prefix in ("OMPI", "PRTE")
-        for name in ("rsh", "ssh")
-    }
-    return {**os.environ, **agent, "PATH": f"{folder}:{os.environ['PATH']}"}
-
-
-def on(
-    host: Host, command: list[str], two_hosts: TwoHosts, folder: str = ""
-) -> subprocess.CompletedProcess[str]:
-    return host.run(command, env=environ(two_hosts, folder))
+def on(host: Host, command: list[str], two_hosts: TwoHosts) -> subprocess.CompletedProcess[str]:
+    return host.run(command, env=two_by_two.environ(two_hosts))
 
 
 @pytest.mark.bed
@@ -115,7 +96,7 @@ def typed_on_both(
         words = [swapped.get(word, word) for word in command]
         program = words.pop()
         started[name] = host.start(
-            [*words, "--log-dir", name, program], env=environ(two_hosts), stderr=subprocess.PIPE
+            [*words, "--log-dir", name, program], env=two_by_two.environ(two_hosts), stderr=subprocess.PIPE
         )
     said = {name: process.communicate(timeout=120)[1] for name, process in started.items()}
     return {name: (process.returncode, said[name]) for name, process in started.items()}
@@ -155,9 +136,9 @@ def test_another_script_on_one_host_is_refused_on_both(
 @pytest.mark.mpi
 @every_mpirun
 def test_typed_once_with_mpirun(
-    job: list[str], two_hosts: TwoHosts, own_directory: Path, folder: str
+    job: list[str], two_hosts: TwoHosts, own_directory: Path, mpirun: Mpirun
 ) -> None:
-    done = on(two_hosts.first, [*job, "--engine", "mpirun", "show.py"], two_hosts, folder)
+    done = on(two_hosts.first, [*job, *mpirun.for_launch, "show.py"], two_hosts)
 
     assert done.returncode == 0, done.stdout + done.stderr
     run_dir = (own_directory / "log" / "latest").resolve()
@@ -167,14 +148,34 @@ def test_typed_once_with_mpirun(
 @pytest.mark.bed
 @pytest.mark.mpi
 @every_mpirun
-def test_failure_on_one_host_ends_the_job_on_all(job: list[str], two_hosts: TwoHosts, folder: str) -> None:
-    program = ["--no-python", "sh", "-c", "test $RANK_ID = 3 && sleep 1 && exit 7; exec sleep 61"]
+def test_failure_on_one_host_ends_the_job_on_all(
+    job: list[str], two_hosts: TwoHosts, mpirun: Mpirun
+) -> None:
+    program = ["--no-python", "sh", "-c", "echo up; test $RANK_ID = 3 && sleep 1 && exit 7; exec sleep 61"]
 
-    done = on(two_hosts.first, [*job, "--engine", "mpirun", "--grace", "2", *program], two_hosts, folder)
+    done = on(two_hosts.first, [*job, *mpirun.for_launch, "--grace", "2", *program], two_hosts)
 
     assert done.returncode == 7, done.stdout + done.stderr
     assert "rank 3 failed first: exit code 7" in done.stderr
     assert two_hosts.second.address in done.stderr
+    assert done.stdout == "up\n"  # Nothing of what mpirun and the supervisors say of it.
+    assert _sleepers(two_hosts) == []
+
+
+@pytest.mark.bed
+@pytest.mark.mpi
+@pytest.mark.parametrize("mpirun", [mpirun for mpirun in MPIRUNS if not mpirun.is_mpich], ids=str)
+def test_host_that_cannot_be_reached_is_told(
+    job: list[str], two_hosts: TwoHosts, own_directory: Path, mpirun: Mpirun
+) -> None:
+    table = (own_directory / "table.json").read_text().replace(two_hosts.second.address, "10.77.0.99")
+    (own_directory / "table.json").write_text(table)
+
+    done = on(two_hosts.first, [*job, *mpirun.for_launch, "--no-python", "sleep", "61"], two_hosts)
+
+    assert done.returncode not in {0, 125, 137}, done.stdout + done.stderr
+    assert f"{mpirun.path.name} failed first" in done.stderr
+    assert "connect to host 10.77.0.99 port 2222: No route to host" in done.stderr
     assert _sleepers(two_hosts) == []
 
 
@@ -182,10 +183,12 @@ def test_failure_on_one_host_ends_the_job_on_all(job: list[str], two_hosts: TwoH
 @pytest.mark.mpi
 @every_mpirun
 def test_killed_launcher_leaves_nothing_on_either_host(
-    job: list[str], two_hosts: TwoHosts, folder: str
+    job: list[str], two_hosts: TwoHosts, mpirun: Mpirun
 ) -> None:
     program = ["--no-python", "sh", "-c", "exec sleep 61"]
-    started = two_hosts.first.start([*job, "--engine", "mpirun", *program], env=environ(two_hosts, folder))
+    started = two_hosts.first.start(
+        [*job, *mpirun.for_launch, *program], env=two_by_two.environ(two_hosts)
+    )
     _wait(lambda: len(_sleepers(two_hosts)) == 4)
     assert len(_sleepers(two_hosts)) == 4
     started.send_signal(signal.SIGKILL)
@@ -245,7 +248,7 @@ def test_mindspore_ranks_meet_across_hosts(job: list[str], two_hosts: TwoHosts, 
     )
     command = [word if word != "torch" else "cluster" for word in job]
 
-    done = on(two_hosts.first, [*command, "--engine", "mpirun", "reduce.py"], two_hosts, _mpiruns()[0])
+    done = on(two_hosts.first, [*command, *MPIRUNS[0].for_launch, "reduce.py"], two_hosts)
 
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert [(own_directory / f"result_{rank}").read_text() for rank in range(4)] == ["10.0\n"] * 4
@@ -261,7 +264,7 @@ def test_variables_that_travel_by_choice() -> None:
 
 
 @pytest.mark.mpi
-@pytest.mark.skipif(not _mpiruns(), reason="no mpirun")
+@pytest.mark.skipif(not MPIRUNS, reason="no mpirun")
 def test_dry_run_lists_what_travels_with_secrets_masked(own_directory: Path) -> None:
     servers = [
         {"server_id": f"10.0.0.{host}", "host_nic_ip": "reserve", "device": [
@@ -270,11 +273,10 @@ def test_dry_run_lists_what_travels_with_secrets_masked(own_directory: Path) -> 
     ]  # fmt: skip
     table = {"version": "1.0", "server_count": "2", "server_list": servers, "status": "completed"}
     (own_directory / "table.json").write_text(json.dumps(table))
-    environ = {**os.environ, "PATH": f"{_mpiruns()[0]}:{os.environ['PATH']}", "WANDB_API_KEY": "k-123"}
+    environ = {**os.environ, "WANDB_API_KEY": "k-123"}
     options = ["--rank-table", "table.json", "--product", "a2", "--ignore", "HCC205", "--cpu"]
     options += [
-        "--engine",
-        "mpirun",
+        *MPIRUNS[0].for_launch,
         "--start",
         "table",
         "--export",

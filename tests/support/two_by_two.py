@@ -57,6 +57,7 @@ def environ(two_hosts: TwoHosts, mpirun: Path | None = None) -> dict[str, str]:
         for prefix in ("OMPI", "PRTE")
         for name in ("rsh", "ssh")
     }
+    agent["HYDRA_LAUNCHER_EXEC"] = str(two_hosts.ssh)
     path = os.environ["PATH"]
     return {**os.environ, **agent, "PATH": f"{mpirun.parent}:{path}" if mpirun else path}
 

@@ -14,6 +14,20 @@ if TYPE_CHECKING:
     from hccl_tools.launch.plan import Plan
 
 
+#: How the lines begin that mpiexec writes to stdout when one of its processes was killed.
+OWN_WORDS = (
+    b"=" * 83,
+    b"=   BAD TERMINATION OF ONE OF YOUR",
+    b"=   PID ",
+    b"=   EXIT CODE: ",
+    b"=   CLEANING UP REMAINING PROCESSES",
+    b"=   YOU CAN IGNORE THE BELOW",
+    b"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: ",
+    b"This typically refers to a problem with your application.",
+    b"Please see the FAQ page for debugging suggestions",
+)
+
+
 def for_hosts(plan: Plan) -> list[str]:
     """Return the options that start one process on each host of a plan."""
     hosts = list(dict.fromkeys(process.host for process in plan.ranks))

@@ -11,8 +11,10 @@ from hccl_tools.launch.plan import RankProcess
 if TYPE_CHECKING:
     from hccl_tools.launch.plan import Plan
 
-#: What the engine says itself and forwards, in the run directory.
-LOG = "engine.log"
+#: In the run directory: what the engine forwards, and what mpirun says itself where it starts supervisors.
+LOG, ERRORS = "engine.log", "engine_errors.log"
+#: mpirun's own words of a job's end say nothing that the report does not say, and would stand amid rank 0's.
+_APART = ("/bin/sh", "-c", 'exec "$@" 2>"$0"')
 
 
 class Starter(RankProcess):
@@ -23,15 +25,18 @@ class Starter(RankProcess):
     @property
     def name(self) -> str:
         """How messages speak of it: ``mpirun``."""
-        return os.path.basename(self.argv[0])
+        wrapped = self.argv[: len(_APART)] == _APART
+        return os.path.basename(self.argv[len(_APART) + 1 if wrapped else 0])
 
 
 def processes(plan: Plan) -> tuple[RankProcess, ...]:
     """Return what this host's supervisor starts: the engine, and the scheduler where ranks are MPI processes.
 
-    The engine stands in rank 0's place: its output, in which rank 0's is found, is shown.
+    The engine stands in rank 0's place: its output is shown where the supervisors' is found in it.
     """
     first = plan.ranks[0]
+    errors = os.path.join(plan.run_dir, ERRORS)
+    apart = (*_APART, errors) if plan.engine == "mpirun" and plan.supervisor else ()
     starter = Starter(
         rank=0,
         host=first.host,
@@ -39,7 +44,7 @@ def processes(plan: Plan) -> tuple[RankProcess, ...]:
         device=first.device,
         device_id=first.device_id,
         environment=dict(slurm.SETTINGS) if plan.engine == "slurm" else {},
-        argv=tuple(command(plan)),
+        argv=(*apart, *command(plan)),
         log=LOG,
     )
     if plan.supervisor:
