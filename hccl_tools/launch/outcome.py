@@ -83,6 +83,11 @@ class RankEnd:
         return "still running" if self.code is None else f"exit code {self.code}"
 
 
+def _place(end: RankEnd) -> tuple[float, int]:
+    asked = end.asked or end.status is None or end.signal == signal.SIGTERM
+    return (float("inf") if asked else end.ended, end.process.rank)
+
+
 @dataclass(slots=True)
 class Outcome:
     """How the job on this host ended.
@@ -124,6 +129,9 @@ class Outcome:
 
     @property
     def consequences(self) -> list[RankEnd]:
-        """The others that did not end well, in order of time."""
+        """The others that did not end well: those that failed by themselves in order of time, then by rank.
+
+        When those ended that were asked to, within milliseconds of each other, says nothing.
+        """
         others = [end for end in self.ends if end is not self.first and end.status != 0]
-        return sorted(others, key=lambda end: (end.ended or float("inf"), end.process.rank))
+        return sorted(others, key=_place)
