@@ -72,6 +72,9 @@ class Attempt:
         self._on_end: list[Callable[[RankEnd], None]] = []
         self.on_ending: list[Callable[[], None]] = []
         self.on_kill: list[Callable[[], None]] = []
+        #: How the processes are asked to end, and what they get beyond the grace time before they are killed.
+        self.ask: Callable[[int], None] = keeper.signal
+        self.slack = 0.0
         self._poller = select.poll()
         self._acts: dict[int, Callable[[], None]] = {}
 
@@ -118,10 +121,10 @@ class Attempt:
         if self.grace <= 0:
             self.kill()
             return
-        self.keeper.signal(number)
+        self.ask(number)
         if number != signal.SIGTERM:
-            self.at("terminate", self.grace / 3, lambda: self.keeper.signal(signal.SIGTERM))
-        self.at("kill", self.grace, self.kill)
+            self.at("terminate", self.grace / 3, lambda: self.ask(signal.SIGTERM))
+        self.at("kill", self.grace + self.slack, self.kill)
 
     def run(self) -> Outcome:
         """See the job to its end; the processes have been handed to the keeper."""

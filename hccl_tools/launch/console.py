@@ -192,6 +192,12 @@ class Console:
             stream.closed = stream.closed or stream.waiting
             stream.pump()
 
+    def abandon(self) -> None:
+        """Write nothing more: nobody is there to read it."""
+        for stream in self.streams:
+            stream.closed = True
+            stream.pump()
+
     def close(self) -> None:
         """Give the descriptors back."""
         for stream in self.streams:

@@ -1,20 +1,14 @@
 """What the supervisors of a job's other hosts say when they begin and end, and which of them never did.
 
-They say it as one JSON line through the engine's output, or in the run directory beside the launcher.
-A supervisor that was killed, or whose host is cut off, says nothing, while the engine has asked all others to
-end and they have said so: that names the host. The engine's own word is not enough: mpirun of Open MPI 5 ends
-with 0 when it has lost a host.
+A supervisor that was killed, or whose host is cut off, says nothing, while all others are asked to end and
+say so: that names the host. The engine's own word is not enough: mpirun of Open MPI 5 ends with 0 when it has
+lost a host.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import time
 from typing import TYPE_CHECKING, Any
-
-from hccl_tools.launch.run_directory import HOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,55 +17,44 @@ if TYPE_CHECKING:
     from hccl_tools.launch.outcome import Outcome
     from hccl_tools.launch.plan import Plan
 
-#: Words of supervisors on the launcher's own host, which the engine may no longer hand on.
+#: Where they are kept in the run directory, beside what engines hand on.
 ENDS_FILE = "host_ends.jsonl"
-BEGAN = "host began"
-_ENDING, _ENDED, _REFUSED = "host ending", "host ended", "host refused"
+BEGAN, ENDING = "host began", "host ending"
+_ENDED, _REFUSED = "host ended", "host refused"
+#: Said by wire only: no rank of a job that ends before its time is left on this host.
+DONE = "host done"
+#: After one of these a supervisor may go.
+LAST_WORDS = (ENDING, _ENDED, _REFUSED)
 _MOST_RANKS = 8
 
 
-def tell_began(plan: Plan) -> None:
+def server_of(plan: Plan) -> int:
+    """Return which of the table's servers the host of a supervisor is."""
+    return plan.local[0].server_index
+
+
+def began(plan: Plan) -> dict[str, Any]:
     """Say that this host begins its part, and what Slurm calls it: a table knows hosts by address."""
-    node = os.environ.get("SLURMD_NODENAME") or os.uname().nodename
-    _tell({"hccl_tools": BEGAN, "host": plan.local[0].host, "node": node}, plan.run_dir)
+    return {"hccl_tools": BEGAN, "host": plan.local[0].host, "node": _node()}
 
 
-def tell_ending(plan: Plan) -> None:
+def ending(plan: Plan) -> dict[str, Any]:
     """Say that this host's part of the job is ended before its time, in good order."""
-    _tell({"hccl_tools": _ENDING, "server_index": plan.here}, plan.run_dir)
+    return {"hccl_tools": ENDING, "server_index": server_of(plan)}
 
 
-def tell_end(plan: Plan) -> None:
+def ended(plan: Plan) -> dict[str, Any]:
     """Say that all ranks of this host have ended well."""
-    _tell({"hccl_tools": _ENDED, "server_index": plan.here}, plan.run_dir)
+    return {"hccl_tools": _ENDED, "server_index": server_of(plan)}
 
 
-def tell_refusal(error: HcclToolsError, run_dir: str) -> None:
+def refused(error: HcclToolsError) -> dict[str, Any]:
     """Say why this host does not start its part of the job."""
-    host = os.environ.get("SLURMD_NODENAME") or os.uname().nodename
-    _tell({"hccl_tools": _REFUSED, "host": host, "message": error.message}, run_dir)
+    return {"hccl_tools": _REFUSED, "host": _node(), "message": error.message}
 
 
-def _tell(facts: dict[str, Any], run_dir: str) -> None:
-    data = (json.dumps({**facts, "time": time.time()}, ensure_ascii=False) + "\n").encode()
-    with contextlib.suppress(OSError):  # Nobody may be there any more to hear it.
-        if not _is_launchers_host(run_dir):
-            os.write(1, data)
-            return
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        descriptor = os.open(os.path.join(run_dir, ENDS_FILE), flags, 0o644)
-        os.write(descriptor, data)
-        os.close(descriptor)
-
-
-def _is_launchers_host(run_dir: str) -> bool:
-    """Whether the launcher that has started the supervisors runs on this host."""
-    try:
-        with open(os.path.join(run_dir, HOLDER), encoding="utf-8") as file:
-            pid, host = file.read().split("\n")[:2]
-    except (OSError, ValueError):
-        return False
-    return host == os.uname().nodename and pid != str(os.getpid())
+def _node() -> str:
+    return os.environ.get("SLURMD_NODENAME") or os.uname().nodename
 
 
 def explain(plan: Plan, outcome: Outcome, told: Sequence[Mapping[str, Any]], *, ranks_failed: bool) -> None:
@@ -83,15 +66,14 @@ def explain(plan: Plan, outcome: Outcome, told: Sequence[Mapping[str, Any]], *, 
         told: What hosts and ranks have said, in order of time.
         ranks_failed: Whether a rank's failure was told; a lost host may be its cause and becomes a note.
     """
-    refused = [facts for facts in told if facts["hccl_tools"] == _REFUSED]
-    if refused and not ranks_failed:
+    refusals = [facts for facts in told if facts["hccl_tools"] == _REFUSED]
+    if refusals and not ranks_failed:
         outcome.reason, outcome.first = "refused", None
-        outcome.detail = f"host {refused[0]['host']} refused its part: {refused[0]['message']}"
+        outcome.detail = f"host {refusals[0]['host']} refused its part: {refusals[0]['message']}"
         return
-    ended = {facts["server_index"] for facts in told if facts["hccl_tools"] == _ENDED}
-    spoken = ended | {facts["server_index"] for facts in told if facts["hccl_tools"] == _ENDING}
+    spoken = {facts["server_index"] for facts in told if facts["hccl_tools"] in {ENDING, _ENDED}}
     silent = [index for index in _hosts(plan) if index not in spoken]
-    if outcome.reason == "failed" and (refused or not spoken):
+    if outcome.reason == "failed" and (refusals or not spoken):
         return  # The engine has not come to start anything, or has said itself what was wrong.
     if not silent:
         return
@@ -100,6 +82,11 @@ def explain(plan: Plan, outcome: Outcome, told: Sequence[Mapping[str, Any]], *, 
         outcome.notes.append(said)
         return
     outcome.reason, outcome.first, outcome.detail = "host", None, said
+
+
+def name(plan: Plan, index: int) -> str:
+    """Return what the plan calls a server."""
+    return next(process.host for process in plan.ranks if process.server_index == index)
 
 
 def _hosts(plan: Plan) -> list[int]:

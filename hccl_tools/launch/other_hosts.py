@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from hccl_tools.launch.request import Request
 
 _TABLE_VARIABLE = "HCCL_TOOLS_TABLE_"
+#: Where supervisors find their launcher; its value is known once that waits for them.
+LAUNCHER_VARIABLE = "HCCL_TOOLS_LAUNCHER"
 #: Linux takes at most 128 KiB for one variable.
 _PART = 100_000
 _EXPORTED_NAMES = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONUNBUFFERED")
@@ -80,8 +82,9 @@ def _goes_along(name: str) -> bool:
 
 
 def to_show(names: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what goes along as a plan shows it: without the packed table."""
-    return {name: environ.get(name, "") for name in names if not name.startswith(_TABLE_VARIABLE)}
+    """Return what goes along as a plan shows it: without the packed table, and what is ours alone."""
+    ours = (_TABLE_VARIABLE, LAUNCHER_VARIABLE)
+    return {name: environ.get(name, "") for name in names if not name.startswith(ours)}
 
 
 def supervisor(request: Request, *, start: Start, port: int, python: str, run_dir: str) -> tuple[str, ...]:

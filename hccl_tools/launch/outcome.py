@@ -44,6 +44,7 @@ class RankEnd:
     Times are ``time.monotonic()`` seconds on this host, 0.0 while it has not come to that. ``status`` is the
     raw wait status, ``error`` the errno that kept the program from running, ``peak`` the largest memory in
     KiB, ``cpu`` its CPU time in seconds. ``asked`` is true if it ended after the launcher had asked it to.
+    ``kept`` is a file of this host with the end of the log, where that lies on another host.
     """
 
     process: RankProcess
@@ -56,6 +57,7 @@ class RankEnd:
     cpu: float = 0.0
     peak: int = 0
     asked: bool = False
+    kept: str = ""
 
     @property
     def code(self) -> int | None:

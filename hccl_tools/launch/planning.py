@@ -183,6 +183,7 @@ def _for_other_hosts(
     return command, {
         **other_hosts.exported(kept, also=request.export, usual=request.export_defaults),
         **other_hosts.pack_table(job.table.data),
+        other_hosts.LAUNCHER_VARIABLE: "",
     }
 
 

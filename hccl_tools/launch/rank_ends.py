@@ -30,9 +30,9 @@ def explain(plan: Plan, outcome: Outcome) -> None:
     """
     heard = told(plan.run_dir)
     ends = [_end(plan, facts) for facts in heard if facts["hccl_tools"].startswith("rank ")]
-    failed = [end for end in ends if end.status != 0]
+    failures = [end for end in ends if end.status != 0]
     if outcome.reason in {"failed", "ended"} and plan.supervisor:
-        host_ends.explain(plan, outcome, heard, ranks_failed=bool(failed))
+        host_ends.explain(plan, outcome, heard, ranks_failed=bool(failures))
     if not ends:
         errors = os.path.join(plan.run_dir, ERRORS)
         if outcome.first is not None and os.path.exists(errors) and os.path.getsize(errors):
@@ -40,8 +40,8 @@ def explain(plan: Plan, outcome: Outcome) -> None:
         return
     others = [end for end in outcome.ends if end.process.rank < 0]
     outcome.ends = others + sorted(ends, key=lambda end: end.process.rank)
-    if outcome.reason == "failed" and failed:
-        outcome.first = failed[0]
+    if outcome.reason == "failed" and failures:
+        outcome.first = failures[0]
 
 
 def told(run_dir: str) -> list[dict[str, Any]]:
@@ -53,6 +53,11 @@ def told(run_dir: str) -> list[dict[str, Any]]:
             with open(path, encoding="utf-8", errors="replace") as file:
                 heard += [facts for text in file if text.startswith(MARK) and (facts := _facts(text))]
     return sorted(heard, key=lambda facts: float(facts["time"]))
+
+
+def nodes(run_dir: str) -> dict[str, str]:
+    """Return what Slurm, or the host itself, calls the hosts of a plan that have begun their part."""
+    return {facts["host"]: facts["node"] for facts in told(run_dir) if facts["hccl_tools"] == host_ends.BEGAN}
 
 
 def _facts(text: str) -> dict[str, Any] | None:
@@ -72,10 +77,10 @@ def _engine_log(run_dir: str) -> str:
     return generation(LOG, restart)
 
 
-def line(end: RankEnd) -> str:
+def failed(end: RankEnd) -> dict[str, Any]:
     """Return what a supervisor says of the first rank that failed on its host, as a shim does."""
     lines = excerpt.log_end(end.log)
-    facts = {
+    return {
         "hccl_tools": "rank failed",
         "rank": end.process.rank,
         "device": end.process.device,
@@ -89,20 +94,20 @@ def line(end: RankEnd) -> str:
         "last_lines": excerpt.last_lines(lines),
         "traceback": excerpt.last_traceback(lines),
     }
-    return json.dumps(facts, ensure_ascii=False) + "\n"
 
 
 def _end(plan: Plan, facts: dict[str, Any]) -> RankEnd:
     number = signal.Signals[facts["signal"]].value if facts["signal"] else 0
-    log = facts["log"]
+    log, kept = facts["log"], ""
     if not os.path.exists(log):
         # It lies on its own host; what came along is kept here.
-        log = os.path.join(plan.run_dir, f"rank_{facts['rank']}.end_of_log")
-        with open(log, "w", encoding="utf-8") as file:
+        kept = os.path.join(plan.run_dir, f"rank_{facts['rank']}.end_of_log")
+        with open(kept, "w", encoding="utf-8") as file:
             file.writelines(f"{text}\n" for text in facts["traceback"] or facts["last_lines"])
     return RankEnd(
         process=plan.ranks[facts["rank"]],
         log=log,
+        kept=kept,
         pid=facts["pid"],
         ended=facts["duration"],
         status=number or facts["exit_code"] << 8,

@@ -58,7 +58,7 @@ def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> dict[str, An
     """Everything there is to say about the rank that failed first, ready for JSON."""
     from hccl_tools.launch import excerpt, hints  # noqa: PLC0415  (most jobs end well)
 
-    lines = excerpt.log_end(first.log)
+    lines = excerpt.log_end(first.kept or first.log)
     codes = excerpt.hccl_codes(lines)
     return {
         **_end(first),
@@ -85,6 +85,7 @@ def _end(end: RankEnd) -> dict[str, Any]:
         "peak_memory_kib": end.peak,
         "asked_to_end": end.asked,
         "log": end.log,
+        "log_host": process.host if end.kept else None,
     }
 
 
@@ -184,7 +185,8 @@ def _first_failure(first: Mapping[str, Any], elsewhere: str | None) -> list[str]
         f"{first['name']} failed first: {first['how']} after {after} ({device}host {first['host']}{pid})"
     ]
     shown = first["traceback"] or first["last_lines"]
-    log = f"{elsewhere}:{first['log']}" if elsewhere else first["log"]
+    host = elsewhere or first.get("log_host")
+    log = f"{host}:{first['log']}" if host else first["log"]
     if shown:
         what = "last traceback" if first["traceback"] else "last lines"
         lines.append(f"  its {what}, from {log}:")

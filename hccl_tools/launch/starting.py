@@ -8,14 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import describe, keeper, planning, run_directory
+from hccl_tools.launch import announcement, describe, keeper, planning, run_directory
 from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from hccl_tools.launch.engine_door import EngineDoor
+    from hccl_tools.launch.engine_wire import EngineWire
     from hccl_tools.launch.line import Line
-    from hccl_tools.launch.outcome import Outcome
     from hccl_tools.launch.plan import Plan, RankProcess
     from hccl_tools.launch.planning import Prepared
     from hccl_tools.launch.request import Request, Tail
@@ -60,10 +61,9 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
     Raises:
         LaunchError: The launch is refused; nothing has been started.
     """
-    if request.run_dir is not None:
-        os.dup2(1, 2)  # Shown where the job was started; the engine's own stderr is not.
     guard = keeper.current() or keeper.start()
     line: Line | None = None
+    part = _part_of_job(request)
     try:
         prepared = _prepare(request)
         plan = prepared.plan
@@ -81,31 +81,31 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
     except BaseException as error:
         guard.close()
         if isinstance(error, HcclToolsError):
-            _tell_refusal(error, request, line)
+            _tell_refusal(error, part, line)
         raise
     # Of one host's part of a job the launcher that has started it has said the rest.
-    for said in (*(_announcement(plan) if request.run_dir is None else ()), *warnings):
+    for said in (*(announcement.lines(plan) if part is None else ()), *warnings):
         sys.stderr.write(f"hccl-tools: {said}\n")
-    if request.run_dir is not None:
-        from hccl_tools.launch import host_ends  # noqa: PLC0415  (on other hosts only)
-
-        host_ends.tell_began(plan)
+    if part is not None:
+        part.begin(plan)
+    door = _open_door(plan)
     from hccl_tools.launch import supervisor  # noqa: PLC0415  (a refused launch does not need it)
 
     outcome = supervisor.supervise(
         _processes(plan),
         run_dir=plan.run_dir,
-        environment={**prepared.environment, **plan.common},
+        environment={**prepared.environment, **plan.common, **(door.environment if door else {})},
         working_dir=plan.working_dir,
         options=_supervision(
-            options, plan, request.tail, part_of_job=request.run_dir is not None, between=between, line=line
+            options, plan, request.tail, between=between, line=line, part=part, door=door
         ),
         keeper=guard,
     )
-    if request.run_dir is not None:
-        _tell_starter(outcome, plan)
-    if line is not None:
-        line.close()
+    if part is not None:
+        part.end(outcome)
+    for connected in (line, door):
+        if connected is not None:
+            connected.close()
     for held in locks:
         if held >= 0:
             os.close(held)
@@ -150,25 +150,35 @@ def _lock(prepared: Prepared) -> int:
     return run_directory.lock_table(key, prepared.plan.run_dir, os.environ)
 
 
-def _tell_refusal(error: HcclToolsError, request: Request, line: Line | None) -> None:
+def _part_of_job(request: Request) -> EngineWire | None:
+    """Return the way to the launcher that has started this one for its host's part of a job, if any has."""
+    if request.run_dir is None:
+        return None
+    os.dup2(1, 2)  # Shown where the job was started; the engine's own stderr is not.
+    from hccl_tools.launch.engine_wire import EngineWire  # noqa: PLC0415  (on other hosts only)
+
+    return EngineWire(request.run_dir, os.environ)
+
+
+def _open_door(plan: Plan) -> EngineDoor | None:
+    """Let the supervisors that the engine will start come; without a port the engine's own word has to do."""
+    if not plan.supervisor:
+        return None
+    from hccl_tools.launch.engine_door import EngineDoor  # noqa: PLC0415  (for several hosts only)
+
+    try:
+        return EngineDoor(plan)
+    except OSError as error:
+        sys.stderr.write(f"hccl-tools: no port for the other hosts to come to: {error.strerror}\n")
+        return None
+
+
+def _tell_refusal(error: HcclToolsError, part: EngineWire | None, line: Line | None) -> None:
     """Say to the other hosts, or to the launcher that has started this part, why it does not come about."""
     if line is not None:
         line.refuse(error.message)
-    if request.run_dir is not None:
-        from hccl_tools.launch import host_ends  # noqa: PLC0415  (on other hosts only)
-
-        host_ends.tell_refusal(error, request.run_dir)
-
-
-def _tell_starter(outcome: Outcome, plan: Plan) -> None:
-    """Say how this host's part ended, as one JSON line, to the launcher that has started the supervisors."""
-    from hccl_tools.launch import host_ends, rank_ends  # noqa: PLC0415  (on other hosts only)
-
-    if outcome.reason == "ended":
-        host_ends.tell_end(plan)
-    if outcome.reason == "failed" and outcome.first is not None:
-        sys.stdout.write(rank_ends.line(outcome.first))
-        sys.stdout.flush()
+    if part is not None:
+        part.refuse(error)
 
 
 def _hold(prepared: Prepared, *, shared: bool, again: bool) -> int:
@@ -216,35 +226,15 @@ def _processes(plan: Plan) -> Sequence[RankProcess]:
     return starter.processes(plan)
 
 
-def _announcement(plan: Plan) -> Iterator[str]:
-    ranks = [process for process in plan.local if process.rank >= 0]
-    which = ", ".join(str(process.device) for process in ranks[:16]) + (", ..." if len(ranks) > 16 else "")
-    many = "s" if len(ranks) > 1 else ""
-    of = f" of {plan.world_size}" if len(ranks) < plan.world_size else ""
-    what = "a rehearsal on the CPU" if plan.cpu else f"device{many} {which}"
-    yield f"{len(ranks)}{of} rank{many}, {what}, start {plan.start}; logs: {_short(plan)}"
-    yield from plan.notes
-    if plan.removed:
-        yield f"replaced or removed in the ranks' environment: {', '.join(_shown(plan.removed))}"
-
-
-def _shown(names: Sequence[str]) -> list[str]:
-    return [*names[:8], f"and {len(names) - 8} more"] if len(names) > 9 else list(names)
-
-
-def _short(plan: Plan) -> str:
-    relative = os.path.relpath(plan.run_dir, plan.working_dir)
-    return plan.run_dir if relative.startswith("..") else relative
-
-
 def _supervision(
     options: Mapping[str, Any],
     plan: Plan,
     tail: Tail,
     *,
-    part_of_job: bool,
     between: Any,
     line: Line | None,
+    part: EngineWire | None,
+    door: EngineDoor | None,
 ) -> Any:
     from hccl_tools.launch.supervisor import Supervision  # noqa: PLC0415
 
@@ -259,34 +249,31 @@ def _supervision(
         max_restarts=options["max_restarts"],
         restart=options["restart"],
         before_restart=between,
-        reports=not part_of_job,
-        on_ending=partial(_tell_ending, plan) if part_of_job else None,
-        explain=_explain(plan),
+        explain=_explain(plan, door),
+        reports=part is None,
         line=line,
         cpus=plan.cores if plan.engine == "loop" else None,
-        **_shown_ranks(plan, tail),
+        **_shown(plan, tail, part or door),
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
         scheduler_wait=_SCHEDULER_WAIT if plan.here is None else _SCHEDULER_WAIT_FOR_OTHERS,
     )
 
 
-def _tell_ending(plan: Plan) -> None:
-    from hccl_tools.launch import host_ends  # noqa: PLC0415  (on other hosts only)
-
-    host_ends.tell_ending(plan)
-
-
-def _shown_ranks(plan: Plan, tail: Tail) -> dict[str, Any]:
+def _shown(plan: Plan, tail: Tail, connected: EngineWire | EngineDoor | None) -> dict[str, Any]:
     if plan.engine == "loop":
-        return {"tail": tail}
-    from hccl_tools.launch.engines import shown  # noqa: PLC0415  (an engine's jobs only)
+        found: dict[str, Any] = {"tail": tail}
+    else:
+        from hccl_tools.launch.engines import shown  # noqa: PLC0415  (an engine's jobs only)
 
-    return shown.options(plan, tail)
+        found = shown.options(plan, tail)
+    return found if connected is None else {**found, "watch": connected.watch}
 
 
-def _explain(plan: Plan) -> Any:
+def _explain(plan: Plan, door: EngineDoor | None) -> Any:
     if plan.engine == "loop":
         return None
+    if door is not None:
+        return door.explain
     from hccl_tools.launch import rank_ends  # noqa: PLC0415
 
     return partial(rank_ends.explain, plan)

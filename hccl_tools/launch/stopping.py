@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
+import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,10 +38,11 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
     Raises:
         UsageError: It runs on another host, or belongs to another user.
     """
-    if run.state == "elsewhere":
+    if run.state in {"running", "elsewhere"} and run.host not in {"", os.uname().nodename}:
+        # On a shared disk its lock may well be seen here; its process id means another process.
         raise UsageError(
             f"the launcher of {run.name} is on {run.host}, this is {os.uname().nodename}",
-            hint=f"there: hccl-tools stop {run.path}",
+            hint=_what_to_type(run, now=now),
         )
     left = runs.processes(run)
     if run.state != "running":
@@ -61,6 +64,21 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
     what = "its launcher was killed" if code is None else f"exit code {code}"
     said = f"{run.name} has ended after {time.monotonic() - began:.1f} s: {what}{_others(run)}"
     return Stopped(_kill(run), said)
+
+
+def _what_to_type(run: Run, *, now: bool) -> str:
+    """Return the command that stops a run whose launcher is on another host."""
+    from hccl_tools.launch import rank_ends  # noqa: PLC0415  (few look from another host)
+
+    plan = runs.plan_of(run)
+    stop = [plan.get("launcher_python") or sys.executable, "-m", "hccl_tools", "stop", run.path]
+    command = shlex.join([*stop, "--now"] if now else stop)
+    job, node = plan.get("slurm_job"), run.host.partition(".")[0]
+    if not job:
+        return f"ssh {run.host} {command}"
+    if node not in rank_ends.nodes(run.path).values():
+        return f"`scancel {job}`, or ssh {run.host} {command}"
+    return f"`scancel {job}`, or srun --jobid {job} --overlap -N1 -n1 -w {node} {command}"
 
 
 def _without_launcher(run: Run, left: list[int]) -> Stopped:

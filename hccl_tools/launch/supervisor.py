@@ -52,7 +52,6 @@ class Supervision(NamedTuple):
         before_restart: Called with the number of the restart (1, 2, ...) and the signals that have been
             received; returns the processes to start then; raises HcclToolsError where there can be none.
         hidden: Lines of a log that begin so are not shown on the terminal.
-        on_ending: Called when the job begins to end before its ranks have ended by themselves.
         explain: Called with how an attempt ended before anybody is told: an engine puts the ranks that it
             started itself in the place of its own process.
         reports: Whether a bad end is told here; report.json is written all the same.
@@ -77,7 +76,6 @@ class Supervision(NamedTuple):
     cpus: Mapping[int, Sequence[int]] | None = None
     before_restart: Callable[[int, Signals], Sequence[RankProcess]] | None = None
     hidden: tuple[bytes, ...] = ()
-    on_ending: Callable[[], None] | None = None
     explain: Callable[[Outcome], None] | None = None
     reports: bool = True
     watch: Callable[[Attempt], None] | None = None
@@ -199,8 +197,6 @@ class _Host:
     def watch(self, attempt: Attempt) -> None:
         """Set up what watches the job beside the attempt itself."""
         options = self.options
-        if options.on_ending:
-            attempt.on_ending.append(options.on_ending)
         if options.watch:
             options.watch(attempt)
         LogSpace(attempt, self.run_dir, options.on_log_error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import ExitStack, suppress
@@ -56,7 +57,8 @@ class Host:
         cable: Its network interface.
         address: Its address.
         folder: Its own files. What comes in over ssh has ``ascend/bin`` on PATH, ``ascend/root`` as
-            HCCL_TOOLS_ROOT and ``python`` as PYTHONPATH; who may come in stands in ``authorized_keys``.
+            HCCL_TOOLS_ROOT, ``python`` as PYTHONPATH and its own TMPDIR; who may come in stands in
+            ``authorized_keys``.
         disk: A folder that has this path on every host of a bed and holds other files on each: what a host
             has there lies in its ``folder / "disk"``. All other folders are shared.
         name: Its host name; never that of another, as Open MPI takes hosts of one name for one host.
@@ -109,8 +111,10 @@ class Host:
         """Put the cable in again, and wait until all know each other again."""
         configure("-n", self.namespace, "link", "set", self.cable, "up")
         for address in self.neighbours:
-            probe = [sys.executable, "-c", REACH, address]
-            wait_until(lambda probe=probe: self.run(probe).returncode == 0, f"{address} to be in reach")
+            wait_until(partial(self._reaches, address), f"{address} to be in reach")
+
+    def _reaches(self, address: str) -> bool:
+        return self.run([sys.executable, "-c", REACH, address]).returncode == 0
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,11 @@ def _start_sshd(stack: ExitStack, host: Host, key: str) -> str:
     public = _make_key(folder / "host_key")
     config = folder / "sshd_config"
     variables = f"PATH={folder}/ascend/bin:/usr/bin:/bin HCCL_TOOLS_ROOT={folder}/ascend/root"
-    variables += f" PYTHONPATH={folder}/python"
+    # A short path, for Open MPI's sockets. Locks of tables lie there, which other beds have as well.
+    own_tmp = Path("/tmp", host.namespace)
+    own_tmp.mkdir()
+    stack.callback(shutil.rmtree, own_tmp, ignore_errors=True)
+    variables += f" PYTHONPATH={folder}/python TMPDIR={own_tmp}"
     pam = "yes" if _root_is_locked() else "no"
     text = SSHD_CONFIG.format(port=PORT, address=host.address, folder=folder, pam=pam, variables=variables)
     config.write_text(text)

@@ -90,8 +90,6 @@ def test_a_table_that_has_changed_is_not_started_again() -> None:
 def test_all_ranks_of_all_hosts_start_again(two_hosts: TwoHosts, mpirun: Path) -> None:
     hosts = (two_hosts.first.address, two_hosts.second.address)
     options = ["--engine", "mpirun", "--start", "table", "--max-restarts", "1", "--grace", "2"]
-    # Where the lock of the table lies: a test run beside this one has its own.
-    options += ["--export", "TMPDIR"]
     command = [*two_by_two.command(hosts, *options), "--no-python", "sh", "-c", ONCE]
 
     done = two_hosts.first.run(command, env=two_by_two.environ(two_hosts, mpirun))

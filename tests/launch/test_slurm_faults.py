@@ -1,0 +1,206 @@
+"""A Slurm job over two nodes with disks and cables of their own: lost, stopped, followed, restarted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import two_by_two
+from tests.support.jobs import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.beds.slurm_cluster import SlurmCluster
+    from tests.beds.two_hosts import Host
+
+pytestmark = pytest.mark.bed
+
+#: Seconds that the guide states from the loss of a host, without the grace time.
+LOSS_S = 20.0
+#: Ranks that nothing but a signal ends: quiet ones, and such as always have output on its way.
+QUIET = "echo up; exec sleep 6464"
+TALKING = 'while :; do echo "rank $RANK_ID talks, and talks, and has no end"; sleep 0.01 6464e-9; done'
+STUBBORN = 'trap "" TERM; echo up; while :; do sleep 1 6464e-9; done'
+
+
+class Cluster:
+    """The cluster and a place on every host's own disk where a job of both nodes is started."""
+
+    def __init__(self, bed: SlurmCluster, place: str) -> None:
+        self.bed, self.place = bed, place
+        for folder in (bed.login.disk, *(host.folder / "disk" for host in self.hosts)):
+            (folder / place).mkdir()
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        return (self.bed.login, self.bed.first, self.bed.second)
+
+    def path(self, host: Host) -> Path:
+        return host.folder / "disk" / self.place
+
+    def here(self, *command: str) -> list[str]:
+        return ["env", "-C", f"{self.bed.login.disk}/{self.place}", *command]
+
+    def tool(self, *args: str) -> subprocess.CompletedProcess[str]:
+        return self.bed.run(self.here(sys.executable, "-m", "hccl_tools", *args))
+
+    def log(self, host: Host, name: str) -> str:
+        path = self.path(host) / "log" / "latest" / name
+        return path.read_text() if path.exists() else ""
+
+    def start(self, script: str, *options: str) -> subprocess.Popen[str]:
+        launch = two_by_two.command(("10.79.0.1", "10.79.0.2"), "--engine", "slurm", "--start", "torch")
+        Path("table.json").rename(self.path(self.bed.login) / "table.json")
+        command = ["salloc", "-N2", "--ntasks-per-node=1", *launch, "--grace", "2", *options]
+        command += ["--no-python", "sh", "-c", script]
+        return self.bed.start(self.here(*command), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    @contextmanager
+    def running(self, script: str, *options: str) -> Iterator[subprocess.Popen[str]]:
+        """Start a job and wait until all four ranks run; whatever is left is ended afterwards."""
+        job = self.start(script, *options)
+        try:
+            first, second = self.hosts[1:]
+            logs = [(first, 1), (first, 2), (second, 0), (second, 3)]
+            assert eventually(lambda: all(self.log(host, f"rank_{rank}.log") for host, rank in logs))
+            yield job
+        finally:
+            if job.poll() is None:
+                job.terminate()
+            job.communicate(timeout=60)
+
+    def ranks(self) -> list[int]:
+        """The processes of ranks on both nodes."""
+        return [
+            pid
+            for host in self.hosts[1:]
+            for pid, command in host.commands().items()
+            if any("6464" in word for word in command) and "hccl_tools.launch" not in command
+        ]
+
+
+@pytest.fixture
+def cluster(slurm_cluster: SlurmCluster, tmp_path: Path) -> Cluster:
+    return Cluster(slurm_cluster, tmp_path.name)
+
+
+@pytest.mark.parametrize("script", [QUIET, TALKING], ids=["quiet", "talking"])
+def test_a_node_that_is_cut_off_ends_the_job_on_both_sides(cluster: Cluster, script: str) -> None:
+    second = cluster.bed.second
+    with cluster.running(script) as job:
+        second.cut_off()
+        try:
+            began = time.monotonic()
+            _, said = job.communicate(timeout=60)
+            took = time.monotonic() - began
+            gone = eventually(lambda: not cluster.ranks(), LOSS_S)
+        finally:
+            second.reconnect()
+
+    assert job.returncode == 128 + signal.SIGKILL, said
+    assert "supervisor on 10.79.0.2 (ranks 0, 3) ended without a word" in said
+    assert took < LOSS_S
+    assert gone
+    # Slurm finds out by itself that the node is back; the next test wants it.
+    assert eventually(lambda: cluster.bed.states() == ["idle", "idle"])
+
+
+def test_a_killed_launcher_leaves_nothing_on_the_nodes(cluster: Cluster) -> None:
+    with cluster.running(STUBBORN) as job:
+        (launcher,) = [
+            pid
+            for pid, command in cluster.bed.login.commands().items()
+            if command[1:4] == ["-m", "hccl_tools", "launch"]
+        ]
+        os.kill(launcher, signal.SIGKILL)
+        job.communicate(timeout=60)
+
+        assert eventually(lambda: not cluster.ranks(), LOSS_S)
+
+
+@pytest.mark.parametrize("options", [[], ["--now"]], ids=["in good order", "--now"])
+def test_stop_ends_ranks_that_do_not_want_to(cluster: Cluster, options: list[str]) -> None:
+    with cluster.running(STUBBORN) as job:
+        done = cluster.tool("stop", *options)
+        _, said = job.communicate(timeout=60)
+
+        assert done.returncode == 0, done.stderr
+        assert eventually(lambda: not cluster.ranks(), 5)
+    assert job.returncode == 128 + signal.SIGTERM, said
+
+
+def test_ranks_have_the_grace_time_when_the_launcher_is_asked_to_end(cluster: Cluster) -> None:
+    """Srun itself kills at once what it has started."""
+    saves = 'trap "sleep 1; echo saved; exit" TERM; echo up; while :; do sleep 0.1 6464e-9; done'
+    with cluster.running(saves) as job:
+        assert cluster.tool("stop").returncode == 0
+        _, said = job.communicate(timeout=60)
+
+    assert job.returncode == 128 + signal.SIGTERM, said
+    for rank, host in ((1, cluster.bed.first), (3, cluster.bed.second)):
+        assert cluster.log(host, f"rank_{rank}.log").endswith("saved\n")
+
+
+def test_logs_of_a_node_are_followed_to_the_end(cluster: Cluster) -> None:
+    over = Path.cwd() / "over"
+    script = f'i=0; until [ -e {over} ]; do i=$((i+1)); echo "line $i"; sleep 0.1; done; echo "the end"'
+    with cluster.running(script) as job:
+        logs = cluster.here(sys.executable, "-m", "hccl_tools", "logs", "-f", "--rank", "3", "--rank", "1")
+        with Path("shown").open("w") as out:
+            following = cluster.bed.start(logs, stdout=out, stderr=subprocess.PIPE)
+        assert eventually(lambda: "[rank 3] line" in Path("shown").read_text())
+        assert eventually(lambda: "[rank 1] line" in Path("shown").read_text())
+        over.touch()
+        _, said = following.communicate(timeout=60)
+        job.communicate(timeout=60)
+
+    assert following.returncode == 0, said
+    for rank, host in ((1, cluster.bed.first), (3, cluster.bed.second)):
+        mark = f"[rank {rank}] "
+        shown = [line for line in Path("shown").read_text().splitlines() if line.startswith(mark)]
+        written = cluster.log(host, f"rank_{rank}.log").splitlines()
+        assert [line.removeprefix(mark) for line in shown] == written
+
+
+def test_all_ranks_start_again(cluster: Cluster) -> None:
+    once = Path.cwd() / "once"
+    fails = f'echo up; [ "$RANK_ID" != 3 ] || [ -e {once} ] || {{ touch {once}; sleep 1; exit 7; }}'
+    job = cluster.start(fails, "--max-restarts", "1")
+    _, said = job.communicate(timeout=60)
+
+    assert job.returncode == 0, said
+    for rank, host in ((1, cluster.bed.first), (3, cluster.bed.second)):
+        assert cluster.log(host, f"rank_{rank}.log") == "up\n"
+        assert cluster.log(host, f"rank_{rank}.restart_1.log") == "up\n"
+    report = json.loads(cluster.log(cluster.bed.login, "report.json"))
+    assert (report["exit_code"], report["restarts"]) == (0, 1)
+
+
+def test_only_what_is_exported_reaches_the_ranks(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", "a, b")
+    monkeypatch.setenv("HCCL_MINE", "c")
+    job = cluster.start('echo "$MINE/$HCCL_MINE/$RANK_ID"', "--no-export", "--export", "MINE")
+    _, said = job.communicate(timeout=60)
+
+    assert job.returncode == 0, said
+    assert cluster.log(cluster.bed.first, "rank_1.log") == "a, b//1\n"
+
+
+def test_the_rank_that_failed_on_another_host_is_shown_with_host_and_path(cluster: Cluster) -> None:
+    job = cluster.start('echo "no data here"; [ "$RANK_ID" != 3 ] || exit 4; exec sleep 6464')
+    _, said = job.communicate(timeout=60)
+
+    assert job.returncode == 4, said
+    assert "| no data here" in said
+    path = f"{cluster.bed.login.disk}/{cluster.place}/log/"
+    assert f"from 10.79.0.2:{path}" in said
