@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.visible import VisibleDevices
 
 _LOOPBACK = "127.0.0.1"
+_NO_NPU = "no NPU on this host: ranks get device numbers all the same; --cpu rehearses on the CPU"
 
 
 class Surroundings(NamedTuple):
@@ -58,6 +59,8 @@ def of_request(request: Request, around: Surroundings, notes: list[str], *, made
     if request.made_table is not None:
         loaded = request.made_table._replace(path=made_at)
     elif found is None:
+        if not (around.nodes or request.cpu or request.no_table):
+            notes.append(_NO_NPU)
         return _without_table(request, around)
     else:
         path, why = found

@@ -315,6 +315,17 @@ def test_habits_of_other_launchers(args: list[str]) -> None:
     assert said(3)["argv"] == ["-c", "conf.yml"]
 
 
+@pytest.mark.parametrize(
+    ("options", "is_said"), [((), True), (("--cpu",), False), (("--no-table",), False)]
+)
+def test_a_host_without_npu_is_told(options: tuple[str, ...], is_said: bool) -> None:
+    done = launch("-n", "2", *options, "--start", "torch", "hello.py")
+
+    assert done.returncode == 0, done.stderr
+    assert ("hccl-tools: no NPU on this host: ranks get" in done.stderr) == is_said
+    assert not is_said or "--cpu rehearses" in done.stderr
+
+
 def test_torch_start_from_the_command_line() -> None:
     done = launch("--no-table", "-n", "2", "--cpu", "--start", "torch", "--no-python", "sh", "-c",
                   "echo $RANK $LOCAL_RANK $WORLD_SIZE $MASTER_ADDR")  # fmt: skip
