@@ -53,7 +53,7 @@ class Attempt:
     ) -> None:
         self.ends, self.keeper, self.signals = ends, keeper, signals
         self.console, self.followers = console, followers
-        self.grace, self.scheduler_wait = grace, scheduler_wait
+        self.grace, self.slack, self.scheduler_wait = grace, 0.0, scheduler_wait
         self.reason: Reason = "ended"
         self.detail, self.signal = "", 0
         self.first: RankEnd | None = None
@@ -72,9 +72,8 @@ class Attempt:
         self._on_end: list[Callable[[RankEnd], None]] = []
         self.on_ending: list[Callable[[], None]] = []
         self.on_kill: list[Callable[[], None]] = []
-        #: How the processes are asked to end, and what they get beyond the grace time before they are killed.
+        #: How processes are asked to end; they are killed when the grace time and the slack are over.
         self.ask: Callable[[int], None] = keeper.signal
-        self.slack = 0.0
         self._poller = select.poll()
         self._acts: dict[int, Callable[[], None]] = {}
 

@@ -61,10 +61,11 @@ class Plan(NamedTuple):
     ``meeting`` is the address and port of rank 0's host where hosts that are started by hand meet, and keep a
     line to each other; ``None`` for all other jobs.
 
-    The eight before these are for engines: what each host runs where the job is brought to several, the
+    The nine before these are for engines: what each host runs where the job is brought to several, the
     variables that go along, whether nothing else does, the program that starts it there
-    (``/usr/bin/mpirun``), its flavour (``openmpi-4``), the command of the per-rank shim, whether the caller
-    is root, and whether the job is a rehearsal on the CPU.
+    (``/usr/bin/mpirun``), its flavour (``openmpi-4``), which nodes of a Slurm allocation are meant where it
+    has others too, the command of the per-rank shim, whether the caller is root, and whether the job is a
+    rehearsal on the CPU.
     """
 
     processes: tuple[RankProcess, ...]
@@ -84,6 +85,7 @@ class Plan(NamedTuple):
     only_exported: bool = False
     engine_program: str = ""
     engine_flavour: str = ""
+    nodes: tuple[str, ...] = ()
     shim: tuple[str, ...] = ()
     as_root: bool = False
     cpu: bool = False

@@ -60,10 +60,9 @@ def prepare(
     if job.table is None:
         job = jobs.with_own_table(job, request, around, copy, start)
         notes += job.table.notes if job.table else ()
-    _check_named_ranks(request, len(job.seats))
-    interpreter.check_program(request.kind, request.program, environ)
+    _check(request, len(job.seats), environ)
     kept, removed = _cleaned(request, environ, start)
-    engine_program, flavour = _engine(request, environ, has_table=job.table is not None)
+    engine_program, flavour, among = _engine(request, environ, job)
     facts = _facts(request, job, start, flavour, around=around, run_dir=run_dir, notes=notes)
     supervisor, travelling = _for_other_hosts(request, job, facts, python, kept)
     kept.update(travelling)
@@ -85,6 +84,7 @@ def prepare(
         only_exported=not request.export_defaults,
         engine_program=engine_program,
         engine_flavour=flavour,
+        nodes=among,
         shim=_shim(request, run_dir) if request.engine == "mpirun" else (),
         as_root=os.geteuid() == 0,
         cpu=request.cpu,
@@ -95,13 +95,15 @@ def prepare(
     return Prepared(plan, kept, nodes, *((job.table.data, job.table.table) if job.table else ()))
 
 
-def _check_named_ranks(request: Request, world_size: int) -> None:
+def _check(request: Request, world_size: int, environ: Mapping[str, str]) -> None:
+    """Refuse ranks that the job does not have, and a program that is not there."""
     named = {"--tail": request.tail if request.tail != "all" else (), "--stdin": request.stdin}
     for option, ranks in named.items():
         for rank in ranks:
             if rank >= world_size:
                 last = f"its ranks are 0 to {world_size - 1}" if world_size > 1 else "its only rank is 0"
                 raise UsageError(f"{option} {rank}: the job has no rank {rank}", hint=last)
+    interpreter.check_program(request.kind, request.program, environ)
 
 
 def _meets(request: Request, job: Job) -> bool:
@@ -143,17 +145,18 @@ def _start(
     return python, start, reason
 
 
-def _engine(request: Request, environ: Mapping[str, str], *, has_table: bool) -> tuple[str, str]:
-    """Return the program of the engine and its flavour; the loop needs none."""
+def _engine(request: Request, environ: Mapping[str, str], job: Job) -> tuple[str, str, tuple[str, ...]]:
+    """Return the program of the engine, its flavour, and the nodes meant where Slurm has others."""
     if request.engine == "loop":
-        return "", ""
+        return "", "", ()
     if request.engine == "slurm":
         from hccl_tools.launch.engines import slurm  # noqa: PLC0415  (only this engine needs it)
 
-        return slurm.find(environ, has_table=has_table), "slurm"
+        program = slurm.find(environ, has_table=job.table is not None)
+        return program, "slurm", slurm.nodes(list(dict.fromkeys(seat.host for seat in job.seats)), environ)
     from hccl_tools.launch.engines import mpirun  # noqa: PLC0415  (only this engine needs it)
 
-    return mpirun.find(environ, request.mpirun)
+    return (*mpirun.find(environ, request.mpirun), ())
 
 
 def _for_other_hosts(

@@ -78,6 +78,19 @@ def test_each_node_starts_its_own_ranks(two_nodes: TwoNodes, table: str) -> None
 
 
 @pytest.mark.bed
+def test_a_job_of_one_node(two_nodes: TwoNodes, table: str) -> None:
+    value = json.loads(Path(table).read_text())
+    (server,) = value["server_list"] = [value["server_list"][1]]
+    assert (server["server_id"], value.update(server_count="1")) == ("n2", None)
+    Path(table).write_text(json.dumps(value))
+
+    done = launch(two_nodes, table, "show.py")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(Path("log/latest/rank_1.log").read_text())["SLURMD_NODENAME"] == "n2"
+
+
+@pytest.mark.bed
 def test_failed_rank_ends_the_job_with_its_code(two_nodes: TwoNodes, table: str) -> None:
     program = ["--no-python", "sh", "-c", "test $RANK_ID = 3 && exit 7; exec sleep 60"]
 
