@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import placement
 from hccl_tools.launch.plan import ELSEWHERE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.job_table import JobTable
     from hccl_tools.launch.placement import Seat
@@ -53,38 +53,69 @@ def of_request(request: Request, around: Surroundings, notes: list[str], *, made
         UsageError: What was asked for cannot be meant.
         LaunchError: The table or the devices stand against it.
     """
-    from hccl_tools.launch import job_table  # noqa: PLC0415  (`--no-table` does not need it)
-
-    found = job_table.locate(request, around.environ)
-    if request.made_table is not None:
-        loaded = request.made_table._replace(path=made_at)
-    elif found is None:
+    loaded, why = _table(request, around, made_at)
+    if loaded is None:
         if not (around.nodes or request.cpu or request.no_table):
             notes.append(_NO_NPU)
         return _without_table(request, around)
-    else:
-        path, why = found
-        if why:
-            notes.append(why)
-        own = _own_product(request, around)
-        loaded = job_table.load(path, request._replace(product=own[0]) if own else request)
-        if own:
-            loaded = loaded._replace(product=f"{own[0]}: this host's own, from {own[1]}")
-    notes += loaded.notes
+    notes += (*((why,) if why else ()), *loaded.notes)
     seats = placement.seats_of_table(loaded.table)
+    servers = len(loaded.table.servers)
+    _check_typed(request, loaded, seats, why)
     if request.all_here:
         _check_all_here(request, len(seats))
-        return Job(seats, None, 1, _LOOPBACK, loaded)
-    servers = len(loaded.table.servers)
-    if request.engine != "loop":
+        job = Job(seats, None, 1, _LOOPBACK, loaded)
+    elif request.engine != "loop":
         # Each host finds itself, and is looked at, by its own supervisor.
         master = request.master_address or placement.master_of(loaded.table, seats)
-        return Job(seats, None, servers, master, loaded)
-    here = _here(request, around, loaded, notes)
-    master = request.master_address or placement.master_of(loaded.table, seats)
-    job = Job(seats, here if servers > 1 or here == ELSEWHERE else None, servers, master, loaded)
-    _check_visible(request, job, around.visible)
+        job = Job(seats, None, servers, master, loaded)
+    else:
+        here = _here(request, around, loaded, seats, notes)
+        master = request.master_address or placement.master_of(loaded.table, seats)
+        job = Job(seats, here if servers > 1 or here == ELSEWHERE else None, servers, master, loaded)
+    if request.devices is not None and _is_whole(request):
+        from hccl_tools.launch import beside_table  # noqa: PLC0415  (rarely typed beside a table)
+
+        beside_table.check_devices(request, job.local, around.visible, beside_table.Named(loaded.path, why))
+    if request.engine == "loop" and not request.all_here:
+        _check_visible(request, job, around.visible)
     return job
+
+
+def _table(request: Request, around: Surroundings, made_at: str) -> tuple[JobTable | None, str | None]:
+    """Return the table of a job, judged, and why that one where it was not typed; none if none was named."""
+    if request.made_table is not None:
+        return request.made_table._replace(path=made_at), None
+    from hccl_tools.launch import job_table  # noqa: PLC0415  (a table made just now is read already)
+
+    found = job_table.locate(request, around.environ)
+    if found is None:
+        return None, None
+    path, why = found
+    own = _own_product(request, around)
+    try:
+        loaded = job_table.load(path, request._replace(product=own[0]) if own else request)
+    except HcclToolsError as error:
+        error.hint = "; ".join(filter(None, (error.hint, why)))
+        raise
+    if own:
+        loaded = loaded._replace(product=f"{own[0]}: this host's own, from {own[1]}")
+    return loaded, why
+
+
+def _is_whole(request: Request) -> bool:
+    """Tell whether this is the launcher of the whole job: what was typed has not been looked at before."""
+    return request.run_dir is None and request.made_table is None
+
+
+def _check_typed(request: Request, loaded: JobTable, seats: Sequence[Seat], why: str | None) -> None:
+    """Refuse numbers, addresses and names that contradict the table."""
+    typed = (request.ranks, request.node_count, request.per_node, request.node_rank, request.server)
+    if request.run_dir is not None or not (request.ips or any(one is not None for one in typed)):
+        return
+    from hccl_tools.launch import beside_table  # noqa: PLC0415  (rarely typed beside a table)
+
+    beside_table.check_machines(request, loaded.table, seats, beside_table.Named(loaded.path, why))
 
 
 def _own_product(request: Request, around: Surroundings) -> tuple[str, str] | None:
@@ -96,15 +127,28 @@ def _own_product(request: Request, around: Surroundings) -> tuple[str, str] | No
     return this_machine.product(around.environ)
 
 
-def _here(request: Request, around: Surroundings, loaded: JobTable, notes: list[str]) -> int:
+def _here(
+    request: Request, around: Surroundings, loaded: JobTable, seats: Sequence[Seat], notes: list[str]
+) -> int:
     """Find this host in the table; a plan that is only shown may be that of other hosts."""
     try:
-        return _this_server(request, around, loaded)
-    except placement.NotHereError as error:
-        if not request.only_shown:
+        here = _this_server(request, around, loaded)
+    except placement.UnrecognisedError as error:
+        if request.node_rank is not None:
+            from hccl_tools.launch import beside_table  # noqa: PLC0415  (rarely typed beside a table)
+
+            named = beside_table.server_of_node_rank(loaded.table, seats, request.node_rank)
+            notes.append(f'--node-rank {request.node_rank}: this host is taken for server "{named}"')
+            return _this_server(request._replace(server=named), around, loaded)
+        if not request.only_shown or not isinstance(error, placement.NotHereError):
             raise
         notes.append(f"{error.message}: a launch here would be refused, this is the plan for those")
         return ELSEWHERE
+    if request.node_rank is not None:
+        from hccl_tools.launch import beside_table  # noqa: PLC0415  (rarely typed beside a table)
+
+        beside_table.check_node_rank(request, loaded.table, seats, here)
+    return here
 
 
 def _this_server(request: Request, around: Surroundings, loaded: JobTable) -> int:

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.errors import InputError, LaunchError, TableError
+from hccl_tools.errors import InputError, LaunchError, TableError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 TABLE_FROM_ENVIRONMENT = "@environment"
 #: What HCCL takes of a group_list's devices.
 _COLUMNS = ("device_id", "device_ip", "rank_id")
+#: The variables that name a table, MindSpore's older one last.
+_VARIABLES = ("RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH")
 #: The file's usual names where RANK_TABLE_FILE is a directory, and ModelArts' places.
 _NAMES = ("jobstart_hccl.json", "hccl.json")
 _MODELARTS = ("/user/config/jobstart_hccl.json", "/home/ma-user/rank_table/jobstart_hccl.json")
@@ -40,23 +42,28 @@ class JobTable(NamedTuple):
 def locate(request: Request, environ: Mapping[str, str]) -> tuple[str, str | None] | None:
     """Return the path of the table and a sentence on why that one, or ``None`` where none was named.
 
-    The sentence is ``None`` for a table that the user has typed. A directory means the usual file in it.
+    The sentence is ``None`` for a table that the user has typed. A directory means the usual file in it. A
+    number of ranks or a list of devices does not take the place of a table that the shell names: that table
+    may well be the one they speak of, and where it is not, that is told (``beside_table``).
 
     Raises:
-        InputError: A directory holds no such file.
+        LaunchError: A directory holds no such file.
+        UsageError: A table was typed, and that there is to be none.
     """
     if request.no_table:
+        if request.rank_table is not None:
+            raise UsageError("--rank-table and --no-table exclude each other", hint="leave one of them out")
         return None
     if request.rank_table == TABLE_FROM_ENVIRONMENT:
         return _unpacked(request, environ), None
     if request.rank_table is not None:
         return _file_in(request.rank_table), None
-    if request.ranks is not None or request.devices or request.physical or request.ips:
+    if request.physical is not None:
         return None
-    named = environ.get("RANK_TABLE_FILE") or environ.get("MINDSPORE_HCCL_CONFIG_PATH")
-    if named:
-        path = _file_in(named)
-        return path, f"no --rank-table: RANK_TABLE_FILE of your shell is taken, {path}"
+    for variable in _VARIABLES:
+        if named := environ.get(variable):
+            path = _file_in(named)
+            return path, f"no --rank-table: {variable} of your shell is taken, {path}"
     for path in _MODELARTS:
         if os.path.exists(path):
             return path, f"no --rank-table: ModelArts' table is taken, {path}"
@@ -67,21 +74,14 @@ def load(path: str, request: Request) -> JobTable:
     """Read and check the table of a request.
 
     Raises:
-        InputError: The file cannot be read at all.
         TableError: It has not been completed in the time of ``--wait``.
-        LaunchError: The table has errors, or not as many ranks as were asked for.
+        LaunchError: The file cannot be read at all, or the table has errors.
     """
     if request.wait is not None:
         from hccl_tools import waiting  # noqa: PLC0415  (few tables are still being written)
 
         waiting.wait(path, seconds=request.wait, tell=_tell)
-    loaded = load_file(path, product=request.product, ignore=request.ignore)
-    if request.ranks not in (None, len(loaded.table)):
-        raise LaunchError(
-            f"{request.ranks} ranks were asked for, but the table has {len(loaded.table)}",
-            hint="leave the number out, or give a table of that size",
-        )
-    return loaded
+    return load_file(path, product=request.product, ignore=request.ignore)
 
 
 def _tell(line: str) -> None:
@@ -92,14 +92,13 @@ def load_file(path: str, *, product: str | None, ignore: tuple[str, ...]) -> Job
     """Read and check a table.
 
     Raises:
-        InputError: The file cannot be read at all.
-        LaunchError: The table has errors; the message holds the findings.
+        LaunchError: The file cannot be read at all, or the table has errors; the message holds the findings.
     """
     from hccl_tools import validation  # noqa: PLC0415  (a launch without a table does not need it)
 
     try:
         table, report = validation.load(path, product=product, ignore=ignore)
-    except TableError as error:
+    except (InputError, TableError) as error:
         raise LaunchError(error.message, hint=error.hint) from error
     notes = tuple(f"{path}: {finding.message}" for finding in report.warnings)
     judged = f"{report.product}: {report.product_reason}"
@@ -141,4 +140,4 @@ def _file_in(path: str) -> str:
     for name in _NAMES:
         if os.path.exists(inside := os.path.join(path, name)):
             return inside
-    raise InputError(f"{path} is a directory without {' or '.join(_NAMES)}", hint="name the file itself")
+    raise LaunchError(f"{path} is a directory without {' or '.join(_NAMES)}", hint="name the file itself")

@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 _ADDRESS_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP", "POD_IP")
 
 
-class NotHereError(LaunchError):
-    """This host is none of the table's servers."""
+class UnrecognisedError(LaunchError):
+    """Which of the table's servers this host is cannot be told."""
+
+
+class NotHereError(UnrecognisedError):
+    """This host is none of them."""
 
 
 class Seat(NamedTuple):
@@ -176,9 +180,9 @@ def _named(table: RankTable, wanted: str) -> int:
     raise LaunchError(f'the table has no server "{wanted}"', hint=f"its servers: {known}")
 
 
-def _ambiguous(table: RankTable, found: list[int], what: str) -> LaunchError:
+def _ambiguous(table: RankTable, found: list[int], what: str) -> UnrecognisedError:
     shown = " and ".join(f'"{table.servers[index].server_id}"' for index in found[:4])
-    return LaunchError(
+    return UnrecognisedError(
         f"servers {shown} are both this host by {what}",
         hint=f"say which with `--server {table.servers[found[0]].server_id}`",
     )

@@ -87,7 +87,12 @@ def devices(request: Request, visible: VisibleDevices, host_count: int) -> list[
     if request.physical is not None:
         return list(request.physical)
     if request.devices is not None:
-        return _listed(request.devices, available, count)
+        ids = listed(request.devices, available)
+        if count not in (None, len(ids)):
+            raise UsageError(
+                f"{count} ranks per machine, but --devices names {len(ids)}", hint="leave one out"
+            )
+        return ids
     if count is None:
         if available and not request.cpu:
             return list(available)
@@ -105,11 +110,14 @@ def devices(request: Request, visible: VisibleDevices, host_count: int) -> list[
     return list(range(count))
 
 
-def _listed(text: str, available: tuple[int, ...] | None, count: int | None) -> list[int]:
+def listed(text: str, available: tuple[int, ...] | None) -> list[int]:
+    """Return the physical devices that ``--devices`` means: it counts within those that are available.
+
+    Raises:
+        UsageError: The text cannot be read, or names one that is not there.
+    """
     from hccl_tools import device_range  # noqa: PLC0415  (rarely needed)
 
     limit = len(available) if available else 1024
     ids = device_range.parse(text, device_limit=limit, product="this host").ids
-    if count not in (None, len(ids)):
-        raise UsageError(f"{count} ranks per machine, but --devices names {len(ids)}", hint="leave one out")
     return [available[index] for index in ids] if available else list(ids)

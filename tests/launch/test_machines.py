@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
 
 @pytest.fixture(autouse=True)
@@ -18,17 +20,33 @@ def script(own_directory: Path) -> None:
     (own_directory / "train.py").write_text("print('trained')\n")
 
 
-def launch(*options: str) -> subprocess.CompletedProcess[str]:
+def write_table(*servers: tuple[str, list[int], list[int]]) -> str:
+    """Write a table of servers, each with its id, device ids and rank ids; return its options."""
+    value = {
+        "version": "1.0", "server_count": str(len(servers)), "status": "completed",
+        "server_list": [
+            {"server_id": server, "host_nic_ip": "reserve", "device": [
+                {"device_id": str(device), "device_ip": f"10.{number}.1.{10 + device}", "rank_id": str(rank)}
+                for device, rank in zip(devices, ranks, strict=True)
+            ]}
+            for number, (server, devices, ranks) in enumerate(servers)
+        ],
+    }  # fmt: skip
+    Path("table.json").write_text(json.dumps(value))
+    return "table.json"
+
+
+def launch(*options: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "hccl_tools.launch", "--start", "table", "--cpu", *options, "--dry-run=json",
          "train.py"],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **(env or {})},
     )  # fmt: skip
 
 
-def seats(*options: str) -> dict[str, list[int]]:
+def seats(*options: str, env: Mapping[str, str] | None = None) -> dict[str, list[int]]:
     """Return the ranks by host, those of this host under "here"."""
-    done = launch(*options)
+    done = launch(*options, env=env)
     assert done.returncode == 0, done.stderr
     found: dict[str, list[int]] = {}
     for process in json.loads(done.stdout)["processes"]:
@@ -36,8 +54,8 @@ def seats(*options: str) -> dict[str, list[int]]:
     return found
 
 
-def refusal(*options: str, code: int = 2) -> str:
-    done = launch(*options)
+def refusal(*options: str, code: int = 2, env: Mapping[str, str] | None = None) -> str:
+    done = launch(*options, env=env)
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
     return done.stderr
 
@@ -77,3 +95,97 @@ def test_two_of_ranks_machines_and_ranks_on_each_make_the_third(
 )
 def test_sizes_that_do_not_fit_are_refused(options: tuple[str, ...], sentence: str) -> None:
     assert sentence in refusal(*options)
+
+
+ONE = ("127.0.0.1", [4, 5, 6, 7], [0, 1, 2, 3])
+#: Two servers that are nobody's, the second with the first ranks.
+FIRST, SECOND = ("203.0.113.1", [0, 1, 2, 3], [4, 5, 6, 7]), ("203.0.113.2", [0, 1, 2, 3], [0, 1, 2, 3])
+#: The guides want eight devices of each of several servers.
+TWO = ("--ignore", "HCC2,HCC3,HCC5,HCC6")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--devices", "4-7"), ("-n", "4"), ("--nnodes", "1"), ("--node-rank", "0"), ("--ips", "127.0.0.1"),
+        ("--worker_num=4", "--local_worker_num=4", "--node_rank=0"), ("--nproc-per-node", "4"),
+    ],
+)  # fmt: skip
+def test_what_agrees_with_the_table_may_be_typed_beside_it(options: tuple[str, ...]) -> None:
+    assert seats("--rank-table", write_table(ONE), *options) == {"here": [0, 1, 2, 3]}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--devices", "0,1"), "--devices 0,1 means 0, 1 of this host, but {table} uses 4, 5, 6, 7"),
+        (("--no-table", "-n", "2"), "--rank-table and --no-table exclude each other"),
+        (("-n", "8"), "8 ranks were asked for, but the table has 4 ({table})"),
+        (("--nproc-per-node", "2"), '2 ranks per machine, but "127.0.0.1" has 4 ranks in {table}'),
+        (("--nnodes", "2", "--node-rank", "1"), "were asked for, but {table} has 1 server"),
+        (("--node-rank", "1"), "--node-rank 1, but {table} has 1 server"),
+        (("--ips", "9.9.9.9,8.8.8.8"), "--ips names 9.9.9.9, which is no server of {table} (127.0.0.1)"),
+    ],
+)  # fmt: skip
+def test_what_contradicts_the_table_is_refused(options: tuple[str, ...], sentence: str) -> None:
+    told = refusal("--rank-table", write_table(ONE), *options)
+
+    assert sentence.format(table=Path("table.json").resolve()) in told
+
+
+def test_node_rank_says_which_machine_where_addresses_do_not() -> None:
+    """As torchrun and msrun count: machine 0 has rank 0, wherever it stands in the table."""
+    table = ("--rank-table", write_table(FIRST, SECOND), *TWO)
+
+    assert seats(*table, "--node-rank", "0") == {"here": [0, 1, 2, 3], "203.0.113.1": [4, 5, 6, 7]}
+    assert seats(*table, "--node-rank", "1") == {"203.0.113.2": [0, 1, 2, 3], "here": [4, 5, 6, 7]}
+    shown = json.loads(launch(*table, "--node-rank", "1").stdout)
+    assert '--node-rank 1: this host is taken for server "203.0.113.1"' in shown["notes"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--node-rank", "2"), "--node-rank 2, but {table} has 2 servers"),
+        (("--server", "203.0.113.1", "--node-rank", "0"),
+         '--node-rank 0 is "203.0.113.2" of the table, but --server says "203.0.113.1"'),
+        (("--all-here", "--node-rank", "0"), "--all-here runs the ranks of all servers, and --node-rank"),
+        (("--engine", "mpirun", "--server", "203.0.113.1"), "starts the ranks of all servers, and --server"),
+        (("--ips", "203.0.113.1,203.0.113.2"), "--ips begins with 203.0.113.1, but rank 0 is on 203.0.113.2"),
+        (("--ips", "203.0.113.2"), "--ips names 1 machine, but {table} has 2 servers"),
+    ],
+)  # fmt: skip
+def test_machines_that_contradict_a_table_of_several(options: tuple[str, ...], sentence: str) -> None:
+    told = refusal("--rank-table", write_table(FIRST, SECOND), *TWO, *options)
+
+    assert sentence.format(table=Path("table.json").resolve()) in told
+
+
+def test_node_rank_must_be_the_machine_that_this_is() -> None:
+    here = (os.uname().nodename, *SECOND[1:])
+    table = ("--rank-table", write_table(FIRST, here), *TWO, "--master-addr", "10.0.0.1")
+
+    assert seats(*table, "--node-rank", "0")["here"] == [0, 1, 2, 3]
+    told = refusal(*table, "--node-rank", "1")
+    assert f'--node-rank 1 is "203.0.113.1" of the table, but this host is "{here[0]}"' in told
+
+
+@pytest.mark.parametrize("variable", ["RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH"])
+def test_a_number_beside_the_shells_table_does_not_drop_it(variable: str) -> None:
+    environ = {variable: write_table(ONE)}
+    taken = f"{variable} of your shell is taken"
+
+    assert seats("-n", "4", env=environ) == {"here": [0, 1, 2, 3]}
+    shown = json.loads(launch("-n", "4", env=environ).stdout)
+    assert [process["device"] for process in shown["processes"]] == [4, 5, 6, 7]
+    assert taken in shown["notes"][0]
+    told = refusal("-n", "8", env=environ)
+    assert "8 ranks were asked for, but the table has 4" in told
+    assert taken in told
+    assert seats("-n", "8", "--no-table", env=environ) == {"here": list(range(8))}
+
+
+def test_a_table_that_cannot_be_read_is_a_refusal() -> None:
+    assert "nowhere.json" in refusal("--rank-table", "nowhere.json", code=125)
+    assert "RANK_TABLE_FILE of your shell" in refusal(env={"RANK_TABLE_FILE": "nowhere.json"}, code=125)
+    assert "is a directory without" in refusal("--rank-table", ".", code=125)
