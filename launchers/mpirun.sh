@@ -27,6 +27,8 @@ SCHED_HOST=${SCHED_HOST:-}
 LOG_DIR=${LOG_DIR:-log}
 # Further options for mpirun.
 MPIRUN_OPTIONS=()
+# Further variables of every rank: NAME=VALUE, as many as you like.
+ENVIRONMENT=()
 # What every rank runs; arguments of this script are run instead.
 COMMAND=(python train.py)
 
@@ -37,6 +39,8 @@ refuse() { say "$*"; exit 125; }
 [[ $# -eq 0 ]] || COMMAND=("$@")
 command -v mpirun >/dev/null || { say "mpirun is not there"; exit 127; }
 command -v "${COMMAND[0]}" >/dev/null || { say "${COMMAND[0]} is not there"; exit 127; }
+program=("${COMMAND[@]}")
+[[ ${#ENVIRONMENT[@]} -eq 0 ]] || program=(env "${ENVIRONMENT[@]}" "${COMMAND[@]}")
 if [[ -n $RANK_TABLE_FILE ]]; then
   [[ -r $RANK_TABLE_FILE ]] || refuse "no rank table $RANK_TABLE_FILE here; set RANK_TABLE_FILE"
   RANK_TABLE_FILE=$(realpath "$RANK_TABLE_FILE")
@@ -110,7 +114,7 @@ as_rank() {
 say "$count ranks; logs: $LOG_DIR"
 mpirun "${options[@]}" "${MPIRUN_OPTIONS[@]+"${MPIRUN_OPTIONS[@]}"}" \
   bash -c "$(declare -f as_rank); as_rank \"\$@\"" as_rank \
-  "$RANK_TABLE_FILE" "$LOG_DIR" "$DEVICE_NUM" "$servers" "$first_failure" "${COMMAND[@]}" &
+  "$RANK_TABLE_FILE" "$LOG_DIR" "$DEVICE_NUM" "$servers" "$first_failure" "${program[@]}" &
 pid=$! code=''
 trap 'code=130; kill -TERM $pid' INT
 trap 'code=143; kill -TERM $pid' TERM

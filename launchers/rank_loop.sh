@@ -26,6 +26,8 @@ SCHED_PORT=${SCHED_PORT:-}
 LOG_DIR=${LOG_DIR:-log}
 # Seconds from SIGTERM to SIGKILL when the job is ended.
 GRACE=${GRACE:-15}
+# Further variables of every rank: NAME=VALUE, as many as you like.
+ENVIRONMENT=()
 # What every rank runs; arguments of this script are run instead.
 COMMAND=(python train.py)
 
@@ -44,6 +46,8 @@ IFS=, read -r -a ranks <<<"$rank_list"
 IFS=, read -r -a devices <<<"$device_list"
 [[ ${#ranks[@]} -eq ${#devices[@]} ]] || refuse "SERVERS: ${#ranks[@]} ranks, but ${#devices[@]} devices"
 command -v "${COMMAND[0]}" >/dev/null || { say "${COMMAND[0]} is not there"; exit 127; }
+program=("${COMMAND[@]}")
+[[ ${#ENVIRONMENT[@]} -eq 0 ]] || program=(env "${ENVIRONMENT[@]}" "${COMMAND[@]}")
 if [[ -n $RANK_TABLE_FILE ]]; then
   [[ -r $RANK_TABLE_FILE ]] || refuse "no rank table $RANK_TABLE_FILE here; set RANK_TABLE_FILE"
   RANK_TABLE_FILE=$(realpath "$RANK_TABLE_FILE")
@@ -131,7 +135,7 @@ for index in "${!ranks[@]}"; do
   rank=${ranks[index]}
   export RANK_ID=$rank DEVICE_ID=${devices[index]}
   [[ -z $SCHED_PORT ]] || export MS_ROLE=MS_WORKER MS_NODE_ID=$rank
-  start "$rank" "$LOG_DIR/rank_$rank.log" "${COMMAND[@]}"
+  start "$rank" "$LOG_DIR/rank_$rank.log" "${program[@]}"
 done
 say "${#ranks[@]} of $RANK_SIZE ranks, devices $device_list; logs: $LOG_DIR"
 

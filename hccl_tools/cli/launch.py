@@ -25,13 +25,27 @@ def _launch(**options: Any) -> int:
     from hccl_tools.launch import starting  # noqa: PLC0415  (`--help` does not need it)
 
     if options["emit"]:
-        click.echo(os.fsencode(starting.emit(request, options["emit"])), nl=False)
+        click.echo(os.fsencode(_emitted(request, options)), nl=False)
         return 0
     if options["dry_run"]:
         shown = starting.dry_run(request, form=options["dry_run"])
         click.echo(shown.encode(errors="backslashreplace"), nl=False)
         return 0
     return starting.launch(request, options)
+
+
+def _emitted(request: Request, options: dict[str, Any]) -> str:
+    from hccl_tools.launch import emit, starting  # noqa: PLC0415  (few ask for it)
+
+    context = click.get_current_context()
+    default = click.core.ParameterSource.DEFAULT
+    typed = {name for name in options if context.get_parameter_source(name) is not default}
+    own_names = {
+        parameter.opts[0] for parameter in context.command.get_params(context) if parameter.name in typed
+    }
+    emit.check_options(own_names, options["emit"])
+    wishes = {name: options[name] for name in ("log_dir", "grace", "max_restarts") if name in typed}
+    return starting.emit(request, options["emit"], emit.Wishes(request.environment, **wishes))
 
 
 def request_of(options: dict[str, Any], *, own_python: bool) -> Request:

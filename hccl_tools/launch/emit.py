@@ -4,33 +4,74 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.errors import LaunchError
+from hccl_tools.errors import LaunchError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
     from hccl_tools.launch.plan import Plan, RankProcess
 
 #: What ``--emit`` takes, and the script that is filled in; msrun and torchrun are one command line.
 SCRIPTS = {"rank_loop": "rank_loop.sh", "mpirun": "mpirun.sh", "slurm": "slurm.sbatch"}
+#: Options that what is printed does not heed, and which of the targets do all the same.
+_TAKEN_OVER: Mapping[str, tuple[str, ...]] = {
+    "--grace": ("rank_loop",),
+    "--max-restarts": ("torchrun",),
+    "--engine": tuple(SCRIPTS),
+    "--timeout": (), "--early-exit-warn": (), "--hang-warn": (), "--notify": (), "--on-log-error": (),
+    "--log-file": (), "--flat-logs": (), "--buffered": (), "--tail": (), "--stdin": (), "--bind": (),
+    "--keep-mpi": (), "--pass-table": (), "--mpirun": (), "--export": (), "--no-export": (),
+}  # fmt: skip
 
 
-def text(plan: Plan, target: str) -> str:
+class Wishes(NamedTuple):
+    """What the user wants besides the plan; ``None`` is the target's own default.
+
+    ``environment`` is set for every rank, ``grace`` are seconds, ``log_dir`` may hold ``%j``.
+    """
+
+    environment: Mapping[str, str]
+    log_dir: str | None = None
+    grace: float | None = None
+    max_restarts: int | None = None
+
+
+def check_options(typed: Collection[str], target: str) -> None:
+    """Refuse options that what is printed would not heed.
+
+    Args:
+        typed: The options on the command line, by their own names (``--grace``).
+        target: What ``--emit`` says.
+
+    Raises:
+        UsageError: One of them would be lost.
+    """
+    for option, targets in _TAKEN_OVER.items():
+        if option in typed and target not in targets:
+            raise UsageError(
+                f"--emit {target} cannot take {option} over",
+                hint=f"leave {option} out, or let `hccl-tools launch` itself start the job",
+            )
+
+
+def text(plan: Plan, target: str, wishes: Wishes) -> str:
     """Return what ``--emit`` prints for a plan.
 
     Raises:
         LaunchError: The target cannot say what the plan says.
     """
-    if target == "msrun":
-        return _msrun(plan)
-    if target == "torchrun":
-        return _torchrun(plan)
+    if target not in SCRIPTS:
+        from hccl_tools.launch import other_tools  # noqa: PLC0415
+
+        return other_tools.command_line(plan, target, wishes)
     if plan.start == "torch":
         raise LaunchError(
             f"{SCRIPTS[target]} does not set torch's variables",
             hint="--emit torchrun; or --start table for ranks that only need HCCL's",
         )
-    settings = _settings(plan, target)
+    settings = _settings(plan, target, wishes)
     script = _read(SCRIPTS[target])
     if target == "slurm":
         most = max(len(ranks) for ranks in _by_server(plan).values())
@@ -72,7 +113,7 @@ def _by_server(plan: Plan) -> dict[int, list[RankProcess]]:
     return found
 
 
-def _settings(plan: Plan, target: str) -> dict[str, str]:
+def _settings(plan: Plan, target: str, wishes: Wishes) -> dict[str, str]:
     """Return what is put into a script, by the name of its setting, as bash reads it."""
     servers = _by_server(plan)
     lines = [
@@ -85,53 +126,23 @@ def _settings(plan: Plan, target: str) -> dict[str, str]:
         "SERVERS": "\n".join(["(", *lines, ")"]),
         "COMMAND": f"({shlex.join(plan.ranks[0].argv)})",
     }
+    if wishes.environment:
+        variables = (f"{name}={value}" for name, value in wishes.environment.items())
+        found["ENVIRONMENT"] = f"({shlex.join(variables)})"
+    if wishes.log_dir is not None:
+        parts = (shlex.quote(part) for part in wishes.log_dir.split("%j"))
+        found["LOG_DIR"] = f"${{LOG_DIR:-{'${SLURM_JOB_ID:-nojob}'.join(parts)}}}"
+    if wishes.grace is not None:
+        # The script counts whole seconds.
+        found["GRACE"] = f"${{GRACE:-{-int(-wishes.grace // 1)}}}"
     if target == "rank_loop":
-        found["SERVER"] = f"${{SERVER:-{list(servers).index(_here(plan)[0].server_index)}}}"
+        found["SERVER"] = f"${{SERVER:-{list(servers).index(here(plan)[0].server_index)}}}"
     if port := plan.ranks[0].environment.get("MS_SCHED_PORT"):
         found["SCHED_PORT"] = f"${{SCHED_PORT:-{port}}}"
     return found
 
 
-def _here(plan: Plan) -> list[RankProcess]:
+def here(plan: Plan) -> list[RankProcess]:
     """Return the ranks of this host, or of rank 0's where the job has none here."""
     first = [process for process in plan.ranks if process.server_index == plan.ranks[0].server_index]
     return [process for process in plan.local if process.rank >= 0] or first
-
-
-def _msrun(plan: Plan) -> str:
-    ranks = _here(plan)
-    first = plan.ranks[0].environment
-    options = [f"--worker_num={plan.world_size}", f"--local_worker_num={len(ranks)}"]
-    if len(plan.hosts) > 1:
-        options += [f"--master_addr={first.get('MS_SCHED_HOST', plan.hosts[0])}"]
-        options += [f"--node_rank={plan.hosts.index(ranks[0].host)}"]
-    if port := first.get("MS_SCHED_PORT"):
-        options.append(f"--master_port={port}")
-    if plan.table:
-        options.append(f"--rank_table_file={plan.table}")
-    return _line(plan, ["msrun", *options, "--join=True", "--log_dir=log"])
-
-
-def _torchrun(plan: Plan) -> str:
-    ranks = _here(plan)
-    first = plan.ranks[0].environment
-    options = [f"--nproc-per-node={len(ranks)}", f"--nnodes={len(plan.hosts)}"]
-    if len(plan.hosts) > 1:
-        options += [f"--node-rank={plan.hosts.index(ranks[0].host)}"]
-        options += [f"--master-addr={first.get('MASTER_ADDR', plan.hosts[0])}"]
-    if port := first.get("MASTER_PORT"):
-        options.append(f"--master-port={port}")
-    return _line(plan, ["torchrun", *options])
-
-
-def _line(plan: Plan, command: list[str]) -> str:
-    """Return a command line for this host, its devices chosen by the visible list.
-
-    Raises:
-        LaunchError: The program is no Python script: these tools start nothing else.
-    """
-    argv = list(_here(plan)[0].argv)
-    if not os.path.basename(argv[0]).startswith("python"):
-        raise LaunchError(f"{command[0]} starts Python scripts only, not {shlex.join(argv)}")
-    devices = ",".join(map(str, sorted(process.device for process in _here(plan))))
-    return f"ASCEND_RT_VISIBLE_DEVICES={devices} {shlex.join([*command, *argv[1:]])}\n"

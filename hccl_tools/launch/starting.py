@@ -14,6 +14,7 @@ from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hccl_tools.launch.emit import Wishes
     from hccl_tools.launch.engine_door import EngineDoor
     from hccl_tools.launch.engine_wire import EngineWire
     from hccl_tools.launch.line import Line
@@ -40,7 +41,7 @@ def dry_run(request: Request, *, form: str) -> str:
     return plan_text.as_text(plan, prepared.environment, _command(plan))
 
 
-def emit(request: Request, target: str) -> str:
+def emit(request: Request, target: str, wishes: Wishes) -> str:
     """Return a stand-alone script, or another tool's command, that starts the same job.
 
     Raises:
@@ -48,7 +49,7 @@ def emit(request: Request, target: str) -> str:
     """
     from hccl_tools.launch import emit as emitting  # noqa: PLC0415
 
-    return emitting.text(_prepare(request._replace(only_shown=True)).plan, target)
+    return emitting.text(_prepare(request._replace(only_shown=True)).plan, target, wishes)
 
 
 def launch(request: Request, options: Mapping[str, Any]) -> int:
