@@ -134,11 +134,9 @@ class Attempt:
         self.console.err.show_status("")
         for helper in self.helpers:
             helper.end()
-        while self.followers.show(last=True) or self.console.waiting:
-            if self.console.waiting:
-                self.console.wait(self.signals.fileno())
-            if received.ENDING & set(self.signals.read()):
-                self.console.drop()  # Whoever interrupts now does not want to wait for the terminal.
+        self.followers.finish()
+        while self.followers.show() and not self.console.waiting:
+            pass  # The reader takes what there is; one that does not keeps nobody waiting.
         return self.outcome()
 
     def _look(self) -> None:

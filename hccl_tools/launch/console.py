@@ -53,7 +53,7 @@ class Stream:
         """Pass on a part of a file without reading it, as far as it is taken now.
 
         Returns:
-            How many bytes were taken; 0 with ``takes_files`` false where the kernel cannot do that.
+            How many bytes were taken; -1 with ``takes_files`` false where the kernel cannot do that.
         """
         try:
             done = os.sendfile(self._descriptor, source, offset, count)
@@ -63,7 +63,7 @@ class Stream:
             # A file that was opened to append, or a kind of file that has no such way.
             self.takes_files = False
             self.closed = error.errno not in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
-            return 0
+            return 0 if self.closed else -1
         self._full = done < count
         self.midline = done > 0 and os.pread(source, 1, offset + done - 1) != b"\n"
         return done
@@ -174,14 +174,15 @@ class Console:
         lines = text.split("\n")
         self.err.say("\n".join(line if line.startswith(" ") else f"hccl-tools: {line}" for line in lines))
 
-    def wait(self, interrupt: int) -> None:
-        """Wait until a reader takes more, or the descriptor ``interrupt`` is readable."""
+    def wait(self, interrupt: int, seconds: float | None = None) -> None:
+        """Wait until a reader takes more, ``interrupt`` (-1 for none) is readable or the time is over."""
         poller = select.poll()
-        poller.register(interrupt, select.POLLIN)
+        if interrupt >= 0:
+            poller.register(interrupt, select.POLLIN)
         for stream in self.streams:
             if stream.waiting:
                 poller.register(stream.fileno(), select.POLLOUT)
-        ready = {descriptor for descriptor, _ in poller.poll()}
+        ready = {descriptor for descriptor, _ in poller.poll(None if seconds is None else seconds * 1000)}
         for stream in self.streams:
             if stream.fileno() in ready:
                 stream.pump()

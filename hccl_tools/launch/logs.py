@@ -55,6 +55,8 @@ class Follower:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._offset = offset
         self._shown_at = time.monotonic()
+        #: Nobody writes to it any more.
+        self.finished = False
 
     def read(self, *, last: bool = False) -> bytes:
         """What can be shown now, "" when there is nothing; ``last`` includes a line without its end."""
@@ -74,17 +76,19 @@ class Follower:
             data = b"".join(line for line in data.splitlines(True) if not line.startswith(self.hidden))
         return self._prefixed(data) if self.prefix and data else data
 
-    def show(self, stream: Stream, *, last: bool) -> int:
+    def show(self, stream: Stream) -> int:
         """Show what has come, much of it without reading it; how many bytes that were."""
         size = os.fstat(self._descriptor).st_size - self._offset
         if self.prefix or self.hidden or size < _CHUNK or not stream.takes_files:
             before = self._offset
-            stream.send(self.read(last=last))
+            stream.send(self.read(last=self.finished))
             return self._offset - before
         size = min(size, _MOST_PASSED_ON)
         end = os.pread(self._descriptor, _CHUNK, self._offset + size - _CHUNK)
         cut = end.rfind(b"\n") + 1
         done = stream.send_file(self._descriptor, self._offset, size - (_CHUNK - cut if cut else 0))
+        if done < 0:
+            return self.show(stream)
         self._offset += done
         return done
 
@@ -156,24 +160,28 @@ class Followers:
         self._followers.append(Follower(path, prefix, live=live, hidden=self._hidden))
         self.next_look = time.monotonic()
 
-    def show(self, *, last: bool = False) -> bool:
-        """Show what has come, as far as the stream takes it; false once nothing more is there now.
-
-        Args:
-            last: The ranks have ended: show lines without an end, too.
-        """
-        shown = most = 0
+    def finish(self) -> None:
+        """Say that nobody writes any more to the logs so far: lines without an end are shown, too."""
         for follower in self._followers:
+            follower.finished = True
+
+    def show(self) -> bool:
+        """Show what has come, as far as the stream takes it; false once nothing more is there now."""
+        shown = most = 0
+        for follower in [*self._followers]:
             if self._stream.waiting or self._stream.closed:
                 break
-            size = follower.show(self._stream, last=last)
+            size = follower.show(self._stream)
             shown, most = shown + size, max(most, size)
+            if follower.finished and not size and not self._stream.waiting:
+                self._followers.remove(follower)
+                follower.close()
         # Fairness: when the stream took no more, the others come first next time.
         self._followers.append(self._followers.pop(0)) if self._followers else None
         self._interval = _FIRST_LOOK if shown else min(2 * self._interval, _LAST_LOOK)
         # A full chunk means that we are behind; otherwise a short pause makes for fewer, larger reads.
         self.next_look = time.monotonic() + (0 if most > _CHUNK // 2 else self._interval)
-        if self._stream.waiting:
+        if self._stream.waiting or not self._followers:
             self.next_look = float("inf")
         return bool(shown or self._stream.waiting) and not self._stream.closed
 

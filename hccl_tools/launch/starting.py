@@ -101,15 +101,13 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
             options, plan, request.tail, between=between, line=line, part=part, door=door
         ),
         keeper=guard,
+        locks=locks,
     )
     if part is not None:
         part.end(outcome)
     for connected in (line, door):
         if connected is not None:
             connected.close()
-    for held in locks:
-        if held >= 0:
-            os.close(held)
     return outcome.exit_code
 
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch import keeper as keepers
-from hccl_tools.launch import report
 from hccl_tools.launch.attempt import Attempt
 from hccl_tools.launch.channel import Task
 from hccl_tools.launch.console import Console
-from hccl_tools.launch.logs import Followers, Style, generation
-from hccl_tools.launch.oom import kills
+from hccl_tools.launch.logs import Style, generation
 from hccl_tools.launch.outcome import Outcome, RankEnd
 from hccl_tools.launch.program import find_program
 from hccl_tools.launch.progress import Progress
-from hccl_tools.launch.signals import ENDING, Signals
+from hccl_tools.launch.signals import Signals
 from hccl_tools.launch.silence import EarlyExit, Hang
 from hccl_tools.launch.space import LogSpace
+from hccl_tools.launch.telling import Telling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,6 +92,7 @@ def supervise(
     working_dir: str | Path,
     options: Supervision = _USUAL,
     keeper: Keeper | None = None,
+    locks: Sequence[int] = (),
 ) -> Outcome:
     """Run the processes of this host to the end of the job.
 
@@ -103,13 +103,14 @@ def supervise(
         working_dir: The ranks' working directory.
         options: How to watch and end the job.
         keeper: The keeper that was started early; without one it is started now.
+        locks: Descriptors (-1 for none) that are closed when the job has ended and its report is written.
 
     Returns:
         How the job ended. The report has been printed, written and passed on by then.
     """
     with Signals() as signals:
-        host = _Host(run_dir, environment, working_dir, options)
-        return host.run(processes, keeper or keepers.current() or keepers.start(), signals)
+        host = _Host(processes, run_dir, environment, working_dir, options)
+        return host.run(keeper or keepers.current() or keepers.start(), signals, locks)
 
 
 class _Host:
@@ -117,63 +118,56 @@ class _Host:
 
     def __init__(
         self,
+        processes: Sequence[RankProcess],
         run_dir: str | Path,
         environment: Mapping[str, str],
         working_dir: str | Path,
         options: Supervision,
     ) -> None:
+        self.processes = processes
         self.run_dir, self.working_dir = str(run_dir), str(working_dir)
         self.environment, self.options = environment, options
         self.console = Console(color=options.color, progress=options.progress)
-        self.oom_kills = kills()
+        self.telling = Telling(
+            self.run_dir, options, self.console, several=sum(map(self.is_shown, processes)) > 1
+        )
 
-    def run(self, processes: Sequence[RankProcess], keeper: Keeper, signals: Signals) -> Outcome:
+    def run(self, keeper: Keeper, signals: Signals, locks: Sequence[int]) -> Outcome:
         """Start the processes, again if they fail and may be restarted, and tell how it ended."""
         options, restarts = self.options, 0
-        outcome = self.attempt(processes, restarts, keeper, signals)
+        outcome = self.attempt(restarts, keeper, signals)
         while outcome.reason == "failed" and not outcome.stuck and restarts < options.max_restarts:
             restarts += 1
-            self.console.say(report.text(self.report(outcome)))
-            self.console.say(f"restart {restarts} of {options.max_restarts}: starting all ranks again")
+            self.telling.restart(outcome, restarts)
             if options.before_restart:
                 try:
-                    processes = options.before_restart(restarts, signals)
+                    self.processes = options.before_restart(restarts, signals)
                 except HcclToolsError as error:
                     self.console.say(f"no restart: {error.message}")
                     outcome.notes.append(f"no restart: {error.message}")
                     restarts -= 1
                     break
-            outcome = self.attempt(processes, restarts, keeper, signals)
+            outcome = self.attempt(restarts, keeper, signals)
         outcome.restarts = restarts
         keeper.close(wait=0.1 if outcome.stuck else 1.0)
-        self.tell(outcome, signals)
+        self.telling.end(outcome, signals, locks)
         self.console.close()
         return outcome
 
-    def attempt(
-        self, processes: Sequence[RankProcess], restart: int, keeper: Keeper, signals: Signals
-    ) -> Outcome:
+    def attempt(self, restart: int, keeper: Keeper, signals: Signals) -> Outcome:
         """Start the processes once and see them to their end."""
-        options, console = self.options, self.console
+        options = self.options
         ends = [
             RankEnd(process, os.path.join(self.run_dir, generation(process.log, options.restart + restart)))
-            for process in processes
+            for process in self.processes
         ]
-        several = sum(self.is_shown(end) for end in ends) > 1
-        followers = Followers(
-            console.out,
-            style=options.log_style,
-            several=several,
-            color=console.color,
-            hidden=options.hidden,
-        )
         attempt = Attempt(
             ends,
             keeper=keeper,
             signals=signals,
-            console=console,
-            followers=followers,
-            followed=self.is_shown,
+            console=self.console,
+            followers=self.telling.followers,
+            followed=lambda end: self.is_shown(end.process),
             grace=options.grace,
             scheduler_wait=options.scheduler_wait,
         )
@@ -186,13 +180,12 @@ class _Host:
             outcome = together.stay(signals)
         if options.explain:
             options.explain(outcome)
-        followers.close()
         return outcome
 
-    def is_shown(self, end: RankEnd) -> bool:
+    def is_shown(self, process: RankProcess) -> bool:
         """Whether a process's log is followed on the terminal."""
         tail = self.options.tail
-        return end.process.rank >= 0 and (tail == "all" or end.process.rank in tail)
+        return process.rank >= 0 and (tail == "all" or process.rank in tail)
 
     def watch(self, attempt: Attempt) -> None:
         """Set up what watches the job beside the attempt itself."""
@@ -211,7 +204,7 @@ class _Host:
 
     def hold_together(self, attempt: Attempt, line: Line, restart: int) -> Together:
         """Let the job's other hosts hear how it goes here, and act on what they say."""
-        from hccl_tools.launch import report, together  # noqa: PLC0415  (several hosts, started by hand)
+        from hccl_tools.launch import together  # noqa: PLC0415  (several hosts, started by hand)
 
         if restart == 0:
             line.keep_run_dirs(self.run_dir)
@@ -220,9 +213,7 @@ class _Host:
             line,
             restart=restart,
             may_restart=restart < self.options.max_restarts,
-            first_failure=lambda end: report.first_failure(
-                end, killed_by_oom=kills().since(self.oom_kills)
-            ),
+            first_failure=self.telling.first_failure,
         )
 
     def tasks(self, ends: list[RankEnd]) -> list[Task]:
@@ -238,24 +229,3 @@ class _Host:
             cpus = tuple((self.options.cpus or {}).get(process.rank, ()))
             tasks.append(Task(found[key], process.argv, process.environment, end.log, cpus))
         return tasks
-
-    def report(self, outcome: Outcome) -> dict[str, Any]:
-        """The report on an attempt."""
-        return report.make(outcome, run_dir=self.run_dir, killed_by_oom=kills().since(self.oom_kills))
-
-    def tell(self, outcome: Outcome, signals: Signals) -> None:
-        """Write the report; if the job did not end well, print it, pass it on and give the verdict."""
-        made = self.report(outcome)
-        path = f"{self.run_dir}/report.json"
-        if why := report.write(made, path):
-            self.console.say(f"cannot write {path}: {why}")
-        if outcome.exit_code != 0 and self.options.reports:
-            self.console.say(report.text(made))
-            notify = self.options.notify
-            if notify and (why := report.notify(made, notify, signals)):
-                self.console.say(f"--notify: {why}")
-            self.console.say(report.verdict(made))
-        while self.console.waiting:
-            self.console.wait(signals.fileno())
-            if ENDING & set(signals.read()):
-                self.console.drop()

@@ -1,0 +1,97 @@
+"""Telling how a job ended: first where nobody has to be waited for, last on the terminal.
+
+Whoever reads our output may have stopped to (``less``, Ctrl-S, a pipe to a program that hangs). The job has
+ended all the same: its report is written, its locks are free, and ``--notify`` is called.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.launch import report
+from hccl_tools.launch.logs import Followers
+from hccl_tools.launch.oom import kills
+from hccl_tools.launch.signals import ENDING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.launch.console import Console
+    from hccl_tools.launch.outcome import Outcome, RankEnd
+    from hccl_tools.launch.signals import Signals
+    from hccl_tools.launch.supervisor import Supervision
+
+#: Seconds that a reader gets to take the end of the logs before something else is done meanwhile.
+_READER = 1.0
+
+
+class Telling:
+    """What is shown of a job and said about its end; ``followers`` are its logs, over all its restarts."""
+
+    def __init__(self, run_dir: str, options: Supervision, console: Console, *, several: bool) -> None:
+        self._run_dir, self._options, self._console = run_dir, options, console
+        self._oom_kills = kills()
+        self.followers = Followers(
+            console.out,
+            style=options.log_style,
+            several=several,
+            color=console.color,
+            hidden=options.hidden,
+        )
+
+    def first_failure(self, end: RankEnd) -> dict[str, Any]:
+        """The report's part on the rank that failed first."""
+        return report.first_failure(end, killed_by_oom=kills().since(self._oom_kills))
+
+    def restart(self, outcome: Outcome, number: int) -> None:
+        """Say that all ranks start again, and why."""
+        self._show_rest(_READER)
+        self._console.say(report.text(self._report(outcome)))
+        self._console.say(f"restart {number} of {self._options.max_restarts}: starting all ranks again")
+
+    def end(self, outcome: Outcome, signals: Signals, locks: Sequence[int] = ()) -> None:
+        """Write the report, close the locks; if the job did not end well, pass it on, print it, judge."""
+        console, options = self._console, self._options
+        made = self._report(outcome)
+        path = f"{self._run_dir}/report.json"
+        if why := report.write(made, path):
+            console.say(f"cannot write {path}: {why}")
+        for descriptor in locks:
+            if descriptor >= 0:
+                os.close(descriptor)
+        failed = outcome.exit_code != 0 and options.reports
+        taken = self._show_rest(_READER, signals)
+        if failed and taken:
+            console.say(report.text(made))
+        if failed and options.notify and (why := report.notify(made, options.notify, signals)):
+            console.say(f"--notify: {why}")
+        self._show_rest(None, signals)
+        if failed and not taken:
+            console.say(report.text(made))
+        if failed:
+            console.say(report.verdict(made))
+        self._show_rest(None, signals)
+        self.followers.close()
+
+    def _report(self, outcome: Outcome) -> dict[str, Any]:
+        return report.make(outcome, run_dir=self._run_dir, killed_by_oom=kills().since(self._oom_kills))
+
+    def _show_rest(self, seconds: float | None, signals: Signals | None = None) -> bool:
+        """Show what is left of the logs of ranks that have ended; whether the reader has taken all in time.
+
+        Whoever interrupts meanwhile does not want to wait for the reader any more: without ``signals`` that
+        is for somebody else to see.
+        """
+        console = self._console
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while self.followers.show() or console.waiting:
+            if console.waiting:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    return False
+                console.wait(signals.fileno() if signals else -1, left)
+            if signals and ENDING & set(signals.read()):
+                console.drop()
+        return True
