@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class JobFacts(NamedTuple):
     """What all ranks share: world size, where they meet, the table's path, this server's physical devices.
 
-    ``open_mpi`` is false where another MPI than Open MPI starts them.
+    ``counted`` says that the devices are only numbers. ``open_mpi`` is false where another MPI than Open MPI
+    starts them.
     """
 
     start: Start
@@ -31,6 +32,7 @@ class JobFacts(NamedTuple):
     devices: tuple[int, ...]
     visible: VisibleDevices
     cpu: bool = False
+    counted: bool = False
     keep_mpi: bool = False
     pass_table: bool = False
     open_mpi: bool = True
@@ -62,6 +64,8 @@ _LONGEST = 32_000
 def _device_id(seat: Seat, job: JobFacts) -> str:
     if "visible devices" in FAMILIES[job.start]:
         return str(seat.local_rank)
+    if job.counted:
+        return str(seat.device)
     return str(job.visible.device_id(seat.device))
 
 
@@ -70,7 +74,7 @@ def _endpoint(seat: Seat, job: JobFacts) -> str | None:
 
 
 def _chooses_visible(job: JobFacts) -> bool:
-    return "visible devices" in FAMILIES[job.start] and not job.cpu
+    return "visible devices" in FAMILIES[job.start] and not (job.cpu or job.counted)
 
 
 def _visible(_seat: Seat, job: JobFacts) -> str | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _LOOPBACK = "127.0.0.1"
 _NO_NPU = "no NPU on this host: ranks get device numbers all the same; --cpu rehearses on the CPU"
+_MORE_THAN_DEVICES = "more ranks than devices, and no table: DEVICE_ID only counts, no device is looked at"
 
 
 class Surroundings(NamedTuple):
@@ -30,13 +31,17 @@ class Surroundings(NamedTuple):
 
 
 class Job(NamedTuple):
-    """The seats of a job, which server is here (``None``: all are), and where its ranks meet."""
+    """The seats of a job, which server is here (``None``: all are), and where its ranks meet.
+
+    ``counted`` says that the devices are only numbers: the job has no table and more ranks than devices.
+    """
 
     seats: list[Seat]
     here: int | None
     server_count: int
     master: str
     table: JobTable | None = None
+    counted: bool = False
 
     @property
     def local(self) -> list[Seat]:
@@ -57,7 +62,9 @@ def of_request(request: Request, around: Surroundings, notes: list[str], *, made
     if loaded is None:
         if not (around.nodes or request.cpu or request.no_table):
             notes.append(_NO_NPU)
-        return _without_table(request, around)
+        job = _without_table(request, around)
+        notes += [_MORE_THAN_DEVICES] if job.counted else []
+        return job
     notes += (*((why,) if why else ()), *loaded.notes)
     seats = placement.seats_of_table(loaded.table)
     servers = len(loaded.table.servers)
@@ -183,7 +190,8 @@ def _without_table(request: Request, around: Surroundings) -> Job:
             "--start table needs a rank table for several machines", hint="add --rank-table FILE"
         )
     master = tableless.master(hosts, request)
-    return Job(seats, here if len(hosts) > 1 else None, len(hosts), master)
+    counted = request.no_table and bool(around.visible.outside(devices))
+    return Job(seats, here if len(hosts) > 1 else None, len(hosts), master, counted=counted)
 
 
 def with_own_table(job: Job, request: Request, around: Surroundings, path: str, start: Start) -> Job:

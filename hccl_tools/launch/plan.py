@@ -57,6 +57,7 @@ class Plan(NamedTuple):
     engine brings it to its hosts, ``ELSEWHERE`` where this host is none of them.
     ``chosen`` holds by subject (rank table, product, start, python) what was taken and why.
 
+    ``counted`` says that the ranks' devices are only numbers: there is no table, and there are fewer devices.
     ``cores`` are those that each rank of this host is bound to, by rank; empty without ``--bind``.
     ``meeting`` is the address and port of rank 0's host where hosts that are started by hand meet, and keep a
     line to each other; ``None`` for all other jobs.
@@ -89,6 +90,7 @@ class Plan(NamedTuple):
     shim: tuple[str, ...] = ()
     as_root: bool = False
     cpu: bool = False
+    counted: bool = False
     cores: Mapping[int, tuple[int, ...]] = MappingProxyType({})
     meeting: tuple[str, int] | None = None
 

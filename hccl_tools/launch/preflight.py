@@ -39,8 +39,9 @@ def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> F
         nodes: The device ids that this host or container holds.
     """
     warnings = tuple(_switched_off(plan)) if plan.world_size > 1 else ()
-    errors = [] if plan.cpu else [*_missing_devices(plan, nodes)]
-    if nodes and not plan.cpu:
+    deviceless = plan.cpu or plan.counted
+    errors = [] if deviceless else [*_missing_devices(plan, nodes)]
+    if nodes and not deviceless:
         errors += [
             *_unusable_devices(plan, environment),
             *_held_devices(plan),

@@ -105,7 +105,7 @@ def devices(request: Request, visible: VisibleDevices, host_count: int) -> list[
     if available and not (request.cpu or request.no_table or request.ignore_visible):
         raise LaunchError(
             f"{count} ranks need {count} devices, but {len(available)} are visible ({visible.source})",
-            hint="ask for fewer, or rehearse on the CPU with --cpu",
+            hint="ask for fewer, rehearse on the CPU with --cpu, or say --no-table if none is needed",
         )
     return list(range(count))
 

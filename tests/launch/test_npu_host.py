@@ -94,6 +94,22 @@ def test_set_that_the_guide_forbids_is_refused_on_the_spot(host: StandInHost) ->
     assert not (host.work / "log").exists()
 
 
+@pytest.mark.parametrize(
+    ("start", "visible"), [("table", {}), ("torch", {"ASCEND_RT_VISIBLE_DEVICES": "6,7"})]
+)
+def test_counts_that_no_product_has(host: StandInHost, start: str, visible: dict[str, str]) -> None:
+    done = launch(host, "--no-table", "-n", "9", "--start", start, "show.py", **visible)
+
+    assert done.returncode == 0, done.stderr
+    assert "more ranks than devices" in done.stderr
+    assert [said(host, rank)["DEVICE_ID"] for rank in range(9)] == [str(rank) for rank in range(9)]
+    # A limit of the shell is not widened.
+    assert said(host, 8)["ASCEND_RT_VISIBLE_DEVICES"] == visible.get("ASCEND_RT_VISIBLE_DEVICES")
+    refused = launch(host, "-n", "9", "--start", start, "show.py", **visible)
+    assert refused.returncode == 125
+    assert "9 ranks need 9 devices" in refused.stderr
+
+
 def test_table_that_is_this_hosts(host: StandInHost) -> None:
     done = launch(host, "--start", "table", "--rank-table", write_table(host), "show.py")
 
