@@ -84,6 +84,10 @@ class EngineDoor:
         attempt.on_readable(self._listener.fileno(), self._come)
         attempt.on_kill.append(lambda: self._say("kill"))
         attempt.ask = self._ask
+        if self._plan.engine_flavour.startswith("mpich"):
+            from hccl_tools.launch import unreached  # noqa: PLC0415  (MPICH only)
+
+            unreached.watch(attempt, self._came, self._plan.run_dir)
 
     def explain(self, outcome: Outcome) -> None:
         """Put what the supervisors have said in the place of the engine in how this start ended."""
@@ -113,6 +117,11 @@ class EngineDoor:
         self._spoken.clear()
         self._gone.clear()
         self._attempt = None
+
+    def _came(self) -> tuple[list[str], int]:
+        """Return the hosts that no supervisor has come from, and how many have come and gone."""
+        missing = self._hosts - {guest.server for guest in self._guests} - self._gone
+        return [host_ends.name(self._plan, server) for server in sorted(missing)], len(self._gone)
 
     def _come(self) -> None:
         while (connection := wire.accept(self._listener)) is not None:

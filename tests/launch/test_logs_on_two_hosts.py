@@ -14,6 +14,7 @@ import pytest
 
 from tests.support import two_by_two
 from tests.support.jobs import eventually
+from tests.support.mpiruns import MPIRUNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,10 +55,11 @@ class OwnDisks:
     @contextmanager
     def running(self, script: str, *options: str) -> Iterator[subprocess.Popen[str]]:
         hosts = (self.bed.first.address, self.bed.second.address)
-        launch = two_by_two.command(hosts, "--engine", "mpirun", "--start", "torch", "--grace", "2", *options)
+        start = (*MPIRUNS[0].for_launch, "--start", "torch", "--grace", "2")
+        launch = two_by_two.command(hosts, *start, *options)
         Path("table.json").rename(self.bed.first.folder / "disk" / self.place / "table.json")
         command = [*self.command(*launch[3:]), "--no-python", "sh", "-c", script, str(self.over)]
-        environ = two_by_two.environ(self.bed, two_by_two.mpiruns()[0])
+        environ = two_by_two.environ(self.bed)
         job = self.bed.first.start(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:
             yield job
@@ -73,7 +75,7 @@ class OwnDisks:
 
 @pytest.fixture
 def own_disks(two_hosts: TwoHosts, tmp_path: Path) -> OwnDisks:
-    if not two_by_two.mpiruns():
+    if not MPIRUNS:
         pytest.skip("no mpirun")
     first, second = two_hosts.first, two_hosts.second
     for disk in (first.disk, first.folder / "disk", second.folder / "disk"):
@@ -160,9 +162,9 @@ def test_a_host_that_cannot_be_reached_is_told_in_the_words_of_ssh(own_disks: Ow
 
 def test_a_shared_disk_needs_no_ssh(two_hosts: TwoHosts) -> None:
     hosts = (two_hosts.first.address, two_hosts.second.address)
-    launch = two_by_two.command(hosts, "--engine", "mpirun", "--start", "torch")
+    launch = two_by_two.command(hosts, *MPIRUNS[0].for_launch, "--start", "torch")
     program = ["--no-python", "sh", "-c", "echo $RANK_ID"]
-    environ = two_by_two.environ(two_hosts, two_by_two.mpiruns()[0])
+    environ = two_by_two.environ(two_hosts)
     assert two_hosts.first.run([*launch, *program], env=environ).returncode == 0
 
     logs = [sys.executable, "-m", "hccl_tools", "logs", "--rank", "3", "--ssh", "/bin/false"]

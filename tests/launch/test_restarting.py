@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support import two_by_two
+from tests.support.mpiruns import every_mpirun
 
 if TYPE_CHECKING:
     from tests.beds.two_hosts import TwoHosts
+    from tests.support.mpiruns import Mpirun
 
 #: Rank 1 fails until it has been started for the second time.
 ONCE = 'echo up; [ "$RANK_ID" != 1 ] || [ -e been.here ] || { touch been.here; exit 7; }'
@@ -86,13 +88,13 @@ def test_a_table_that_has_changed_is_not_started_again() -> None:
 
 @pytest.mark.bed
 @pytest.mark.mpi
-@pytest.mark.parametrize("mpirun", two_by_two.mpiruns())
-def test_all_ranks_of_all_hosts_start_again(two_hosts: TwoHosts, mpirun: Path) -> None:
+@every_mpirun
+def test_all_ranks_of_all_hosts_start_again(two_hosts: TwoHosts, mpirun: Mpirun) -> None:
     hosts = (two_hosts.first.address, two_hosts.second.address)
-    options = ["--engine", "mpirun", "--start", "table", "--max-restarts", "1", "--grace", "2"]
+    options = [*mpirun.for_launch, "--start", "table", "--max-restarts", "1", "--grace", "2"]
     command = [*two_by_two.command(hosts, *options), "--no-python", "sh", "-c", ONCE]
 
-    done = two_hosts.first.run(command, env=two_by_two.environ(two_hosts, mpirun))
+    done = two_hosts.first.run(command, env=two_by_two.environ(two_hosts))
 
     assert done.returncode == 0, done.stdout + done.stderr
     run_dir = Path("log/latest").resolve()

