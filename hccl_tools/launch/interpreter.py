@@ -55,10 +55,14 @@ def find(python: str | None, *, own: bool, environ: Mapping[str, str], ask: bool
 
     Raises:
         ProgramMissingError: There is no such Python.
+        ProgramRefusedError: What is there is no program.
     """
     if python is not None:
         path, reason = on_path(python, environ), "--python"
         if path is None:
+            if os.path.exists(python):
+                what = "a directory" if os.path.isdir(python) else "not executable"
+                raise ProgramRefusedError(f'--python: "{python}" is {what}', hint="name a Python")
             raise ProgramMissingError(
                 f'--python: "{python}" is not there', hint="give a path, or a name on PATH"
             )
@@ -129,8 +133,16 @@ def command(kind: ProgramKind, program: tuple[str, ...], python: str) -> tuple[s
     return (python, *program)
 
 
-def check_program(kind: ProgramKind, program: tuple[str, ...], environ: Mapping[str, str]) -> None:
-    """Make sure that the script or program is there; a module is its interpreter's business.
+def check_program(
+    kind: ProgramKind, program: tuple[str, ...], environ: Mapping[str, str], *, python: str | None = None
+) -> None:
+    """Make sure that the script, module or program is there.
+
+    Args:
+        kind: What the program is.
+        program: It and its arguments.
+        environ: The ranks' environment.
+        python: The ranks' interpreter, which is asked for a module; without it a module is its own business.
 
     Raises:
         ProgramMissingError: It is not there.
@@ -138,6 +150,8 @@ def check_program(kind: ProgramKind, program: tuple[str, ...], environ: Mapping[
     """
     name = program[0]
     if kind == "module":
+        if python is not None:
+            _check_module(name, environ, python)
         return
     if kind == "program":
         _check_executable(name, environ)
@@ -153,6 +167,20 @@ def check_program(kind: ProgramKind, program: tuple[str, ...], environ: Mapping[
         )
     if not os.access(name, os.R_OK):
         raise ProgramRefusedError(f'the script "{name}" may not be read by this user')
+
+
+def _check_module(name: str, environ: Mapping[str, str], python: str) -> None:
+    from hccl_tools.launch import module_lookup  # noqa: PLC0415  (for -m only)
+
+    problem = module_lookup.problem(name, python, environ)
+    if problem is None:
+        return
+    if problem.startswith("no module"):
+        raise ProgramMissingError(
+            f'the module "{name}" is not there: {python} finds {problem}',
+            hint="it is looked for in this folder, PYTHONPATH and what that Python has installed",
+        )
+    raise ProgramRefusedError(f'-m "{name}" cannot be run: {problem}', hint="name a module of it")
 
 
 def _check_executable(name: str, environ: Mapping[str, str]) -> None:
@@ -202,9 +230,11 @@ def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
             [path, "-c", _ASK], env=dict(environ), capture_output=True, text=True, timeout=30, check=True
         )
     except (OSError, subprocess.SubprocessError) as error:
-        lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
+        lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines() or [str(error)]
+        # A traceback ends with what is wrong; others (pyenv) say that first, and advice after it.
+        said = lines[-1] if lines[0].startswith("Traceback") else lines[0]
         raise ProgramRefusedError(
-            f"the ranks' Python {path} does not run: {lines[-1] if lines else error}",
+            f"the ranks' Python {path} does not run: {said}",
             hint="name another with --python",
         ) from error
     answer = done.stdout.splitlines()

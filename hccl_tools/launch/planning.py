@@ -60,7 +60,7 @@ def prepare(
     if job.table is None:
         job = jobs.with_own_table(job, request, around, copy, start)
         notes += job.table.notes if job.table else ()
-    _check(request, len(job.seats), environ)
+    _check(request, len(job.seats), environ, python.path)
     kept, removed = _cleaned(request, environ, start)
     engine_program, flavour, among = _engine(request, environ, job)
     facts = _facts(request, job, start, flavour, around=around, run_dir=run_dir, notes=notes)
@@ -96,7 +96,7 @@ def prepare(
     return Prepared(plan, kept, nodes, *((job.table.data, job.table.table) if job.table else ()))
 
 
-def _check(request: Request, world_size: int, environ: Mapping[str, str]) -> None:
+def _check(request: Request, world_size: int, environ: Mapping[str, str], python: str) -> None:
     """Refuse ranks that the job does not have, and a program that is not there."""
     named = {"--tail": request.tail if request.tail != "all" else (), "--stdin": request.stdin}
     for option, ranks in named.items():
@@ -104,7 +104,8 @@ def _check(request: Request, world_size: int, environ: Mapping[str, str]) -> Non
             if rank >= world_size:
                 last = f"its ranks are 0 to {world_size - 1}" if world_size > 1 else "its only rank is 0"
                 raise UsageError(f"{option} {rank}: the job has no rank {rank}", hint=last)
-    interpreter.check_program(request.kind, request.program, environ)
+    own = {**environ, **request.environment}
+    interpreter.check_program(request.kind, request.program, own, python=python)
 
 
 def _meets(request: Request, job: Job) -> bool:

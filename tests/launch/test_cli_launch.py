@@ -265,6 +265,8 @@ def test_dry_run_as_json() -> None:
         (["--no-table", "-n", "1", "absent.py"], 127, '"absent.py" is not there'),
         (["--no-table", "-n", "1", "--no-python", "./hello.py"], 126, "not executable"),
         (["--no-table", "-n", "1", "--python", "nopython", "hello.py"], 127, '"nopython" is not there'),
+        (["--no-table", "-n", "1", "--python", "./hello.py", "hello.py"], 126, "is not executable"),
+        (["--no-table", "-n", "1", "-m", "no.such"], 127, 'the module "no.such" is not there'),
         (["--no-table", "-n", "1", "--env", "X", "hello.py"], 2, '"X" is not NAME=VALUE'),
         (["--no-table", "-n", "1", "-m", "--no-python", "x"], 2, "exclude each other"),
         (["--no-table", "-n", "1", "--tail", "first", "hello.py"], 2, '--tail "first"'),

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from hccl_tools.launch import interpreter
 from hccl_tools.launch.interpreter import ProgramMissingError, ProgramRefusedError
+
+if TYPE_CHECKING:
+    from hccl_tools.errors import LaunchError
 
 
 def install(site: Path, *names: str) -> list[str]:
@@ -89,7 +94,11 @@ def test_python_by_option_and_by_module() -> None:
 def test_python_that_is_not_there_or_does_not_run(own_directory: Path) -> None:
     with pytest.raises(ProgramMissingError, match='"nopython" is not there'):
         interpreter.find("nopython", own=False, environ={"PATH": "/usr/bin"}, ask=False)
-    broken = python(own_directory / "broken", "echo its library is missing >&2; exit 1")
+    (own_directory / "notes.txt").write_text("")
+    for name, why in (("./notes.txt", "is not executable"), (".", "is a directory")):
+        with pytest.raises(ProgramRefusedError, match=why):
+            interpreter.find(name, own=False, environ={"PATH": "/usr/bin"}, ask=False)
+    broken = python(own_directory / "broken", "echo its library is missing >&2; echo advice >&2; exit 1")
     with pytest.raises(ProgramRefusedError, match="its library is missing"):
         interpreter.find(broken, own=False, environ={"PATH": "/usr/bin:/bin"}, ask=True)
 
@@ -106,3 +115,45 @@ def test_directories_as_scripts(own_directory: Path) -> None:
         interpreter.check_program("script", ("app",), {})
     (own_directory / "app" / "__main__.py").write_text("")
     interpreter.check_program("script", ("app",), {})
+
+
+@pytest.fixture
+def package(own_directory: Path) -> Path:
+    """``pack``, which cannot be imported without ending the process, with ``pack.inner``, and no __main__."""
+    package = own_directory / "elsewhere" / "pack"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise SystemExit('imported')\n")
+    (package / "inner.py").write_text("")
+    return package
+
+
+@pytest.mark.parametrize("name", ["own", "app", "json.tool", "pack.inner", "os.path", "hccl_tools.launch"])
+def test_modules_that_python_finds(name: str, package: Path, own_directory: Path) -> None:
+    (own_directory / "own.py").write_text("")
+    (own_directory / "app").mkdir()
+    (own_directory / "app" / "__main__.py").write_text("")
+    environ = {**os.environ, "PYTHONPATH": str(package.parent)}
+
+    interpreter.check_program("module", (name,), environ, python=sys.executable)
+
+
+@pytest.mark.parametrize(
+    ("name", "refusal", "words"),
+    [
+        ("nope", ProgramMissingError, "finds no module nope"),
+        ("nope.inner", ProgramMissingError, "finds no module nope"),
+        ("pack.nope", ProgramMissingError, "finds no module pack.nope"),
+        ("pack", ProgramRefusedError, "pack is a package without __main__"),
+    ],
+)
+def test_modules_that_python_does_not_find(
+    name: str, refusal: type[LaunchError], words: str, package: Path
+) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(package.parent)}
+
+    with pytest.raises(refusal, match=words):
+        interpreter.check_program("module", (name,), environ, python=sys.executable)
+    # Such a package may find its modules where nobody has looked.
+    (package / "__init__.py").write_text("__path__ = []\n")
+    if name == "pack.nope":
+        interpreter.check_program("module", (name,), environ, python=sys.executable)
