@@ -186,12 +186,8 @@ class Attempt:
         end.error = event.value
         if event.extra == channel.PROGRAM:
             return  # Its end is told next.
-        what = {
-            channel.DIRECTORY: "enter the working directory",
-            channel.LOG: f"write {end.log}",
-            channel.FORK: f"start {end.process.name}",
-        }
-        self.end("refused", f"cannot {what[event.extra]}: {os.strerror(event.value)}")
+        what = channel.ABOUT[event.extra].format(log=end.log, name=end.process.name)
+        self.end("refused", f"cannot {what}: {os.strerror(event.value)}")
 
     def _hear_ending(self, end: RankEnd, status: int) -> None:
         """A failure that began before the one that is told next, and is not complete."""
@@ -260,14 +256,19 @@ class Attempt:
         self.at("kill", _KILL_AGAIN, self.kill)
 
     def _give_up(self) -> None:
+        """Some are left after many rounds of SIGKILL: stuck in the kernel, or the keeper does nothing."""
         self.stuck = self.keeper.descendants()
         self._phase = _OVER
+        if any(process.state != "D" for process in self.stuck):
+            self.say(f"the keeper (process {self.keeper.pid}) does nothing: ending the job without it")
+            self._lose_keeper()
 
     def _lose_keeper(self) -> None:
-        """The keeper was killed: the kernel kills the ranks, and what they started has become our child."""
+        from hccl_tools.launch import lost_keeper  # noqa: PLC0415  (rare)
+
         if self._phase == _RUNNING:
             self.reason = "keeper"
-        self.stuck = self.keeper.end_orphans(_GIVE_UP)
+        self.stuck = lost_keeper.end_job(self.keeper, self.running, _GIVE_UP)
         self._phase = _OVER
 
     def outcome(self) -> Outcome:

@@ -23,6 +23,7 @@ EVERYONE, RANKS = -1, -2
 STARTED, CANNOT_RUN, ENDING, ENDED, EMPTY, BROKEN = range(1, 7)
 #: What a CANNOT_RUN was about.
 PROGRAM, LOG, FORK, DIRECTORY = 0, 1, 2, 3
+ABOUT = ("run the program", "write {log}", "start {name}", "enter the working directory")
 
 COMMAND_HEAD = struct.Struct("<BI")
 SIGNAL_BODY = struct.Struct("<ii")

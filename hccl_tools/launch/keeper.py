@@ -24,18 +24,15 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.channel import Event, Task
 
-#: Pauses between two rounds of killing, in seconds: growing from the first to the last.
-_FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.1
-
 
 class Keeper:
-    """The launcher's handle on its keeper process."""
+    """The launcher's handle on its keeper process; ``begun`` is that one's start as /proc has it."""
 
     def __init__(self, pid: int, commands: int, events: int) -> None:
         self.pid = pid
         self._commands = commands
         self._reader = channel.EventReader(events)
-        self._begun = getattr(proc.status(pid), "start", 0)
+        self.begun = getattr(proc.status(pid), "start", 0)
 
     @property
     def gone(self) -> bool:
@@ -66,6 +63,8 @@ class Keeper:
 
     def signal(self, number: int, to: int = channel.EVERYONE) -> None:
         """Send a signal to everyone, to the ranks' own processes or to one of them by index."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGCONT)  # Somebody may have stopped it, and it has to hear this.
         self._send(channel.SIGNAL, channel.SIGNAL_BODY.pack(number, to))
 
     def descendants(self) -> list[proc.Status]:
@@ -87,23 +86,6 @@ class Keeper:
                 os.waitpid(self.pid, 0)
         os.close(self.fileno())
 
-    def end_orphans(self, wait: float) -> list[proc.Status]:
-        """After the keeper has gone: kill what has become our own child since, again and again.
-
-        Returns:
-            Those that are still there after ``wait`` seconds (stuck in the kernel).
-        """
-        deadline = time.monotonic() + wait
-        pause = _FIRST_PAUSE
-        while proc.signal_all(os.getpid(), signal.SIGKILL, since=self._begun):
-            _collect_ended(since=self._begun)
-            if time.monotonic() > deadline:
-                break
-            time.sleep(pause)
-            pause = min(2 * pause, _LAST_PAUSE)
-        _collect_ended(since=self._begun)
-        return proc.descendants(os.getpid(), since=self._begun)
-
     def _send(self, kind: int, body: bytes) -> None:
         try:
             channel.send_command(self._commands, kind, body)
@@ -112,13 +94,6 @@ class Keeper:
 
 
 _started: list[Keeper] = []
-
-
-def _collect_ended(since: int) -> None:
-    me = os.getpid()
-    for process in proc.processes().values():
-        if process.parent == me and process.state in proc.ENDED_STATES and process.start >= since:
-            os.waitpid(process.pid, os.WNOHANG)
 
 
 def start(*, fresh: bool = True, subreaper: bool = True) -> Keeper:

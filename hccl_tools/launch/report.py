@@ -171,8 +171,9 @@ def text(report: Mapping[str, Any]) -> str:
     for process in report["stuck"]:
         whose = "" if process["rank"] is None else f" of rank {process['rank']}"
         where = f" in {process['waits_in']}" if process["waits_in"] else ""
+        why = f"stuck in the kernel{where}" if process["state"] == "D" else "could not be killed"
         what = f"process {process['pid']}{whose}, state {process['state']} ({process['command']})"
-        lines.append(f"  stuck in the kernel{where} and left: {what}")
+        lines.append(f"  {why} and left: {what}")
     lines.append(f"  logs and report.json: {report['run_dir']}")
     return "\n".join(lines)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -50,6 +51,35 @@ def test_nothing_survives_when_the_keeper_is_killed(jobs: Jobs) -> None:
     assert job.end() == 128 + signal.SIGKILL
     assert "keeper" in job.err.splitlines()[-1]
     assert job.is_gone(2.0)
+    assert [end["signal"] for end in job.report["ranks"]] == ["SIGKILL"] * 2
+    assert "still running" not in job.err
+
+
+def test_a_stopped_keeper_goes_on_when_the_job_is_to_end(jobs: Jobs) -> None:
+    job = jobs.start(*[BREEDER] * 2, grace=1.0)
+    assert job.says("bred", 0, 1)
+    os.kill(keeper_of(job), signal.SIGSTOP)
+    job.launcher.terminate()
+    assert job.end() == 128 + signal.SIGTERM
+    assert job.is_gone(2.0)
+    assert [end["signal"] for end in job.report["ranks"]] == ["SIGTERM"] * 2
+
+
+def test_a_job_ends_without_a_keeper_that_is_held(jobs: Jobs) -> None:
+    """By a debugger, as here, or the cgroup's freezer: SIGCONT does not help, SIGKILL does."""
+    job = jobs.start(*[BREEDER] * 2, grace=0.2)
+    assert job.says("bred", 0, 1)
+    held = keeper_of(job)
+    if ctypes.CDLL(None).ptrace(16, held, 0, 0) != 0:  # PTRACE_ATTACH
+        pytest.skip("no process may be traced here")
+    os.waitpid(held, 0)
+    job.launcher.terminate()
+    assert os.waitpid(held, 0)[0] == held
+    assert job.end() == 128 + signal.SIGTERM
+    assert job.is_gone(2.0)
+    assert f"the keeper (process {held}) does nothing" in job.err
+    assert [end["signal"] for end in job.report["ranks"]] == ["SIGKILL"] * 2
+    assert not job.report["stuck"]
 
 
 def test_ranks_cannot_be_made_to_outlive_a_stopped_launcher_that_is_killed(jobs: Jobs) -> None:

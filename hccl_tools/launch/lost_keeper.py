@@ -1,0 +1,84 @@
+"""Ending a job without its keeper: that was killed, or something holds it so that it cannot do its work."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch import proc
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from resource import struct_rusage
+
+    from hccl_tools.launch.keeper import Keeper
+    from hccl_tools.launch.outcome import RankEnd
+    from hccl_tools.launch.proc import Status
+
+#: Pauses between two rounds of killing, in seconds: growing from the first to the last.
+_FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.1
+
+
+def end_job(keeper: Keeper, running: Sequence[RankEnd], wait: float) -> list[Status]:
+    """Kill what a keeper has left, again and again: it has become our own child, or somebody else's.
+
+    Args:
+        keeper: The keeper. If it is still there it is killed; the kernel kills its ranks with it.
+        running: Its ranks whose end it has not told; they get it.
+        wait: Seconds, for the keeper's own end and for the others'.
+
+    Returns:
+        Those that are still there after that (stuck in the kernel).
+    """
+    if not keeper.gone:
+        _kill(keeper, wait)
+    ends = _kill_orphans(keeper.begun, wait)
+    left = proc.descendants(os.getpid(), since=keeper.begun)
+    stuck = {process.pid for process in left}
+    for end in running:
+        if end.pid not in stuck:
+            end.ended, end.asked, end.status = time.monotonic(), True, int(signal.SIGKILL)
+            if end.pid in ends:
+                end.status, usage = ends[end.pid]
+                end.cpu, end.peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+    return left
+
+
+def _kill(keeper: Keeper, wait: float) -> None:
+    proc.signal_all(keeper.pid, signal.SIGKILL)  # First: the caller may be no subreaper.
+    with suppress(ProcessLookupError):
+        os.kill(keeper.pid, signal.SIGKILL)
+    poller = select.poll()
+    poller.register(keeper.fileno(), select.POLLIN)
+    deadline = time.monotonic() + wait
+    while not keeper.gone and (left := deadline - time.monotonic()) > 0:
+        poller.poll(left * 1000)
+        keeper.events()
+
+
+def _kill_orphans(since: int, wait: float) -> dict[int, tuple[int, struct_rusage]]:
+    deadline = time.monotonic() + wait
+    pause = _FIRST_PAUSE
+    ends: dict[int, tuple[int, struct_rusage]] = {}
+    while proc.signal_all(os.getpid(), signal.SIGKILL, since=since):
+        ends |= _collect_ended(since)
+        if time.monotonic() > deadline:
+            break
+        time.sleep(pause)
+        pause = min(2 * pause, _LAST_PAUSE)
+    ends |= _collect_ended(since)
+    return ends
+
+
+def _collect_ended(since: int) -> dict[int, tuple[int, struct_rusage]]:
+    me, ends = os.getpid(), {}
+    for process in proc.processes().values():
+        if process.parent == me and process.state in proc.ENDED_STATES and process.start >= since:
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                ends[pid] = status, usage
+    return ends
