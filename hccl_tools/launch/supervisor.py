@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hccl_tools.errors import HcclToolsError
@@ -38,7 +39,7 @@ class Supervision(NamedTuple):
         log_style: ``[rank N] `` before each line, or not; ``auto``: when several ranks are shown.
         early_exit_warn: Say so when a rank has ended with 0 and others still run after this time.
         hang_warn: Say so when no rank has written or used the CPU for this time.
-        timeout: End the job after this time.
+        timeout: End the job after this time, restarts included.
         stdin_rank: The rank that reads the launcher's stdin.
         on_log_error: What a full disk means for the job.
         notify: A shell command that gets the report of a job that did not end well on its stdin.
@@ -124,7 +125,7 @@ class _Host:
         working_dir: str | Path,
         options: Supervision,
     ) -> None:
-        self.processes = processes
+        self.processes, self.began = processes, time.monotonic()
         self.run_dir, self.working_dir = str(run_dir), str(working_dir)
         self.environment, self.options = environment, options
         self.console = Console(color=options.color, progress=options.progress)
@@ -194,7 +195,8 @@ class _Host:
             options.watch(attempt)
         LogSpace(attempt, self.run_dir, options.on_log_error)
         if options.timeout is not None:
-            attempt.at("timeout", options.timeout, lambda: attempt.end("timeout"))
+            left = self.began + options.timeout - time.monotonic()
+            attempt.at("timeout", left, lambda: attempt.end("timeout"))
         if options.early_exit_warn is not None:
             EarlyExit(attempt, options.early_exit_warn)
         if options.hang_warn is not None:

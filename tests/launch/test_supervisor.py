@@ -255,6 +255,12 @@ def test_the_time_limit_ends_the_job_with_124(jobs: Jobs) -> None:
     assert not job.living()
 
 
+def test_the_time_limit_is_that_of_all_restarts_together(jobs: Jobs) -> None:
+    code, job = jobs.run(sh("sleep 0.7; exit 3"), timeout=1.5, max_restarts=50)
+    assert code == 124
+    assert 1 <= job.report["restarts"] <= 2
+
+
 def test_stopping_the_launcher_stops_the_ranks_and_both_go_on(jobs: Jobs) -> None:
     counting = sh("i=0; while :; do echo $i; i=$((i+1)); sleep 0.02; done")
     job = jobs.start(counting)
