@@ -3,7 +3,8 @@
 wait(2) gives the children that have ended in the order of their start, and one SIGCHLD may stand for several.
 Which rank failed first is the question the report has to answer, so a process descriptor of each rank sits in
 an epoll set, whose list of ready descriptors is in order of time. On a kernel without process descriptors
-(before 5.3) two deaths between two looks, some microseconds apart, may change places.
+(before 5.3), and where no more files may be open, two deaths between two looks, some microseconds apart, may
+change places.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import os
 import select
 from typing import NamedTuple
+
+from hccl_tools.launch.descriptors import FileLimit
 
 
 class Death(NamedTuple):
@@ -27,6 +30,7 @@ class Deaths:
     """The running ranks of this process's children, and the order in which they end."""
 
     def __init__(self) -> None:
+        self.limit = FileLimit()
         self.nobody_left = True
         self._order = select.epoll()
         self._indexes: dict[int, int] = {}
@@ -44,7 +48,10 @@ class Deaths:
         try:
             descriptor = os.pidfd_open(pid)
         except OSError:
-            return  # An old kernel, or no descriptors left: SIGCHLD tells, too.
+            return  # An old kernel: SIGCHLD tells, too.
+        if not self.limit.allows(descriptor):
+            os.close(descriptor)
+            return
         self._descriptors[pid] = descriptor
         self._pids[descriptor] = pid
         self._order.register(descriptor, select.EPOLLIN)

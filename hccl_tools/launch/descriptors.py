@@ -1,8 +1,43 @@
-"""Leaving behind the files that a process has inherited."""
+"""How many files a process may have open, and leaving behind those that it has inherited."""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+
+#: So many are kept free for what is opened and closed again: /proc, logs of ranks to be started, reports.
+_KEPT_FREE = 6
+
+
+class FileLimit:
+    """The limit on this process's open files (``ulimit -n``), raised when it is come near to."""
+
+    def __init__(self) -> None:
+        self._before: tuple[int, int] | None = None
+
+    def allows(self, descriptor: int) -> bool:
+        """Whether a file may stay open: descriptors are numbered from below, so enough are free above it."""
+        if descriptor < file_limit() - _KEPT_FREE:
+            return True
+        if self._before is None:
+            import resource  # noqa: PLC0415  (most limits are far away)
+
+            self._before = resource.getrlimit(resource.RLIMIT_NOFILE)
+            with suppress(OSError, ValueError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (self._before[1], self._before[1]))
+        return descriptor < file_limit() - _KEPT_FREE
+
+    def give_back(self) -> None:
+        """Set the limit as it was, for a program that is started: select() cannot take high numbers."""
+        if self._before is not None:
+            import resource  # noqa: PLC0415  (loaded when it was raised)
+
+            resource.setrlimit(resource.RLIMIT_NOFILE, self._before)
+
+
+def file_limit() -> int:
+    """The soft limit."""
+    return os.sysconf("SC_OPEN_MAX")
 
 
 def leave_callers_files(keep: set[int]) -> int:

@@ -210,6 +210,7 @@ class _Keeping:
                 os.dup2(log, 2)
                 if task.cpus:
                     os.sched_setaffinity(0, task.cpus)
+                self.deaths.limit.give_back()
                 self.child.unblock_all_signals()
                 os.execve(task.program, task.argv, task.environment)  # noqa: S606  (no shell)
         except OSError as error:

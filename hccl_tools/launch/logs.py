@@ -10,7 +10,11 @@ import os
 import time
 from typing import TYPE_CHECKING, Literal
 
+from hccl_tools.launch.descriptors import FileLimit, file_limit
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hccl_tools.launch.console import Stream
 
 Style = Literal["auto", "prefix", "plain"]
@@ -92,6 +96,10 @@ class Follower:
         self._offset += done
         return done
 
+    def fileno(self) -> int:
+        """The log's descriptor."""
+        return self._descriptor
+
     def close(self) -> None:
         """Close the log."""
         os.close(self._descriptor)
@@ -130,6 +138,7 @@ class Followers:
         several: bool,
         color: bool = False,
         hidden: tuple[bytes, ...] = (),
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         """Follow nothing yet.
 
@@ -139,12 +148,14 @@ class Followers:
             several: Whether more than one log will be followed.
             color: Whether prefixes are coloured.
             hidden: Lines that begin so are left out.
+            tell: Called with what the user should know, once.
         """
         self._stream = stream
         self._prefixed = style == "prefix" or (style == "auto" and several)
         self._alone = not several
         self._color = color
-        self._hidden = hidden
+        self._hidden, self._tell = hidden, tell
+        self._limit = FileLimit()
         self._followers: list[Follower] = []
         self._interval = _FIRST_LOOK
         self.next_look = float("inf")
@@ -157,8 +168,21 @@ class Followers:
             if self._color:
                 prefix = b"\x1b[%dm%s\x1b[0m" % (_COLORS[rank % len(_COLORS)], prefix)
         live = self._stream.is_terminal and (self._alone or self._prefixed)
-        self._followers.append(Follower(path, prefix, live=live, hidden=self._hidden))
+        follower = Follower(path, prefix, live=live, hidden=self._hidden)
+        if not self._limit.allows(follower.fileno()):
+            follower.close()
+            self._tell_of_limit(path)
+            return
+        self._followers.append(follower)
         self.next_look = time.monotonic()
+
+    def _tell_of_limit(self, path: str) -> None:
+        if self._tell is not None:
+            self._tell(
+                f"only {len(self._followers)} ranks are shown here, as no more files may be open"
+                f" (`ulimit -n` is {file_limit()}); the logs of all are in {os.path.dirname(path)}"
+            )
+            self._tell = None
 
     def finish(self) -> None:
         """Say that nobody writes any more to the logs so far: lines without an end are shown, too."""

@@ -39,6 +39,7 @@ class Telling:
             several=several,
             color=console.color,
             hidden=options.hidden,
+            tell=console.say,
         )
 
     def first_failure(self, end: RankEnd) -> dict[str, Any]:
