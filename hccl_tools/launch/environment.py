@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from hccl_tools.launch.placement import Seat
     from hccl_tools.launch.plan import Start
@@ -198,10 +198,10 @@ def is_stale(name: str, *, start: Start, keep_mpi: bool = False) -> bool:
 
 
 def cleaned(
-    environ: Mapping[str, str], *, start: Start, keep_mpi: bool = False
+    environ: Mapping[str, str], *, start: Start, keep_mpi: bool = False, also: Collection[str] = ()
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the environment without stale variables, and the names that were removed, sorted."""
-    removed = {name for name in environ if is_stale(name, start=start, keep_mpi=keep_mpi)}
+    """Return the environment without stale variables and ``also``, and the removed ones' names, sorted."""
+    removed = {name for name in environ if name in also or is_stale(name, start=start, keep_mpi=keep_mpi)}
     kept = {name: value for name, value in environ.items() if name not in removed}
     return kept, tuple(sorted(removed))
 

@@ -10,7 +10,7 @@ from hccl_tools.launch import binding, environment, interpreter, placement, port
 from hccl_tools.launch import job as jobs
 from hccl_tools.launch.job import Job, Surroundings
 from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
-from hccl_tools.launch.visible import visible_devices
+from hccl_tools.launch.visible import LIMITS, unlimited, visible_devices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +51,8 @@ def prepare(
         LaunchError: The table, the devices or the program stand against it.
     """
     nodes = placement.present_devices(environ) if nodes is None else nodes
-    around = Surroundings(environ, nodes, visible_devices(environ, nodes))
+    limits = unlimited(environ) if request.ignore_visible else environ
+    around = Surroundings(environ, nodes, visible_devices(limits, nodes))
     notes: list[str] = []
     run_dir = request.run_dir or run_directory.path_for(request.log_dir, environ)
     copy = os.path.join(run_dir, TABLE_COPY)
@@ -119,7 +120,8 @@ def _cleaned(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     # An engine's own settings (OMPI_MCA_*) are for it; its supervisors clean up once more.
     settings_for = "mpi" if request.engine == "mpirun" else start
-    return environment.cleaned(environ, start=settings_for, keep_mpi=request.keep_mpi)
+    limits = LIMITS if request.ignore_visible else ()
+    return environment.cleaned(environ, start=settings_for, keep_mpi=request.keep_mpi, also=limits)
 
 
 def _chosen(job: Job, start: Start, reason: str, python: interpreter.Interpreter) -> dict[str, str]:

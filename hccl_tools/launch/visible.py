@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.errors import UsageError
+from hccl_tools.errors import DiscoveryError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+#: What the runtime itself heeds in every process, and what container runtimes are told.
+RUNTIME_VARIABLE = "ASCEND_RT_VISIBLE_DEVICES"
+LIMITS = (RUNTIME_VARIABLE, "ASCEND_VISIBLE_DEVICES")
 _DEVICE_NODE = re.compile(r"davinci([0-9]+)")
 #: One part of ASCEND_VISIBLE_DEVICES: ``4``, ``4-7`` or Kubernetes' ``Ascend910-4``.
 _PART = re.compile(r"(?:Ascend[0-9A-Za-z]*-)?([0-9]+)(?:-([0-9]+))?")
@@ -67,18 +70,23 @@ def visible_devices(environ: Mapping[str, str], nodes: tuple[int, ...]) -> Visib
     if nodes and container is not None:
         limited = tuple(device for device in nodes if device in container)
         source = "ASCEND_VISIBLE_DEVICES"
-    chosen_text = environ.get("ASCEND_RT_VISIBLE_DEVICES", "").strip()
+    chosen_text = environ.get(RUNTIME_VARIABLE, "").strip()
     if not chosen_text:
         return VisibleDevices(present, present, limited, source) if present else VisibleDevices()
-    indices = _numbers("ASCEND_RT_VISIBLE_DEVICES", chosen_text)
+    indices = _runtime_ids(environ)
     if present and (missing := [index for index in indices if index >= len(present)]):
         raise UsageError(
-            f"ASCEND_RT_VISIBLE_DEVICES={chosen_text} names device {missing[0]} of {len(present)}",
+            f"{RUNTIME_VARIABLE}={chosen_text} names device {missing[0]} of {len(present)}",
             hint=f"it counts the devices of {source} from 0: 0 to {len(present) - 1}",
         )
     counted = tuple(sorted(present[index] if present else index for index in indices))
     chosen = tuple(device for device in counted if limited is None or device in limited)
-    return VisibleDevices(present, counted, chosen, "ASCEND_RT_VISIBLE_DEVICES")
+    return VisibleDevices(present, counted, chosen, RUNTIME_VARIABLE)
+
+
+def unlimited(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without the variables that limit the devices (``--ignore-visible``)."""
+    return {name: value for name, value in environ.items() if name not in LIMITS}
 
 
 def device_nodes(names: list[str]) -> tuple[int, ...]:
@@ -92,6 +100,15 @@ def _container_devices(environ: Mapping[str, str]) -> tuple[int, ...] | None:
     if not text or text.lower() in {"void", "none"}:
         return None
     return tuple(sorted(set(_numbers("ASCEND_VISIBLE_DEVICES", text))))
+
+
+def _runtime_ids(environ: Mapping[str, str]) -> tuple[int, ...]:
+    from hccl_tools.discover import visible  # noqa: PLC0415  (where the variable is set)
+
+    try:
+        return visible.logical(environ) or ()
+    except DiscoveryError as error:
+        raise UsageError(error.message, hint=error.hint) from error
 
 
 def _numbers(name: str, text: str) -> list[int]:

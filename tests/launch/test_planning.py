@@ -91,7 +91,13 @@ def test_devices_outside_the_visible_ones_are_refused(script: str) -> None:
     ignoring = Request(
         program=(script,), start="table", rank_table="table.json", python=sys.executable, ignore_visible=True
     )
-    assert len(prepare(ignoring, limit, tuple(range(8))).plan.ranks) == 4
+    prepared = prepare(ignoring, limit, tuple(range(8)))
+    # The runtime would not let a process open a device outside the variable, which is gone.
+    assert [rank.device_id for rank in prepared.plan.ranks] == [4, 5, 6, 7]
+    assert "ASCEND_RT_VISIBLE_DEVICES" not in prepared.environment
+    assert "ASCEND_RT_VISIBLE_DEVICES" in prepared.plan.removed
+    torch = prepare(ignoring._replace(start="torch"), limit, tuple(range(8))).plan.ranks[3]
+    assert torch.environment["ASCEND_RT_VISIBLE_DEVICES"] == "4,5,6,7"
 
 
 @pytest.mark.usefixtures("script")

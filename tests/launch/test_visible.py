@@ -64,7 +64,7 @@ def test_runtime_variable_alone() -> None:
     assert (seen.device_id(4), seen.device_id(5)) == (0, 1)
 
 
-@pytest.mark.parametrize("text", ["four", "0,,1", "0 1", "1-"])
+@pytest.mark.parametrize("text", ["four", "0,,1", "0 1", "1-", "4-7", "4,4,5"])
 def test_unreadable_variable(text: str) -> None:
     with pytest.raises(UsageError, match="ASCEND_RT_VISIBLE_DEVICES"):
         visible_devices({"ASCEND_RT_VISIBLE_DEVICES": text}, HOST)
