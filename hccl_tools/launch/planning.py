@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import binding, environment, interpreter, placement, ports, run_directory, scheduler
+from hccl_tools.launch import binding, environment, interpreter, log_places, placement, ports, run_directory
 from hccl_tools.launch import job as jobs
 from hccl_tools.launch.job import Job, Surroundings
 from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
@@ -106,6 +106,7 @@ def _check(request: Request, world_size: int, environ: Mapping[str, str], python
                 last = f"its ranks are 0 to {world_size - 1}" if world_size > 1 else "its only rank is 0"
                 raise UsageError(f"{option} {rank}: the job has no rank {rank}", hint=last)
     own = {**environ, **request.environment}
+    log_places.check(request)
     interpreter.check_program(request.kind, request.program, own, python=python)
 
 
@@ -250,6 +251,8 @@ def _processes(
     ranks = tuple(_process(request, seat, on[seat.server_index], argv) for seat in job.seats)
     if not _wants_scheduler(facts, python, request):
         return ranks
+    from hccl_tools.launch import scheduler  # noqa: PLC0415  (most starts need none)
+
     return (scheduler.process(job.seats[0], facts, python.path), *ranks)
 
 
@@ -263,16 +266,8 @@ def _process(request: Request, seat: Seat, facts: environment.JobFacts, argv: Se
         device_id=int(variables["DEVICE_ID"]),
         environment={**variables, **request.environment},
         argv=tuple(argv),
-        log=_log(request, seat),
+        log=log_places.place(request, seat),
     )
-
-
-def _log(request: Request, seat: Seat) -> str:
-    if request.log_file and seat.rank == 0:
-        return os.path.abspath(request.log_file)
-    if request.flat_logs:
-        return os.path.abspath(os.path.join(request.log_dir, f"workerlog.{seat.local_rank}"))
-    return f"rank_{seat.rank}.log"
 
 
 def _wants_scheduler(facts: environment.JobFacts, python: interpreter.Interpreter, request: Request) -> bool:

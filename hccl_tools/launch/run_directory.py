@@ -93,19 +93,37 @@ def write(run_dir: str, name: str, data: bytes) -> str:
     return path
 
 
-def fresh_log(run_dir: str, log: str, rank: int) -> None:
+def fresh_log(run_dir: str, log: str, rank: int) -> int:
     """Empty a log that lies outside the run directory (``--log-file``) and link to it from there.
 
+    Return a descriptor that keeps it this run's until it is closed: two runs would empty each other's.
+
     Raises:
-        LaunchError: It cannot be written.
+        LaunchError: It cannot be written, or another run writes it now.
     """
     path = os.path.join(run_dir, log)
     try:
-        with open(path, "wb"):
-            pass
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        if path != os.devnull:
+            _take(descriptor, path)
+            os.ftruncate(descriptor, 0)
         os.symlink(path, os.path.join(run_dir, f"rank_{rank}.log"))
     except OSError as error:
         raise LaunchError(f"the log {path} cannot be written: {error.strerror}") from error
+    return descriptor
+
+
+def _take(descriptor: int, path: str) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise LaunchError(
+            f"another run is writing the log {path}",
+            hint="wait for it (`hccl-tools jobs`), or name another with --log-file or --log-dir",
+        ) from None
+    except OSError:
+        pass  # A disk without locks goes without.
 
 
 def hold(run_dir: str, *, kind: str = "launch") -> int:

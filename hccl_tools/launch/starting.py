@@ -78,7 +78,7 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
             line = same_everywhere.meet(prepared, request, options["max_restarts"])
         between = _between_restarts(prepared, request, options["max_restarts"], line)
         # Both are released by the kernel when this process ends, however it does.
-        locks = [lock, _hold(prepared, shared=request.run_dir is not None, again=options["restart"] > 0)]
+        locks = [lock, *_hold(prepared, shared=request.run_dir is not None, again=options["restart"] > 0)]
     except BaseException as error:
         guard.close()
         if isinstance(error, HcclToolsError):
@@ -180,21 +180,21 @@ def _tell_refusal(error: HcclToolsError, part: EngineWire | None, line: Line | N
         part.refuse(error)
 
 
-def _hold(prepared: Prepared, *, shared: bool, again: bool) -> int:
-    """Make the run directory, whole or not at all, and mark it as running; a shared one is there already."""
+def _hold(prepared: Prepared, *, shared: bool, again: bool) -> list[int]:
+    """Make the run directory, whole or not at all; return what holds it. A shared one is there already."""
     run_dir = prepared.plan.run_dir
     run_directory.create(run_dir, shared=shared)
     try:
-        _write(prepared, shared=shared, again=again)
-        return run_directory.hold(run_dir)
+        logs = _write(prepared, shared=shared, again=again)
+        return [run_directory.hold(run_dir), *logs]
     except LaunchError:
         if not shared:
             run_directory.discard(run_dir)
         raise
 
 
-def _write(prepared: Prepared, *, shared: bool, again: bool) -> None:
-    """Write plan and table copy into the run directory."""
+def _write(prepared: Prepared, *, shared: bool, again: bool) -> list[int]:
+    """Write plan and table copy into the run directory, and take the logs outside of it."""
     plan = prepared.plan
     if not shared or not os.path.exists(os.path.join(plan.run_dir, PLAN_FILE)):
         data = describe.as_bytes(plan, prepared.environment, _command(plan))
@@ -205,9 +205,9 @@ def _write(prepared: Prepared, *, shared: bool, again: bool) -> None:
         from hccl_tools.launch import rank_facts  # noqa: PLC0415  (for MPI ranks only)
 
         run_directory.write(plan.run_dir, FACTS_FILE, rank_facts.pack(plan, prepared.table_data))
-    for process in () if plan.supervisor or again else plan.local:
-        if os.path.isabs(process.log):
-            run_directory.fresh_log(plan.run_dir, process.log, process.rank)
+    own = () if plan.supervisor or again else plan.local
+    outside = [process for process in own if os.path.isabs(process.log)]
+    return [run_directory.fresh_log(plan.run_dir, process.log, process.rank) for process in outside]
 
 
 def _command(plan: Plan) -> list[str]:
