@@ -59,7 +59,8 @@ def current_rank(environ: Mapping[str, str] | None = None) -> CurrentRank:
     """Return which rank this process is; rank 0 of 1 with ``launched=False`` outside any launcher.
 
     Where launchers contradict each other (a RANK_ID that is left in the shell from which mpirun was started),
-    the one counts whose variables were set last on the way to this process.
+    the one counts whose variables were set last on the way to this process. A RANK_ID above 0 that no
+    RANK_SIZE bears out is rank 0 of 1 as well, with a ``RuntimeWarning``.
 
     Args:
         environ: The environment to read instead of this process's; then the first of the launchers counts.
@@ -73,6 +74,7 @@ def current_rank(environ: Mapping[str, str] | None = None) -> CurrentRank:
         return CurrentRank()  # MindSpore's scheduler bears numbers as well, and is no rank.
     found = {launcher: place for launcher in _LAUNCHERS if (place := _place(launcher, environ))}
     if not found:
+        _warn_of_half_a_place(environ)
         return CurrentRank()
     launchers = list(found)
     if own and len(set(found.values())) > 1:
@@ -100,6 +102,22 @@ def _place(launcher: _Launcher, environ: Mapping[str, str]) -> tuple[int, int] |
         return None
     rank, size = _number(environ.get(launcher.rank)), _number(environ.get(launcher.size))
     return (rank, size) if rank is not None and size is not None and rank < size else None
+
+
+def _warn_of_half_a_place(environ: Mapping[str, str]) -> None:
+    """Warn where the guides' loop has set RANK_ID, and RANK_SIZE not or too small: all would be rank 0."""
+    launcher = _LAUNCHERS[0]
+    if not _number(environ.get(launcher.rank)):
+        return
+    import warnings  # noqa: PLC0415  (loaded already, by whatever runs this)
+
+    size = environ.get(launcher.size)
+    has = f"{launcher.size} is not set" if size is None else f"{launcher.size} is {size or 'empty'}"
+    warnings.warn(
+        f"{launcher.rank} is {environ[launcher.rank]}, but {has}: this process takes itself for rank 0 of 1",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 def _set_last(launchers: list[_Launcher], environ: Mapping[str, str]) -> list[_Launcher]:

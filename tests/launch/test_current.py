@@ -62,7 +62,7 @@ def ranks(source: str, local: bool = True, device: bool = False) -> list[Current
     ("environ", "expected"),
     [
         ({}, CurrentRank()),
-        ({"RANK_ID": "1"}, CurrentRank()),
+        ({"RANK_ID": "0"}, CurrentRank()),
         ({"RANK_ID": "1", "RANK_SIZE": "4", "DEVICE_ID": "5"}, CurrentRank(1, 4, 5, None, True, "RANK_ID")),
         ({"RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "3"}, CurrentRank(3, 8, None, 3, True, "RANK")),
         (
@@ -93,11 +93,25 @@ def ranks(source: str, local: bool = True, device: bool = False) -> list[Current
              "PADDLE_RANK_IN_NODE": "1", "LOCAL_RANK": "7"},
             CurrentRank(1, 2, None, 1, True, "RANK_ID"),
         ),
-        ({"RANK_ID": "4", "RANK_SIZE": "4"}, CurrentRank()),
     ],
 )
 def test_current_rank(environ: dict[str, str], expected: CurrentRank) -> None:
     assert current_rank(environ) == expected
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"RANK_ID": "1"}, "RANK_ID is 1, but RANK_SIZE is not set"),
+        ({"RANK_ID": "4", "RANK_SIZE": "4"}, "RANK_ID is 4, but RANK_SIZE is 4"),
+        ({"RANK_ID": "1", "RANK_SIZE": ""}, "RANK_ID is 1, but RANK_SIZE is empty"),
+    ],
+)
+def test_half_a_place_is_told(environ: dict[str, str], words: str) -> None:
+    with pytest.warns(RuntimeWarning, match=words):
+        assert current_rank(environ) == CurrentRank()
+    others = {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}
+    assert current_rank({**environ, **others}).rank == 1
 
 
 @pytest.mark.mpi
