@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -11,6 +11,9 @@ from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.request import ProgramKind, Request, Tail
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.plan import Engine, Start
 
 #: ``python -m hccl_tools.launch`` runs under this name and says by it that its own interpreter is meant.
 MODULE_NAME = "python -m hccl_tools.launch"
@@ -60,6 +63,7 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
     per_node, ips = _per_node(options["per_node"]), _ips(options["ips"])
     ranks, node_count = _size(options["count"], per_node, options["node_count"], len(ips))
     address, port = _master(options)
+    engine: Engine = "mpirun" if options["mpirun"] else options["engine"]
     return Request(
         program=program,
         kind=_kind(options),
@@ -69,8 +73,8 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         no_table=options["no_table"],
         product=options["product"],
         ignore=tuple(rule.strip() for text in options["ignore"] for rule in text.split(",")),
-        start=None if options["start"] == "auto" else options["start"],
-        engine="mpirun" if options["mpirun"] else options["engine"],
+        start=_start(options["start"], engine),
+        engine=engine,
         mpirun=options["mpirun"],
         cpu=options["cpu"],
         all_here=options["all_here"],
@@ -109,6 +113,15 @@ def _kind(options: dict[str, Any]) -> ProgramKind:
     if options["module"] and options["no_python"]:
         raise UsageError("-m and --no-python exclude each other", hint="leave one out")
     return "module" if options["module"] else "program" if options["no_python"] else "script"
+
+
+def _start(typed: str, engine: Engine) -> Start | None:
+    if typed == "mpi" and engine != "mpirun":
+        raise UsageError(
+            f"--start mpi is for ranks that are MPI processes, and --engine {engine} starts none",
+            hint="add --engine mpirun, or leave --start out",
+        )
+    return None if typed == "auto" else cast("Start", typed)
 
 
 def _per_node(text: str | None) -> int | None:
