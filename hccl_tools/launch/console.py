@@ -170,9 +170,10 @@ class Console:
         return any(stream.waiting for stream in self.streams)
 
     def say(self, text: str) -> None:
-        """Lines of the launcher's own; those that begin with a blank belong to the one above."""
-        lines = text.split("\n")
-        self.err.say("\n".join(line if line.startswith(" ") else f"hccl-tools: {line}" for line in lines))
+        """A sentence of the launcher's own; the lines after its first one belong to it and are indented."""
+        first, *rest = [line for line in text.split("\n") if line]
+        indent = "" if all(line.startswith("  ") for line in rest) else "  "
+        self.err.say("\n".join([f"hccl-tools: {first}", *(indent + line for line in rest)]))
 
     def wait(self, interrupt: int, seconds: float | None = None) -> None:
         """Wait until a reader takes more, ``interrupt`` (-1 for none) is readable or the time is over."""

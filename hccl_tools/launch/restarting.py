@@ -70,7 +70,7 @@ def _check_table(prepared: Prepared, request: Request) -> None:
     try:
         loaded = job_table.load_file(table, product=request.product, ignore=request.ignore)
     except HcclToolsError as error:
-        raise LaunchError(f"{table} cannot be used any more: {error.message}", hint=error.hint) from error
+        raise LaunchError(f"the table has changed: {error.message}", hint=error.hint) from error
     if loaded.data != prepared.table_data:
         raise LaunchError(
             f"{table} is another table by now", hint="start the job anew: its ranks have other places"

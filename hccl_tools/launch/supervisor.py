@@ -138,16 +138,17 @@ class _Host:
         options, restarts = self.options, 0
         outcome = self.attempt(restarts, keeper, signals)
         while outcome.reason == "failed" and not outcome.stuck and restarts < options.max_restarts:
-            restarts += 1
-            self.telling.restart(outcome, restarts)
+            self.telling.failed(outcome)
             if options.before_restart:
                 try:
-                    self.processes = options.before_restart(restarts, signals)
+                    self.processes = options.before_restart(restarts + 1, signals)
                 except HcclToolsError as error:
-                    self.console.say(f"no restart: {error.message}")
-                    outcome.notes.append(f"no restart: {error.message}")
-                    restarts -= 1
+                    why = f"no restart: {error.message}" + (f"\nhint: {error.hint}" if error.hint else "")
+                    self.console.say(why)
+                    outcome.notes.append(why)
                     break
+            restarts += 1
+            self.console.say(f"restart {restarts} of {options.max_restarts}: starting all ranks again")
             outcome = self.attempt(restarts, keeper, signals)
         outcome.restarts = restarts
         keeper.close(wait=0.1 if outcome.stuck else 1.0)

@@ -33,6 +33,7 @@ class Telling:
     def __init__(self, run_dir: str, options: Supervision, console: Console, *, several: bool) -> None:
         self._run_dir, self._options, self._console = run_dir, options, console
         self._oom_kills = kills()
+        self._told: Outcome | None = None
         self.followers = Followers(
             console.out,
             style=options.log_style,
@@ -46,11 +47,11 @@ class Telling:
         """The report's part on the rank that failed first."""
         return report.first_failure(end, killed_by_oom=kills().since(self._oom_kills))
 
-    def restart(self, outcome: Outcome, number: int) -> None:
-        """Say that all ranks start again, and why."""
+    def failed(self, outcome: Outcome) -> None:
+        """Tell of a failure that need not be the end."""
         self._show_rest(_READER)
         self._console.say(report.text(self._report(outcome)))
-        self._console.say(f"restart {number} of {self._options.max_restarts}: starting all ranks again")
+        self._told = outcome
 
     def end(self, outcome: Outcome, signals: Signals, locks: Sequence[int] = ()) -> None:
         """Write the report, close the locks; if the job did not end well, pass it on, print it, judge."""
@@ -63,13 +64,14 @@ class Telling:
             if descriptor >= 0:
                 os.close(descriptor)
         failed = outcome.exit_code != 0 and options.reports
-        taken = self._show_rest(_READER, signals)
-        if failed and taken:
+        told = not failed or outcome is self._told
+        if self._show_rest(_READER, signals) and not told:
+            told = True
             console.say(report.text(made))
         if failed and options.notify and (why := report.notify(made, options.notify, signals)):
             console.say(f"--notify: {why}")
         self._show_rest(None, signals)
-        if failed and not taken:
+        if not told:
             console.say(report.text(made))
         if failed:
             console.say(report.verdict(made))

@@ -86,6 +86,26 @@ def test_a_table_that_has_changed_is_not_started_again() -> None:
     assert not Path("log/latest/rank_0.restart_1.log").exists()
 
 
+def test_why_a_table_cannot_be_used_any_more_is_readable_and_the_failure_told_once() -> None:
+    write_table()
+    program = ["--no-python", "sh", "-c", "echo {} > table.json; exit 3"]
+
+    done = subprocess.run(
+        [*LAUNCH, "--rank-table", "table.json", "--cpu", "--start", "table", *program],
+        capture_output=True, text=True, timeout=180, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 3
+    assert done.stderr.count("failed first") == 1
+    assert "restart 1 of" not in done.stderr
+    said = done.stderr.splitlines()
+    assert "  1 | {}" in said
+    assert all(line.startswith(("  ", "hccl-tools: ")) for line in said)
+    assert "hccl-tools: " not in said
+    assert any(line.startswith("hccl-tools: no restart: the table has changed") for line in said)
+    assert said[-1] == "hccl-tools: exit code 3 is that of rank 0"
+
+
 @pytest.mark.bed
 @pytest.mark.mpi
 @every_mpirun
