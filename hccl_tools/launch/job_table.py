@@ -111,15 +111,19 @@ def load_file(path: str, *, product: str | None, ignore: tuple[str, ...]) -> Job
 
 
 def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
-    """Turn a group_list into the 1.0 table that HCCL makes of it; the ranks get that."""
+    """Turn a group_list into the 1.0 table that HCCL makes of it, instances of one server into that server.
+
+    The ranks get it without what HCCL does not take; in the table here pod names stay, to find this host by.
+    """
     from dataclasses import replace  # noqa: PLC0415  (rarely needed)
 
-    from hccl_tools import formats  # noqa: PLC0415
+    from hccl_tools import conversion, formats  # noqa: PLC0415
 
-    servers = [replace(server, fields={}) for server in table.servers]
-    columns = {key: table.columns[key] for key in _COLUMNS if key in table.columns}
-    made = replace(table, format="1.0", servers=servers, columns=columns, groups=None, fields={})
-    return made, "".join(formats.write(made)).encode()
+    made = conversion.convert(table, to="1.0")
+    servers = [replace(server, fields={}) for server in made.servers]
+    columns = {key: made.columns[key] for key in _COLUMNS if key in made.columns}
+    plain = replace(made, servers=servers, columns=columns, fields={})
+    return made, "".join(formats.write(plain)).encode()
 
 
 def _unpacked(request: Request, environ: Mapping[str, str]) -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.tables import table as made
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -189,3 +191,26 @@ def test_a_table_that_cannot_be_read_is_a_refusal() -> None:
     assert "nowhere.json" in refusal("--rank-table", "nowhere.json", code=125)
     assert "RANK_TABLE_FILE of your shell" in refusal(env={"RANK_TABLE_FILE": "nowhere.json"}, code=125)
     assert "is a directory without" in refusal("--rank-table", ".", code=125)
+
+
+@pytest.mark.parametrize("environ", [{}, {"POD_NAME": "nobody"}])
+def test_instances_of_one_server_are_that_server(environ: dict[str, str]) -> None:
+    """Two pods of one host, as HCCL reads a group_list: one server with both their devices."""
+    instances = [
+        {"pod_name": f"job{number}", "server_id": os.uname().nodename,
+         "devices": [{"device_id": str(number), "device_ip": f"192.168.0.{number + 1}"}]}
+        for number in (0, 1)
+    ]  # fmt: skip
+    group = {"group_name": "w", "device_count": "2", "instance_count": "2", "instance_list": instances}
+    Path("table.json").write_text(
+        json.dumps({"status": "completed", "group_count": "1", "group_list": [group]})
+    )
+
+    assert seats("--rank-table", "table.json", env=environ) == {"here": [0, 1]}
+
+
+def test_pod_finds_itself_in_a_group_list() -> None:
+    Path("table.json").write_text(json.dumps(made("group_list", servers=2, devices=8)))
+
+    found = seats("--rank-table", "table.json", "--master-addr", "10.0.0.1", env={"POD_NAME": "job1"})
+    assert found == {"10.0.0.1": list(range(8)), "here": list(range(8, 16))}
