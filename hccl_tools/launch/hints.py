@@ -67,9 +67,9 @@ _SIGNALS: dict[int, str] = {
     signal.SIGABRT: "the program or a library gave up; its message stands above in the log",
     signal.SIGILL: "the program was built for another kind of processor",
     signal.SIGFPE: "an integer was divided by zero in compiled code",
-    signal.SIGTERM: "something outside of this job asked it to end: a batch system, a script, a person",
-    signal.SIGINT: "something outside of this job interrupted it",
-    signal.SIGHUP: "something outside of this job hung up on it",
+    signal.SIGTERM: "not sent by the launcher: by the program itself, a batch system, a script or a person",
+    signal.SIGINT: "not sent by the launcher: by the program itself, a script or a person",
+    signal.SIGHUP: "not sent by the launcher: by the program itself, a script or a person",
     signal.SIGXCPU: "the CPU time limit (ulimit -t) was reached",
     signal.SIGXFSZ: "the file size limit (ulimit -f) was reached",
     signal.SIGSYS: "a system call is forbidden here (a container's seccomp rules)",
@@ -107,7 +107,8 @@ def _killed(killed_by_oom: bool | None) -> str:
     if killed_by_oom is None:
         return "most often the out-of-memory killer: see `dmesg`; or somebody's kill -9"
     return (
-        "not the out-of-memory killer (its count has not risen): something outside of this job sent kill -9"
+        "not the out-of-memory killer (its count has not risen), nor the launcher: the program itself,"
+        " a batch system, a script or a person sent kill -9"
     )
 
 

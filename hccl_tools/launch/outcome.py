@@ -43,7 +43,8 @@ class RankEnd:
 
     Times are ``time.monotonic()`` seconds on this host, 0.0 while it has not come to that. ``status`` is the
     raw wait status, ``error`` the errno that kept the program from running, ``peak`` the largest memory in
-    KiB, ``cpu`` its CPU time in seconds. ``asked`` is true if it ended after the launcher had asked it to.
+    KiB, ``cpu`` its CPU time in seconds. ``asked`` is whether it ended after the launcher had asked it to,
+    ``None`` where that cannot be told.
     ``kept`` is a file of this host with the end of the log, where that lies on another host.
     """
 
@@ -56,7 +57,7 @@ class RankEnd:
     error: int = 0
     cpu: float = 0.0
     peak: int = 0
-    asked: bool = False
+    asked: bool | None = None
     kept: str = ""
 
     @property
@@ -79,10 +80,12 @@ class RankEnd:
 
     @property
     def way(self) -> str:
-        """``exit code 7``, ``SIGSEGV`` or ``still running``: how it ended."""
+        """``exit code 7``, ``killed by SIGSEGV``, ``still running`` or ``not started``: how it ended."""
         if self.signal:
             return f"killed by {signal_name(self.signal)}"
-        return "still running" if self.code is None else f"exit code {self.code}"
+        if self.code is None:
+            return "still running" if self.pid else "not started"
+        return f"exit code {self.code}"
 
 
 def _place(end: RankEnd) -> tuple[float, int]:

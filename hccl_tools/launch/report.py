@@ -164,10 +164,8 @@ def text(report: Mapping[str, Any]) -> str:
     """The report for people, without the verdict."""
     lines: list[str] = []
     first = report["first_failure"]
-    if first:
-        lines += _first_failure(first, report["began_on"])
-    if report["consequences"] and (first or report["reason"] != "ended"):
-        lines += _consequences(report["consequences"], after_failure=bool(first))
+    lines += _first_failure(first, report["began_on"]) if first else [_head(report)]
+    lines += _consequences(report["consequences"], after_failure=bool(first))
     for process in report["stuck"]:
         whose = "" if process["rank"] is None else f" of rank {process['rank']}"
         where = f" in {process['waits_in']}" if process["waits_in"] else ""
@@ -176,6 +174,20 @@ def text(report: Mapping[str, Any]) -> str:
         lines.append(f"  {why} and left: {what}")
     lines.append(f"  logs and report.json: {report['run_dir']}")
     return "\n".join(lines)
+
+
+def _head(report: Mapping[str, Any]) -> str:
+    """What has ended a job in which no rank failed first."""
+    what = {
+        "timeout": "the job ran out of its --timeout",
+        "signal": f"{report['signal'] or 'a signal'} has ended the job",
+        "log-error": "the job was ended, as its logs cannot be written",
+        "keeper": "the job's keeper process was killed",
+        "host": "a host of the job was lost",
+        "refused": "the start was broken off",
+    }.get(report["reason"], "the job failed")
+    where = f" on {report['began_on']}" if report["began_on"] else ""
+    return f"{what}{where} after {seconds(report['duration'])}"
 
 
 def _first_failure(first: Mapping[str, Any], elsewhere: str | None) -> list[str]:
@@ -199,10 +211,19 @@ def _first_failure(first: Mapping[str, Any], elsewhere: str | None) -> list[str]
 
 
 def _consequences(ends: list[Mapping[str, Any]], *, after_failure: bool) -> list[str]:
+    if not after_failure:
+        return _listed("ended", ends)
+    # Whether these failed of themselves or for the first one's failure, nobody can tell.
+    alone = [end for end in ends if end["exit_code"] and end["asked_to_end"] is False]
+    asked = [end for end in ends if end not in alone]
+    return _listed("failed, too, before it was asked to end", alone) + _listed("as a consequence", asked)
+
+
+def _listed(what: str, ends: list[Mapping[str, Any]]) -> list[str]:
     shown = [f"{end['name']} {end['how']}" for end in ends[:_MOST_CONSEQUENCES]]
     if len(ends) > len(shown):
         shown.append(f"{len(ends) - len(shown)} more")
-    return [f"  {'as a consequence' if after_failure else 'ended'}: {', '.join(shown)}"]
+    return [f"  {what}: {', '.join(shown)}"] if shown else []
 
 
 def verdict(report: Mapping[str, Any]) -> str:

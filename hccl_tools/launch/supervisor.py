@@ -197,6 +197,7 @@ class _Host:
         LogSpace(attempt, self.run_dir, options.on_log_error)
         if options.timeout is not None:
             left = self.began + options.timeout - time.monotonic()
+            attempt.on_ending.append(lambda: self.tell_of_timeout(attempt))
             attempt.at("timeout", left, lambda: attempt.end("timeout"))
         if options.early_exit_warn is not None:
             EarlyExit(attempt, options.early_exit_warn)
@@ -204,6 +205,12 @@ class _Host:
             Hang(attempt, options.hang_warn, self.run_dir)
         if self.console.progress:
             Progress(attempt)
+
+    def tell_of_timeout(self, attempt: Attempt) -> None:
+        """Say why the job begins to end, if it does for that."""
+        if attempt.reason == "timeout" and attempt.elsewhere is None:
+            limit, grace = self.options.timeout, self.options.grace
+            attempt.say(f"--timeout: {limit:g} s are over: ending the job (at most {grace:g} s)")
 
     def hold_together(self, attempt: Attempt, line: Line, restart: int) -> Together:
         """Let the job's other hosts hear how it goes here, and act on what they say."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch import excerpt, hints, oom
+from hccl_tools.launch import excerpt, hints, oom, proc
 from hccl_tools.launch.outcome import RankEnd, seconds, signal_name
 from hccl_tools.launch.plan import RankProcess
 from tests.support.jobs import eventually, python, sh
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.support.jobs import Jobs
 
-SLEEP = sh("exec sleep 300")
+SLEEP = sh("echo $$; exec sleep 300")
 
 
 def test_the_report_says_who_where_how_and_why(jobs: Jobs) -> None:
@@ -35,6 +36,39 @@ def test_the_report_says_who_where_how_and_why(jobs: Jobs) -> None:
     assert "  as a consequence: rank 0 killed by SIGTERM" in rest
     assert f"  logs and report.json: {job.run_dir}" in rest
     assert last == "hccl-tools: exit code 1 is that of rank 1"
+
+
+def test_a_rank_that_fails_in_the_same_instant_is_no_consequence(jobs: Jobs) -> None:
+    """The keeper is stopped meanwhile, so that the launcher hears of both at once."""
+    failing = sh("echo $$; while [ ! -e go ]; do sleep 0.02; done; exit $((RANK_ID + 3))")
+    job = jobs.start(SLEEP, failing, failing)
+    pids = [job.pid(rank) for rank in (1, 2)]
+    kept = next(process.parent for process in proc.processes().values() if process.pid == pids[0])
+    os.kill(kept, signal.SIGSTOP)
+    (jobs.folder / "go").touch()
+    assert eventually(lambda: all(proc.read(f"/proc/{pid}/stat").split()[2] == "Z" for pid in pids))
+    os.kill(kept, signal.SIGCONT)
+
+    assert job.end() in {4, 5}
+    first = job.report["first_failure"]["rank"]
+    assert f"  failed, too, before it was asked to end: rank {3 - first} exit code {6 - first}" in job.err
+    assert "  as a consequence: rank 0 killed by SIGTERM\n" in job.err
+
+
+def test_a_job_that_ran_out_of_time_says_so_when_it_does_and_at_the_end(jobs: Jobs) -> None:
+    _, job = jobs.run(SLEEP, timeout=0.4, grace=5.0)
+    said = job.err.splitlines()
+    assert said[0] == "hccl-tools: --timeout: 0.4 s are over: ending the job (at most 5 s)"
+    assert said[1].startswith("hccl-tools: the job ran out of its --timeout after 0.4")
+    assert said[2] == "  ended: rank 0 killed by SIGTERM"
+
+
+def test_an_interrupted_job_says_what_has_ended_it(jobs: Jobs) -> None:
+    job = jobs.start(SLEEP)
+    assert job.pid(0)
+    job.launcher.send_signal(signal.SIGINT)
+    job.end()
+    assert job.err.splitlines()[1].startswith("hccl-tools: SIGINT has ended the job after 0.")
 
 
 def test_without_a_traceback_the_last_lines_are_shown(jobs: Jobs) -> None:
@@ -172,7 +206,7 @@ def ended(status: int, *, error: int = 0, program: str = "python") -> RankEnd:
     [
         (ended(signal.SIGBUS), "/dev/shm"),
         (ended(signal.SIGSEGV), "faulthandler"),
-        (ended(signal.SIGTERM), "outside of this job"),
+        (ended(signal.SIGTERM), "not sent by the launcher"),
         (ended(120 << 8), "disk"),
         (ended(137 << 8), "SIGKILL"),
         (ended(127 << 8), "is not there"),
