@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import hccl_tools
 from tests.support.hosts import described_910a, make_host
 
 if TYPE_CHECKING:
@@ -242,12 +243,16 @@ def install(host: Host, name: str, text: str) -> None:
     place.write_text(text)
 
 
+#: Another version that can take part.
+OLDER = f"__version__ = '0.0.9'\n__path__.append({str(Path(hccl_tools.__file__).parent)!r})"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
         ("mpi4py.py", "raise ImportError('No module named mpi4py')", "mpi4py is not installed there"),
         ("hccl_tools/__init__.py", "raise ImportError('none')", "hccl-tools is not installed there"),
-        ("hccl_tools/__init__.py", "__version__ = '0.0.9'", "it has hccl-tools 0.0.9, this one is"),
+        ("hccl_tools/__init__.py", OLDER, "it has hccl-tools 0.0.9, this one is"),
     ],
     ids=["no mpi4py", "no hccl-tools", "an older hccl-tools"],
 )

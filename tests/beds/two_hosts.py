@@ -61,7 +61,8 @@ class Host:
             ``authorized_keys``.
         disk: A folder that has this path on every host of a bed and holds other files on each: what a host
             has there lies in its ``folder / "disk"``. All other folders are shared.
-        name: Its host name; never that of another, as Open MPI takes hosts of one name for one host.
+        name: Its host name, which all of the bed know; never that of another, as Open MPI takes hosts of
+            one name for one host.
         entry: What brings a program into its network, with mounts of its own.
         neighbours: The addresses of the other hosts.
     """
@@ -76,8 +77,9 @@ class Host:
     neighbours: tuple[str, ...]
 
     def command(self, argv: Sequence[str]) -> list[str]:
-        begin = 'hostname "$0" && mount --bind "$1" "$2" && cd "$PWD" && shift 2 && exec "$@"'
-        places = [str(self.folder / "disk"), str(self.disk)]
+        begin = 'hostname "$0" && mount --bind "$1" "$2" && mount --bind "$3" /etc/hosts && cd "$PWD"'
+        begin += ' && shift 3 && exec "$@"'
+        places = [str(self.folder / "disk"), str(self.disk), str(self.folder.parent / "hosts")]
         named = ["unshare", "--uts", "sh", "-c", begin, self.name, *places]
         return [*self.entry, *named, *argv]
 
@@ -162,6 +164,8 @@ def make_host(
     host = Host(namespace, "cable", address, folder, disk, name or namespace, entry, others)
     (folder / "disk").mkdir(parents=True)
     host.disk.mkdir(exist_ok=True)
+    with (folder.parent / "hosts").open("a") as file:
+        file.write(f"127.0.0.1 localhost\n{address} {host.name}\n")
     stack.callback(configure, "netns", "del", namespace)
     stack.callback(end_processes, host.pids)
     configure("-n", namespace, "link", "set", "lo", "up")
