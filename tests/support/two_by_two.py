@@ -50,19 +50,12 @@ def seats_as_seen(logs: dict[int, Path]) -> dict[int, tuple[str, int]]:
     return found
 
 
-def environ(two_hosts: TwoHosts, mpirun: Path | None = None) -> dict[str, str]:
-    """Return an environment whose mpirun, if any, comes to the other host by the bed's ssh."""
+def environ(two_hosts: TwoHosts) -> dict[str, str]:
+    """Return an environment in which every mpirun comes to the other host by the bed's ssh."""
     agent = {
         f"{prefix}_MCA_plm_{name}_agent": str(two_hosts.ssh)
         for prefix in ("OMPI", "PRTE")
         for name in ("rsh", "ssh")
     }
     agent["HYDRA_LAUNCHER_EXEC"] = str(two_hosts.ssh)
-    path = os.environ["PATH"]
-    return {**os.environ, **agent, "PATH": f"{mpirun.parent}:{path}" if mpirun else path}
-
-
-def mpiruns() -> list[Path]:
-    """Return the mpiruns of this machine: the one beside this Python (the wheel's) and the system's."""
-    paths = [Path(sys.executable).parent / "mpirun", Path("/usr/bin/mpirun")]
-    return [path for path in paths if path.exists()]
+    return {**os.environ, **agent}
