@@ -32,9 +32,7 @@ def own_address() -> tuple[str, str]:
         found = _source_address(family, far)
         if found is not None and _usable(found):
             return found, "the address by which this host reaches its network"
-    found_all = sorted(
-        {ip for ip in map(_interface_address, _interfaces()) if ip is not None and _usable(ip)}
-    )
+    found_all = interface_addresses()
     if len(found_all) == 1:
         return found_all[0], "the only address of this host"
     if found_all:
@@ -42,6 +40,11 @@ def own_address() -> tuple[str, str]:
             f"this host has several addresses ({', '.join(found_all)}) and no default route", hint=_HOW
         )
     raise DiscoveryError("this host has no address by which others could reach it", hint=_HOW)
+
+
+def interface_addresses() -> list[str]:
+    """Return the IPv4 addresses of this host's interfaces, without loopback and link-local ones."""
+    return sorted({ip for ip in map(_interface_address, _interfaces()) if ip is not None and _usable(ip)})
 
 
 def stated_address(text: str, option: str = "--server_ip") -> tuple[str, str | None]:

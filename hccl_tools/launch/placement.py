@@ -161,13 +161,10 @@ def _by_loopback(table: RankTable, device_addresses: Mapping[int, str] | None, n
 
 
 def _own_addresses() -> str:
-    import socket  # noqa: PLC0415
+    from hccl_tools.discover.host import interface_addresses  # noqa: PLC0415  (for this message only)
 
-    try:
-        found = {str(item[4][0]) for item in socket.getaddrinfo(os.uname().nodename, None)}
-    except OSError:
-        return ""
-    return f" ({', '.join(sorted(found))})" if found else ""
+    found = interface_addresses()
+    return f" ({', '.join(found)})" if found else ""
 
 
 def _named(table: RankTable, wanted: str) -> int:

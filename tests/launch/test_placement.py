@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools import formats
+from hccl_tools.discover.host import interface_addresses
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch import placement
 from tests.support.tables import table as made
@@ -94,6 +95,11 @@ def test_no_server_is_here() -> None:
     assert caught.value.hint is not None
     assert "--server 10.0.0.1" in caught.value.hint
     assert socket.gethostname() in caught.value.hint
+    # Its interfaces' addresses, not what its own name leads to.
+    for ip in interface_addresses():
+        assert placement.is_local_address(ip)
+        assert ip in caught.value.hint
+    assert "127.0." not in caught.value.hint
 
 
 def test_two_servers_are_here() -> None:
