@@ -238,11 +238,13 @@ def parse_assignments(texts: Iterable[str], *, where: str) -> dict[str, str]:
 def read_environment_file(path: str) -> dict[str, str]:
     """Read a file of ``NAME=VALUE`` lines; blank lines, ``#`` lines, ``export`` and outer quotes are taken.
 
+    Blanks around the ``=`` are none of the value's.
+
     Raises:
         UsageError: The file cannot be read, or a line is not an assignment; the message names the line.
     """
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:  # Windows editors begin a file with a byte order mark.
             lines = file.read().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
@@ -254,17 +256,19 @@ def read_environment_file(path: str) -> dict[str, str]:
             continue
         assignment = text.removeprefix("export ").strip()
         for name, value in parse_assignments([assignment], where=f"{path}:{number}").items():
-            quoted = len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'"
-            found[name] = value[1:-1] if quoted else value
+            inner = value.strip()
+            quoted = len(inner) >= 2 and inner[0] == inner[-1] and inner[0] in "\"'"
+            found[name] = inner[1:-1] if quoted else inner
     return found
 
 
-_SECRET = ("TOKEN", "SECRET", "PASSW", "CREDENTIAL", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY")
+_SECRET = ("TOKEN", "SECRET", "PASSW", "CREDENTIAL", "APIKEY")
 
 
 def masked(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables for display: values of names that speak of secrets are hidden."""
-    return {
-        name: "***" if any(word in name.upper() for word in _SECRET) else value
-        for name, value in environment.items()
-    }
+    """Return the variables for display: values of names that speak of secrets (API_KEY ...) are hidden."""
+    return {name: "***" if _is_secret(name.upper()) else value for name, value in environment.items()}
+
+
+def _is_secret(name: str) -> bool:
+    return "KEY" in name.split("_") or any(word in name for word in _SECRET)

@@ -234,6 +234,13 @@ def test_environment_file(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_environment_file_of_a_windows_editor(tmp_path: Path) -> None:
+    file = tmp_path / "settings"
+    file.write_bytes(b"\xef\xbb\xbfA=1\r\nB = 2 \r\nC = ' 3 '\r\n")
+
+    assert environment.read_environment_file(str(file)) == {"A": "1", "B": "2", "C": " 3 "}
+
+
 def test_environment_file_names_the_line(tmp_path: Path) -> None:
     file = tmp_path / "job.env"
     file.write_text("A=1\nnot an assignment\n")
@@ -245,6 +252,6 @@ def test_environment_file_names_the_line(tmp_path: Path) -> None:
 
 
 def test_secrets_are_masked() -> None:
-    shown = environment.masked({"HF_TOKEN": "abc", "AWS_SECRET_ACCESS_KEY": "def", "RANK_ID": "0"})
+    shown = environment.masked({"HF_TOKEN": "abc", "WANDB_KEY": "def", "KEYBOARD": "de"})
 
-    assert shown == {"HF_TOKEN": "***", "AWS_SECRET_ACCESS_KEY": "***", "RANK_ID": "0"}
+    assert shown == {"HF_TOKEN": "***", "WANDB_KEY": "***", "KEYBOARD": "de"}
