@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from click import Choice, FloatRange, IntRange, Option
+from click import Choice, IntRange, Option
+
+from hccl_tools.cli.seconds import Seconds
 
 _HABITS = "Other launchers' spellings"
 
@@ -28,7 +30,7 @@ GROUPS: dict[str, list[Option]] = {
     "Where": [
         _option("--rank-table", "--rank-table-file", "rank_table",
                 metavar="FILE", help="The rank table; by default $RANK_TABLE_FILE."),
-        _option("--wait", type=FloatRange(min=0), metavar="SECONDS",
+        _option("--wait", type=Seconds(), metavar="SECONDS",
                 help="Wait so long for a table that is still being completed."),
         _option("-n", "--worker-num", "count", type=IntRange(min=1), metavar="N",
                 help="How many ranks in all."),
@@ -91,13 +93,13 @@ GROUPS: dict[str, list[Option]] = {
         _option("--stdin", type=IntRange(min=0), metavar="RANK", help="Give this rank the launcher's stdin."),
     ],
     "To the end": [
-        _option("--grace", type=FloatRange(min=0), default=15.0, show_default=True, metavar="SECONDS",
+        _option("--grace", type=Seconds(), default=15.0, show_default=True, metavar="SECONDS",
                 help="From SIGTERM to SIGKILL, for all ranks together."),
-        _option("--timeout", type=FloatRange(min=0, min_open=True), metavar="SECONDS",
+        _option("--timeout", type=Seconds(min_open=True), metavar="SECONDS",
                 help="End the job then (exit code 124)."),
-        _option("--early-exit-warn", type=FloatRange(min=0), default=60.0, show_default=True,
+        _option("--early-exit-warn", type=Seconds(), default=60.0, show_default=True,
                 metavar="SECONDS", help="Tell when others go on this long after a rank's good end."),
-        _option("--hang-warn", type=FloatRange(min=0), default=600.0, show_default=True, metavar="SECONDS",
+        _option("--hang-warn", type=Seconds(), default=600.0, show_default=True, metavar="SECONDS",
                 help="Tell when no rank has written or computed for so long."),
         _option("--max-restarts", type=IntRange(min=0), default=0, show_default=True, metavar="N",
                 help="Start the whole job anew after a failure."),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from hccl_tools.cli.seconds import Seconds
+
 
 @click.command("stop")
 @click.argument("run", default="latest")
@@ -12,7 +14,7 @@ import click
 )
 @click.option(
     "--wait",
-    type=click.FloatRange(min=0),
+    type=Seconds(),
     default=30.0,
     show_default=True,
     metavar="SECONDS",

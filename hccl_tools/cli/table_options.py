@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from hccl_tools.cli.seconds import Seconds
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -44,7 +46,7 @@ def wait(function: _F) -> _F:
     """Add ``--wait``."""
     return click.option(
         "--wait",
-        type=click.FloatRange(min=0),
+        type=Seconds(),
         metavar="SECONDS",
         help="Wait so long for a table that its operator has not completed yet.",
     )(function)

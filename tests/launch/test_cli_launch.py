@@ -270,6 +270,8 @@ def test_dry_run_as_json() -> None:
         (["--no-table", "-n", "1", "--env", "X", "hello.py"], 2, '"X" is not NAME=VALUE'),
         (["--no-table", "-n", "1", "-m", "--no-python", "x"], 2, "exclude each other"),
         (["--no-table", "-n", "1", "--start", "mpi", "hello.py"], 2, "--engine loop starts none"),
+        (["--no-table", "-n", "1", "--timeout", "nan", "hello.py"], 2, "nan is no number of seconds"),
+        (["--no-table", "-n", "1", "--grace", "inf", "hello.py"], 2, "inf is no number of seconds"),
         (["--no-table", "-n", "1", "--tail", "first", "hello.py"], 2, '--tail "first"'),
         (["--no-table", "-n", "2", "--tail", "0,2", "hello.py"], 2, "--tail 2: the job has no rank 2"),
         (["--no-table", "-n", "2", "--stdin", "2", "hello.py"], 2, "--stdin 2: the job has no rank 2"),
