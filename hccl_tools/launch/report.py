@@ -11,7 +11,7 @@ from hccl_tools.launch.outcome import seconds, signal_name
 from hccl_tools.launch.signals import ENDING, spawn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.launch.outcome import Outcome, RankEnd
     from hccl_tools.launch.signals import Signals
@@ -22,13 +22,22 @@ _MOST_CONSEQUENCES = 8
 _NOTIFY_WAIT = 30.0
 
 
-def make(outcome: Outcome, *, run_dir: str, killed_by_oom: bool | None) -> dict[str, Any]:
+def make(
+    outcome: Outcome,
+    *,
+    run_dir: str,
+    killed_by_oom: bool | None,
+    earlier: Sequence[Mapping[str, Any]] = (),
+    duration: float | None = None,
+) -> dict[str, Any]:
     """Everything there is to say about a job's end, ready for JSON; times in seconds.
 
     Args:
         outcome: How it ended.
         run_dir: The run directory.
         killed_by_oom: Whether the kernel killed for want of memory meanwhile, ``None`` if that is not told.
+        earlier: The ``attempts`` of the report on the start before this one, where this is a restart.
+        duration: Of the whole job; without it that of this start.
     """
     report: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -38,7 +47,7 @@ def make(outcome: Outcome, *, run_dir: str, killed_by_oom: bool | None) -> dict[
         "signal": signal_name(outcome.signal) if outcome.signal else None,
         "began_on": outcome.elsewhere.host if outcome.elsewhere else None,
         "ended": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "duration": round(outcome.duration, 3),
+        "duration": round(outcome.duration if duration is None else duration, 3),
         "restarts": outcome.restarts,
         "run_dir": run_dir,
         "first_failure": None,
@@ -51,6 +60,8 @@ def make(outcome: Outcome, *, run_dir: str, killed_by_oom: bool | None) -> dict[
         report["detail"], report["first_failure"] = outcome.elsewhere.said, outcome.elsewhere.first_failure
     elif outcome.first is not None:
         report["first_failure"] = first_failure(outcome.first, killed_by_oom=killed_by_oom)
+    this = {name: report[name] for name in ("reason", "exit_code", "first_failure", "warnings")}
+    report["attempts"] = [*earlier, {"duration": round(outcome.duration, 3), **this}]
     return report
 
 

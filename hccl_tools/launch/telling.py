@@ -34,6 +34,8 @@ class Telling:
         self._run_dir, self._options, self._console = run_dir, options, console
         self._oom_kills = kills()
         self._told: Outcome | None = None
+        self._attempts: list[dict[str, Any]] = []
+        self._began = time.monotonic()
         self.followers = Followers(
             console.out,
             style=options.log_style,
@@ -50,8 +52,9 @@ class Telling:
     def failed(self, outcome: Outcome) -> None:
         """Tell of a failure that need not be the end."""
         self._show_rest(_READER)
-        self._console.say(report.text(self._report(outcome)))
-        self._told = outcome
+        made = self._report(outcome)
+        self._console.say(report.text(made))
+        self._told, self._attempts = outcome, made["attempts"]
 
     def end(self, outcome: Outcome, signals: Signals, locks: Sequence[int] = ()) -> None:
         """Write the report, close the locks; if the job did not end well, pass it on, print it, judge."""
@@ -79,7 +82,13 @@ class Telling:
         self.followers.close()
 
     def _report(self, outcome: Outcome) -> dict[str, Any]:
-        return report.make(outcome, run_dir=self._run_dir, killed_by_oom=kills().since(self._oom_kills))
+        return report.make(
+            outcome,
+            run_dir=self._run_dir,
+            killed_by_oom=kills().since(self._oom_kills),
+            earlier=self._attempts[:-1] if outcome is self._told else self._attempts,
+            duration=time.monotonic() - self._began,
+        )
 
     def _show_rest(self, seconds: float | None, signals: Signals | None = None) -> bool:
         """Show what is left of the logs of ranks that have ended; whether the reader has taken all in time.

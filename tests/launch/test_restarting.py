@@ -96,6 +96,7 @@ def test_why_a_table_cannot_be_used_any_more_is_readable_and_the_failure_told_on
     )  # fmt: skip
 
     assert done.returncode == 3
+    assert len(json.loads(Path("log/latest/report.json").read_text())["attempts"]) == 1
     assert done.stderr.count("failed first") == 1
     assert "restart 1 of" not in done.stderr
     said = done.stderr.splitlines()

@@ -344,6 +344,14 @@ def test_all_ranks_start_again_after_a_failure(jobs: Jobs, tmp_path: Path) -> No
         assert (job.run_dir / f"{name}.log").read_text() == "start\n"
     assert job.err.count("failed first") == 2
     assert "restart 2 of 5" in job.err
+    attempts = job.report["attempts"]
+    assert [(start["reason"], start["exit_code"]) for start in attempts] == [
+        *[("failed", 3)] * 2,
+        ("ended", 0),
+    ]
+    assert attempts[0]["first_failure"]["rank"] == 1
+    assert attempts[1]["first_failure"]["log"].endswith("rank_1.restart_1.log")
+    assert job.report["duration"] > sum(start["duration"] for start in attempts)
     assert not job.living()
 
 
@@ -351,6 +359,7 @@ def test_restarts_end_with_the_last_failure(jobs: Jobs) -> None:
     code, job = jobs.run(SLEEP, sh("sleep 0.1; exit 3"), max_restarts=1)
     assert code == 3
     assert job.report["restarts"] == 1
+    assert len(job.report["attempts"]) == 2
     assert "rank_1.restart_1.log" in job.err
 
 
