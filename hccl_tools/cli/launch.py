@@ -63,7 +63,6 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
     per_node, ips = _per_node(options["per_node"]), _ips(options["ips"])
     ranks, node_count = _size(options["count"], per_node, options["node_count"], len(ips))
     address, port = _master(options)
-    engine: Engine = "mpirun" if options["mpirun"] else options["engine"]
     return Request(
         program=program,
         kind=_kind(options),
@@ -73,8 +72,8 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         no_table=options["no_table"],
         product=options["product"],
         ignore=tuple(rule.strip() for text in options["ignore"] for rule in text.split(",")),
-        start=_start(options["start"], engine),
-        engine=engine,
+        start=_start(options),
+        engine=_engine(options),
         mpirun=options["mpirun"],
         cpu=options["cpu"],
         all_here=options["all_here"],
@@ -115,13 +114,17 @@ def _kind(options: dict[str, Any]) -> ProgramKind:
     return "module" if options["module"] else "program" if options["no_python"] else "script"
 
 
-def _start(typed: str, engine: Engine) -> Start | None:
-    if typed == "mpi" and engine != "mpirun":
+def _engine(options: dict[str, Any]) -> Engine:
+    return "mpirun" if options["mpirun"] else cast("Engine", options["engine"])
+
+
+def _start(options: dict[str, Any]) -> Start | None:
+    if options["start"] == "mpi" and (engine := _engine(options)) != "mpirun":
         raise UsageError(
             f"--start mpi is for ranks that are MPI processes, and --engine {engine} starts none",
             hint="add --engine mpirun, or leave --start out",
         )
-    return None if typed == "auto" else cast("Start", typed)
+    return None if options["start"] == "auto" else cast("Start", options["start"])
 
 
 def _per_node(text: str | None) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import placement
+from hccl_tools.launch import placement, visible
 from hccl_tools.launch.plan import ELSEWHERE
 
 if TYPE_CHECKING:
@@ -28,6 +28,17 @@ class Surroundings(NamedTuple):
     environ: Mapping[str, str]
     nodes: tuple[int, ...]
     visible: VisibleDevices
+
+
+def surroundings(request: Request, environ: Mapping[str, str], nodes: tuple[int, ...] | None) -> Surroundings:
+    """Return this host as the launch is to see it; its device nodes are looked up where they are ``None``.
+
+    Raises:
+        UsageError: A variable that limits the devices cannot be read.
+    """
+    found = placement.present_devices(environ) if nodes is None else nodes
+    limits = visible.unlimited(environ) if request.ignore_visible else environ
+    return Surroundings(environ, found, visible.visible_devices(limits, found))
 
 
 class Job(NamedTuple):

@@ -6,15 +6,15 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import binding, environment, interpreter, log_places, placement, ports, run_directory
+from hccl_tools.launch import binding, environment, interpreter, log_places, ports, run_directory
 from hccl_tools.launch import job as jobs
-from hccl_tools.launch.job import Job, Surroundings
 from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
-from hccl_tools.launch.visible import LIMITS, unlimited, visible_devices
+from hccl_tools.launch.visible import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hccl_tools.launch.job import Job, Surroundings
     from hccl_tools.launch.placement import Seat
     from hccl_tools.launch.plan import Start
     from hccl_tools.launch.request import Request
@@ -50,9 +50,7 @@ def prepare(
         UsageError: What was asked for cannot be meant.
         LaunchError: The table, the devices or the program stand against it.
     """
-    nodes = placement.present_devices(environ) if nodes is None else nodes
-    limits = unlimited(environ) if request.ignore_visible else environ
-    around = Surroundings(environ, nodes, visible_devices(limits, nodes))
+    around = jobs.surroundings(request, environ, nodes)
     notes: list[str] = []
     run_dir = request.run_dir or run_directory.path_for(request.log_dir, environ)
     copy = os.path.join(run_dir, TABLE_COPY)
@@ -94,7 +92,7 @@ def prepare(
         cores=binding.cores_of("none" if supervisor else request.bind, job.local, environ),
         chosen=_chosen(job, start, start_reason, python),
     )
-    return Prepared(plan, kept, nodes, *((job.table.data, job.table.table) if job.table else ()))
+    return Prepared(plan, kept, around.nodes, *((job.table.data, job.table.table) if job.table else ()))
 
 
 def _check(request: Request, world_size: int, environ: Mapping[str, str], python: str) -> None:
