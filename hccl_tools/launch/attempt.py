@@ -11,7 +11,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import channel, proc
+from hccl_tools.launch import channel
 from hccl_tools.launch import signals as received
 from hccl_tools.launch.outcome import Outcome, RankEnd, Reason, signal_name
 from hccl_tools.launch.timers import Timers
@@ -222,8 +222,10 @@ class Attempt:
             self.at("scheduler", self.scheduler_wait, lambda: self.end("ended"))
 
     def _end_left_behind(self) -> None:
-        for process in self.keeper.descendants():
-            self.say(f"ending what the job left behind: {proc.describe(process.pid)}")
+        if left := self.keeper.descendants():
+            from hccl_tools.launch import left_behind  # noqa: PLC0415  (rare)
+
+            self.say(left_behind.text(left))
         self.end("ended")
 
     def _receive(self, number: int) -> None:

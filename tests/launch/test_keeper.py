@@ -100,8 +100,17 @@ def test_the_failed_ranks_own_children_are_ended_too(jobs: Jobs) -> None:
 def test_what_a_good_job_leaves_behind_is_ended_and_named(jobs: Jobs) -> None:
     code, job = jobs.run(sh("setsid sleep 300 & sleep 0.1"), sh("true"))
     assert code == 0
-    assert "sleep 300" in job.err
+    assert "(sleep 300) of rank 0" in job.err
     assert not job.living()
+
+
+def test_of_many_that_a_job_leaves_behind_some_are_named(jobs: Jobs) -> None:
+    code, job = jobs.run(*[sh("for n in 1 2 3 4 5; do setsid sleep 300 & done; sleep 0.1")] * 4)
+    assert code == 0
+    first, *rest = job.err.splitlines()
+    assert first == "hccl-tools: ending 20 processes that the job left behind:"
+    assert len(rest) == 9
+    assert rest[-1] == "  and 12 more"
 
 
 def test_the_keeper_ignores_signals_meant_for_others(jobs: Jobs) -> None:
