@@ -32,8 +32,8 @@ _RUNNING, _ENDING, _KILLING, _OVER = range(4)
 _KILL_AGAIN, _GIVE_UP = 0.1, 5.0
 #: Seconds that what the ranks left behind gets to end by itself after them.
 _LEFT_BEHIND = 0.25
-#: Two SIGINT that follow each other faster than this are one Ctrl-C that reached us on two ways.
-_SAME_KEY = 0.2
+#: Signals that kill when they come again, and for how many seconds they may be the first one on another way.
+_AGAIN = {signal.SIGINT: 0.2, signal.SIGTERM: 1.0}
 
 
 class Attempt:
@@ -72,6 +72,8 @@ class Attempt:
         self._on_end: list[Callable[[RankEnd], None]] = []
         self.on_ending: list[Callable[[], None]] = []
         self.on_kill: list[Callable[[], None]] = []
+        #: Whether a second SIGTERM, or one after Ctrl-C, is somebody's who does not want to wait any more.
+        self.hears_sigterm_again = True
         #: How processes are asked to end; they are killed when the grace time and the slack are over.
         self.ask: Callable[[int], None] = keeper.signal
         self._poller = select.poll()
@@ -159,7 +161,7 @@ class Attempt:
         for act in {self._acts[descriptor] for descriptor in ready & self._acts.keys()}:
             act()
         if self.keeper.gone and self._phase != _OVER:
-            self._lose_keeper()
+            self._give_up()
         if time.monotonic() >= self.followers.next_look:
             self.followers.show()
         self.timers.run()
@@ -240,11 +242,12 @@ class Attempt:
             self.keeper.signal(signal.SIGCONT)
         elif self._phase == _RUNNING:
             self.signal, self._interrupted = number, time.monotonic()
-            self.say(
-                f"{signal_name(number)}: ending the job (at most {self.grace:g} s; Ctrl-C kills at once)"
-            )
+            again = f"{'Ctrl-C or SIGTERM' if self.hears_sigterm_again else 'Ctrl-C'} then kills at once"
+            self.say(f"{signal_name(number)}: ending the job (at most {self.grace:g} s; {again})")
             self.end("signal", number=number)
-        elif number == signal.SIGINT and time.monotonic() - self._interrupted > _SAME_KEY:
+        elif number in _AGAIN and time.monotonic() - self._interrupted > _AGAIN[signal.Signals(number)]:
+            if number == signal.SIGTERM and not (self._interrupted and self.hears_sigterm_again):
+                return  # Of a batch system, say, while ranks have their grace time after a failure.
             for act in self.on_kill:
                 act()
             self.kill()
@@ -258,19 +261,12 @@ class Attempt:
         self.at("kill", _KILL_AGAIN, self.kill)
 
     def _give_up(self) -> None:
-        """Some are left after many rounds of SIGKILL: stuck in the kernel, or the keeper does nothing."""
-        self.stuck = self.keeper.descendants()
-        self._phase = _OVER
-        if any(process.state != "D" for process in self.stuck):
-            self.say(f"the keeper (process {self.keeper.pid}) does nothing: ending the job without it")
-            self._lose_keeper()
-
-    def _lose_keeper(self) -> None:
+        """Some are left after many rounds of SIGKILL, or the keeper was killed."""
         from hccl_tools.launch import lost_keeper  # noqa: PLC0415  (rare)
 
         if self._phase == _RUNNING:
             self.reason = "keeper"
-        self.stuck = lost_keeper.end_job(self.keeper, self.running, _GIVE_UP)
+        self.stuck = lost_keeper.end_job(self, _GIVE_UP)
         self._phase = _OVER
 
     def outcome(self) -> Outcome:

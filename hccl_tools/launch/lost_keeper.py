@@ -12,34 +12,40 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch import proc
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from resource import struct_rusage
 
+    from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.keeper import Keeper
-    from hccl_tools.launch.outcome import RankEnd
     from hccl_tools.launch.proc import Status
 
 #: Pauses between two rounds of killing, in seconds: growing from the first to the last.
 _FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.1
 
 
-def end_job(keeper: Keeper, running: Sequence[RankEnd], wait: float) -> list[Status]:
+def end_job(attempt: Attempt, wait: float) -> list[Status]:
     """Kill what a keeper has left, again and again: it has become our own child, or somebody else's.
 
+    A keeper that is still there has nothing to do with it if the kernel does not let the others go; else it
+    is killed, and the kernel kills its ranks with it.
+
     Args:
-        keeper: The keeper. If it is still there it is killed; the kernel kills its ranks with it.
-        running: Its ranks whose end it has not told; they get it.
+        attempt: The job. Its ranks get the ends that the keeper has not told.
         wait: Seconds, for the keeper's own end and for the others'.
 
     Returns:
         Those that are still there after that (stuck in the kernel).
     """
+    keeper = attempt.keeper
     if not keeper.gone:
+        left = keeper.descendants()
+        if all(process.state == "D" for process in left):
+            return left
+        attempt.say(f"the keeper (process {keeper.pid}) does nothing: ending the job without it")
         _kill(keeper, wait)
     ends = _kill_orphans(keeper.begun, wait)
     left = proc.descendants(os.getpid(), since=keeper.begun)
     stuck = {process.pid for process in left}
-    for end in running:
+    for end in attempt.running:
         if end.pid not in stuck:
             end.ended, end.asked, end.status = time.monotonic(), True, int(signal.SIGKILL)
             if end.pid in ends:

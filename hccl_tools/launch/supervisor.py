@@ -173,6 +173,7 @@ class _Host:
             grace=options.grace,
             scheduler_wait=options.scheduler_wait,
         )
+        attempt.hears_sigterm_again = options.reports  # The engine of a part of a job sends it as it likes.
         self.watch(attempt)
         stdin = [index for index, end in enumerate(ends) if end.process.rank == options.stdin_rank]
         keeper.start_tasks(self.tasks(ends), self.environment, self.working_dir, *stdin)

@@ -212,6 +212,31 @@ def test_a_second_ctrl_c_kills_at_once(jobs: Jobs) -> None:
     assert not job.living()
 
 
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+def test_a_sigterm_after_the_first_signal_kills_at_once(jobs: Jobs, first: signal.Signals) -> None:
+    job = jobs.start(*[STUBBORN] * 2, grace=10 * LONG)
+    assert job.says("up", 0, 1)
+    job.launcher.send_signal(first)
+    time.sleep(1.2)
+    job.launcher.send_signal(signal.SIGTERM)
+    assert job.end() == 128 + first
+    assert not job.living()
+
+
+def test_a_sigterm_after_a_failure_leaves_the_ranks_their_grace(jobs: Jobs) -> None:
+    saver = python(
+        "import signal, sys, time\n"
+        "def save(n, f): print('asked', flush=True); time.sleep(2); print('saved', flush=True); sys.exit(0)\n"
+        "signal.signal(signal.SIGTERM, save); print('up', flush=True)\n"
+        "while True: time.sleep(0.02)"
+    )
+    job = jobs.start(saver, sh("while ! grep -q up run_0/rank_0.log; do sleep 0.05; done; exit 5"))
+    assert job.says("asked", 0)
+    job.launcher.send_signal(signal.SIGTERM)
+    assert job.end() == 5
+    assert "saved" in job.log(0)
+
+
 def test_user_signals_reach_the_ranks_and_end_nothing(jobs: Jobs) -> None:
     job = jobs.start(LISTENER, LISTENER)
     assert job.says("up", 0, 1)
