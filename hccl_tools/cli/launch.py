@@ -169,7 +169,7 @@ def _master(options: dict[str, Any]) -> tuple[str | None, int | None]:
     address, port = options["master_address"], options["start_port"]
     if options["master"]:
         host, _, number = options["master"].rpartition(":")
-        if not host or not number.isdecimal():
+        if not host or "/" in host or not number.isdecimal():
             raise UsageError(
                 f'--master "{options["master"]}" is not ADDRESS:PORT', hint="--master 10.0.0.1:18118"
             )

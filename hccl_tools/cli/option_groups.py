@@ -50,7 +50,10 @@ class GroupedCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give the options that were written without their optional value the value meant."""
         complete = self._with_values(args)
-        rest = super().parse_args(ctx, list(complete))
+        try:
+            rest = super().parse_args(ctx, list(complete))
+        except click.NoSuchOption as error:
+            raise _as_typed(error, complete) from error
         # What was typed before the program, for a launch on other hosts that is to be like this one.
         ctx.meta[TYPED_OPTIONS] = tuple(complete[: len(complete) - len(ctx.params["program"])])
         return rest
@@ -81,10 +84,26 @@ class GroupedCommand(click.Command):
                 done.append(f"{name}={self.bare_options[name]}")
                 continue
             done.append(token)
-            if takes_value.get(name, False) and position < len(args):
+            if _wants_next(name, takes_value) and position < len(args):
                 done.append(args[position])
                 position += 1
         return done + args[position:]
+
+
+def _wants_next(name: str, takes_value: Mapping[str, bool]) -> bool:
+    """Tell whether an option, or the last of several letters (``-mn``), takes the next word as its value."""
+    if name.startswith("--") or len(name) == 2:
+        return takes_value.get(name, False)
+    # The first letter that takes a value has what follows it: -n4.
+    wanting = next((place for place in range(1, len(name)) if takes_value.get(f"-{name[place]}")), None)
+    return wanting == len(name) - 1
+
+
+def _as_typed(error: click.NoSuchOption, args: Sequence[str]) -> click.NoSuchOption:
+    """Return the error with the option as its user wrote it, ``--bind_core`` and not ``--bind-core``."""
+    names = (arg.partition("=")[0] for arg in args)
+    typed = next((name for name in names if name.replace("_", "-") == error.option_name), error.option_name)
+    return click.NoSuchOption(typed, possibilities=error.possibilities, ctx=error.ctx)
 
 
 def _record(option: click.Option) -> tuple[str, str]:

@@ -37,7 +37,7 @@ def cores_of(bind: str, seats: Sequence[Seat], environ: Mapping[str, str]) -> di
 def _cores(usable: list[int], ranks: int) -> list[tuple[int, ...]]:
     if len(usable) < ranks:
         raise LaunchError(
-            f"--bind cores: {ranks} ranks are to share {len(usable)} cores, and each needs one",
+            f"--bind cores: {ranks} ranks need a core each, and {len(usable)} may be used here",
             hint="leave --bind out: the kernel then shares the cores among them",
         )
     count = len(usable)

@@ -211,9 +211,11 @@ def _facts(
 ) -> environment.JobFacts:
     if job.server_count > 1:
         port, whence = ports.agreed_port(request.start_port, around.environ)
-        notes += [f"{doubt} ({whence})" for doubt in ports.doubts(port)]
+    elif request.start_port is not None:
+        port, whence = request.start_port, "--start-port"
     else:
-        port = request.start_port or (ports.free_port() if _ranks_meet(start, request) else 0)
+        port, whence = ports.free_port() if _ranks_meet(start, request) else 0, ""
+    notes += [f"{doubt} ({whence})" for doubt in ports.doubts(port)] if whence else []
     return environment.JobFacts(
         start=start,
         world_size=len(job.seats),

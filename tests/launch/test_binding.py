@@ -54,7 +54,7 @@ def test_the_plan_shows_the_cores() -> None:
 def test_too_few_cores_are_refused() -> None:
     seats = seats_of_devices(range(len(OWN) + 1), ["localhost"])
 
-    with pytest.raises(LaunchError, match=f"{len(seats)} ranks are to share {len(OWN)} cores"):
+    with pytest.raises(LaunchError, match=f"{len(seats)} ranks need a core each, and {len(OWN)} may be used"):
         binding.cores_of("cores", seats, {})
 
 

@@ -242,6 +242,22 @@ def test_dry_run_starts_and_writes_nothing() -> None:
     assert not Path("log").exists()
 
 
+@pytest.mark.parametrize("letters", [["-mn", "2"], ["-mn2"], ["-n2", "-m"], ["-n", "2", "-m"]])
+def test_dry_run_after_short_options(letters: list[str]) -> None:
+    done = launch("--no-table", *TABLE_START, *letters, "--dry-run", "json.tool", "-h")
+
+    assert done.returncode == 0, done.stderr
+    assert "-m json.tool -h" in done.stdout
+
+
+def test_port_that_sites_do_not_open_is_told() -> None:
+    done = launch("--no-table", "-n", "1", "--cpu", "--start", "torch", "--start-port", "8118", "hello.py")
+
+    assert done.returncode == 0, done.stderr
+    assert "port 8118 is outside 10000-20000" in done.stderr
+    assert "(--start-port)" in done.stderr
+
+
 def test_dry_run_as_json() -> None:
     done = launch("--rank-table", write_table(), *TABLE_START, "--dry_run=json", "hello.py")
 
@@ -270,6 +286,8 @@ def test_dry_run_as_json() -> None:
         (["--no-table", "-n", "1", "--env", "X", "hello.py"], 2, '"X" is not NAME=VALUE'),
         (["--no-table", "-n", "1", "-m", "--no-python", "x"], 2, "exclude each other"),
         (["--no-table", "-n", "1", "--start", "mpi", "hello.py"], 2, "--engine loop starts none"),
+        (["--no-table", "-n", "1", "--bind_core=x", "hello.py"], 2, "no such option '--bind_core'"),
+        (["--no-table", "-n", "1", "--master", "etcd://x:1", "hello.py"], 2, "is not ADDRESS:PORT"),
         (["--no-table", "-n", "1", "--timeout", "nan", "hello.py"], 2, "nan is no number of seconds"),
         (["--no-table", "-n", "1", "--grace", "inf", "hello.py"], 2, "inf is no number of seconds"),
         (["--no-table", "-n", "1", "--tail", "first", "hello.py"], 2, '--tail "first"'),
