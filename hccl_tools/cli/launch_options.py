@@ -103,7 +103,8 @@ GROUPS: dict[str, list[Option]] = {
                 help="Tell when no rank has written or computed for so long."),
         _option("--max-restarts", type=IntRange(min=0), default=0, show_default=True, metavar="N",
                 help="Start the whole job anew after a failure."),
-        _option("--notify", metavar="CMD", help="Run this with the report as JSON on its stdin at the end."),
+        _option("--notify", metavar="CMD",
+                help="If the job does not end well, run this with the report as JSON on its stdin."),
     ],
     "Look first": [
         _option("--dry-run", type=Choice(["text", "json"]), metavar="[=json]",

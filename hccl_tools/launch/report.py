@@ -168,7 +168,10 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
             return f"the command did not end and was killed: {command}"
         time.sleep(pause)
         pause = min(2 * pause, 0.1)
-    return None
+    if not helper.code:
+        return None
+    how = f"exit code {helper.code}" if helper.code > 0 else signal_name(-helper.code)
+    return f"the command ended with {how}: {command}"
 
 
 def text(report: Mapping[str, Any]) -> str:

@@ -66,23 +66,30 @@ def stop_self() -> None:
 
 
 class Helper:
-    """A program that the launcher runs for itself (py-spy, ``--notify``), never a part of the job."""
+    """A program that the launcher runs for itself (py-spy, ``--notify``), never a part of the job.
+
+    ``code`` is its exit code once it has ended, -n for signal n.
+    """
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
-        self._ended = False
+        self.code: int | None = None
 
     def ended(self) -> bool:
         """Whether it has ended; does not wait."""
-        self._ended = self._ended or os.waitpid(self.pid, os.WNOHANG)[0] == self.pid
-        return self._ended
+        return self.code is not None or self._collect(os.WNOHANG)
 
     def end(self) -> None:
         """Kill it if it still runs, and what shares its process group."""
         if not self.ended():
             os.killpg(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            self._ended = True
+            self._collect(0)
+
+    def _collect(self, options: int) -> bool:
+        pid, status = os.waitpid(self.pid, options)
+        if pid == self.pid:
+            self.code = os.waitstatus_to_exitcode(status)
+        return self.code is not None
 
 
 def spawn(argv: list[str], *, stdin: int = -1, stdout: int = 2, stderr: int = 2, **variables: str) -> Helper:

@@ -132,6 +132,14 @@ def test_notify_gets_the_report_on_its_stdin(jobs: Jobs, tmp_path: Path) -> None
     assert job.err.splitlines()[-2:] == ["told", "hccl-tools: exit code 3 is that of rank 0"]
 
 
+@pytest.mark.parametrize(("command", "how"), [("exit 4", "exit code 4"), ("kill -9 $$", "SIGKILL")])
+def test_notify_that_fails_is_told(jobs: Jobs, command: str, how: str) -> None:
+    code, job = jobs.run(sh("exit 3"), notify=command)
+    assert code == 3
+    assert f"hccl-tools: --notify: the command ended with {how}: {command}" in job.err.splitlines()
+    assert job.err.splitlines()[-1] == "hccl-tools: exit code 3 is that of rank 0"
+
+
 def test_notify_that_hangs_can_be_interrupted(jobs: Jobs) -> None:
     text = jobs.folder / "stderr"
     with text.open("a") as file:
