@@ -21,8 +21,11 @@ ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP
 #: The signals that mean something to the ranks' program only.
 PASSED_ON = frozenset({signal.SIGUSR1, signal.SIGUSR2})
 _JOB_CONTROL = frozenset({signal.SIGTSTP, signal.SIGCONT})
-#: Blocked and not looked at: a background job may write to its terminal (SIGTTOU) even under ``stty tostop``.
-_UNWANTED = frozenset({signal.SIGTTOU})
+
+
+def speak_in_background() -> None:
+    """Let a background job write to its terminal even under ``stty tostop``, which would stop it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
 
 
 class Signals:
@@ -36,7 +39,8 @@ class Signals:
         self._descriptor = -1
 
     def __enter__(self) -> Signals:  # noqa: PYI034  (Self needs Python 3.11)
-        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._handled | _UNWANTED)
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._handled)
+        speak_in_background()
         self._descriptor = kernel.signal_descriptor(self._handled)
         return self
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import announcement, describe, keeper, planning, run_directory
+from hccl_tools.launch import announcement, describe, keeper, planning, run_directory, signals
 from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
     Raises:
         LaunchError: The launch is refused; nothing has been started.
     """
+    signals.speak_in_background()
     guard = keeper.current() or keeper.start()
     line: Line | None = None
     part = _part_of_job(request)
