@@ -7,6 +7,7 @@ IPv6. ``0.0.0.0`` counts as no address.
 from __future__ import annotations
 
 import re
+
 # What ``socket`` is made of: ``socket`` itself loads selectors and makes enums, 2 ms before each job's start.
 from _socket import AF_INET, AF_INET6, inet_pton
 
