@@ -54,9 +54,14 @@ def _prepared(args: list[str], world: MpiWorld, environ: Mapping[str, str]) -> P
 
         if told := rank_facts.read(args[1], world, environ):
             return told
-    from hccl_tools.launch import rank_by_hand, rank_options  # noqa: PLC0415  (only where nothing is settled)
+    from hccl_tools.launch import rank_options, rank_settled  # noqa: PLC0415  (only where nothing is settled)
 
-    return rank_by_hand.prepare(rank_options.parse(args), world, environ)
+    options = rank_options.parse(args)
+    if found := rank_settled.read(options, world, environ):
+        return found
+    from hccl_tools.launch import rank_by_hand  # noqa: PLC0415  (the first rank of a host)
+
+    return rank_by_hand.prepare(options, world, environ)
 
 
 if __name__ == "__main__":

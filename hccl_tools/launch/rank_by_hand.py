@@ -5,11 +5,12 @@ Without a table the ranks of a host take their devices in order; with one, each 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import environment, interpreter, placement, run_directory
+from hccl_tools.launch import environment, interpreter, placement, rank_settled, run_directory
 from hccl_tools.launch.plan import TABLE_COPY
 from hccl_tools.launch.shim import Prepared
 from hccl_tools.launch.visible import VisibleDevices, visible_devices
@@ -31,14 +32,13 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
     """
     nodes = () if options.cpu else placement.present_devices(environ)
     visible = visible_devices(environ, nodes)
-    seats, data = _seats(options, world, visible)
+    seats, data, raw = _seats(options, world, visible)
     # Under `launch` the start is settled, and so is whether MindSpore needs a scheduler.
     ask = options.scheduler_port is None and options.start in {None, "mpi"}
     python = interpreter.find(options.python, own=True, environ=environ, ask=ask)
     start = _start(options, python.frameworks, has_table=data is not None)
     interpreter.check_program(options.kind, options.program, environ)
     run_dir = options.run_dir or _own_run_directory(options, world, environ)
-    table = _copy(run_dir, data) if data is not None else None
     # MindSpore has no MPI start on the CPU: there its ranks meet at a scheduler.
     cpu = options.cpu or (start == "mpi" and not nodes and "mindspore" in python.frameworks)
     mine = next(seat for seat in seats if seat.rank == world.rank)
@@ -47,22 +47,29 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
         world_size=world.size,
         master=options.master_address or "127.0.0.1",
         port=_port(options, world, run_dir) if start in {"cluster", "torch"} or cpu else 0,
-        table=table,
+        table=_copy(run_dir, data) if data is not None else None,
         devices=tuple(seat.device for seat in seats if seat.server_index == mine.server_index),
         visible=visible,
         cpu=cpu,
         keep_mpi=options.keep_mpi,
         open_mpi=world.launcher != "MPICH",
     )
-    kept, _removed = environment.cleaned(environ, start=start, keep_mpi=options.keep_mpi or start == "mpi")
-    kept.update(environment.common_environment(environ, buffered=options.buffered))
-    variables = {**kept, **environment.rank_environment(mine, facts), **options.environment}
+    keep_mpi = options.keep_mpi or start == "mpi"
+    kept, removed = environment.cleaned(environ, start=start, keep_mpi=keep_mpi)
+    common = environment.common_environment(environ, buffered=options.buffered)
+    kept.update(common)
     argv = interpreter.command(options.kind, options.program, python.path)
+    if options.run_dir is None and world.local_rank == 0:
+        here = [seat for seat in seats if seat.server_index == mine.server_index]
+        beginnings = () if keep_mpi else environment.MPI_PREFIXES
+        settled = rank_settled.Settled(argv, removed, beginnings, common, _starts(here, facts, options))
+        # A table in another form than the ranks get was not judged by these very bytes.
+        rank_settled.write(run_dir, options, raw, settled if raw == data else None)
     return Prepared(
         rank=mine.rank,
         device=mine.device,
         argv=argv,
-        environment=variables,
+        environment={**kept, **_starts([mine], facts, options)[mine.rank][1]},
         run_dir=run_dir,
         tail="none" if options.run_dir else options.tail,  # The launcher shows the logs itself.
         launched=options.run_dir is not None,
@@ -74,19 +81,40 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
     )
 
 
-def _seats(options: RankOptions, world: MpiWorld, visible: VisibleDevices) -> tuple[list[Seat], bytes | None]:
-    """Return the seats of the job and the bytes of its table, ``None`` without one."""
+def _own_run_directory(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> str:
+    run_dir = rank_settled.own_run_directory(options.log_dir, world, environ)
+    run_directory.create(run_dir, shared=True)
+    return run_dir
+
+
+def _starts(
+    seats: list[Seat], facts: environment.JobFacts, options: RankOptions
+) -> dict[int, tuple[int, dict[str, str]]]:
+    """Return by rank the device and the variables of its own."""
+    return {
+        seat.rank: (seat.device, {**environment.rank_environment(seat, facts), **options.environment})
+        for seat in seats
+    }
+
+
+def _seats(
+    options: RankOptions, world: MpiWorld, visible: VisibleDevices
+) -> tuple[list[Seat], bytes | None, bytes | None]:
+    """Return the seats of the job, the bytes of its table and those of its file, ``None`` without one."""
     if options.rank_table is None:
-        return _seats_in_order(options, world, visible), None
+        return _seats_in_order(options, world, visible), None, None
     from hccl_tools.launch import job_table  # noqa: PLC0415  (only with a table)
 
+    raw = None
+    with contextlib.suppress(OSError), open(options.rank_table, "rb") as file:
+        raw = file.read()
     loaded = job_table.load_file(options.rank_table, product=options.product, ignore=options.ignore)
     if len(loaded.table) != world.size:
         raise LaunchError(
             f"mpirun started {world.size} ranks, but the table has {len(loaded.table)}",
             hint=f"mpirun -n {len(loaded.table)} ..., or take a table of {world.size} ranks",
         )
-    return placement.seats_of_table(loaded.table), loaded.data
+    return placement.seats_of_table(loaded.table), loaded.data, raw
 
 
 def _seats_in_order(options: RankOptions, world: MpiWorld, visible: VisibleDevices) -> list[Seat]:
@@ -108,25 +136,6 @@ def _start(options: RankOptions, frameworks: Mapping[str, str], *, has_table: bo
     if not has_table:
         return "mpi"
     return interpreter.choose_start(frameworks, cpu=options.cpu)[0]
-
-
-def _own_run_directory(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> str:
-    """Return (and make) a run directory that all ranks of this job on this host name alike, without talking.
-
-    Its time is that of their common parent's start, its ending comes from mpirun's own name of the job.
-    """
-    from hccl_tools.launch import proc  # noqa: PLC0415  (not under `launch`)
-
-    parent = proc.status(os.getppid())
-    ticks = parent.start if parent else 0
-    with open("/proc/stat", encoding="ascii") as file:
-        boot = next((int(line.split()[1]) for line in file if line.startswith("btime ")), 0)
-    ending = run_directory.fingerprint(f"{world.job}-{os.getppid()}-{ticks}".encode())[:4]
-    path = run_directory.path_for(
-        options.log_dir, environ, now=boot + ticks / proc.CLOCK_TICKS, ending=ending
-    )
-    run_directory.create(path, shared=True)
-    return path
 
 
 def _copy(run_dir: str, data: bytes) -> str:

@@ -34,7 +34,7 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
     from hccl_tools.launch.plan import TABLE_COPY  # noqa: PLC0415
 
     path = os.path.join(plan.run_dir, TABLE_COPY)
-    hashed = (path, _sha256(table)) if table is not None else None
+    hashed = (path, sha256(table)) if table is not None else None
     removed = () if plan.start == "mpi" or "--keep-mpi" in plan.shim else MPI_PREFIXES
     facts = (os.uname().nodename, plan.world_size, plan.run_dir, hashed)
     shared = (*facts, dict(plan.common), removed, restart)
@@ -92,12 +92,12 @@ def _part(descriptor: int, index: int) -> Any:
 def _is_still(path: str, digest: bytes) -> bool:
     try:
         with open(path, "rb") as file:
-            return _sha256(file.read()) == digest
+            return sha256(file.read()) == digest
     except OSError:
         return False
 
 
-def _sha256(data: bytes) -> bytes:
+def sha256(data: bytes) -> bytes:
     """Return the SHA-256 of a table's bytes.
 
     OpenSSL takes 3 ms to load, which pays only for large tables; Python's own needs 5 ms for 1.5 MB.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.launch import rank_scheduler
+from hccl_tools.launch import mpi_world, rank_by_hand, rank_options, rank_scheduler, rank_settled
 from tests.support.jobs import eventually
 from tests.support.mpiruns import MPIRUNS, every_mpirun
 
@@ -106,6 +106,29 @@ def test_ranks_by_hand_take_the_tables_devices(mpirun: Mpirun) -> None:
         assert {found[name] for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "MPI_LOCALRANKID")} == {None}
         assert Path(found["RANK_TABLE_FILE"]).read_text() == Path("table.json").read_text()
     assert '"RANK_ID": "1"' in done.stdout
+
+
+def test_the_first_rank_of_a_host_judges_the_table_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = write_table((5, 4, 7, 6))
+    typed = ["--rank-table", table, "--start", "table", "--no-python", "true"]
+    options = rank_options.parse(["--env", "A=1", *typed])
+    worlds = [mpi_world.MpiWorld(rank, 4, rank, 4, "job", "Open MPI") for rank in range(4)]
+    environ = {"PATH": os.environ["PATH"], "OMPI_X": "1", "RANK_ID": "9", "KEPT": "yes"}
+    monkeypatch.setattr(rank_settled, "_PATIENCE", 0.0)
+    assert rank_settled.read(options, worlds[2], environ) is None
+
+    first = rank_by_hand.prepare(options, worlds[0], environ)
+    monkeypatch.setattr(rank_settled, "_PATIENCE", 10.0)
+
+    assert rank_settled.read(options, worlds[0], environ) is None
+    for world in worlds[1:]:
+        told = rank_settled.read(options, world, environ)
+        assert told == rank_by_hand.prepare(options, world, environ)
+        assert told is not None
+        assert told.run_dir == first.run_dir
+    assert rank_settled.read(rank_options.parse(typed), worlds[1], environ) is None
+    write_table((4, 5, 6, 7))
+    assert rank_settled.read(options, worlds[1], environ) is None
 
 
 @every_mpirun
