@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import threading
@@ -83,7 +82,7 @@ def test_a_host_that_has_gone_ends_the_waiting(lines: list[Line]) -> None:
 
 def test_a_signal_ends_the_waiting(lines: list[Line]) -> None:
     with Signals() as signals:
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)  # To this thread, where it waits: pytest has others.
         with pytest.raises(LaunchError, match="the launcher here received SIGTERM"):
             lines[0].agree(1, {}, signals=signals, tell=lambda _: None)
 
