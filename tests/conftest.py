@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,6 +29,11 @@ FOREIGN_NAMES = {
 }
 BEDS_REQUIRED = os.environ.get("HCCL_TOOLS_REQUIRE_BEDS") == "1"
 NEVER_LEFT_OUT_IN_CI = ("bed", "mindspore", "mpi")
+
+
+def pytest_configure() -> None:
+    """Let children end at SIGHUP, also where the tests themselves were started by nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)
