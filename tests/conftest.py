@@ -32,8 +32,10 @@ NEVER_LEFT_OUT_IN_CI = ("bed", "mindspore", "mpi")
 
 
 def pytest_configure() -> None:
-    """Let children end at SIGHUP, also where the tests themselves were started by nohup."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    """Let signals end children as ever, also where the tests themselves run in the background or by nohup."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)
