@@ -11,8 +11,10 @@ import ctypes
 import os
 import signal
 import struct
-from typing import TYPE_CHECKING, NamedTuple
 
+from hccl_tools.records import NamedTuple
+
+TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -6,13 +6,13 @@ Open MPI and Slurm end the other ranks when it exits; MPICH has to be asked.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING
+from _json import encode_basestring_ascii
 
+TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
     from hccl_tools.launch.shim import Prepared
 
@@ -51,7 +51,8 @@ def tell(prepared: Prepared, *, pid: int, code: int, duration: float, log: str) 
         "last_lines": lines[-_LAST_LINES:],
         "traceback": lines[traceback:] if traceback is not None else None,
     }
-    line = json.dumps(facts, ensure_ascii=False) + "\n"
+    members = (f"{_as_json(name)}: {_as_json(value)}" for name, value in facts.items())
+    line = "{" + ", ".join(members) + "}\n"
     if not prepared.launched:
         sys.stdout.write(line)
         sys.stdout.flush()
@@ -59,6 +60,15 @@ def tell(prepared: Prepared, *, pid: int, code: int, duration: float, log: str) 
     descriptor = os.open(os.path.join(prepared.run_dir, ENDS_FILE), _FLAGS, 0o666)
     os.write(descriptor, line.encode())
     os.close(descriptor)
+
+
+def _as_json(value: str | float | list[str] | None) -> str:
+    """Return what facts are made of as JSON, in ASCII: loading ``json`` takes a fifth of a shim's time."""
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
+    if isinstance(value, list):
+        return "[" + ", ".join(map(encode_basestring_ascii, value)) + "]"
+    return "null" if value is None else repr(value)
 
 
 def end_job(code: int) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import NamedTuple
+
+from hccl_tools.records import NamedTuple
 
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 

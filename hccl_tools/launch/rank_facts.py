@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import marshal
 import os
-from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch.shim import Prepared
 
+TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from hccl_tools.launch.mpi_world import MpiWorld
     from hccl_tools.launch.plan import Plan

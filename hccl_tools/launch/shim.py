@@ -14,12 +14,14 @@ import os
 import select
 import signal
 import time
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from hccl_tools.launch import kernel, proc
+from hccl_tools.records import NamedTuple
 
+TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import NoReturn
 
     from hccl_tools.launch.logs import Follower
 
