@@ -16,7 +16,6 @@ import pytest
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch import attendance, meeting, ports
 from hccl_tools.launch.attendance import Attendance
-from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -204,8 +203,7 @@ def test_strangers_at_the_port_stop_nothing(garbage: bytes) -> None:
     met.invite(everybody()[0])
     with ExitStack() as strangers:
         for _ in range(3):
-            assert eventually(lambda: not ports.is_free(met.port))
-            stranger = strangers.enter_context(socket.create_connection((MASTER, met.port)))
+            stranger = strangers.enter_context(come_to(met.port))
             with suppress(OSError):  # It may be hung up on in the middle.
                 stranger.sendall(garbage)
         began = time.monotonic()
@@ -213,6 +211,15 @@ def test_strangers_at_the_port_stop_nothing(garbage: bytes) -> None:
             met.invite(own)
         assert met.end() == {}
         assert time.monotonic() - began < 9  # Nobody has waited for those who say nothing.
+
+
+def come_to(port: int) -> socket.socket:
+    """Connect as soon as somebody listens: a look by listening oneself could be what takes the port away."""
+    for _ in range(600):
+        with suppress(OSError):
+            return socket.create_connection((MASTER, port))
+        time.sleep(0.05)
+    raise AssertionError(f"nobody listens on port {port}")
 
 
 def test_a_stranger_where_rank_0s_host_should_be() -> None:
@@ -253,7 +260,7 @@ def test_more_hosts_than_files_are_allowed() -> None:
         subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as master,
         ExitStack() as guests,
     ):
-        assert eventually(lambda: not ports.is_free(port))
+        come_to(port).close()
         for server in range(1, count):
             guest = guests.enter_context(socket.create_connection((MASTER, port)))
             said = {"kind": attendance.KIND, "server": server, "host": f"h{server}", "has": {}}
