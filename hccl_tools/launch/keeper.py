@@ -75,16 +75,20 @@ class Keeper:
         """Let the keeper end; it first kills what is still there. Waits at most ``wait`` seconds for it."""
         os.close(self._commands)
         _started.remove(self)
+        self.wait_gone(wait)
+        if self.gone:
+            with suppress(ChildProcessError):  # Collected with its orphans.
+                os.waitpid(self.pid, 0)
+        os.close(self.fileno())
+
+    def wait_gone(self, wait: float) -> None:
+        """Wait until the keeper has ended, at most so many seconds; what it still tells is passed over."""
         poller = select.poll()
         poller.register(self.fileno(), select.POLLIN)
         deadline = time.monotonic() + wait
         while not self.gone and (left := deadline - time.monotonic()) > 0:
             poller.poll(left * 1000)
             self.events()
-        if self.gone:
-            with suppress(ChildProcessError):  # Collected with its orphans.
-                os.waitpid(self.pid, 0)
-        os.close(self.fileno())
 
     def _send(self, kind: int, body: bytes) -> None:
         try:

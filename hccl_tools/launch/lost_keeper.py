@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import time
 from contextlib import suppress
@@ -58,12 +57,7 @@ def _kill(keeper: Keeper, wait: float) -> None:
     proc.signal_all(keeper.pid, signal.SIGKILL)  # First: the caller may be no subreaper.
     with suppress(ProcessLookupError):
         os.kill(keeper.pid, signal.SIGKILL)
-    poller = select.poll()
-    poller.register(keeper.fileno(), select.POLLIN)
-    deadline = time.monotonic() + wait
-    while not keeper.gone and (left := deadline - time.monotonic()) > 0:
-        poller.poll(left * 1000)
-        keeper.events()
+    keeper.wait_gone(wait)
 
 
 def _kill_orphans(since: int, wait: float) -> dict[int, tuple[int, struct_rusage]]:
