@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch import channel
 from hccl_tools.launch import signals as received
-from hccl_tools.launch.outcome import Outcome, RankEnd, Reason, signal_name
+from hccl_tools.launch.outcome import Outcome, RankEnd, Reason
+from hccl_tools.launch.signal_names import signal_name
 from hccl_tools.launch.timers import Timers
 
 if TYPE_CHECKING:

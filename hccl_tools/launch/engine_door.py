@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import host_ends, rank_ends, wire
 from hccl_tools.launch.other_hosts import LAUNCHER_VARIABLE
-from hccl_tools.launch.outcome import signal_name
+from hccl_tools.launch.signal_names import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import time
 from _json import encode_basestring_ascii
+
+from hccl_tools.launch.signal_names import signal_name
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def tell(prepared: Prepared, *, pid: int, code: int, duration: float, log: str) 
         "host": os.uname().nodename,
         "pid": pid,
         "exit_code": code if code >= 0 else 128 - code,
-        "signal": signal.Signals(-code).name if code < 0 else None,
+        "signal": signal_name(-code) if code < 0 else None,
         "time": time.time(),
         "duration": round(duration, 3),
         "log": log,

@@ -7,6 +7,8 @@ import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from hccl_tools.launch.signal_names import signal_name
+
 if TYPE_CHECKING:
     from hccl_tools.launch.cause import Cause
     from hccl_tools.launch.plan import RankProcess
@@ -18,14 +20,6 @@ Reason = Literal["ended", "failed", "timeout", "signal", "log-error", "keeper", 
 TIMED_OUT = 124
 #: The exit code when the launcher itself cannot go on.
 LAUNCHER_FAILED = 125
-
-
-def signal_name(number: int) -> str:
-    """``SIGKILL`` for 9, ``signal 35`` for one without a name."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def seconds(duration: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,8 @@ from hccl_tools.launch import excerpt, host_ends
 from hccl_tools.launch.engines.starter import ERRORS, LOG
 from hccl_tools.launch.logs import generation
 from hccl_tools.launch.mpi_rank_end import ENDS_FILE
-from hccl_tools.launch.outcome import RankEnd, signal_name
+from hccl_tools.launch.outcome import RankEnd
+from hccl_tools.launch.signal_names import signal_name, signal_number
 
 if TYPE_CHECKING:
     from hccl_tools.launch.outcome import Outcome
@@ -97,7 +97,7 @@ def failed(end: RankEnd) -> dict[str, Any]:
 
 
 def _end(plan: Plan, facts: dict[str, Any]) -> RankEnd:
-    number = signal.Signals[facts["signal"]].value if facts["signal"] else 0
+    number = signal_number(facts["signal"]) if facts["signal"] else 0
     log, kept = facts["log"], ""
     if not os.path.exists(log):
         # It lies on its own host; what came along is kept here.

@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import proc
-from hccl_tools.launch.outcome import seconds, signal_name
+from hccl_tools.launch.outcome import seconds
+from hccl_tools.launch.signal_names import signal_name
 from hccl_tools.launch.signals import ENDING, spawn
 
 if TYPE_CHECKING:

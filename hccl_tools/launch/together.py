@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.launch import attendance
 from hccl_tools.launch import signals as received
 from hccl_tools.launch.cause import Cause
-from hccl_tools.launch.outcome import Outcome, signal_name
+from hccl_tools.launch.outcome import Outcome
+from hccl_tools.launch.signal_names import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

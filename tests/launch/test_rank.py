@@ -158,6 +158,17 @@ def test_failed_rank_by_hand(mpirun: Mpirun) -> None:
 
 
 @every_mpirun
+def test_rank_ended_by_a_signal_without_a_name(mpirun: Mpirun) -> None:
+    Path("signal35.py").write_text("import os\nos.kill(os.getpid(), 35)\n")
+
+    started = launch(mpirun, "-n", "1", "signal35.py")
+
+    assert started.returncode == 128 + 35
+    assert "rank 0 failed first: killed by signal 35" in started.stderr
+    assert by_hand(mpirun, "signal35.py", count=1).returncode == 128 + 35
+
+
+@every_mpirun
 def test_exec_becomes_the_program(mpirun: Mpirun) -> None:
     done = by_hand(mpirun, "--exec", "show.py")
 

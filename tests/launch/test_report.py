@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.launch import excerpt, hints, oom, proc
-from hccl_tools.launch.outcome import RankEnd, seconds, signal_name
+from hccl_tools.launch.outcome import RankEnd, seconds
 from hccl_tools.launch.plan import RankProcess
+from hccl_tools.launch.signal_names import signal_name, signal_number
 from tests.support.jobs import eventually, python, sh
 
 if TYPE_CHECKING:
@@ -235,6 +236,9 @@ def test_an_ordinary_code_needs_no_hint() -> None:
 def test_names_and_durations() -> None:
     assert signal_name(9) == "SIGKILL"
     assert signal_name(60) == "signal 60"
+    assert [signal_number(signal_name(number)) for number in range(1, 65)] == list(range(1, 65))
+    with pytest.raises(ValueError, match="SIGNOTHING"):
+        signal_number("SIGNOTHING")
     assert [seconds(t) for t in (0.127, 59.9, 125.0, 7300.0)] == [
         "0.13 s",
         "59.90 s",

@@ -1,0 +1,28 @@
+"""The names of signals as reports have them: ``SIGKILL``, and ``signal 35`` for one without a name."""
+
+from __future__ import annotations
+
+import signal
+
+_NAMELESS = "signal "
+
+
+def signal_name(number: int) -> str:
+    """Return ``SIGKILL`` for 9, ``signal 35`` for a number that Python has no name for."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"{_NAMELESS}{number}"
+
+
+def signal_number(name: str) -> int:
+    """Return the number of what ``signal_name`` has written.
+
+    Raises:
+        ValueError: It is not such a name.
+    """
+    if name.startswith(_NAMELESS):
+        return int(name.removeprefix(_NAMELESS))
+    if name not in signal.Signals.__members__:
+        raise ValueError(f"not the name of a signal: {name}")
+    return signal.Signals[name].value
