@@ -18,7 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 #: Lowest first: a module imports from its own row and from the rows above it in this list, never from below.
 LAYERS: list[set[str]] = [
-    {"errors", "records"},
+    {"errors", "hccl_codes", "records"},
     {"addresses", "device_range", "diagnostics.diagnostic", "document", "file_problem", "host_list"}
     | {"json_clean", "json_problem", "json_text", "positions", "products", "reading", "ssh", "table"}
     | {"writing"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,9 @@ from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Rule
+
+#: What HCCL's error codes look like.
+_CODE = re.compile(r"E[A-Z]\d{4}", re.IGNORECASE)
 
 
 @click.command("rules")
@@ -22,42 +26,53 @@ def command(name: str | None) -> None:
     hccl-tools rules                     all rules
     hccl-tools rules HCC203              one rule: why, example, source
     hccl-tools rules duplicate-rank-id   the same by name
-    hccl-tools rules EI0014              the rules behind HCCL's error code
+    hccl-tools rules EI0014              what HCCL's error code means, and the rules behind it
     hccl-tools rules HCC2                the rules of a family
     """  # noqa: D301  (click's own mark: keep the lines)
-    from hccl_tools.rules.pages import page  # noqa: PLC0415  (a command's own imports wait for the command)
+    from hccl_tools.hccl_codes import CODES  # noqa: PLC0415  (a command's own imports wait for the command)
+    from hccl_tools.rules.pages import code_page, page  # noqa: PLC0415
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
     rules = list(all_rules().values())
+    code = (name or "").strip().upper()
+    if code in CODES:
+        behind = [rule for rule in rules if rule.facts.hccl_code == code]
+        click.echo(code_page(code, tables=bool(behind)))
+        _print_list(behind)
+        return
     found = rules if name is None else _matching(rules, name)
-    if len(found) == 1 and name is not None and not name.upper().startswith("EI"):
+    if len(found) == 1 and name is not None:
         click.echo(page(found[0]).rstrip())
-    else:
-        _print_list(found)
+        return
+    _print_list(found)
+    click.echo(f"\n{len(found)} rules; `hccl-tools rules {found[0].facts.id}` explains one")
 
 
 def _matching(rules: list[Rule], name: str) -> list[Rule]:
     wanted = name.strip().upper()
     found = [
-        rule
-        for rule in rules
-        if wanted in (rule.facts.name.upper(), rule.facts.hccl_code) or rule.facts.id.startswith(wanted)
+        rule for rule in rules if wanted == rule.facts.name.upper() or rule.facts.id.startswith(wanted)
     ]
     if not found:
-        known = [rule.facts.id for rule in rules] + [rule.facts.name for rule in rules]
-        known += sorted({rule.facts.hccl_code for rule in rules if rule.facts.hccl_code})
-        close = get_close_matches(name.lower(), known, n=1) or get_close_matches(wanted, known, n=1)
-        meant = f'did you mean "{close[0]}"? ' if close else ""
-        raise UsageError(
-            f'no rule and no HCCL code is called "{name}"', hint=f"{meant}`hccl-tools rules` lists them"
-        )
+        raise UsageError(f'no rule and no HCCL error code is called "{name}"', hint=_advice(rules, name))
     return found
 
 
+def _advice(rules: list[Rule], name: str) -> str:
+    """Return what to type for a name that is unknown; codes that differ in a digit are not alike."""
+    from hccl_tools.hccl_codes import CODES  # noqa: PLC0415
+
+    if _CODE.fullmatch(name.strip()):
+        return f"known codes: {', '.join(CODES)}"
+    known = [rule.facts.id for rule in rules] + [rule.facts.name for rule in rules]
+    close = get_close_matches(name.lower(), known, n=1) or get_close_matches(name.upper(), known, n=1)
+    meant = f'did you mean "{close[0]}"? ' if close else ""
+    return f"{meant}`hccl-tools rules` lists them"
+
+
 def _print_list(rules: list[Rule]) -> None:
-    width = max(len(rule.facts.name) for rule in rules)
+    width = max((len(rule.facts.name) for rule in rules), default=0)
     for rule in rules:
         facts = rule.facts
         code = facts.hccl_code or "-"
         click.echo(f"{facts.id}  {facts.name:<{width}}  {facts.consequence:<11}  {code:<6}  {rule.title}")
-    click.echo(f"\n{len(rules)} rules; `hccl-tools rules {rules[0].facts.id}` explains one")

@@ -11,6 +11,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hccl_tools.hccl_codes import CODES
 from hccl_tools.rules import example_words
 from hccl_tools.rules.registry import LOCAL, Rule, all_rules
 
@@ -63,6 +64,26 @@ def page(rule: Rule) -> str:
     return "\n".join(lines)
 
 
+def code_page(code: str, *, tables: bool) -> str:
+    """Return what an error code of HCCL means; ``tables``: whether rules name it, which are to follow."""
+    facts = CODES[code]
+    return "\n".join(
+        [
+            f"# {code} {facts.name}".rstrip(),
+            "",
+            _as_sentence(facts.meaning),
+            "",
+            f"What to do: {facts.remedy}.",
+            "",
+            "Rules that find it in a table:" if tables else "No rule of `validate` reports this code.",
+        ]
+    )
+
+
+def _as_sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def _tables(rule: Rule) -> str:
     if rule.formats == LOCAL:
         return "all, held against a host by `validate --local`"
@@ -92,7 +113,17 @@ def index(rules: Iterable[Rule]) -> str:
         lines.append(
             f"| [{facts.id}]({facts.id}.md) | {facts.name} | {facts.consequence} | {facts.hccl_code or ''} | {what} |"
         )
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", *_codes(), ""])
+
+
+def _codes() -> list[str]:
+    return [
+        "## HCCL's error codes", "",
+        "`hccl-tools rules EI0014` shows one of them with the rules behind it.", "",
+        "| code | HCCL's name | meaning | what to do |",
+        "| --- | --- | --- | --- |",
+        *(f"| {code} | {facts.name} | {facts.meaning} | {facts.remedy} |" for code, facts in CODES.items()),
+    ]  # fmt: skip
 
 
 def pages() -> dict[str, str]:

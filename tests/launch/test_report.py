@@ -92,7 +92,7 @@ def test_hccl_codes_are_explained(jobs: Jobs) -> None:
     _, job = jobs.run(failing)
     assert job.report["first_failure"]["hccl_codes"] == ["EI0006", "EJ0003"]
     assert "hint: EI0006: a rank waited longer than HCCL_CONNECT_TIMEOUT" in job.err
-    assert "hint: EJ0003: HCCL's port" in job.err
+    assert "hint: EJ0003: a port that HCCL wants to listen on is in use" in job.err
 
 
 def test_switches_of_tls_that_differ_are_named_as_a_cause(jobs: Jobs) -> None:
