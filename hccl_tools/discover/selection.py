@@ -152,9 +152,10 @@ def _by_position(text: str, option: str, seen: Visible | None, site: Site, produ
 
 def _all(seen: Visible | None, site: Site) -> Selection:
     if seen is None:
+        named = site.environ.get(visible.PHYSICAL_VARIABLE)
         raise DiscoveryError(
-            "no Ascend device found on this host: there is no /dev/davinciN, and ASCEND_VISIBLE_DEVICES is "
-            "not set",
+            "no Ascend device found on this host: there is no /dev/davinciN, and "
+            f"{visible.PHYSICAL_VARIABLE} is {named or 'not set'}",
             hint="to try without devices: `hccl-tools gen --simulate 910a`; if they are there, name them: "
             '--device_num "[0,8)"',
         )

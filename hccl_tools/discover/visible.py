@@ -1,10 +1,12 @@
 """Which devices this container or process is given: ``ASCEND_VISIBLE_DEVICES`` and its relatives.
 
 ``ASCEND_VISIBLE_DEVICES`` (ascend-docker-runtime) holds physical ids, in any order, with ranges and the
-prefixes ``npu-`` and ``Ascend910-``. ``ASCEND_RT_VISIBLE_DEVICES`` (CANN) holds logical ids of this
-container, a plain list whose order counts.
+prefixes ``npu-`` and ``Ascend910-``; ``void`` and an empty value mean that the runtime mounts nothing.
+With ``VIRTUAL`` in ``ASCEND_RUNTIME_OPTIONS`` the ids are those of virtual NPUs.
+``ASCEND_RT_VISIBLE_DEVICES`` (CANN) holds logical ids of this container, a plain list whose order counts.
 
-Source: ascend-docker-runtime runtime/process/process.go:438-485.
+Source: ascend-docker-runtime runtime/process/process.go (checkVisibleDevice, parseDevices, addDevice) and its
+documentation of the parameters.
 """
 
 from __future__ import annotations
@@ -30,29 +32,32 @@ _DAVINCI = re.compile(r"davinci([0-9]{1,9})", re.ASCII)
 
 
 def physical(environ: Mapping[str, str]) -> tuple[int, ...] | None:
-    """Return the physical ids of ``ASCEND_VISIBLE_DEVICES``, ascending; None where it is not set.
+    """Return the physical ids of ``ASCEND_VISIBLE_DEVICES``, ascending.
+
+    ``None`` where the variable says nothing about devices: it is not set, empty, or ``void``. Devices that
+    are there all the same came into the container in another way (``--device``, ``--privileged``).
 
     Raises:
-        DiscoveryError: The value cannot be read, says ``void``, or numbers virtual NPUs.
+        DiscoveryError: The value cannot be read, or numbers virtual NPUs.
     """
     text = environ.get(PHYSICAL_VARIABLE, "").strip()
-    if not text:
+    if text in {"", "void"}:
         return None
-    if "VIRTUAL" in environ.get("ASCEND_RUNTIME_OPTIONS", "").upper():
+    if are_virtual(environ):
         raise DiscoveryError(
             f"{PHYSICAL_VARIABLE}={text} numbers virtual NPUs (ASCEND_RUNTIME_OPTIONS=VIRTUAL), "
             "which HCCL cannot use",
-            hint="run on whole NPUs, or name the physical ids with --devices",
-        )
-    if text == "void":
-        raise DiscoveryError(
-            f"{PHYSICAL_VARIABLE}=void gives this container no device",
-            hint="start it with the devices it needs",
+            hint="start the container with whole NPUs",
         )
     ids: set[int] = set()
     for item in text.split(","):
         ids.update(_physical_item(item.strip(), text))
     return tuple(sorted(ids))
+
+
+def are_virtual(environ: Mapping[str, str]) -> bool:
+    """Return whether the ids of ``ASCEND_VISIBLE_DEVICES`` are those of virtual NPUs."""
+    return "VIRTUAL" in environ.get("ASCEND_RUNTIME_OPTIONS", "").upper()
 
 
 def _physical_item(item: str, text: str) -> range:
@@ -66,7 +71,7 @@ def _physical_item(item: str, text: str) -> range:
     if first > last or last > _LARGEST:
         raise DiscoveryError(
             f'cannot read "{item}" in {PHYSICAL_VARIABLE}={text}',
-            hint="it takes physical ids such as 0,2-5 or npu-1,npu-3; --devices overrides it",
+            hint="write physical ids such as 0,2-5 or npu-1,npu-3, or unset it",
         )
     return range(first, last + 1)
 

@@ -38,7 +38,7 @@ def surroundings(request: Request, environ: Mapping[str, str], nodes: tuple[int,
     """
     found = placement.present_devices(environ) if nodes is None else nodes
     limits = visible.unlimited(environ) if request.ignore_visible else environ
-    return Surroundings(environ, found, visible.visible_devices(limits, found))
+    return Surroundings(environ, found, visible.visible_devices(limits, found, cpu=request.cpu))
 
 
 class Job(NamedTuple):

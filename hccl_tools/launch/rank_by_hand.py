@@ -31,7 +31,7 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
         HcclToolsError: The table, the devices or the program stand against it.
     """
     nodes = () if options.cpu else placement.present_devices(environ)
-    visible = visible_devices(environ, nodes)
+    visible = visible_devices(environ, nodes, cpu=options.cpu)
     seats, data, raw = _seats(options, world, visible)
     # Under `launch` the start is settled, and so is whether MindSpore needs a scheduler.
     ask = options.scheduler_port is None and options.start in {None, "mpi"}

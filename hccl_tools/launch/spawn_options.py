@@ -147,7 +147,7 @@ def _devices(
         ) from error
     if count not in {None, len(devices)}:
         raise SpawnOptionError(f"nprocs={count}, but {name} names {len(devices)} devices")
-    visible = _visible(environ)
+    visible = _visible(environ, cpu=cpu)
     if not cpu and (outside := visible.outside(list(devices))):
         raise SpawnOptionError(f"{name}: device {outside[0]} is not visible here ({visible.source})")
     return devices
@@ -161,7 +161,7 @@ def _all_visible(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | 
     """Return the visible devices, ``None`` where the table of the environment decides."""
     if environ.get("RANK_TABLE_FILE"):
         return None
-    visible = _visible(environ).chosen
+    visible = _visible(environ, cpu=cpu).chosen
     if visible is not None:
         return visible
     if cpu:
@@ -169,8 +169,8 @@ def _all_visible(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | 
     raise SpawnOptionError("this host has no NPU: cpu=True rehearses without, for instance with nprocs=2")
 
 
-def _visible(environ: Mapping[str, str]) -> VisibleDevices:
-    return visible_devices(environ, placement.present_devices(environ))
+def _visible(environ: Mapping[str, str], *, cpu: bool) -> VisibleDevices:
+    return visible_devices(environ, placement.present_devices(environ), cpu=cpu)
 
 
 def _choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

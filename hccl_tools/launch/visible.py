@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools.errors import DiscoveryError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 #: What the runtime itself heeds in every process, and what container runtimes are told.
 RUNTIME_VARIABLE = "ASCEND_RT_VISIBLE_DEVICES"
 LIMITS = (RUNTIME_VARIABLE, "ASCEND_VISIBLE_DEVICES")
 _DEVICE_NODE = re.compile(r"davinci([0-9]+)")
-#: One part of ASCEND_VISIBLE_DEVICES: ``4``, ``4-7`` or Kubernetes' ``Ascend910-4``.
-_PART = re.compile(r"(?:Ascend[0-9A-Za-z]*-)?([0-9]+)(?:-([0-9]+))?")
 
 
 class VisibleDevices(NamedTuple):
@@ -53,23 +51,32 @@ class VisibleDevices(NamedTuple):
         return [] if self.chosen is None else [device for device in devices if device not in self.chosen]
 
 
-def visible_devices(environ: Mapping[str, str], nodes: tuple[int, ...]) -> VisibleDevices:
+def visible_devices(
+    environ: Mapping[str, str], nodes: tuple[int, ...], *, cpu: bool = False
+) -> VisibleDevices:
     """Find out which devices are visible.
 
     Args:
         environ: The caller's environment.
         nodes: The N of the device nodes ``/dev/davinciN``, ascending; empty on a host without NPUs.
+        cpu: Whether no device is used, so that a container's virtual NPUs do not matter.
 
     Raises:
         UsageError: A variable cannot be read, or names a device that is not there.
     """
-    container = _container_devices(environ)
+    container = _container_devices(environ, cpu=cpu)
     present = nodes or container or None
     source = "/dev/davinci*" if nodes else "ASCEND_VISIBLE_DEVICES" if container else ""
     limited = present
     if nodes and container is not None:
-        limited = tuple(device for device in nodes if device in container)
         source = "ASCEND_VISIBLE_DEVICES"
+        shared = [device for device in nodes if device in container]
+        if not (shared or cpu):
+            raise UsageError(
+                f"{source}={environ[source]} names no device of this host",
+                hint=f"its devices are {', '.join(map(str, nodes))} (/dev/davinci*)",
+            )
+        limited = tuple(shared) or nodes
     chosen_text = environ.get(RUNTIME_VARIABLE, "").strip()
     if not chosen_text:
         return VisibleDevices(present, present, limited, source) if present else VisibleDevices()
@@ -94,29 +101,24 @@ def device_nodes(names: list[str]) -> tuple[int, ...]:
     return tuple(sorted(int(match[1]) for name in names if (match := _DEVICE_NODE.fullmatch(name))))
 
 
-def _container_devices(environ: Mapping[str, str]) -> tuple[int, ...] | None:
-    text = environ.get("ASCEND_VISIBLE_DEVICES", "").strip()
-    # "void" is how the Ascend container runtime says: mount none.
-    if not text or text.lower() in {"void", "none"}:
+def _container_devices(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | None:
+    if not environ.get("ASCEND_VISIBLE_DEVICES"):
         return None
-    return tuple(sorted(set(_numbers("ASCEND_VISIBLE_DEVICES", text))))
+    from hccl_tools.discover import visible  # noqa: PLC0415  (where the variable is set)
+
+    return None if cpu and visible.are_virtual(environ) else _read(visible.physical, environ)
 
 
 def _runtime_ids(environ: Mapping[str, str]) -> tuple[int, ...]:
     from hccl_tools.discover import visible  # noqa: PLC0415  (where the variable is set)
 
+    return _read(visible.logical, environ) or ()
+
+
+def _read(
+    variable: Callable[[Mapping[str, str]], tuple[int, ...] | None], environ: Mapping[str, str]
+) -> tuple[int, ...] | None:
     try:
-        return visible.logical(environ) or ()
+        return variable(environ)
     except DiscoveryError as error:
         raise UsageError(error.message, hint=error.hint) from error
-
-
-def _numbers(name: str, text: str) -> list[int]:
-    found: list[int] = []
-    for part in text.split(","):
-        match = _PART.fullmatch(part.strip())
-        if match is None:
-            raise UsageError(f'{name}={text} is unreadable at "{part.strip()}"', hint=f"{name}=0,1,2,3")
-        first = int(match[1])
-        found += range(first, int(match[2]) + 1) if match[2] else [first]
-    return found

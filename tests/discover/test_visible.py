@@ -41,16 +41,17 @@ def test_ascend_visible_devices_that_cannot_be_read(text: str) -> None:
     assert f"ASCEND_VISIBLE_DEVICES={text}" in caught.value.message
 
 
-def test_void_and_virtual_devices() -> None:
-    with pytest.raises(DiscoveryError, match="no device"):
-        visible.physical({"ASCEND_VISIBLE_DEVICES": "void"})
+def test_virtual_devices() -> None:
+    options = {"ASCEND_RUNTIME_OPTIONS": "NODRV,VIRTUAL"}
     with pytest.raises(DiscoveryError, match="virtual NPUs"):
-        visible.physical({"ASCEND_VISIBLE_DEVICES": "100", "ASCEND_RUNTIME_OPTIONS": "NODRV,VIRTUAL"})
+        visible.physical({"ASCEND_VISIBLE_DEVICES": "100", **options})
+    assert visible.physical({"ASCEND_VISIBLE_DEVICES": "void", **options}) is None
 
 
 def test_variables_that_are_not_set() -> None:
     assert visible.physical({}) is None
     assert visible.physical({"ASCEND_VISIBLE_DEVICES": " "}) is None
+    assert visible.physical({"ASCEND_VISIBLE_DEVICES": "void"}) is None
     assert visible.logical({}) is None
 
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from hccl_tools.errors import UsageError
+from hccl_tools.discover.visible import physical as discovered
+from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.launch.visible import VisibleDevices, device_nodes, visible_devices
 
 HOST = tuple(range(8))
@@ -77,6 +78,40 @@ def test_runtime_variable_names_a_device_that_is_not_there() -> None:
 
 def test_void_means_no_limit_by_the_container() -> None:
     assert visible_devices({"ASCEND_VISIBLE_DEVICES": "void"}, ()) == VisibleDevices()
+    assert visible_devices({"ASCEND_VISIBLE_DEVICES": "void"}, HOST).chosen == HOST
+
+
+@pytest.mark.parametrize("text", ["0", "1,3", "0-2,4", "npu-1,npu-3", "Ascend910-6", " 5 , 4 ,4, 3-5 "])
+def test_container_variable_means_the_same_as_to_gen(text: str) -> None:
+    environ = {"ASCEND_VISIBLE_DEVICES": text}
+
+    assert visible_devices(environ, HOST).chosen == visible_devices(environ, ()).chosen
+    assert visible_devices(environ, HOST).chosen == discovered(environ)
+
+
+@pytest.mark.parametrize(
+    ("text", "options"), [("7-4", ""), ("npu-", ""), ("none", ""), ("1,,2", ""), ("100", "NODRV,VIRTUAL")]
+)
+def test_container_variable_that_gen_refuses(text: str, options: str) -> None:
+    environ = {"ASCEND_VISIBLE_DEVICES": text, "ASCEND_RUNTIME_OPTIONS": options}
+
+    with pytest.raises(DiscoveryError) as refused:
+        discovered(environ)
+    with pytest.raises(UsageError) as caught:
+        visible_devices(environ, HOST)
+    assert caught.value.message == refused.value.message
+
+
+def test_virtual_devices_do_not_matter_on_the_cpu() -> None:
+    environ = {"ASCEND_VISIBLE_DEVICES": "100", "ASCEND_RUNTIME_OPTIONS": "VIRTUAL"}
+
+    assert visible_devices(environ, (), cpu=True) == VisibleDevices()
+
+
+def test_container_variable_that_names_no_device_of_the_host() -> None:
+    with pytest.raises(UsageError, match="ASCEND_VISIBLE_DEVICES=12 names no device of this host"):
+        visible_devices({"ASCEND_VISIBLE_DEVICES": "12"}, HOST)
+    assert visible_devices({"ASCEND_VISIBLE_DEVICES": "12"}, HOST, cpu=True).chosen == HOST
 
 
 def test_device_nodes_are_sorted_by_number() -> None:
