@@ -10,8 +10,6 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
-    from typing import Any
-
     from hccl_tools.conversion import convert
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
     from hccl_tools.launch.current import CurrentRank, current_rank
@@ -42,12 +40,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'hccl_tools' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(home), name)
-    return value
+if not TYPE_CHECKING:  # To a type checker it would mean that every name is there.
+
+    def __getattr__(name: str) -> object:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module 'hccl_tools' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(home), name)
+        return value
 
 
 def __dir__() -> list[str]:

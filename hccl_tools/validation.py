@@ -41,7 +41,7 @@ _LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104"})
 
 
 def validate(
-    source: str | os.PathLike[str] | bytes | Any,
+    source: str | os.PathLike[str] | bytes | dict[str, Any] | list[Any],
     *,
     product: str | None = None,
     select: Iterable[str] = (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -32,7 +32,7 @@ SKIPPED = {"path_missing": "there is no such file: that is an InputError, not a 
 
 class Row(NamedTuple):
     name: str
-    source: object
+    source: Any
     product: str
     verdict: str
     error: str

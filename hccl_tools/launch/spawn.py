@@ -32,8 +32,10 @@ from hccl_tools.launch.starting import PLAN_FILE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from typing_extensions import Unpack
+
     from hccl_tools.launch.planning import Prepared
-    from hccl_tools.launch.spawn_options import SpawnOptions
+    from hccl_tools.launch.spawn_options import SpawnKeywords, SpawnOptions
 
 #: The first entry of sys.path is the working directory, whose files might pass for modules of Python.
 _CHILD = "import sys; sys.path[:1] = [{root!r}]; from hccl_tools.launch.spawn_child import main; main()"
@@ -45,7 +47,7 @@ def spawn(
     nprocs: int = -1,
     join: bool = True,
     daemon: bool = False,
-    **options: Any,
+    **options: Unpack[SpawnKeywords],
 ) -> SpawnContext:
     """Run ``func(*args)`` in one process per device.
 

@@ -6,7 +6,7 @@ import difflib
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from hccl_tools import device_range
 from hccl_tools.errors import UsageError
@@ -22,27 +22,52 @@ if TYPE_CHECKING:
 _DEVICE_OPTIONS = ("npus", "devices", "gpus", "xpus", "selected_devices")
 _STARTS = ("table", "cluster", "torch")
 _METHODS = ("spawn", "fork", "forkserver")
-#: What paddle is told of its backend; names of other makers' chips mean what is usual here.
+#: Backend -> what paddle is told of it.
 _BACKENDS: dict[str, dict[str, str]] = {
     "auto": {},
     "hccl": {"PADDLE_DISTRI_BACKEND": "xccl"},
     "xccl": {"PADDLE_DISTRI_BACKEND": "xccl"},
     "gloo": {"PADDLE_DISTRI_BACKEND": "gloo"},
-    "nccl": {},
-    "bkcl": {},
 }
 #: Names that paddle has given up, and what they are called now.
 _OLD_NAMES = {"selected_devices": "devices", "started_port": "start_port", "use_paddlecloud": None}
 _OF_SEVERAL_MACHINES = ("ips", "cluster_node_ips", "node_ip")
-#: What can be said, without the old names.
-SUPPORTED = (
-    *("npus", "devices", "gpus", "xpus", "rank_table", "cpu", "start", "env", "log_dir", "tail", "grace"),
-    *("preflight", "product", "ignore", "start_port", "backend", "start_method", "print_config"),
-)  # fmt: skip
 #: By these a rank knows where its result belongs.
 _OWN_VARIABLES = frozenset({"RANK_ID", "HCCL_TOOLS_RUN_DIR"})
 _GRACE = 15.0
 _HIGHEST_DEVICE = 1024
+
+
+Devices = str | int | Iterable[int | str] | None
+FilePath = str | os.PathLike[str]
+
+
+class SpawnKeywords(TypedDict, total=False):
+    """The options of ``spawn``, as its docstring describes them; the old names are left out."""
+
+    npus: Devices
+    devices: Devices
+    gpus: Devices
+    xpus: Devices
+    rank_table: FilePath | None
+    cpu: bool
+    start: Literal["table", "cluster", "torch"] | None
+    env: Mapping[str, str | int] | None
+    log_dir: FilePath
+    tail: int | str | Iterable[int] | None
+    grace: float
+    preflight: bool
+    product: str | None
+    ignore: str | Iterable[str]
+    start_port: int | None
+    backend: Literal["auto", "hccl", "xccl", "gloo"]
+    start_method: Literal["spawn", "fork", "forkserver"]
+    print_config: bool
+
+
+SUPPORTED = tuple(SpawnKeywords.__annotations__)
+#: The parameters of ``spawn`` that are no options: a misspelt option may be one of them.
+_PARAMETERS = ("func", "args", "nprocs", "join", "daemon")
 
 
 class SpawnOptions(NamedTuple):
@@ -110,7 +135,7 @@ def _check_names(options: Mapping[str, Any]) -> None:
                 hint="for several machines put the function into a script and use `hccl-tools launch --ips`",
             )
         if name not in SUPPORTED and name not in _OLD_NAMES:
-            close = difflib.get_close_matches(name, SUPPORTED, n=1)
+            close = difflib.get_close_matches(name, (*_PARAMETERS, *SUPPORTED), n=1)
             hint = f"did you mean {close[0]}?" if close else f"options: {', '.join(sorted(SUPPORTED))}"
             raise SpawnOptionError(f"the option {name} of spawn is not supported ({hint})", hint=hint)
         if name in _OLD_NAMES:
@@ -125,9 +150,7 @@ def _check_names(options: Mapping[str, Any]) -> None:
 def _count(nprocs: Any) -> int | None:
     if isinstance(nprocs, int) and not isinstance(nprocs, bool) and (nprocs == -1 or nprocs > 0):
         return None if nprocs == -1 else nprocs
-    raise SpawnOptionError(
-        f"nprocs={nprocs!r} is no number of processes: from 1, or -1 for all visible devices"
-    )
+    raise SpawnOptionError(f"nprocs={nprocs!r}: must be at least 1, or -1 for all visible devices")
 
 
 def _devices(

@@ -504,11 +504,13 @@ def test_old_names_of_options_are_taken_and_said(old: str, words: str) -> None:
         ("gpus='4-5', rank_table='table.json'", "name the same thing"),
         ("start_method='thread', nprocs=1", "one of spawn, fork, forkserver"),
         ("backend='tcp', nprocs=1", "one of auto, hccl"),
+        ("backend='nccl', nprocs=1", "one of auto, hccl, xccl, gloo"),
+        ("nproc=2", "the option nproc of spawn is not supported (did you mean nprocs?)"),
         ("start='here', nprocs=1", "one of table, cluster, torch"),
         ("ips='10.0.0.1,10.0.0.2'", "on this machine only"),
         ("cpu=True", "nprocs=2"),
-        ("nprocs=0", "nprocs=0 is no number of processes"),
-        ("nprocs='2'", "nprocs='2' is no number of processes"),
+        ("nprocs=0", "nprocs=0: must be at least 1, or -1 for all visible devices"),
+        ("nprocs='2'", "nprocs='2': must be at least 1"),
         ("args=5, nprocs=1", "write args=(5,)"),
         ("args='abc', nprocs=1", "write args=('abc',)"),
         ("grace='x', nprocs=1", "grace='x' is no number of seconds"),
@@ -595,7 +597,7 @@ def test_script_without_its_guard_is_told_so() -> None:
 
 def test_option_error_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="foo"):
-        hccl_tools.spawn(print, foo=1)
+        hccl_tools.spawn(print, foo=1)  # type: ignore[call-arg]
 
 
 FACTS = RankFacts(1, 5, 4711, 1, None, "/run/rank_1.log")

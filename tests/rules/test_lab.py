@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hccl_tools import validate
 from tests.support.tables import table
 
 
-def ids(value: object, product: str = "910a") -> list[str]:
+def ids(value: dict[str, Any], product: str = "910a") -> list[str]:
     return [finding.rule.id for finding in validate(value, product=product).findings]
 
 
