@@ -52,8 +52,12 @@ class _Guest:
 class EngineDoor:
     """Where the supervisors of a job come to; open for all its restarts."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, token: str) -> None:
         """Open it.
+
+        Args:
+            plan: The job.
+            token: By which its supervisors make themselves known.
 
         Raises:
             OSError: There is no port to be had.
@@ -62,7 +66,7 @@ class EngineDoor:
         self._addresses = _own_addresses(plan.hosts)
         any_6 = next((address for address in self._addresses if ":" in address), "")
         self._listener = wire.door(any_6, 0)
-        self._word = os.urandom(8).hex()
+        self._word = token
         self._guests: list[_Guest] = []
         #: The servers that have said how their part ends.
         self._spoken: set[int] = set()
@@ -87,12 +91,12 @@ class EngineDoor:
         if self._plan.engine_flavour.startswith("mpich"):
             from hccl_tools.launch import unreached  # noqa: PLC0415  (MPICH only)
 
-            unreached.watch(attempt, self._came, self._plan.run_dir)
+            unreached.watch(attempt, self._came, self._plan.run_dir, self._word)
 
     def explain(self, outcome: Outcome) -> None:
         """Put what the supervisors have said in the place of the engine in how this start ended."""
         self._hear_last_words()
-        rank_ends.explain(self._plan, outcome)
+        rank_ends.explain(self._plan, outcome, self._word)
 
     def _hear_last_words(self) -> None:
         deadline = time.monotonic() + _LAST_WORDS

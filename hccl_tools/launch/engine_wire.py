@@ -16,7 +16,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import host_ends, rank_ends
+from hccl_tools.launch import end_messages, host_ends, rank_ends
 from hccl_tools.launch import wire as wires
 from hccl_tools.launch.other_hosts import LAUNCHER_VARIABLE
 from hccl_tools.launch.run_directory import HOLDER
@@ -46,7 +46,7 @@ class EngineWire:
     def __init__(self, run_dir: str, environ: MutableMapping[str, str]) -> None:
         """Take out of the environment, for no rank to see it, where the launcher is."""
         self._run_dir = run_dir
-        self._told = environ.pop(LAUNCHER_VARIABLE, "")
+        self._token, _, self._place = environ.pop(LAUNCHER_VARIABLE, "").partition("@")
         self._srun = environ.get(_SRUN_ADDRESS, "")
         self._wire: Wire | None = None
         self._patience = 0.0
@@ -55,11 +55,10 @@ class EngineWire:
     def begin(self, plan: Plan) -> None:
         """Reach the launcher and say that this host begins its part."""
         self._plan = plan
-        word, _, rest = self._told.partition("@")
-        port, _, addresses = rest.partition("@")
+        port, _, addresses = self._place.partition("@")
         if port:
             others = (self._srun, *addresses.split(","), "127.0.0.1")
-            hello = {"hello": word, "server": host_ends.server_of(plan)}
+            hello = {"hello": self._token, "server": host_ends.server_of(plan)}
             self._wire = _reached(int(port), [address for address in dict.fromkeys(others) if address], hello)
         self._tell(host_ends.began(plan))
 
@@ -99,7 +98,7 @@ class EngineWire:
         data = (json.dumps(facts, ensure_ascii=False) + "\n").encode()
         with contextlib.suppress(OSError):  # Nobody may be there any more to hear it.
             if not _is_launchers_host(self._run_dir):
-                _write_patiently(data)
+                _write_patiently(end_messages.mark(self._token).encode() + data)
                 return
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
             descriptor = os.open(os.path.join(self._run_dir, host_ends.ENDS_FILE), flags, 0o644)

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 #: Where they are kept in the run directory, beside what engines hand on.
 ENDS_FILE = "host_ends.jsonl"
 BEGAN, ENDING = "host began", "host ending"
-_ENDED, _REFUSED = "host ended", "host refused"
+ENDED, REFUSED = "host ended", "host refused"
 #: Said by wire only: no rank of a job that ends before its time is left on this host.
 DONE = "host done"
 #: After one of these a supervisor may go.
-LAST_WORDS = (ENDING, _ENDED, _REFUSED)
+LAST_WORDS = (ENDING, ENDED, REFUSED)
 _MOST_RANKS = 8
 
 
@@ -45,12 +45,12 @@ def ending(plan: Plan) -> dict[str, Any]:
 
 def ended(plan: Plan) -> dict[str, Any]:
     """Say that all ranks of this host have ended well."""
-    return {"hccl_tools": _ENDED, "server_index": server_of(plan)}
+    return {"hccl_tools": ENDED, "server_index": server_of(plan)}
 
 
 def refused(error: HcclToolsError) -> dict[str, Any]:
     """Say why this host does not start its part of the job."""
-    return {"hccl_tools": _REFUSED, "host": _node(), "message": error.message}
+    return {"hccl_tools": REFUSED, "host": _node(), "message": error.message}
 
 
 def _node() -> str:
@@ -66,12 +66,12 @@ def explain(plan: Plan, outcome: Outcome, told: Sequence[Mapping[str, Any]], *, 
         told: What hosts and ranks have said, in order of time.
         ranks_failed: Whether a rank's failure was told; a lost host may be its cause and becomes a note.
     """
-    refusals = [facts for facts in told if facts["hccl_tools"] == _REFUSED]
+    refusals = [facts for facts in told if facts["hccl_tools"] == REFUSED]
     if refusals and not ranks_failed:
         outcome.reason, outcome.first = "refused", None
         outcome.detail = f"host {refusals[0]['host']} refused its part: {refusals[0]['message']}"
         return
-    spoken = {facts["server_index"] for facts in told if facts["hccl_tools"] in {ENDING, _ENDED}}
+    spoken = {facts["server_index"] for facts in told if facts["hccl_tools"] in {ENDING, ENDED}}
     silent = [index for index in _hosts(plan) if index not in spoken]
     if outcome.reason == "failed" and (refusals or not spoken):
         return  # The engine has not come to start anything, or has said itself what was wrong.

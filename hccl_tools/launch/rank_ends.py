@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import excerpt, host_ends
-from hccl_tools.launch.engines.starter import ERRORS, LOG
-from hccl_tools.launch.logs import generation
-from hccl_tools.launch.mpi_rank_end import ENDS_FILE
+from hccl_tools.launch import end_messages, excerpt, host_ends
+from hccl_tools.launch.engines.starter import ERRORS
 from hccl_tools.launch.outcome import RankEnd
 from hccl_tools.launch.signal_names import signal_name, signal_number
 
@@ -19,17 +16,15 @@ if TYPE_CHECKING:
     from hccl_tools.launch.plan import Plan
 
 
-#: How every such line begins.
-MARK = '{"hccl_tools":'
-
-
-def explain(plan: Plan, outcome: Outcome) -> None:
+def explain(plan: Plan, outcome: Outcome, token: str = "") -> None:
     """Replace mpirun in an outcome by its ranks, the first failure in time first.
 
-    Where nobody has said anything (mpirun itself could not start them) the outcome stays as it is.
+    Where nothing was reported (mpirun itself could not start them) the outcome stays as it is. ``token`` is
+    that of reports in the engine's output.
     """
-    heard = told(plan.run_dir)
-    ends = [_end(plan, facts) for facts in heard if facts["hccl_tools"].startswith("rank ")]
+    heard = end_messages.read(plan.run_dir, token)
+    of_ranks = [facts for facts in heard if facts["hccl_tools"].startswith("rank ")]
+    ends = [_end(plan, facts) for facts in of_ranks if facts["rank"] < plan.world_size]
     failures = [end for end in ends if end.status != 0]
     if outcome.reason in {"failed", "ended"} and plan.supervisor:
         host_ends.explain(plan, outcome, heard, ranks_failed=bool(failures))
@@ -42,39 +37,6 @@ def explain(plan: Plan, outcome: Outcome) -> None:
     outcome.ends = others + sorted(ends, key=lambda end: end.process.rank)
     if outcome.reason == "failed" and failures:
         outcome.first = failures[0]
-
-
-def told(run_dir: str) -> list[dict[str, Any]]:
-    """Return what shims (in their file) and supervisors (through the engine) have said, in order of time."""
-    heard: list[dict[str, Any]] = []
-    for name in (ENDS_FILE, host_ends.ENDS_FILE, _engine_log(run_dir)):
-        path = os.path.join(run_dir, name)
-        if os.path.exists(path):
-            with open(path, encoding="utf-8", errors="replace") as file:
-                heard += [facts for text in file if text.startswith(MARK) and (facts := _facts(text))]
-    return sorted(heard, key=lambda facts: float(facts["time"]))
-
-
-def nodes(run_dir: str) -> dict[str, str]:
-    """Return what Slurm, or the host itself, calls the hosts of a plan that have begun their part."""
-    return {facts["host"]: facts["node"] for facts in told(run_dir) if facts["hccl_tools"] == host_ends.BEGAN}
-
-
-def _facts(text: str) -> dict[str, Any] | None:
-    """Return what a line says; ``None`` where the engine has put words of two hosts into one."""
-    try:
-        facts: dict[str, Any] = json.loads(text)
-    except ValueError:
-        return None
-    return facts
-
-
-def _engine_log(run_dir: str) -> str:
-    """Return the name of what the engine has written since the last restart."""
-    restart = 0
-    while os.path.exists(os.path.join(run_dir, generation(LOG, restart + 1))):
-        restart += 1
-    return generation(LOG, restart)
 
 
 def failed(end: RankEnd) -> dict[str, Any]:

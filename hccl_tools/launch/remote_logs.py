@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools import ssh
 from hccl_tools.errors import InputError
-from hccl_tools.launch import rank_ends, runs
+from hccl_tools.launch import end_messages, runs
 from hccl_tools.launch.interpreter import on_path
 from hccl_tools.launch.log_sender import ALIVE, EVERY, OVER
 
@@ -141,7 +141,7 @@ def start(run: Run, host: str, asked: dict[str, Any], typed_ssh: str | None) -> 
     path = runs.path_on(run, host)
     there = _there(plan.get("launcher_python") or sys.executable, {**asked, "run": path})
     job, srun = plan.get("slurm_job"), on_path("srun", os.environ)
-    if job and srun and run.state == "running" and (node := rank_ends.nodes(run.path).get(host)):
+    if job and srun and run.state == "running" and (node := end_messages.nodes(run.path).get(host)):
         return RemoteLogs(host, [*_step(srun, job, node), *there], path)
     over_ssh = ssh.command(typed_ssh, os.environ, wait=_CONNECT)
     return RemoteLogs(host, [*over_ssh, *_ALIVE, host, shlex.join(there)], path)

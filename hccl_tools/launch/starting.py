@@ -90,16 +90,17 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         sys.stderr.write(f"hccl-tools: {said}\n")
     if part is not None:
         part.begin(plan)
-    door = _open_door(plan)
+    token = os.urandom(16).hex() if plan.supervisor else ""
+    door = _open_door(plan, token)
     from hccl_tools.launch import supervisor  # noqa: PLC0415  (a refused launch does not need it)
 
     outcome = supervisor.supervise(
         _processes(plan),
         run_dir=plan.run_dir,
-        environment={**prepared.environment, **plan.common, **(door.environment if door else {})},
+        environment={**prepared.environment, **plan.common, **_for_supervisors(door, token)},
         working_dir=plan.working_dir,
         options=_supervision(
-            options, plan, request.tail, between=between, line=line, part=part, door=door
+            options, plan, request.tail, between=between, line=line, part=part, door=door, token=token
         ),
         keeper=guard,
         locks=locks,
@@ -120,7 +121,6 @@ def _prepare(request: Request) -> Prepared:
     except HcclToolsError as error:
         # Whatever stands against a start is a refusal: 125, so that nobody takes it for a rank's own code.
         raise LaunchError(error.message, hint=error.hint) from error
-
 
 def _between_restarts(prepared: Prepared, request: Request, restarts: int, line: Line | None) -> Any:
     """Return what is done before each restart; nothing is where none is allowed."""
@@ -160,17 +160,26 @@ def _part_of_job(request: Request) -> EngineWire | None:
     return EngineWire(request.run_dir, os.environ)
 
 
-def _open_door(plan: Plan) -> EngineDoor | None:
+def _open_door(plan: Plan, token: str) -> EngineDoor | None:
     """Let the supervisors that the engine will start come; without a port the engine's own word has to do."""
     if not plan.supervisor:
         return None
     from hccl_tools.launch.engine_door import EngineDoor  # noqa: PLC0415  (for several hosts only)
 
     try:
-        return EngineDoor(plan)
+        return EngineDoor(plan, token)
     except OSError as error:
         sys.stderr.write(f"hccl-tools: no port for the other hosts to come to: {error.strerror}\n")
         return None
+
+
+def _for_supervisors(door: EngineDoor | None, token: str) -> dict[str, str]:
+    """Return the variable by which supervisors find their launcher, or at least mark what they report."""
+    if door is not None or not token:
+        return door.environment if door else {}
+    from hccl_tools.launch.other_hosts import LAUNCHER_VARIABLE  # noqa: PLC0415  (for several hosts only)
+
+    return {LAUNCHER_VARIABLE: token}
 
 
 def _tell_refusal(error: HcclToolsError, part: EngineWire | None, line: Line | None) -> None:
@@ -235,6 +244,7 @@ def _supervision(
     line: Line | None,
     part: EngineWire | None,
     door: EngineDoor | None,
+    token: str,
 ) -> Any:
     from hccl_tools.launch.supervisor import Supervision  # noqa: PLC0415
 
@@ -249,31 +259,31 @@ def _supervision(
         max_restarts=options["max_restarts"],
         restart=options["restart"],
         before_restart=between,
-        explain=_explain(plan, door),
+        explain=_explain(plan, door, token),
         reports=part is None,
         line=line,
         cpus=plan.cores if plan.engine == "loop" else None,
-        **_shown(plan, tail, part or door),
+        **_shown(plan, tail, part or door, token),
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
         scheduler_wait=_SCHEDULER_WAIT if plan.here is None else _SCHEDULER_WAIT_FOR_OTHERS,
     )
 
 
-def _shown(plan: Plan, tail: Tail, connected: EngineWire | EngineDoor | None) -> dict[str, Any]:
+def _shown(plan: Plan, tail: Tail, connected: EngineWire | EngineDoor | None, token: str) -> dict[str, Any]:
     if plan.engine == "loop":
         found: dict[str, Any] = {"tail": tail}
     else:
         from hccl_tools.launch.engines import shown  # noqa: PLC0415  (an engine's jobs only)
 
-        found = shown.options(plan, tail)
+        found = shown.options(plan, tail, token)
     return found if connected is None else {**found, "watch": connected.watch}
 
 
-def _explain(plan: Plan, door: EngineDoor | None) -> Any:
+def _explain(plan: Plan, door: EngineDoor | None, token: str) -> Any:
     if plan.engine == "loop":
         return None
     if door is not None:
         return door.explain
     from hccl_tools.launch import rank_ends  # noqa: PLC0415
 
-    return partial(rank_ends.explain, plan)
+    return partial(rank_ends.explain, plan, token=token)

@@ -68,7 +68,7 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
 
 def _what_to_type(run: Run, *, now: bool) -> str:
     """Return the command that stops a run whose launcher is on another host."""
-    from hccl_tools.launch import rank_ends  # noqa: PLC0415  (few look from another host)
+    from hccl_tools.launch import end_messages  # noqa: PLC0415  (few look from another host)
 
     plan = runs.plan_of(run)
     stop = [plan.get("launcher_python") or sys.executable, "-m", "hccl_tools", "stop", run.path]
@@ -76,7 +76,7 @@ def _what_to_type(run: Run, *, now: bool) -> str:
     job, node = plan.get("slurm_job"), run.host.partition(".")[0]
     if not job:
         return f"ssh {run.host} {command}"
-    if node not in rank_ends.nodes(run.path).values():
+    if node not in end_messages.nodes(run.path).values():
         return f"`scancel {job}`, or ssh {run.host} {command}"
     return f"`scancel {job}`, or srun --jobid {job} --overlap -N1 -n1 -w {node} {command}"
 

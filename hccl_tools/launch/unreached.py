@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import excerpt, proc, rank_ends
+from hccl_tools.launch import end_messages, excerpt, proc
 from hccl_tools.launch.engines.starter import ERRORS
 
 if TYPE_CHECKING:
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 _LOOK = 0.5
 
 
-def watch(attempt: Attempt, hosts: Callable[[], tuple[list[str], int]], run_dir: str) -> None:
+def watch(attempt: Attempt, hosts: Callable[[], tuple[list[str], int]], run_dir: str, token: str) -> None:
     """End the job when mpiexec's way to a host has ended that nobody has come from.
 
     Args:
         attempt: This start of the job.
         hosts: Returns the hosts that nobody has come from, and how many have come and gone.
         run_dir: The run directory, for what ssh has said, and hosts that only the engine's output comes from.
+        token: What marks that output.
     """
 
     def look() -> None:
@@ -37,7 +38,7 @@ def watch(attempt: Attempt, hosts: Callable[[], tuple[list[str], int]], run_dir:
             return
         if ended <= gone:
             attempt.at("unreached", _LOOK, look)
-        elif left := [host for host in missing if host not in rank_ends.nodes(run_dir)]:
+        elif left := [host for host in missing if host not in end_messages.nodes(run_dir, token)]:
             said = excerpt.last_lines(excerpt.log_end(os.path.join(run_dir, ERRORS)), 1)
             why = f"{', '.join(left)} cannot be reached" + "".join(f": {line}" for line in said)
             attempt.end("refused", why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import mpi_ranks, rank_ends
+from hccl_tools.launch import end_messages, mpi_ranks
 from hccl_tools.launch.engines import mpich
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.request import Tail
 
 
-def options(plan: Plan, tail: Tail) -> dict[str, Any]:
+def options(plan: Plan, tail: Tail, token: str) -> dict[str, Any]:
     """Return the options of ``Supervision`` that settle it.
 
     Supervisors write what they show to the engine's output; besides, that holds what they say to the launcher
@@ -23,4 +23,4 @@ def options(plan: Plan, tail: Tail) -> dict[str, Any]:
         style = "prefix" if tail == "all" or len(tail) > 1 else "auto"
         return {"tail": (), "log_style": style, "watch": partial(mpi_ranks.watch, plan=plan, shown=tail)}
     own = mpich.OWN_WORDS if plan.engine_flavour.startswith("mpich") else ()
-    return {"tail": (0,), "hidden": (rank_ends.MARK.encode(), *own)}
+    return {"tail": (0,), "hidden": (end_messages.mark(token).encode(), *own)}
