@@ -18,6 +18,12 @@ _NAME = re.compile(r"[0-9A-Za-z_](?:[0-9A-Za-z_.-]*[0-9A-Za-z_])?", re.ASCII)
 _SPAN = re.compile(r"(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?", re.ASCII)
 _BARE_RANGE = re.compile(r"((?:[0-9]{1,3}\.){3})([0-9]{1,3}-[0-9]{1,3})", re.ASCII)
 _TRAILING_NUMBER = re.compile(r"(.*?)([0-9]+)", re.ASCII)
+#: Characters of a DNS name.
+_LONGEST = 253
+_HINTS = {
+    "names a user": "name users in ~/.ssh/config, and hosts alone here",
+    "has a colon": "name a host with an IPv6 address by its host name",
+}
 _GRAMMAR = "write 10.0.0.1,10.0.0.2 or 10.0.0.[1-16] or node[01-04,07]"
 
 
@@ -96,6 +102,30 @@ def fold(hosts: Iterable[str]) -> str:
     )
 
 
+def why_not_a_host(name: str) -> str | None:
+    """Return why a text is not the name or address of a host, ``None`` for one that is.
+
+    >>> why_not_a_host("10.0.0.1"), why_not_a_host("-oProxyCommand=sh")
+    (None, 'is not a host name')
+    """
+    if "@" in name:
+        return "names a user"
+    if ":" in name:
+        return "has a colon"
+    return None if len(name) <= _LONGEST and _NAME.fullmatch(name) else "is not a host name"
+
+
+def is_ipv6(name: str) -> bool:
+    """Tell whether a text is an IPv6 address, without brackets or a zone."""
+    import socket  # noqa: PLC0415  (few hosts are named so)
+
+    try:
+        socket.inet_pton(socket.AF_INET6, name)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def _follows(before: str, number: str) -> bool:
     return bool(before) and number == f"{int(before) + 1:0{len(before) if before[0] == '0' else 0}d}"
 
@@ -163,16 +193,11 @@ def _numbers(inside: str, text: str, option: str) -> list[str]:
 def _checked(name: str, text: str, option: str) -> str:
     if match := _BARE_RANGE.fullmatch(name):
         raise UsageError(f'{option}: "{name}" is no host', hint=f"for a range write {match[1]}[{match[2]}]")
-    if "@" in name:
-        raise UsageError(
-            f'{option}: "{name}" names a user', hint="name users in ~/.ssh/config, and hosts alone here"
-        )
-    if ":" in name:
-        raise UsageError(
-            f'{option}: "{name}" has a colon', hint="name a host with an IPv6 address by its host name"
-        )
-    if _NAME.fullmatch(name) is None:
-        raise _unreadable(text, option, f'"{name}" is no name of a host')
+    why = why_not_a_host(name)
+    if why in _HINTS:
+        raise UsageError(f'{option}: "{name}" {why}', hint=_HINTS[why])
+    if why:
+        raise _unreadable(text, option, f'"{name}" {why}')
     return name
 
 

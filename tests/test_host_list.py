@@ -52,8 +52,8 @@ def test_a_list_means_these_hosts_in_this_order(text: str, hosts: list[str]) -> 
         ("10.0.0.1-16", '"10.0.0.1-16" is no host'),
         ("root@10.0.0.1", "names a user"),
         ("fe80::1", "has a colon"),
-        ("-oProxyCommand=x", "is no name of a host"),
-        ("a;b", "is no name of a host"),
+        ("-oProxyCommand=x", "is not a host name"),
+        ("a;b", "is not a host name"),
     ],
 )
 def test_a_wrong_list_is_refused_with_the_part_that_is_wrong(text: str, words: str) -> None:

@@ -60,7 +60,7 @@ def _cause(host: str, engine: Mpirun, seconds: float) -> Failure | None:
     remote = shlex.join([sys.executable, "-c", _CHECK, daemon])
     try:
         done = subprocess.run(
-            [*engine.ssh, host, remote],
+            [*engine.ssh, "--", host, remote],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
             timeout=seconds,
         )  # fmt: skip

@@ -117,13 +117,13 @@ def _settings(plan: Plan, target: str, wishes: Wishes) -> dict[str, str]:
     """Return what is put into a script, by the name of its setting, as bash reads it."""
     servers = _by_server(plan)
     lines = [
-        f'  "{ranks[0].host} {",".join(str(process.rank) for process in ranks)} '
-        f'{",".join(str(process.device_id) for process in ranks)}"'
+        f"{ranks[0].host} {','.join(str(process.rank) for process in ranks)} "
+        f"{','.join(str(process.device_id) for process in ranks)}"
         for ranks in servers.values()
     ]
     found = {
         "RANK_TABLE_FILE": f"${{RANK_TABLE_FILE-{shlex.quote(plan.table or '')}}}",
-        "SERVERS": "\n".join(["(", *lines, ")"]),
+        "SERVERS": "\n".join(["(", *(f"  {shlex.quote(line)}" for line in lines), ")"]),
         "COMMAND": f"({shlex.join(plan.ranks[0].argv)})",
     }
     if wishes.environment:

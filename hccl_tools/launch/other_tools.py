@@ -28,6 +28,8 @@ def command_line(plan: Plan, tool: str, wishes: Wishes) -> str:
         raise LaunchError(f"{tool} starts Python scripts only, not {shlex.join(argv)}")
     devices = ",".join(map(str, sorted(process.device for process in ranks)))
     variables = {"ASCEND_RT_VISIBLE_DEVICES": devices, **wishes.environment}
+    if odd := [name for name in variables if not (name.isidentifier() and name.isascii())]:
+        raise LaunchError(f'--emit {tool}: a shell cannot set a variable named "{odd[0]}"')
     words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
     return f"{' '.join(words)} {shlex.join([tool, *options, *argv[1:]])}\n"
 

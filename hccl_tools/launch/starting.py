@@ -48,8 +48,14 @@ def emit(request: Request, target: str, wishes: Wishes) -> str:
         LaunchError: The launch would be refused, or the target cannot say what the plan says.
     """
     from hccl_tools.launch import emit as emitting  # noqa: PLC0415
+    from hccl_tools.launch import host_names  # noqa: PLC0415
 
-    return emitting.text(_prepare(request._replace(only_shown=True)).plan, target, wishes)
+    prepared = _prepare(request._replace(only_shown=True))
+    if target in emitting.SCRIPTS:
+        # mpirun.sh names hosts to mpirun, where a colon begins a number of ranks.
+        alone = target != "mpirun" or len(prepared.plan.hosts) == 1
+        host_names.check(prepared, use=f"--emit {target}", colons=alone)
+    return emitting.text(prepared.plan, target, wishes)
 
 
 def launch(request: Request, options: Mapping[str, Any]) -> int:
@@ -115,12 +121,18 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
 
 def _prepare(request: Request) -> Prepared:
     try:
-        return planning.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
+        prepared = planning.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
     except (UsageError, LaunchError):
         raise
     except HcclToolsError as error:
         # Whatever stands against a start is a refusal: 125, so that nobody takes it for a rank's own code.
         raise LaunchError(error.message, hint=error.hint) from error
+    if prepared.plan.engine == "mpirun" and prepared.plan.supervisor:
+        from hccl_tools.launch import host_names  # noqa: PLC0415  (only such a job names its hosts)
+
+        host_names.check(prepared, use="--engine mpirun")
+    return prepared
+
 
 def _between_restarts(prepared: Prepared, request: Request, restarts: int, line: Line | None) -> Any:
     """Return what is done before each restart; nothing is where none is allowed."""

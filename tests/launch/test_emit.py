@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -69,8 +70,8 @@ def test_emitted_scripts_run_as_they_are(target: str) -> None:
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ("rank_loop", ['"127.0.0.1 0,1 5,4"', "SERVER=${SERVER:-0}", "show.py -c 'a b.yml')"]),
-        ("slurm", ["#SBATCH --ntasks-per-node=2", "#SBATCH --nodes=1", '"127.0.0.1 0,1 5,4"']),
+        ("rank_loop", ["'127.0.0.1 0,1 5,4'", "SERVER=${SERVER:-0}", "show.py -c 'a b.yml')"]),
+        ("slurm", ["#SBATCH --ntasks-per-node=2", "#SBATCH --nodes=1", "'127.0.0.1 0,1 5,4'"]),
         ("msrun", ["=4,5 msrun --worker_num=2 --local_worker_num=2", "show.py -c 'a b.yml'"]),
         ("torchrun", ["=4,5 torchrun --nproc-per-node=2 --nnodes=1", "show.py -c 'a b.yml'"]),
     ],
@@ -135,6 +136,81 @@ def test_options_that_would_be_lost_are_refused(target: str, options: tuple[str,
 
     assert (done.returncode, done.stdout) == (2, "")
     assert f"--emit {target} cannot take {options[0]} over" in done.stderr
+
+
+HOSTILE = [
+    "$(touch${IFS}made)", "`touch made`", '"; touch made; "', "a,b", "a:2", "a b",
+    "-oProxyCommand=touch made", "\x1b[31mred", "a\ntouch made", "'; touch made; '",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("server_id", HOSTILE)
+@pytest.mark.parametrize("target", ["rank_loop", "mpirun", "slurm"])
+def test_a_server_id_that_is_not_a_host_name_is_refused_with_its_place(target: str, server_id: str) -> None:
+    table = json.loads(Path("table.json").read_text())
+    table["server_list"][0]["server_id"] = server_id
+    Path("hostile.json").write_text(json.dumps(table, indent=4))
+
+    done = emit(target, table="hostile.json")
+
+    assert (done.returncode, done.stdout) == (125, "")
+    assert "hostile.json:7:26: " in done.stderr.replace(f"{Path.cwd()}/", ""), done.stderr
+    assert "\x1b[" not in done.stderr
+    assert f"--emit {target} needs host names" in done.stderr
+
+
+def test_an_ipv6_address_is_a_host_where_no_colon_counts_ranks() -> None:
+    Path("six.json").write_text(Path("table.json").read_text().replace("127.0.0.1", "2001:db8::1"))
+
+    for target in ("rank_loop", "slurm", "mpirun"):
+        assert "'2001:db8::1 0,1 5,4'" in emit(target, table="six.json").stdout
+
+
+def test_an_emitted_script_runs_nothing_but_its_program() -> None:
+    bad = "$(touch made)'\"`touch made`}; touch made; ${x:-"
+    Path(bad.replace("/", "")).mkdir()
+    table = Path(bad, "table.json")
+    table.write_text(Path("table.json").read_text())
+    options = ["--env", f"WORDS={bad}", "--log-dir", f"{bad}/own logs", "--rank-table", str(table)]
+    program = ["--no-python", "sh", "-c", 'printf "%s|%s|%s" "$WORDS" "$1" "$RANK_TABLE_FILE"', "sh", bad]
+    done = subprocess.run(
+        [sys.executable, "-m", "hccl_tools.launch", "--cpu", "--start", "table", "--emit", "rank_loop",
+         *options, *program],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    Path("job.sh").write_text(done.stdout)
+
+    ran = subprocess.run(["bash", "job.sh"], capture_output=True, text=True, timeout=60, check=False)
+
+    assert ran.returncode == 0, ran.stderr
+    assert Path(bad, "own logs", "rank_0.log").read_text() == f"{bad}|{bad}|{table.resolve()}"
+    assert not list(Path.cwd().rglob("made"))
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+@pytest.mark.parametrize("target", ["rank_loop", "mpirun", "slurm"])
+def test_shellcheck_finds_nothing_in_what_is_emitted(target: str) -> None:
+    options = ("--env", "WORDS=a 'b'", "--log-dir", "own logs/%j")
+    text = emitted(target, *(options if target == "slurm" else options[:2]))
+
+    done = subprocess.run(["shellcheck", "-"], input=text, capture_output=True, text=True, check=False)
+
+    assert done.stdout == ""
+
+
+def test_launch_takes_any_server_id_where_no_host_is_named() -> None:
+    table = json.loads(Path("table.json").read_text())
+    table["server_list"][0]["server_id"] = "$(touch made) a:1,b"
+    Path("hostile.json").write_text(json.dumps(table))
+    options = ["--rank-table", "hostile.json", "--cpu", "--start", "table", "--server", "$(touch made) a:1,b"]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "hccl_tools.launch", *options, "show.py"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("tool", ["msrun", "torchrun"])

@@ -1,0 +1,56 @@
+"""The host names of a rank table where they become part of a command: checked first, once.
+
+HCCL takes nearly any text as a server_id, and a job on one host needs no more. Where hosts are reached by
+name, that text would be read by a shell, by ssh or by mpirun.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools import host_list
+from hccl_tools.errors import LaunchError
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.planning import Prepared
+
+
+def check(prepared: Prepared, *, use: str, colons: bool = False) -> None:
+    """Refuse a job with a host that cannot be named in a command.
+
+    Args:
+        prepared: The job.
+        use: Where its hosts are named, for the message: ``--engine mpirun``.
+        colons: Whether IPv6 addresses can be named there.
+
+    Raises:
+        LaunchError: A host is not a host name or an address; the message says where it stands in the table.
+    """
+    for process in prepared.plan.ranks:
+        why = host_list.why_not_a_host(process.host)
+        if why is None or (colons and host_list.is_ipv6(process.host)):
+            continue
+        raise LaunchError(
+            f'{_place(prepared, process.server_index)}"{process.host}" {why}, and {use} needs host names',
+            hint="give the server a host_ip or a server_id that is a host name or an address",
+        )
+
+
+def _place(prepared: Prepared, index: int) -> str:
+    """Return file, line and column of a server in the table of a job, "" without one."""
+    table, data, path = prepared.table, prepared.table_data, prepared.plan.table
+    if table is None or data is None or path is None:
+        return ""
+    try:
+        with open(path, "rb") as file:
+            if file.read(len(data) + 1) != data:
+                return f"{path}: "  # It was converted for the ranks: its lines are others.
+    except OSError:
+        return f"{path}: "
+    from hccl_tools.document import Document  # noqa: PLC0415  (for this message only)
+    from hccl_tools.formats import module  # noqa: PLC0415
+
+    key = "host_ip" if table.servers[index].host_ip else "server_id"
+    document = Document.parse(data, path)
+    span = document.spans([(*module(table.format).server_path(table, index), key)])[0]
+    return "{}:{}:{}: ".format(path, *document.position(span.start))
