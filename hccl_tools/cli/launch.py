@@ -25,20 +25,22 @@ def _launch(**options: Any) -> int:
         from hccl_tools.cli import launch_table  # noqa: PLC0415  (other jobs have their table, or one host)
 
         request = launch_table.with_table(request, options)
-    from hccl_tools.launch import starting  # noqa: PLC0415  (`--help` does not need it)
-
     if options["emit"]:
         click.echo(os.fsencode(_emitted(request, options)), nl=False)
         return 0
     if options["dry_run"]:
-        shown = starting.dry_run(request, form=options["dry_run"])
+        from hccl_tools.launch import preview  # noqa: PLC0415  (a real launch does not need it)
+
+        shown = preview.dry_run(request, form=options["dry_run"])
         click.echo(shown.encode(errors="backslashreplace"), nl=False)
         return 0
+    from hccl_tools.launch import starting  # noqa: PLC0415  (`--help` does not need it)
+
     return starting.launch(request, options)
 
 
 def _emitted(request: Request, options: dict[str, Any]) -> str:
-    from hccl_tools.launch import emit, starting  # noqa: PLC0415  (few ask for it)
+    from hccl_tools.launch import emit, preview  # noqa: PLC0415  (few ask for it)
 
     context = click.get_current_context()
     default = click.core.ParameterSource.DEFAULT
@@ -48,7 +50,7 @@ def _emitted(request: Request, options: dict[str, Any]) -> str:
     }
     emit.check_options(own_names, options["emit"])
     wishes = {name: options[name] for name in ("log_dir", "grace", "max_restarts") if name in typed}
-    return starting.emit(request, options["emit"], emit.Wishes(request.environment, **wishes))
+    return preview.emit(request, options["emit"], emit.Wishes(request.environment, **wishes))
 
 
 def request_of(options: dict[str, Any], *, own_python: bool) -> Request:

@@ -1,4 +1,4 @@
-"""Carry a plan out on this host: run directory, lock, table copy, supervision. Or only print it."""
+"""Carry a plan out on this host: run directory, lock, table copy, supervision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.emit import Wishes
     from hccl_tools.launch.engine_door import EngineDoor
     from hccl_tools.launch.engine_wire import EngineWire
     from hccl_tools.launch.line import Line
@@ -24,38 +23,6 @@ if TYPE_CHECKING:
 
 PLAN_FILE = "plan.json"
 _SCHEDULER_WAIT, _SCHEDULER_WAIT_FOR_OTHERS = 0.2, 60.0
-
-
-def dry_run(request: Request, *, form: str) -> str:
-    """Return the plan of a launch as ``text`` or ``json``; nothing is written or started.
-
-    Raises:
-        LaunchError: The launch would be refused.
-    """
-    prepared = _prepare(request._replace(only_shown=True))
-    plan = prepared.plan
-    if form == "json":
-        return describe.as_json(plan, prepared.environment, _command(plan))
-    from hccl_tools.launch import plan_text  # noqa: PLC0415  (a real launch prints less)
-
-    return plan_text.as_text(plan, prepared.environment, _command(plan))
-
-
-def emit(request: Request, target: str, wishes: Wishes) -> str:
-    """Return a stand-alone script, or another tool's command, that starts the same job.
-
-    Raises:
-        LaunchError: The launch would be refused, or the target cannot say what the plan says.
-    """
-    from hccl_tools.launch import emit as emitting  # noqa: PLC0415
-    from hccl_tools.launch import host_names  # noqa: PLC0415
-
-    prepared = _prepare(request._replace(only_shown=True))
-    if target in emitting.SCRIPTS:
-        # mpirun.sh names hosts to mpirun, where a colon begins a number of ranks.
-        alone = target != "mpirun" or len(prepared.plan.hosts) == 1
-        host_names.check(prepared, use=f"--emit {target}", colons=alone)
-    return emitting.text(prepared.plan, target, wishes)
 
 
 def launch(request: Request, options: Mapping[str, Any]) -> int:
@@ -73,7 +40,7 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
     line: Line | None = None
     part = _part_of_job(request)
     try:
-        prepared = _prepare(request)
+        prepared = prepared_launch(request)
         plan = prepared.plan
         # Where each host has a supervisor, that looks at its host and locks the table there.
         looked_at = request.preflight and not plan.supervisor
@@ -119,7 +86,12 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
     return outcome.exit_code
 
 
-def _prepare(request: Request) -> Prepared:
+def prepared_launch(request: Request) -> Prepared:
+    """Return the plan of a launch and what carrying it out needs.
+
+    Raises:
+        LaunchError: The launch is refused.
+    """
     try:
         prepared = planning.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
     except (UsageError, LaunchError):
@@ -219,7 +191,7 @@ def _write(prepared: Prepared, *, shared: bool, again: bool) -> list[int]:
     """Write plan and table copy into the run directory, and take the logs outside of it."""
     plan = prepared.plan
     if not shared or not os.path.exists(os.path.join(plan.run_dir, PLAN_FILE)):
-        data = describe.as_bytes(plan, prepared.environment, _command(plan))
+        data = describe.as_bytes(plan, prepared.environment, engine_command(plan))
         run_directory.write(plan.run_dir, PLAN_FILE, data)
     if prepared.table_data is not None:
         run_directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
@@ -232,7 +204,8 @@ def _write(prepared: Prepared, *, shared: bool, again: bool) -> list[int]:
     return [run_directory.fresh_log(plan.run_dir, process.log, process.rank) for process in outside]
 
 
-def _command(plan: Plan) -> list[str]:
+def engine_command(plan: Plan) -> list[str]:
+    """Return the command line of the plan's engine; empty for the loop."""
     from hccl_tools.launch import engines  # noqa: PLC0415
 
     return [] if plan.engine == "loop" else engines.command(plan)
