@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Launcher:
-    """``command`` takes the number of ranks, the script, a folder for logs and the grace time in seconds."""
+    """``command`` takes the number of ranks, the script, a folder for logs and the grace time in seconds.
+
+    ``ours`` says that it is hccl-tools, with a keeper and a watcher beside the ranks.
+    """
 
     name: str
     program: str
     command: Callable[[int, str, Path, float], list[str]]
     blames: Callable[[Path], int | None]
+    ours: bool = False
 
     def is_here(self) -> bool:
         """Whether it is installed."""
@@ -40,6 +44,12 @@ def installed(program: str) -> str | None:
 def _ours(ranks: int, script: str, folder: Path, grace: float) -> list[str]:
     options = ["--no-table", "--log-dir", str(folder / "log"), "--grace", str(grace), "--no-python"]
     launch = [sys.executable, "-m", "hccl_tools", "launch", "-n", str(ranks)]
+    return [*launch, *options, sys.executable, "-I", "-S", script]
+
+
+def _ours_by_mpirun(ranks: int, script: str, folder: Path, grace: float) -> list[str]:
+    options = ["--engine", "mpirun", "--log-dir", str(folder / "log"), "--grace", str(grace), "--no-python"]
+    launch = [sys.executable, "-m", "hccl_tools", "launch", "-n", str(ranks), "--cpu", "--start", "mpi"]
     return [*launch, *options, sys.executable, "-I", "-S", script]
 
 
@@ -98,7 +108,8 @@ def _found(folder: Path, pattern: str) -> int | None:
 
 
 LAUNCHERS = (
-    Launcher("hccl-tools", sys.executable, _ours, _blamed_by_us),
+    Launcher("hccl-tools", sys.executable, _ours, _blamed_by_us, ours=True),
+    Launcher("  by mpirun", "mpirun", _ours_by_mpirun, _blamed_by_us, ours=True),
     Launcher("mpirun", "mpirun", _mpirun, _blamed_by_mpirun),
     Launcher("torchrun", "torchrun", _torchrun, _blamed_by_torchrun),
     Launcher("msrun", "msrun", _msrun, _blamed_by_msrun),

@@ -19,8 +19,8 @@ START, SIGNAL = 1, 2
 EVERYONE, RANKS = -1, -2
 
 #: Events: a process runs; it could not be started; its end is under way; it ended; no process is left; the
-#: keeper itself failed.
-STARTED, CANNOT_RUN, ENDING, ENDED, EMPTY, BROKEN = range(1, 7)
+#: keeper itself failed; the keeper is ready (always the first one; it carries the keeper's process id).
+STARTED, CANNOT_RUN, ENDING, ENDED, EMPTY, BROKEN, READY = range(1, 8)
 #: What a CANNOT_RUN was about.
 PROGRAM, LOG, FORK, DIRECTORY = 0, 1, 2, 3
 ABOUT = ("run the program", "write {log}", "start {name}", "enter the working directory")

@@ -60,13 +60,6 @@ class Deaths:
         """Process id and index of the ranks not collected yet; that makes their ids safe to use."""
         return list(self._indexes.items())
 
-    def forget_order(self) -> None:
-        """From now on only who is left matters."""
-        for descriptor in self._pids:
-            os.close(descriptor)
-        self._descriptors.clear()
-        self._pids.clear()
-
     def collect(self) -> list[Death]:
         """The ranks that have ended since the last call; orphans of theirs are collected without a word."""
         deaths = self._in_order()

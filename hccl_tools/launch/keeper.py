@@ -3,7 +3,8 @@
 The launcher starts it first of all. It is the parent of every rank and a subreaper, so that whatever the
 ranks leave behind becomes its child, and it holds a pipe from the launcher: at the end of file, whatever
 ended the launcher, it kills every descendant until none is left. Each rank in turn is killed by the kernel
-if the keeper ends. This is the launcher's side; ``keeping`` is the process.
+if the keeper ends. Between launcher and keeper is the watcher, which kills what a killed keeper leaves. This
+is the launcher's side; ``keeping`` is the keeper process, ``watcher`` its parent.
 """
 
 from __future__ import annotations
@@ -24,12 +25,19 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.channel import Event, Task
 
+#: Seconds between two looks at a watcher that has nothing left to do.
+_PAUSE = 0.0002
+
 
 class Keeper:
-    """The launcher's handle on its keeper process; ``begun`` is that one's start as /proc has it."""
+    """The launcher's handle on its keeper process.
+
+    ``watcher`` is the process that the launcher has started, ``begun`` its start as /proc has it. ``pid`` is
+    the keeper's own once that is ready, the watcher's until then.
+    """
 
     def __init__(self, pid: int, commands: int, events: int) -> None:
-        self.pid = pid
+        self.pid = self.watcher = pid
         self._commands = commands
         self._reader = channel.EventReader(events)
         self.begun = getattr(proc.status(pid), "start", 0)
@@ -45,7 +53,10 @@ class Keeper:
 
     def events(self) -> list[Event]:
         """What has happened since the last call, in order of time; does not block."""
-        return self._reader.read()
+        events = self._reader.read()
+        if events and events[0].kind == channel.READY:
+            self.pid = events.pop(0).pid
+        return events
 
     def start_tasks(
         self, tasks: Sequence[Task], environment: Mapping[str, str], directory: str, stdin: int = -1
@@ -63,7 +74,7 @@ class Keeper:
 
     def signal(self, number: int, to: int = channel.EVERYONE) -> None:
         """Send a signal to everyone, to the ranks' own processes or to one of them by index."""
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, PermissionError):
             os.kill(self.pid, signal.SIGCONT)  # Somebody may have stopped it, and it has to hear this.
         self._send(channel.SIGNAL, channel.SIGNAL_BODY.pack(number, to))
 
@@ -75,10 +86,11 @@ class Keeper:
         """Let the keeper end; it first kills what is still there. Waits at most ``wait`` seconds for it."""
         os.close(self._commands)
         _started.remove(self)
+        deadline = time.monotonic() + wait
         self.wait_gone(wait)
-        if self.gone:
-            with suppress(ChildProcessError):  # Collected with its orphans.
-                os.waitpid(self.pid, 0)
+        with suppress(ChildProcessError):  # Collected with its orphans.
+            while not os.waitpid(self.watcher, os.WNOHANG)[0] and time.monotonic() < deadline:
+                time.sleep(_PAUSE)
         os.close(self.fileno())
 
     def wait_gone(self, wait: float) -> None:

@@ -1,7 +1,8 @@
 """The keeper process itself: start, signal and collect the processes of a job.
 
 It has an interpreter of its own and stays small: a child of it has few pages to share, so starting one is
-cheap. All signals are blocked in it, so that its children have default dispositions and only unblock.
+cheap. All signals are blocked in it, so that its children have default dispositions and only unblock. Its
+parent is the watcher, which ends the job if the keeper is killed.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ import time
 from contextlib import suppress
 from typing import NoReturn
 
-from hccl_tools.launch import channel, kernel, proc
+from hccl_tools.launch import channel, kernel, proc, watcher
 from hccl_tools.launch.channel import Event, Task
 from hccl_tools.launch.deaths import Deaths
 from hccl_tools.launch.descriptors import leave_callers_files
 
-_ALL_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 #: Dispositions that Python, nohup or a shell's ``&`` may have changed; the ranks get the default.
 _CHANGED_SIGNALS = (
     signal.SIGINT,
@@ -33,8 +33,6 @@ _CHANGED_SIGNALS = (
     signal.SIGTTIN,
     signal.SIGTTOU,
 )
-#: Pauses between two rounds of killing, in milliseconds: growing from the first to the last.
-_FIRST_PAUSE, _LAST_PAUSE = 1, 1000
 #: While many are being started, the launcher is woken for so many of their events at a time.
 _TOLD_TOGETHER = 16
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
@@ -44,9 +42,10 @@ def serve(commands: int, events: int, launcher: int) -> NoReturn:
     """Be the keeper until the launcher has gone and no process of the job is left; never returns."""
     code = 70
     try:
+        watcher.fork_keeper(launcher)
         keeping = _Keeping(commands, events, launcher)
         keeping.obey_until_alone()
-        keeping.end_everything()
+        watcher.end_descendants()
         code = 0
     except BaseException as error:  # noqa: BLE001  (the frames above are the launcher's)
         channel.send_events(events, [Event(channel.BROKEN, 0, 0, getattr(error, "errno", 0) or 0, 0)])
@@ -60,7 +59,6 @@ class _Keeping:
 
     def __init__(self, commands: int, events: int, launcher: int) -> None:
         os.setsid()
-        signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
         for number in _CHANGED_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         kernel.become_subreaper()
@@ -82,6 +80,7 @@ class _Keeping:
         for descriptor in (commands, self.signals, self.deaths.fileno(), _watch(launcher)):
             if descriptor >= 0:
                 self.poller.register(descriptor, select.POLLIN)
+        self.tell(channel.READY, pid=self.me)
         # A cyclic collection in here would touch, and so copy, every page shared with the launcher.
         gc.disable()
         gc.freeze()
@@ -220,23 +219,6 @@ class _Keeping:
             self.tell(channel.CANNOT_RUN, index, os.getpid(), number, extra=channel.PROGRAM)
         finally:
             os._exit(code)
-
-    def end_everything(self) -> None:
-        """Kill every descendant, again and again, until there is none."""
-        self.waiting.clear()
-        self.deaths.forget_order()
-        poller = select.poll()
-        poller.register(self.signals, select.POLLIN)
-        pause = _FIRST_PAUSE
-        while True:
-            self.deaths.collect()
-            if self.deaths.nobody_left:
-                return
-            proc.signal_all(self.me, signal.SIGKILL)
-            if poller.poll(pause):
-                kernel.read_signals(self.signals)
-            else:
-                pause = min(2 * pause, _LAST_PAUSE)
 
 
 def _watch(launcher: int) -> int:

@@ -22,7 +22,7 @@ _FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.1
 
 
 def end_job(attempt: Attempt, wait: float) -> list[Status]:
-    """Kill what a keeper has left, again and again: it has become our own child, or somebody else's.
+    """Kill what a keeper has left, again and again: the watcher's children, or our own if that has gone.
 
     A keeper that is still there has nothing to do with it if the kernel does not let the others go; else it
     is killed, and the kernel kills its ranks with it.
@@ -41,8 +41,8 @@ def end_job(attempt: Attempt, wait: float) -> list[Status]:
             return left
         attempt.say(f"the keeper (process {keeper.pid}) does nothing: ending the job without it")
         _kill(keeper, wait)
-    ends = _kill_orphans(keeper.begun, wait)
-    left = proc.descendants(os.getpid(), since=keeper.begun)
+    ends = _kill_orphans(keeper, wait)
+    left = proc.descendants(os.getpid(), since=keeper.begun, but=keeper.watcher)
     stuck = {process.pid for process in left}
     for end in attempt.running:
         if end.pid not in stuck:
@@ -60,11 +60,13 @@ def _kill(keeper: Keeper, wait: float) -> None:
     keeper.wait_gone(wait)
 
 
-def _kill_orphans(since: int, wait: float) -> dict[int, tuple[int, struct_rusage]]:
+def _kill_orphans(keeper: Keeper, wait: float) -> dict[int, tuple[int, struct_rusage]]:
+    """Kill what is left, side by side with the watcher: should that be killed as well, this goes on."""
+    since = keeper.begun
     deadline = time.monotonic() + wait
     pause = _FIRST_PAUSE
     ends: dict[int, tuple[int, struct_rusage]] = {}
-    while proc.signal_all(os.getpid(), signal.SIGKILL, since=since):
+    while proc.signal_all(os.getpid(), signal.SIGKILL, since=since, but=keeper.watcher):
         ends |= _collect_ended(since)
         if time.monotonic() > deadline:
             break

@@ -70,12 +70,13 @@ def processes() -> dict[int, Status]:
     return {process.pid: process for process in found if process is not None}
 
 
-def descendants(ancestor: int, *, since: int = 0) -> list[Status]:
+def descendants(ancestor: int, *, since: int = 0, but: int = 0) -> list[Status]:
     """The living descendants of a process, parents before children.
 
     Args:
         ancestor: Whose descendants; it is not among them.
         since: Leave out children of ``ancestor`` that started before this time (and what they started).
+        but: Leave out this process, not its descendants.
     """
     children: dict[int, list[Status]] = {}
     for process in processes().values():
@@ -84,7 +85,7 @@ def descendants(ancestor: int, *, since: int = 0) -> list[Status]:
     waiting = [child for child in children.get(ancestor, ()) if child.start >= since]
     while waiting:
         process = waiting.pop()
-        if process.state not in ENDED_STATES:
+        if process.state not in ENDED_STATES and process.pid != but:
             found.append(process)
         waiting += children.get(process.pid, ())
     return found
@@ -118,9 +119,9 @@ def waits_in(pid: int) -> str:
     return "" if channel == "0" else channel
 
 
-def signal_all(ancestor: int, *numbers: int, since: int = 0) -> int:
+def signal_all(ancestor: int, *numbers: int, since: int = 0, but: int = 0) -> int:
     """Send one or more signals to every living descendant; how many there were."""
-    found = descendants(ancestor, since=since)
+    found = descendants(ancestor, since=since, but=but)
     for process in found:
         # It may have ended meanwhile, or have become another user's (sudo).
         with suppress(ProcessLookupError, PermissionError):

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_random_faults_leave_nothing_and_blame_the_right_rank() -> None:
-    campaign = [sys.executable, "-m", "benchmarks.faults", "--trials", "26", "--peer-trials", "0"]
+    trials = ["--trials", "30", "--engine-trials", "0", "--peer-trials", "0"]
+    campaign = [sys.executable, "-m", "benchmarks.faults", *trials]
     done = subprocess.run(campaign, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -32,8 +32,13 @@ BREEDER = sh(
 
 def keeper_of(job: Job) -> int:
     """The keeper's process id."""
-    children = [process.pid for process in proc.processes().values() if process.parent == job.launcher.pid]
-    return next(pid for pid in children if proc.read(f"/proc/{pid}/comm").strip() == "hccl-keeper")
+    return process_of(job, "hccl-keeper")
+
+
+def process_of(job: Job, name: str) -> int:
+    """The process of a job's launcher that has this name."""
+    found = [process.pid for process in proc.descendants(job.launcher.pid)]
+    return next(pid for pid in found if proc.read(f"/proc/{pid}/comm").strip() == name)
 
 
 def test_nothing_survives_when_the_launcher_is_killed(jobs: Jobs) -> None:
@@ -80,6 +85,46 @@ def test_a_job_ends_without_a_keeper_that_is_held(jobs: Jobs) -> None:
     assert f"the keeper (process {held}) does nothing" in job.err
     assert [end["signal"] for end in job.report["ranks"]] == ["SIGKILL"] * 2
     assert not job.report["stuck"]
+
+
+@pytest.mark.parametrize("order", [("keeper", "launcher"), ("launcher", "keeper")])
+def test_nothing_survives_when_launcher_and_keeper_are_killed_together(
+    jobs: Jobs, order: tuple[str, str]
+) -> None:
+    job = jobs.start(*[BREEDER] * 4)
+    assert job.says("bred", 0, 1, 2, 3)
+    pids = {"launcher": job.launcher.pid, "keeper": keeper_of(job)}
+    for name in order:
+        os.kill(pids[name], signal.SIGKILL)
+    assert job.is_gone(2.0)
+
+
+def test_nothing_survives_when_the_keeper_is_stopped_and_the_launcher_killed(jobs: Jobs) -> None:
+    job = jobs.start(*[BREEDER] * 2)
+    assert job.says("bred", 0, 1)
+    os.kill(keeper_of(job), signal.SIGSTOP)
+    job.launcher.kill()
+    assert job.is_gone(2.0)
+
+
+def test_a_job_goes_on_without_its_watcher(jobs: Jobs) -> None:
+    job = jobs.start(sh("echo up; sleep 0.5; echo over"))
+    assert job.says("up", 0)
+    os.kill(process_of(job, "hccl-watcher"), signal.SIGKILL)
+    assert job.end() == 0
+    assert job.log(0) == "up\nover\n"
+    assert job.is_gone(2.0)
+
+
+def test_nothing_survives_when_watcher_and_keeper_are_killed(jobs: Jobs) -> None:
+    job = jobs.start(*[BREEDER] * 2)
+    assert job.says("bred", 0, 1)
+    killed = [process_of(job, "hccl-watcher"), keeper_of(job)]
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    assert job.end() == 128 + signal.SIGKILL
+    assert job.is_gone(2.0)
+    assert [end["signal"] for end in job.report["ranks"]] == ["SIGKILL"] * 2
 
 
 def test_ranks_cannot_be_made_to_outlive_a_stopped_launcher_that_is_killed(jobs: Jobs) -> None:
