@@ -163,6 +163,7 @@ def _this_host(table: RankTable) -> tuple[int, str]:
         more = f" and {len(table.servers) - 4} more" if len(table.servers) > 4 else ""
         raise TableError(
             f"this host is none of the table's servers: {', '.join(shown)}{more}",
-            hint=f"this host is {', '.join(sorted(state.names))}; no address, name or device of it fits",
+            hint=f"this host is {', '.join(sorted(state.names))}; "
+            "neither its addresses, its name nor its devices match a server",
         )
     return found.servers[0], found.way

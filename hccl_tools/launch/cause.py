@@ -44,7 +44,7 @@ class Cause(NamedTuple):
         if self.first_failure:
             return f"{self.first_failure['name']} on {self.host} failed first: {self.first_failure['how']}"
         sentences = {
-            "timeout": f"the job ran out of its --timeout on {self.host}",
+            "timeout": f"the job exceeded --timeout on {self.host}",
             "signal": f"the launcher on {self.host} received {signal_name(self.signal)}",
             "keeper": f"the keeper process on {self.host} was killed, and every rank there with it",
             "refused": f"{self.host} does not start its part: {self.detail}",

@@ -121,7 +121,7 @@ def choose_start(frameworks: Mapping[str, str], *, cpu: bool) -> tuple[Start, st
         return "torch", f"torch {torch}"
     if "paddle" in frameworks:
         return "torch", f"paddle {frameworks['paddle']}, whose ranks meet as torch's do"
-    return "table", "neither MindSpore, torch nor paddle found in it"
+    return "table", "the ranks' Python has no MindSpore, torch or paddle"
 
 
 def command(kind: ProgramKind, program: tuple[str, ...], python: str) -> tuple[str, ...]:

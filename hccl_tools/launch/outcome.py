@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Reason = Literal["ended", "failed", "timeout", "signal", "log-error", "keeper", "host", "refused"]
 
-#: The exit code of a job that ran out of its ``--timeout``, as timeout(1) has it.
+#: The exit code of a job that exceeded its ``--timeout``, as timeout(1) has it.
 TIMED_OUT = 124
 #: The exit code when the launcher itself cannot go on.
 LAUNCHER_FAILED = 125

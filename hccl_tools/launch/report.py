@@ -194,7 +194,7 @@ def text(report: Mapping[str, Any]) -> str:
 def _head(report: Mapping[str, Any]) -> str:
     """What has ended a job in which no rank failed first."""
     what = {
-        "timeout": "the job ran out of its --timeout",
+        "timeout": "the job exceeded --timeout",
         "signal": f"{report['signal'] or 'a signal'} has ended the job",
         "log-error": "the job was ended, as its logs cannot be written",
         "keeper": "the job's keeper process was killed",
@@ -245,17 +245,17 @@ def verdict(report: Mapping[str, Any]) -> str:
     """One line: the exit code and why it is what it is."""
     code, reason, first = report["exit_code"], report["reason"], report["first_failure"]
     if reason == "failed" and first:
-        why = f"is that of {first['name']}" + (f" on {report['began_on']}" if report["began_on"] else "")
+        why = f" is that of {first['name']}" + (f" on {report['began_on']}" if report["began_on"] else "")
         if first["signal"]:
             why += f", ended by {first['signal']} (128 + {code - 128})"
     elif report["began_on"]:
-        why = f"says that {report['detail']}"
+        why = f": {report['detail']}"
     elif reason == "timeout":
-        why = "says that the job ran out of its --timeout"
+        why = ": the job exceeded --timeout"
     elif reason == "signal":
-        why = f"is the launcher's own: it received {report['signal']}"
+        why = f" is the launcher's own: it received {report['signal']}"
     elif reason == "keeper":
-        why = "is the launcher's own: its keeper process was killed, and every rank with it"
+        why = " is the launcher's own: its keeper process was killed, and every rank with it"
     else:  # "host" among them: its detail says which and what.
-        why = f"is the launcher's own: {report['detail'] or reason}"
-    return f"exit code {code} {why}"
+        why = f" is the launcher's own: {report['detail'] or reason}"
+    return f"exit code {code}{why}"

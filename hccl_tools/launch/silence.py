@@ -69,11 +69,16 @@ class EarlyExit:
             return
         good = [end for end in self._attempt.ends if end.status == 0 and end.process.rank >= 0]
         first = min(end.ended for end in good)
+        still, they = ("is still", "it") if len(running) == 1 else ("are still", "they")
         self._attempt.say(
             f"{rank_list(end.process.rank for end in good)} ended with exit code 0, but"
-            f" {rank_list(running)} still run {seconds(time.monotonic() - first)} later;"
-            " if they wait in a collective operation, they wait in vain"
+            f" {rank_list(running)} {still} running {_about(time.monotonic() - first)} later;"
+            f" in a collective {they} would wait forever"
         )
+
+
+def _about(duration: float) -> str:
+    return f"{duration:.2g} s" if duration < 60 else seconds(duration)
 
 
 class Hang:

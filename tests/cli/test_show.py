@@ -116,6 +116,7 @@ def test_here_and_no_server_is_this_host(command_line: CommandLine) -> None:
     assert done.code == 1
     assert done.sentence == "this host is none of the table's servers: 240.0.0.1, 240.0.0.2"
     assert socket.gethostname() in done.err
+    assert done.err.endswith("; neither its addresses, its name nor its devices match a server\n")
 
 
 def test_here_by_a_variable_of_the_platform(

@@ -183,7 +183,7 @@ def test_stop_on_one_host_ends_both(typed: Any, index: int) -> None:
     assert done.returncode == 0, done.stderr
     assert f"exit code 143; so do its ranks on {other.address}: the launcher there" in done.stderr
     assert codes == [143, 143], said
-    assert f"says that the launcher on {host.address} received SIGTERM" in said[1 - index]
+    assert f": the launcher on {host.address} received SIGTERM" in said[1 - index]
 
 
 @pytest.mark.parametrize("swapped", ["18200", "18118"])

@@ -45,6 +45,13 @@ def test_start_follows_from_what_is_installed(
     assert interpreter.choose_start(found, cpu=cpu)[0] == start
 
 
+def test_without_any_framework_the_plan_says_so() -> None:
+    assert interpreter.choose_start({}, cpu=False) == (
+        "table",
+        "the ranks' Python has no MindSpore, torch or paddle",
+    )
+
+
 def test_versions_are_those_of_importlib_metadata() -> None:
     from importlib import metadata
 

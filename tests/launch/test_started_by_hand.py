@@ -143,7 +143,7 @@ def test_a_signal_to_one_launcher_ends_all(hosts: Any, host: int, number: signal
         if other == host:
             assert f"is the launcher's own: it received {number.name}" in last
         else:
-            assert last.endswith(f"says that the launcher on node{host} received {number.name}")
+            assert last.endswith(f": the launcher on node{host} received {number.name}")
     assert job.nobody_is_left()
 
 
@@ -188,7 +188,7 @@ def test_a_killed_keeper_ends_all(hosts: Any) -> None:
     os.kill(int(rank.rpartition(")")[2].split()[1]), signal.SIGKILL)
 
     assert job.end() == [137, 137]
-    assert "says that the keeper process on node1 was killed" in job.said[0]
+    assert ": the keeper process on node1 was killed" in job.said[0]
     assert job.nobody_is_left()
 
 
@@ -196,7 +196,7 @@ def test_time_out_is_everybodys(hosts: Any) -> None:
     job = hosts(2, SLEEP, each={1: ["--timeout", "0.7"]})
 
     assert job.end() == [124, 124]
-    assert "exit code 124 says that the job ran out of its --timeout on node1" in job.said[0]
+    assert "exit code 124: the job exceeded --timeout on node1" in job.said[0]
 
 
 def test_a_log_that_cannot_be_written_on_one_host_ends_all(hosts: Any) -> None:
@@ -344,4 +344,4 @@ def test_stop_and_jobs_know_the_other_hosts(hosts: Any) -> None:
     assert stopped.returncode == 0
     assert "exit code 143; so do its ranks on node0: the launcher there has been told" in stopped.stderr
     assert job.end() == [143, 143]
-    assert "says that the launcher on node1 received SIGTERM" in job.said[0]
+    assert ": the launcher on node1 received SIGTERM" in job.said[0]
