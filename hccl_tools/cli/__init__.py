@@ -100,7 +100,8 @@ def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
     except HcclToolsError as error:
         return _told(error.message, error.hint, error.exit_code)
     except click.ClickException as error:
-        return _told_by_click(error)
+        path = f"{prog_name} {args[0]}" if args and args[0] in COMMANDS else prog_name
+        return _told_by_click(error, args, path)
     except (click.Abort, KeyboardInterrupt):
         return 130
     except SystemExit:
@@ -164,15 +165,14 @@ def _printable(text: str) -> str:
     return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
 
 
-def _told_by_click(error: click.ClickException) -> int:
-    """Say in one sentence, as all others are said, what click found wrong with the call."""
-    sentence = " ".join(error.format_message().split()).removesuffix(".")
-    ctx = getattr(error, "ctx", None)
-    if ctx is None or sentence.startswith("Usage:"):  # a group that was called without a command
+def _told_by_click(error: click.ClickException, args: Sequence[str], command_path: str) -> int:
+    """Say what click found wrong with the call as all others are said."""
+    if error.format_message().startswith("Usage:"):  # a group that was called without a command
         error.show()
         return error.exit_code
-    hint = f"`{ctx.command_path} --help` shows how it is called"
-    return _told(sentence[:1].lower() + sentence[1:], hint, error.exit_code)
+    from hccl_tools.cli import usage  # noqa: PLC0415  (only for a call that is wrong)
+
+    return _told(*usage.problem(error, args, command_path), error.exit_code)
 
 
 def main(args: Sequence[str] | None = None) -> None:

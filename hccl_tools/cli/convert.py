@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli import options, table_options
+from hccl_tools.cli.values import Choice
 
 if TYPE_CHECKING:
     from hccl_tools.super_pod_plan import Seat
@@ -36,7 +37,7 @@ _ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_li
 @click.option(
     "--to",
     "target",
-    type=click.Choice(["1.0", "1.2", "2.0", "group_list"]),
+    type=Choice(["1.0", "1.2", "2.0", "group_list"]),
     required=True,
     help="The other format.",
 )

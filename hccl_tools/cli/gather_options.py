@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from hccl_tools.cli.seconds import Seconds
+from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ _ASKING = (
     click.option(
         "--gather-timeout",
         "--gather_timeout",
-        type=click.IntRange(5, 86400),
+        type=Seconds(5, 86400),
         metavar="SECONDS",
         default=60,
         show_default=True,
@@ -38,7 +40,7 @@ _ASKING = (
     ),
     click.option(
         "--engine",
-        type=click.Choice(["mpirun", "slurm"]),
+        type=Choice(["mpirun", "slurm"]),
         help="What starts the processes. Default: srun inside a Slurm allocation, else mpirun over ssh.",
     ),
 )
@@ -52,7 +54,7 @@ _HOSTS = (
     ),
     click.option(
         "--order",
-        type=click.Choice(["given", "ip"]),
+        type=Choice(["given", "ip"]),
         default="given",
         show_default=True,
         help="Which server comes first: as the hosts are given, or by address as a number.",

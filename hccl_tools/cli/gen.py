@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli import gather_options, gen_options, server_lines
+from hccl_tools.cli.seconds import Seconds
+from hccl_tools.cli.values import Choice
 
 if TYPE_CHECKING:
     from hccl_tools.discover.facts import HostFacts
@@ -40,7 +42,7 @@ Ascend 950 come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_info 
 @click.option("--devices", metavar="RANGE", help="Physical device ids, in rank order: 4-7 or 7,6,5,4.")
 @click.option(
     "--ids",
-    type=click.Choice(["physical", "logical"]),
+    type=Choice(["physical", "logical"]),
     default="physical",
     help="What --devices counts: physical ids, as in /dev/davinciN, or this container's logical ids.",
 )
@@ -64,20 +66,20 @@ Ascend 950 come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_info 
 @click.option(
     "--format",
     "table_format",
-    type=click.Choice(["1.0", "1.2", "2.0", "group_list"]),
+    type=Choice(["1.0", "1.2", "2.0", "group_list"]),
     help="The table's format. Default: the product's: 1.2 on an A3, 2.0 on an Ascend 950, else 1.0.",
 )
 @click.option("--hccn-tool", "--hccn_tool", metavar="PATH", help="The hccn_tool to ask for addresses.")
 @click.option("--hccn-conf", "--hccn_conf", metavar="PATH", help="The hccn.conf to read addresses from.")
 @click.option(
     "--prefer",
-    type=click.Choice(["hccn_tool", "hccn.conf", "rootinfo"]),
+    type=Choice(["hccn_tool", "hccn.conf", "rootinfo"]),
     help="The source to believe where the two disagree.",
 )
 @click.option(
     "--tool-timeout",
     "--tool_timeout",
-    type=click.IntRange(1, 3600),
+    type=Seconds(1, 3600),
     metavar="SECONDS",
     help="End a tool that takes longer for one answer. Default: 20.",
 )

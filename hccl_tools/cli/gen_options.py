@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from hccl_tools.cli.values import Choice, IntRange
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def contents(function: _F) -> _F:
         click.option(
             "--device-port",
             "--device_port",
-            type=click.IntRange(1, 65535),
+            type=IntRange(1, 65535),
             metavar="PORT",
             help="Write a device_port. HCCL's own default is 16666.",
         ),
@@ -43,7 +44,7 @@ def contents(function: _F) -> _F:
         ),
         click.option(
             "--target",
-            type=click.Choice(["mindspore", "torch", "mindie"]),
+            type=Choice(["mindspore", "torch", "mindie"]),
             help="Write it as this one wants it (MindIE: mode 640, container_ip; torch: no link) and print "
             "the variables to export.",
         ),

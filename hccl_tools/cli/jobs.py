@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from hccl_tools.cli.values import Choice
+
 EPILOG = """\b
 Examples:
   hccl-tools jobs                     the runs in log/, and what runs elsewhere on this host
@@ -19,7 +21,7 @@ Examples:
 )
 @click.option("--running", is_flag=True, help="Only those that run now.")
 @click.option(
-    "-f", "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How they are shown."
+    "-f", "--format", "form", type=Choice(["text", "json"]), default="text", help="How they are shown."
 )
 def command(log_dir: str, running: bool, form: str) -> None:
     """List the runs of a log directory, and those that run elsewhere on this host.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP
+from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.request import ProgramKind, Request, Tail
@@ -204,5 +204,5 @@ def _environment(assignments: tuple[str, ...], files: tuple[str, ...]) -> dict[s
 
 
 command = GroupedCommand(
-    "launch", cast("dict[str, Any]", GROUPS), BARE, callback=_launch, help=HELP, epilog=EPILOG
+    "launch", cast("dict[str, Any]", GROUPS), BARE, SPELLINGS, callback=_launch, help=HELP, epilog=EPILOG
 )

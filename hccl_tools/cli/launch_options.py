@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from click import Choice, IntRange, Option
+from click import Option
 
 from hccl_tools.cli.seconds import Seconds
+from hccl_tools.cli.values import Choice, IntRange
 
 _HABITS = "Other launchers' spellings"
 
@@ -32,7 +33,7 @@ GROUPS: dict[str, list[Option]] = {
                 metavar="FILE", help="The rank table; by default $RANK_TABLE_FILE."),
         _option("--wait", type=Seconds(), metavar="SECONDS",
                 help="Wait so long for a table that is still being completed."),
-        _option("-n", "--worker-num", "count", type=IntRange(min=1), metavar="N",
+        _option("-n", "--worker-num", "--np", "count", type=IntRange(min=1), metavar="N",
                 help="How many ranks in all."),
         _option("--devices", "--gpus", "--npus", "--selected-gpu", "--selected-gpus", "--selected-npus",
                 "devices", metavar="LIST", help="Devices, counted within the visible: 4-7 or 0,1 or [4,8)."),
@@ -95,8 +96,8 @@ GROUPS: dict[str, list[Option]] = {
     "To the end": [
         _option("--grace", type=Seconds(), default=15.0, show_default=True, metavar="SECONDS",
                 help="From SIGTERM to SIGKILL, for all ranks together."),
-        _option("--timeout", type=Seconds(min_open=True), metavar="SECONDS",
-                help="End the job then (exit code 124)."),
+        _option("--timeout", type=Seconds(above=True), metavar="SECONDS",
+                help="End the job then (exit code 124): 3600, 90m, 2h."),
         _option("--early-exit-warn", type=Seconds(), default=60.0, show_default=True,
                 metavar="SECONDS", help="Tell when others go on this long after a rank's good end."),
         _option("--hang-warn", type=Seconds(), default=600.0, show_default=True, metavar="SECONDS",
@@ -126,6 +127,8 @@ GROUPS: dict[str, list[Option]] = {
 
 #: Options whose value may be left out, and what is meant then.
 BARE = {"--dry-run": "text"}
+#: mpirun's spelling, which click would read as ``-n p``.
+SPELLINGS = {"-np": "-n"}
 
 HELP = """Start one process per rank and see the job to its end.
 

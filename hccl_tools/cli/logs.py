@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from hccl_tools.cli.values import IntRange
+
 
 @click.command("logs")
 @click.argument("run", default="latest")
@@ -14,12 +16,12 @@ import click
     "--rank",
     "ranks",
     multiple=True,
-    type=click.IntRange(min=0),
+    type=IntRange(min=0),
     help="Which rank; by default the one that failed first, else 0. Repeatable.",
 )
 @click.option("--scheduler", is_flag=True, help="MindSpore's scheduler instead of a rank.")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the run has ended.")
-@click.option("-n", "--lines", type=click.IntRange(min=0), help="Begin so many lines before the end.")
+@click.option("-n", "--lines", type=IntRange(min=0), help="Begin so many lines before the end.")
 @click.option(
     "--log-dir", "--log_dir", default="log", show_default=True, metavar="DIR", help="Where runs are."
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli import options, server_lines, table_options
+from hccl_tools.cli.values import Choice
 
 if TYPE_CHECKING:
     from hccl_tools.merging import Merged
@@ -25,7 +26,7 @@ _EXAMPLES = """\
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option(
     "--order",
-    type=click.Choice(["given", "server-id", "ip"]),
+    type=Choice(["given", "server-id", "ip"]),
     default="given",
     show_default=True,
     help="Which server comes first: as the files are given, by server_id as text, or by address as a number.",

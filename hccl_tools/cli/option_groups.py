@@ -19,7 +19,8 @@ class GroupedCommand(click.Command):
 
     Options stop at the program; what follows is the program's, untouched. ``log_dir`` and ``log-dir`` are
     one.
-    ``bare_options`` maps options whose value may be left out to the value meant then (``--dry-run``).
+    ``bare_options`` maps options whose value may be left out to the value meant then (``--dry-run``),
+    ``spellings`` a word that click would read as several letters to the option it is (``-np``).
     """
 
     def __init__(
@@ -27,10 +28,12 @@ class GroupedCommand(click.Command):
         name: str,
         groups: Mapping[str, Sequence[click.Option]],
         bare_options: Mapping[str, str],
+        spellings: Mapping[str, str],
         **attributes: Any,
     ) -> None:
         self.groups = groups
         self.bare_options = bare_options
+        self.spellings = spellings
         parameters: list[click.Parameter] = [option for options in groups.values() for option in options]
         parameters.append(
             click.Argument(["program"], nargs=-1, type=click.UNPROCESSED, metavar="PROGRAM ARGS...")
@@ -79,6 +82,7 @@ class GroupedCommand(click.Command):
         position = 0
         while position < len(args) and (token := args[position]).startswith("-") and token not in {"-", "--"}:
             position += 1
+            token = self.spellings.get(token, token)
             name = token.replace("_", "-")
             if name in self.bare_options:
                 done.append(f"{name}={self.bare_options[name]}")

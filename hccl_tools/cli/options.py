@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from hccl_tools.cli.values import Choice
 from hccl_tools.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def output_format(function: _F) -> _F:
         "-f",
         "--format",
         "output_format",
-        type=click.Choice(names),
+        type=Choice(names),
         callback=_output_format,
         help="How findings are shown. Default: text; github where GITHUB_ACTIONS=true.",
     )(function)
@@ -79,7 +80,7 @@ def output_format(function: _F) -> _F:
 def color(function: _F) -> _F:
     """Add ``--color``; the command gets whether to use colours."""
     return click.option(
-        "--color", type=click.Choice(["auto", "always", "never"]), default="auto", callback=_color,
+        "--color", type=Choice(["auto", "always", "never"]), default="auto", callback=_color,
         help="Colours; auto: on a terminal, unless NO_COLOR is set.",
     )(function)  # fmt: skip
 

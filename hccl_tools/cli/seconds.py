@@ -1,25 +1,46 @@
-"""The type of options that take a time: seconds, and a number that a clock can reach."""
+"""The type of options that take a time: seconds, or a number with a unit."""
 
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
-from click import FloatRange
+import click
 
 if TYPE_CHECKING:
     from click import Context, Parameter
 
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+#: A number as float() takes it, then a unit as timeout(1) has it.
+_TIME = re.compile(r"(.*?)([smhd]?)", re.DOTALL)
 
-class Seconds(FloatRange):
-    """A finite number of seconds, from 0: ``nan`` would pass every comparison and mean never."""
 
-    def __init__(self, *, min_open: bool = False) -> None:
-        super().__init__(min=0, min_open=min_open)
+class Seconds(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+    """A finite time in seconds within bounds: ``300``, ``90s``, ``5m``, ``2h``, ``1d``.
+
+    ``nan`` would pass every comparison and mean never.
+    """
+
+    name = "seconds"
+
+    def __init__(self, low: float = 0.0, high: float = math.inf, *, above: bool = False) -> None:
+        self.low, self.high, self.above = low, high, above
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> float:
-        """Return the number; refuse what is none."""
-        number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value} is no number of seconds", param, ctx)
-        return number
+        """Return the number of seconds."""
+        number, unit = _TIME.fullmatch(str(value)).groups()  # type: ignore[union-attr]  # fits any text
+        try:
+            seconds = float(number) * _UNITS[unit]
+        except ValueError:
+            seconds = math.nan
+        fits = seconds > self.low if self.above else seconds >= self.low
+        if fits and seconds <= self.high and math.isfinite(seconds):
+            return seconds
+        problem = f'"{value}" is not a time{self._span()} (such as 90, 90s, 5m, 2h)'
+        raise click.BadParameter(problem, ctx, param)
+
+    def _span(self) -> str:
+        if self.high < math.inf:
+            return f" from {self.low:g} to {self.high:g} s"
+        return f" above {self.low:g} s" if self.above else ""

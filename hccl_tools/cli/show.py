@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from hccl_tools.cli import options, table_options
+from hccl_tools.cli.values import Choice, IntRange
 from hccl_tools.errors import TableError, UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class _Asked(NamedTuple):
 
 @options.command("show", epilog=_EXAMPLES)
 @click.argument("file", metavar="FILE")
-@click.option("--rank", type=click.IntRange(min=0), metavar="N", help="Only this rank.")
+@click.option("--rank", type=IntRange(min=0), metavar="N", help="Only this rank.")
 @click.option("--server", metavar="ID", help="Only the server of this server_id.")
 @click.option("--here", is_flag=True, help="Only the server that this host is; exit code 1 if it is none.")
 @click.option("--fingerprint", "only_hash", is_flag=True, help="Only a short hash of what the table means.")
@@ -50,7 +51,7 @@ class _Asked(NamedTuple):
     "-f",
     "--format",
     "output",
-    type=click.Choice(["text", "json"]),
+    type=Choice(["text", "json"]),
     default="text",
     help="For people or programs.",
 )

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
 from hccl_tools import cli
+from hccl_tools.cli.seconds import Seconds
+from hccl_tools.cli.values import Choice, IntRange
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,27 +44,64 @@ def test_help_keeps_the_lines_of_examples(command_line: CommandLine, command: st
 
 
 @pytest.mark.parametrize(
-    ("call", "sentence", "helper"),
+    ("call", "sentence", "command"),
     [
-        ("gne", 'there is no command "gne"; did you mean "gen"?', "hccl-tools --help"),
-        ("quux", 'there is no command "quux"', "hccl-tools --help"),
-        ("--foo", "no such option", "hccl-tools --help"),
-        ("validate --strickt t.json", "--strict", "hccl-tools validate --help"),
-        ("validate", "missing argument", "hccl-tools validate --help"),
-        ("convert t.json", "missing option", "hccl-tools convert --help"),
-        ("schema 1.0 2.0", "unexpected extra argument", "hccl-tools schema --help"),
-        ("launch -n none train.py", "invalid value for", "hccl-tools launch --help"),
+        ("gne", 'there is no command "gne"; did you mean "gen"?', ""),
+        ("quux", 'there is no command "quux"', ""),
+        ("--foo", "no such option --foo", ""),
+        ("validate", "missing argument FILE...", "validate"),
+        ("validate --product", "--product needs a value", "validate"),
+        ("validate -f xml t.json", '-f "xml" is not one of text, concise, json, github, sarif', "validate"),
+        ("convert t.json", "missing option --to: one of 1.0, 1.2, 2.0, group_list", "convert"),
+        ("convert t.json --to 3.0", '--to "3.0" is not one of 1.0, 1.2, 2.0, group_list', "convert"),
+        ("show --rank x t.json", '--rank "x" is not a whole number, 0 or more', "show"),
+        ("schema 1.0 2.0", "got unexpected extra argument (2.0)", "schema"),
+        ("gen --device_port 99999", '--device_port "99999" is not a whole number, 1 to 65535', "gen"),
+        ("gen --tool-timeout 2h",
+         '--tool-timeout "2h" is not a time from 1 to 3600 s (such as 90, 90s, 5m, 2h)', "gen"),
+        ("stop --wait soon", '--wait "soon" is not a time (such as 90, 90s, 5m, 2h)', "stop"),
+        ("launch -n none train.py", '-n "none" is not a whole number, 1 or more', "launch"),
+        ("launch -n0 train.py", '-n "0" is not a whole number, 1 or more', "launch"),
+        ("launch -n", "-n needs a value", "launch"),
+        ("launch --rank_table", "--rank-table needs a value", "launch"),
+        ("launch --cpu=3 train.py", "--cpu does not take a value", "launch"),
+        ("launch --timeout 0 train.py",
+         '--timeout "0" is not a time above 0 s (such as 90, 90s, 5m, 2h)', "launch"),
+        ("launch --start_port=80 x.py", '--start_port "80" is not a whole number, 1024 to 65535', "launch"),
+        ("launch --engine ssh train.py", '--engine "ssh" is not one of loop, mpirun, slurm', "launch"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_call_is_one_sentence(
-    command_line: CommandLine, call: str, sentence: str, helper: str
+    command_line: CommandLine, call: str, sentence: str, command: str
 ) -> None:
     done = command_line(*call.split())
 
+    assert (done.code, done.out) == (2, "")
+    helper = f"hccl-tools {command} --help".replace("  ", " ")
+    assert done.err.splitlines() == [f"error: {sentence}", f"  help: `{helper}` shows how it is called"]
+
+
+def test_an_option_that_is_misspelt_is_named_as_it_is_typed(command_line: CommandLine) -> None:
+    done = command_line("validate", "--strickt", "t.json")
+
     assert done.code == 2
-    assert done.out == ""
-    assert sentence in done.sentence
-    assert done.err.splitlines()[1:] == [f"  help: `{helper}` shows how it is called"]
+    assert done.err.splitlines() == [
+        "error: no such option --strickt",
+        "  help: did you mean --strict? `hccl-tools validate --help` shows how it is called",
+    ]
+
+
+def test_every_option_says_in_our_words_what_it_takes() -> None:
+    context = click.Context(cli.cli)
+    foreign = [
+        f"{name} {option.opts[0]}"
+        for name in cli.COMMANDS
+        for option in (cli.cli.get_command(context, name) or cli.cli).params
+        if not isinstance(option.type, Choice | IntRange | Seconds | click.types.StringParamType)
+        and not isinstance(option.type, click.types.BoolParamType | click.types.UnprocessedParamType)
+    ]
+
+    assert foreign == []
 
 
 def test_without_a_command_it_shows_the_help(command_line: CommandLine) -> None:

@@ -141,8 +141,8 @@ def test_ranks_that_would_change(command_line: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("hccl.json",), "missing option '--to'. Choose from:"),
-        (("hccl.json", "--to", "3.0"), "invalid value for '--to': '3.0' is not one of"),
+        (("hccl.json",), "missing option --to: one of 1.0"),
+        (("hccl.json", "--to", "3.0"), '--to "3.0" is not one of 1.0, 1.2, 2.0, group_list'),
         (("nothing.json", "--to", "1.0"), "no such file: nothing.json"),
         (
             ("hccl.json", "--to", "1.0", "--super-pods", "x"),

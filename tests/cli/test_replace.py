@@ -96,9 +96,9 @@ def test_a_table_in_use_is_told(job: CommandLine, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        ((), 2, "missing argument 'FILE'"),
-        (("job.json", "--with", "spare.json"), 2, "missing option '--server'"),
-        (("job.json", "--server", "10.1.0.2"), 2, "missing option '--with'"),
+        ((), 2, "missing argument FILE"),
+        (("job.json", "--with", "spare.json"), 2, "missing option --server"),
+        (("job.json", "--server", "10.1.0.2"), 2, "missing option --with"),
         (
             ("job.json", "--server", "10.1.0.9", "--with", "spare.json"),
             1,

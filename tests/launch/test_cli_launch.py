@@ -286,10 +286,10 @@ def test_dry_run_as_json() -> None:
         (["--no-table", "-n", "1", "--env", "X", "hello.py"], 2, '"X" is not NAME=VALUE'),
         (["--no-table", "-n", "1", "-m", "--no-python", "x"], 2, "exclude each other"),
         (["--no-table", "-n", "1", "--start", "mpi", "hello.py"], 2, "--engine loop starts none"),
-        (["--no-table", "-n", "1", "--bind_core=x", "hello.py"], 2, "no such option '--bind_core'"),
+        (["--no-table", "-n", "1", "--bind_core=x", "hello.py"], 2, "no such option --bind_core"),
         (["--no-table", "-n", "1", "--master", "etcd://x:1", "hello.py"], 2, "is not ADDRESS:PORT"),
-        (["--no-table", "-n", "1", "--timeout", "nan", "hello.py"], 2, "nan is no number of seconds"),
-        (["--no-table", "-n", "1", "--grace", "inf", "hello.py"], 2, "inf is no number of seconds"),
+        (["--no-table", "-n", "1", "--timeout", "nan", "hello.py"], 2, '--timeout "nan" is not a time'),
+        (["--no-table", "-n", "1", "--grace", "inf", "hello.py"], 2, '--grace "inf" is not a time'),
         (["--no-table", "-n", "1", "--tail", "first", "hello.py"], 2, '--tail "first"'),
         (["--no-table", "-n", "2", "--tail", "0,2", "hello.py"], 2, "--tail 2: the job has no rank 2"),
         (["--no-table", "-n", "2", "--stdin", "2", "hello.py"], 2, "--stdin 2: the job has no rank 2"),
@@ -393,3 +393,20 @@ def test_wait_that_was_in_vain_is_a_refusal() -> None:
 
     assert done.returncode == 125
     assert "table.json is not ready after 0.1 s: there is no such file yet" in done.stderr
+
+
+@pytest.mark.parametrize("spelling", [("-np", "2"), ("--np", "2"), ("-n2",)])
+def test_the_number_of_ranks_as_mpirun_spells_it(spelling: tuple[str, ...]) -> None:
+    done = launch("--no-table", "--cpu", *spelling, "--dry-run=json", "hello.py")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["world_size"] == 2
+
+
+def test_times_may_have_a_unit() -> None:
+    Path("sleep.py").write_text("import time; time.sleep(300)")
+
+    done = launch("--no-table", "--cpu", "-n1", "--timeout", "0.01m", "--grace", "1s", "sleep.py")
+
+    assert done.returncode == 124
+    assert "--timeout: 0.6 s are over" in done.stderr

@@ -207,4 +207,4 @@ def test_wrong_uses_are_one_sentence() -> None:
     assert "has no scheduler" in run("logs", "--scheduler").stderr
     assert 'there is no run "19990101" in log' in run("stop", "19990101").stderr
     assert 'there is no run "latest" in absent' in run("stop", "--log-dir", "absent").stderr
-    assert "is not in the range" in run("stop", "--wait", "-1").stderr
+    assert '--wait "-1" is not a time (such as' in run("stop", "--wait", "-1").stderr
