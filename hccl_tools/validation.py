@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: The variable that names the product where ``product`` does not.
 PRODUCT_VARIABLE = "HCCL_TOOLS_PRODUCT"
 _FALLBACK_PRODUCT = "910a"
-_LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104"})
+_LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104", "HCC116"})
 
 
 def validate(
@@ -56,8 +56,8 @@ def validate(
         product: One of ``hccl_tools.products.PRODUCTS``; by default the one that the table's format is for.
         select: Report only these rules: ids, prefixes (``HCC2``) or names.
         ignore: Leave these rules out.
-        env: HCCL's own variables that change its verdict: HCCL_INTRA_ROCE_ENABLE, HCCL_OP_EXPANSION_MODE,
-            HCCL_OP_RETRY_ENABLE.
+        env: The job's environment variables. Four of HCCL's change its verdict: HCCL_INTRA_ROCE_ENABLE,
+            HCCL_INTRA_PCIE_ENABLE, HCCL_OP_EXPANSION_MODE, HCCL_OP_RETRY_ENABLE.
         host: Looks at this host, for a table that is to be held against it (``local_check``).
 
     Returns:

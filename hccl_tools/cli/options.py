@@ -12,14 +12,12 @@ import click
 
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import InputError, UsageError
+from hccl_tools.rules import job_variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
-
-#: HCCL's own variables that change its verdict on a table.
-VERDICT_VARIABLES = ("HCCL_INTRA_ROCE_ENABLE", "HCCL_OP_EXPANSION_MODE", "HCCL_OP_RETRY_ENABLE")
 
 #: Settings of a command whose options may be typed with underscores or hyphens: --device_num, --device-num.
 #: Choices are matched in the same way: group_list, group-list.
@@ -60,7 +58,7 @@ def rule_choice(function: _F) -> _F:
 
 def env(function: _F) -> _F:
     """Add ``--env NAME=VALUE`` for the variables of HCCL that change its verdict."""
-    text = f"HCCL's variables in the job, where they change its verdict: {', '.join(VERDICT_VARIABLES)}."
+    text = f"HCCL's variables in the job, where they change its verdict: {', '.join(job_variables.NAMES)}."
     return click.option("--env", multiple=True, metavar="NAME=VALUE", callback=_env, help=text)(function)
 
 
@@ -99,13 +97,13 @@ def _env(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) 
         name, equals, value = text.partition("=")
         if not equals:
             raise UsageError(f'--env "{text}" has no value', hint=f'write --env "{name}=VALUE"')
-        if name not in VERDICT_VARIABLES:
+        if name not in job_variables.NAMES:
             from difflib import get_close_matches  # noqa: PLC0415  (only for a name that is wrong)
 
-            close = get_close_matches(name.upper(), VERDICT_VARIABLES, n=1)
+            close = get_close_matches(name.upper(), job_variables.NAMES, n=1)
             meant = f"did you mean {close[0]}? " if close else ""
             raise UsageError(f"--env: {name} does not change HCCL's verdict on a table",
-                             hint=f"{meant}these do: {', '.join(VERDICT_VARIABLES)}")  # fmt: skip
+                             hint=f"{meant}these do: {', '.join(job_variables.NAMES)}")  # fmt: skip
         variables[name] = value
     return variables
 

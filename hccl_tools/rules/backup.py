@@ -1,4 +1,4 @@
-"""Rules on backup addresses (A3, with HCCL_OP_EXPANSION_MODE=AI_CPU and retries between super pods)."""
+"""Rules on backup addresses (A3, with AI CPU expansion, which is on by default, and retries between super pods)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.addresses import family, is_unset
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules import job_variables
 from hccl_tools.rules.network import addresses_read
 from hccl_tools.rules.ports import HIGHEST_PORT
 from hccl_tools.rules.registry import Finding, Subject, rule
@@ -19,9 +20,7 @@ _FORMATS = ("1.0", "1.2")
 
 def _rows(subject: Subject) -> Iterator[tuple[int, Any]]:
     """Yield the rows whose backup_device_ip HCCL reads, with its value; none unless it is set up to."""
-    retry = subject.env.get("HCCL_OP_RETRY_ENABLE", "").replace(" ", "")
-    on = subject.env.get("HCCL_OP_EXPANSION_MODE") == "AI_CPU" and "L2:1" in retry.split(",")
-    if on and subject.product.dies_per_npu > 1:
+    if subject.product.dies_per_npu > 1 and job_variables.reads_backup_addresses(subject.env):
         for row, value in enumerate(subject.table.columns.get("backup_device_ip", ())):
             if value is not None:
                 yield row, value
@@ -45,7 +44,7 @@ def _addresses(value: Any) -> list[str]:
 def backup_ip(subject: Subject) -> Iterator[Finding]:
     """A backup_device_ip is no address, or is used twice.
 
-    Base: 1.2 2x8 env HCCL_OP_EXPANSION_MODE=AI_CPU HCCL_OP_RETRY_ENABLE=L2:1
+    Base: 1.2 2x8 env HCCL_OP_RETRY_ENABLE=L2:1
     Example: /server_list/0/device/0/backup_device_ip = "192.168.1"
     Instead: /server_list/0/device/0/backup_device_ip = "192.168.0.101"
     Hint: write the address of the NPU's other die
@@ -77,7 +76,7 @@ def backup_ip(subject: Subject) -> Iterator[Finding]:
 def backup_port(subject: Subject) -> Iterator[Finding]:
     """A backup_device_port beside a backup_device_ip is not within 1 to 65535.
 
-    Base: 1.2 2x8 env HCCL_OP_EXPANSION_MODE=AI_CPU HCCL_OP_RETRY_ENABLE=L2:1
+    Base: 1.2 2x8 env HCCL_OP_RETRY_ENABLE=L2:1
     Example: /server_list/0/device/0/backup_device_ip = "192.168.0.101"; /server_list/0/device/0/backup_device_port = "0"
     Instead: /server_list/0/device/0/backup_device_ip = "192.168.0.101"; /server_list/0/device/0/backup_device_port = "16667"
     Hint: write a port as a string: "16667"
@@ -112,7 +111,7 @@ def backup_partner(subject: Subject) -> Iterator[Finding]:
     HCCL looks the other die up by its place on its own server, but among all ranks: only the first
     server is checked rightly, and a port may clash with one of another server.
 
-    Base: 1.2 2x8 env HCCL_OP_EXPANSION_MODE=AI_CPU HCCL_OP_RETRY_ENABLE=L2:1
+    Base: 1.2 2x8 env HCCL_OP_RETRY_ENABLE=L2:1
     Example: /server_list/0/device/0/backup_device_ip = "192.168.0.100"
     Instead: /server_list/0/device/0/backup_device_ip = "192.168.0.101"
     Hint: write the address of the NPU's other die

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.formats.detection import detect
 from hccl_tools.products import DEFAULT_FOR_FORMAT, PRODUCTS
+from hccl_tools.rules import job_variables
 from hccl_tools.rules.registry import Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -220,6 +221,29 @@ def heterogeneous_table(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"version 1.1: {message}", path, 'write "version": "1.0" for a table with server_list'
             )
+
+
+@rule(
+    "HCC116",
+    "job-variable",
+    "refused",
+    code="EI0001",
+    stage="load",
+    source="externalinput.cc, ParseIntraLinkType, ParseOpExpansion, ParseRetryEnable",
+)
+def job_variable(subject: Subject) -> Iterator[Finding]:
+    """One of HCCL's environment variables has a value with which HCCL refuses every job.
+
+    HCCL reads its variables before the table. HCCL_INTRA_ROCE_ENABLE=0 needs HCCL_INTRA_PCIE_ENABLE=1 beside
+    it, and an empty variable is refused, not ignored (only HCCL_OP_RETRY_ENABLE may be empty).
+
+    Example: env HCCL_INTRA_ROCE_ENABLE=0
+    Instead: env HCCL_INTRA_ROCE_ENABLE=1
+    Hint: set HCCL_INTRA_PCIE_ENABLE=1, or unset HCCL_INTRA_ROCE_ENABLE
+    """
+    if subject.product.loader == "legacy":
+        for problem in job_variables.problems(subject.env):
+            yield Finding(f"{problem.message}: HCCL refuses every job", hint=problem.hint)
 
 
 @rule("HCC601", "duplicate-key", "advice", source="topoinfo_ranktableParser.cc:127 (nlohmann::json)")

@@ -17,6 +17,7 @@ _STEPS = (
     (r"file (.+)", "a file called {0}"),
     (r"size (\d+)", "a file of {0:,} bytes, blanks not counted"),
     (r"product (.+)", "product {0}"),
+    (r"env (.+)", "{0} in the job's environment"),
     (r"remove (.+)", "no {0}"),
     (r"swap (\S+) (\S+)", "{0} and {1} change places"),
     (r"host", "this host is what the table says"),

@@ -7,6 +7,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.addresses import AF_INET, family, inet_pton, is_unset
+from hccl_tools.rules import job_variables
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 def intra_roce(subject: Subject) -> bool:
     """Whether HCCL_INTRA_ROCE_ENABLE=1 makes addresses necessary on one server, too."""
-    return subject.env.get("HCCL_INTRA_ROCE_ENABLE") == "1"
+    return bool(subject.env) and job_variables.uses_roce(subject.env)
 
 
 def server_count(subject: Subject) -> int:

@@ -343,3 +343,12 @@ def test_kubernetes_objects_are_told_and_how_to_get_the_table_out(tables: Path) 
 def test_a_table_that_is_not_complete_yet_names_wait() -> None:
     assert "`--wait 600`" in run("waits.json").stdout
     assert "--wait" in run("--help").stdout
+
+
+@pytest.mark.usefixtures("tables")
+def test_a_variable_that_no_job_starts_with_is_named_with_what_to_do() -> None:
+    result = run("--env", "HCCL_INTRA_ROCE_ENABLE=0", "good.json")
+
+    assert result.returncode == 1
+    assert "error[HCC116]: HCCL_INTRA_ROCE_ENABLE is 0 and HCCL_INTRA_PCIE_ENABLE is not set" in result.stdout
+    assert "help: set HCCL_INTRA_PCIE_ENABLE=1, or unset HCCL_INTRA_ROCE_ENABLE" in result.stdout

@@ -2,7 +2,8 @@
 
 ``Base:`` names the table that is changed: format, servers x devices, product, ``pods N``, ``env A=B``. An
 example is a list of steps: ``/pointer = JSON``, ``remove /pointer``, ``swap /a /b``, ``base 2x4``,
-``product NAME``, ``text ...`` (the file's text), ``file NAME``, ``size N`` (bytes), or ``table`` (unchanged).
+``product NAME``, ``env A=B``, ``text ...`` (the file's text), ``file NAME``, ``size N`` (bytes), or
+``table`` (unchanged).
 
 ``host`` is that of a right table; ``host elsewhere``: one with other devices; ``host is ADDRESS``:
 its only own address; ``host /devices/N = "ADDRESS"``: what a device really has (nothing for an empty text);
@@ -125,6 +126,9 @@ def _apply(found: Example, step: str, rule: Rule) -> None:
         found.changes_of_host += [rest] if rest else []
     elif verb == "product":
         found.product = rest
+    elif verb == "env":
+        name, _, value = rest.partition("=")
+        found.env[name] = value
     elif verb == "file":
         found.name = rest
     elif verb == "size":
