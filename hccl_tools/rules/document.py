@@ -42,14 +42,15 @@ def broken_json(subject: Subject) -> Iterator[Finding]:
     "refused",
     code="EI0004",
     stage="load",
-    source="topoinfo_ranktableParser.cc:50, :155",
+    source="topoinfo_ranktableParser.cc:50-72, :155",
 )
 def file_name(subject: Subject) -> Iterator[Finding]:
-    """The file's real name does not end in .json, or .json stands in it earlier.
+    """The file's real name does not end in .json, or .json is in its path twice, or is the whole name.
 
     HCCL follows links first and then looks for the first ".json" in the whole path, folders included: it
-    must be the end. A Kubernetes ConfigMap's link to a file without that ending is refused, and so is
-    everything below a folder named "jobs.json.d". Ascend 950 has no such rule.
+    must be the end. A Kubernetes ConfigMap's link to a file without that ending is refused, and so are
+    everything below a folder named "jobs.json.d", "table.json.json", and a file named just ".json". Ascend
+    950 has no such rule.
 
     Example: file ranktable.txt
     Instead: file ranktable.json
@@ -58,18 +59,22 @@ def file_name(subject: Subject) -> Iterator[Finding]:
     if subject.path is None or subject.product.loader != "legacy":
         return
     real = realpath(subject.path)
-    first = real.find(_SUFFIX)
-    if first >= 0 and first + len(_SUFFIX) == len(real):
+    folder, _, name = real.rpartition("/")
+    if real.find(_SUFFIX) + len(_SUFFIX) == len(real) and name != _SUFFIX:
         return
-    if real.endswith(_SUFFIX):
-        folder = real[: real.index("/", first)]
-        yield Finding(
-            f'".json" stands in the path before its end, in "{folder}"', hint="move the table elsewhere"
-        )
-    else:
+    hint = "rename the file: HCCL asks for the ending .json"
+    if not name.endswith(_SUFFIX):
         is_itself = real == abspath(subject.path)  # noqa: PTH100  (a name, links and all)
         what = f'"{subject.path}"' if is_itself else f'"{real}", which the file really is,'
-        yield Finding(f"{what} does not end in .json", hint="rename the file: HCCL asks for the ending .json")
+        yield Finding(f"{what} does not end in .json", hint=hint)
+    elif _SUFFIX in folder:
+        first = folder.index(_SUFFIX)
+        folder = real[: real.index("/", first)]
+        yield Finding(f'".json" is part of the folder name "{folder}"', hint="move the table elsewhere")
+    elif name == _SUFFIX:
+        yield Finding('the file has no name before ".json"', hint="rename the file: table.json")
+    else:
+        yield Finding(f'".json" is in the name "{name}" twice', hint="rename the file: .json only at its end")
 
 
 @rule(
