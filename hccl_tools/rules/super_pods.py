@@ -28,10 +28,10 @@ class ListedPod(NamedTuple):
 
 
 def _entries(subject: Subject) -> Any:
-    """Return super_pod_list as the file has it; None where it is absent or not read by the product."""
+    """Return super_pod_list as the file has it; ``_ABSENT`` where it is absent or not read by the product."""
     table = subject.table
     if not subject.product.super_pods:
-        return None
+        return _ABSENT
     if table.super_pods is not None:
         return [_entry(pod) for pod in table.super_pods]
     return table.declared.get("super_pod_list", _ABSENT)
@@ -46,8 +46,7 @@ def _entry(pod: SuperPod) -> dict[str, Any]:
 
 def is_used(subject: Subject) -> bool:
     """Whether HCCL reads the table's super_pod_list."""
-    entries = _entries(subject)
-    return entries is not None and entries is not _ABSENT
+    return _entries(subject) is not _ABSENT
 
 
 def pod_count(subject: Subject) -> int:
@@ -59,7 +58,8 @@ def pod_count(subject: Subject) -> int:
 def listed_pods(subject: Subject) -> list[ListedPod]:
     """Return the super pods that HCCL takes: well-formed, and with an id."""
     pods = []
-    for index, entry in enumerate(_entries(subject)) if isinstance(_entries(subject), list) else ():
+    entries = _entries(subject)
+    for index, entry in enumerate(entries) if isinstance(entries, list) else ():
         name = entry.get("super_pod_id") if isinstance(entry, dict) else None
         servers = entry.get("server_list") if isinstance(entry, dict) else None
         if isinstance(name, str) and name and isinstance(servers, list):

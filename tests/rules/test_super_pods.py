@@ -1,0 +1,23 @@
+"""What HCCL makes of a super_pod_list that is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hccl_tools import validate
+from tests.support.tables import table
+
+
+@pytest.mark.parametrize(
+    "entries", [None, False, True, 0, 1.5, "", "x", {}, {"a": 1}, [], [None], [[]], ["x"]], ids=repr
+)
+@pytest.mark.parametrize(
+    ("product", "verdict"), [("a3", "refused"), ("a3-server", "accepted"), ("a2", "accepted")]
+)
+def test_a_list_that_is_none_is_refused_where_it_is_read(entries: Any, product: str, verdict: str) -> None:
+    report = validate({**table("1.2", 1, 2), "super_pod_list": entries}, product=product)
+
+    assert report.verdict == verdict
+    assert ("HCC521" in {finding.rule.id for finding in report.findings}) == (verdict == "refused")
