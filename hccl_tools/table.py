@@ -66,6 +66,23 @@ def read_uint(text: str) -> int | None:
     return value if value <= _UINT32_MAX else None
 
 
+def read_int(text: str) -> int | None:
+    """Read a signed number as HCCL reads it from a string; what may stand around it is as in ``read_uint``.
+
+    Returns:
+        -2**31 to 2**31 - 1, or ``None`` where HCCL refuses the text.
+
+    Source:
+        hcomm sal.cc:167, SalStrToInt: ``std::stoi`` in base 10.
+    """
+    match = _LEADING_NUMBER.match(text)
+    digits = match[2].lstrip("0") if match else ""
+    if match is None or len(digits) > 10:
+        return None
+    value = int(f"{match[1]}{digits or 0}")
+    return value if -(1 << 31) <= value < 1 << 31 else None
+
+
 @dataclass(slots=True)
 class Server:
     """One machine (or, in a group_list, one pod) and the rows of its devices in the table's columns.

@@ -162,6 +162,8 @@ def _product(name: str | None, table_format: str | None) -> tuple[Product, str]:
 
 def _judge(subject: Subject, found: formats.Detection | None) -> list[Diagnostic]:
     diagnostics = _run(document_rules(), subject)
+    if found is not None and found.heterogeneous and subject.product.loader == "legacy":
+        return diagnostics + _judge_heterogeneous(subject)
     if found is None or found.format is None or found.format not in subject.product.formats:
         return diagnostics
     if found.format == "group_list" and "deploy_mode" in subject.value:
@@ -171,6 +173,19 @@ def _judge(subject: Subject, found: formats.Detection | None) -> list[Diagnostic
     except StructureError:
         return diagnostics + _judge_damaged(subject, found.format)
     return diagnostics + _judge_table(subject)
+
+
+def _judge_heterogeneous(subject: Subject) -> list[Diagnostic]:
+    """Judge version 1.1 by rules of its own, then as HCCL's later checks see it."""
+    from hccl_tools.rules import heterogeneous  # noqa: PLC0415  (hardly ever needed)
+
+    diagnostics = _run(table_rules("1.1"), subject)
+    if diagnostics:
+        return diagnostics
+    seen_as = Subject(subject.product, table=heterogeneous.as_table(subject.value))
+    seen_as.memo = {"rank 0 uses host": False}  # the network of version 1.1 is never on the hosts
+    later = (rule for rule in table_rules("1.0") if rule.facts.id in heterogeneous.LATER)
+    return heterogeneous.in_own_keys(_run(later, seen_as))
 
 
 def _judge_lab(subject: Subject) -> list[Diagnostic]:

@@ -208,26 +208,6 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
         yield Finding(f"not a rank table: {found.reason}", hint=hint)
 
 
-@rule("HCC114", "heterogeneous-table", "refused", source="topoinfo_ranktableHeterog.cc")
-def heterogeneous_table(subject: Subject) -> Iterator[Finding]:
-    """Version 1.1 is a heterogeneous table, and this one is none.
-
-    Version 1.1 describes host processes and devices together (collective_id, node_list) and serves no
-    training job. A table with server_list is version 1.0.
-
-    Example: /version = "1.1"
-    Instead: /version = "1.0"
-    Hint: write "version": "1.0" for a table with server_list
-    """
-    if subject.product.loader == "legacy" and detect(subject.value).heterogeneous:
-        from hccl_tools.rules.heterogeneous import faults  # noqa: PLC0415  (hardly ever needed)
-
-        for path, message in faults(subject.value):
-            yield Finding(
-                f"version 1.1: {message}", path, 'write "version": "1.0" for a table with server_list'
-            )
-
-
 @rule(
     "HCC116",
     "job-variable",

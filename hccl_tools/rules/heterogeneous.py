@@ -1,6 +1,6 @@
 """Version 1.1 (heterogeneous) tables: HCCL's own checks, so that its verdict on them is known.
 
-Source: hcomm topoinfo_ranktableHeterog.cc.
+Source: hcomm topoinfo_ranktableHeterog.cc, config.cc:71-79, hccl_communicator_attrs_host.cc.
 """
 
 from __future__ import annotations
@@ -8,24 +8,88 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.addresses import family, is_unset
-from hccl_tools.table import read_uint
+from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.table import RankTable, Server, read_int, read_uint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.diagnostics.diagnostic import Diagnostic, Path
 
+    _Faults = Iterator[tuple[Path, str]]
+
+_Object = dict[str, Any]
 _LONGEST_ID = 127
+_LONGEST_ADDRESS = 127
+#: hccl_communicator_attrs_host.cc, SetLocalRankInfo and CheckDevPhyId: no host process, no id above 31.
+_HOST_PROCESS = -1
+_HIGHEST_DEVICE = 31
+#: Ranks without a port get one from here on (HCCL_IF_BASE_PORT is not set).
+_BASE_PORT, _NO_PORT, _HIGHEST_PORT = 60008, 65536, 65535
+#: The rules of 1.0 that HCCL's later checks apply to version 1.1 as well, and its keys for those of 1.0.
+LATER = frozenset({"HCC202", "HCC203", "HCC303", "HCC304", "HCC305", "HCC406", "HCC408", "HCC410"})
+_OWN_KEYS: dict[str | int, str] = {
+    "server_list": "node_list", "device": "ranks", "server_id": "node_addr", "host_ip": "node_addr",
+    "device_ip": "rank_ip",
+}  # fmt: skip
 
 
-def faults(value: dict[str, Any]) -> Iterator[tuple[Path, str]]:
-    """Yield what HCCL refuses in a version 1.1 table, with its place."""
+@rule("HCC114", "heterogeneous-table", "refused", formats=("1.1",), source="topoinfo_ranktableHeterog.cc")
+def heterogeneous_table(subject: Subject) -> Iterator[Finding]:
+    """Version 1.1 is a heterogeneous table, and this one is none.
+
+    Version 1.1 describes host processes and devices together (collective_id, node_list) and serves no
+    training job. A table with server_list is version 1.0.
+
+    Base: 1.0
+    Example: /version = "1.1"
+    Instead: /version = "1.0"
+    Hint: write "version": "1.0" for a table with server_list
+    """
+    meant_1_0 = 'write "version": "1.0" for a table with server_list'
+    hint = meant_1_0 if "server_list" in subject.value else "correct it, or make a 1.0 table for a training job"
+    for path, message in _faults(subject.value):
+        yield Finding(f"version 1.1: {message}", path, hint)
+
+
+def as_table(value: _Object) -> RankTable:
+    """Return a table without faults as the 1.0 table that HCCL's later checks see."""
+    servers: list[Server] = []
+    columns: dict[str, list[Any]] = {"rank_id": [], "device_id": [], "device_ip": []}
+    for node in value["node_list"]:
+        first = len(columns["rank_id"])
+        for rank in node["ranks"]:
+            address = rank.get("rank_ip")
+            columns["rank_id"].append(rank["rank_id"])
+            columns["device_id"].append(str(read_int(rank["device_id"])))
+            columns["device_ip"].append(address if address and isinstance(address, str) else node["node_addr"])
+        rows = range(first, len(columns["rank_id"]))
+        servers.append(Server(node["node_addr"], rows, node["node_addr"]))
+    return RankTable("1.0", servers, columns)
+
+
+def in_own_keys(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return findings of 1.0's rules with the places where version 1.1 has these keys."""
+    return [
+        one._replace(
+            path=_own(one.path), related=tuple(other._replace(path=_own(other.path)) for other in one.related)
+        )
+        for one in diagnostics
+    ]
+
+
+def _own(path: Path) -> Path:
+    return tuple(_OWN_KEYS.get(key, key) for key in path)
+
+
+def _faults(value: _Object) -> _Faults:
+    """Yield what HCCL's parser refuses, with its place."""
     yield from _head(value)
     nodes = value.get("node_list")
     if not isinstance(nodes, list) or not nodes:
         yield ("node_list",) if "node_list" in value else (), "node_list is missing, empty or no list"
         return
-    rank_ids: list[int] = []
+    with_sdid = "heterog_sub_version" in value
     seen: set[str] = set()
     for index, node in enumerate(nodes):
         path: Path = ("node_list", index)
@@ -33,18 +97,23 @@ def faults(value: dict[str, Any]) -> Iterator[tuple[Path, str]]:
         if not isinstance(address, str) or family(address) is None or address in seen:
             yield path, "node_addr is missing, no address, or used twice"
             continue
+        if len(address.encode("utf-8", "surrogatepass")) > _LONGEST_ADDRESS:
+            yield (*path, "node_addr"), f"node_addr has more than {_LONGEST_ADDRESS} bytes"
         seen.add(address)
-        yield from _ranks(node, path, rank_ids)
-    if sorted(rank_ids) != list(range(len(rank_ids))):
-        yield ("node_list",), "the rank ids are not 0 to N-1"
+        yield from _ranks(node, path, with_sdid=with_sdid)
     unset = [is_unset(address) for address in seen]
     if any(unset) and not all(unset):
         yield ("node_list",), "some node_addr are 0.0.0.0 and some are not"
 
 
-def _head(value: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+def _head(value: _Object) -> _Faults:
+    if not isinstance(value.get("status"), str):
+        yield ("status",) if "status" in value else (), "status is missing or no string"
     collective_id = value.get("collective_id")
-    if not isinstance(collective_id, str) or len(collective_id.encode()) > _LONGEST_ID:
+    if (
+        not isinstance(collective_id, str)
+        or len(collective_id.encode("utf-8", "surrogatepass")) > _LONGEST_ID
+    ):
         yield (
             ("collective_id",) if "collective_id" in value else (),
             "collective_id is missing, no string or too long",
@@ -55,21 +124,70 @@ def _head(value: dict[str, Any]) -> Iterator[tuple[Path, str]]:
         yield ("heterog_sub_version",), 'heterog_sub_version is not "1.2"'
 
 
-def _ranks(node: dict[str, Any], path: Path, rank_ids: list[int]) -> Iterator[tuple[Path, str]]:
+def _ranks(node: _Object, path: Path, *, with_sdid: bool) -> _Faults:
     ranks = node.get("ranks")
     if not isinstance(ranks, list) or not ranks:
         yield path, "ranks is missing, empty or no list"
         return
+    ports: list[int | None] = []
     for index, rank in enumerate(ranks):
+        own: Path = (*path, "ranks", index)
         rank_id = rank.get("rank_id") if isinstance(rank, dict) else None
-        number = read_uint(rank_id) if isinstance(rank_id, str) else None
-        if number is None:
-            yield (*path, "ranks", index), "rank_id is missing or no number in a string"
+        if not isinstance(rank_id, str) or read_uint(rank_id) is None:
+            yield own, "rank_id is missing or no number in a string"
             continue
-        rank_ids.append(number)
-        for key in ("device_id", "port", "rank_ip"):
-            if key in rank and not isinstance(rank[key], str):
-                yield (*path, "ranks", index, key), f"{key} is no string"
-        address = rank.get("rank_ip", "")
-        if isinstance(address, str) and address and family(address) is None:
-            yield (*path, "ranks", index, "rank_ip"), "rank_ip is no address"
+        yield from _device(rank, own)
+        yield from _port(rank, own, ports)
+        yield from _address(rank, own)
+        yield from _needed(rank, own) if with_sdid else ()
+    yield from _missing_ports(ports, path)
+
+
+def _device(rank: _Object, path: Path) -> _Faults:
+    number = _number(rank, "device_id", _HOST_PROCESS)
+    if number is None:
+        yield (*path, "device_id"), "device_id is not a number in a string"
+    elif number == _HOST_PROCESS:
+        yield path, "device_id is missing or -1: HCCL starts no rank without a device"
+    elif number > _HIGHEST_DEVICE:
+        yield (*path, "device_id"), f"device_id {number} is above {_HIGHEST_DEVICE}"
+
+
+def _port(rank: _Object, path: Path, ports: list[int | None]) -> _Faults:
+    number = _number(rank, "port", _NO_PORT)
+    if number is None:
+        yield (*path, "port"), "port is not a number in a string"
+    ports.append(None if number in (0, _NO_PORT) else number)
+
+
+def _address(rank: _Object, path: Path) -> _Faults:
+    """HCCL takes the node's address for one that is absent, empty or no string."""
+    address = rank.get("rank_ip")
+    if isinstance(address, str) and address and family(address) is None:
+        yield (*path, "rank_ip"), f'rank_ip "{address}" is no address'
+
+
+def _needed(rank: _Object, path: Path) -> _Faults:
+    """Yield what is missing beside heterog_sub_version."""
+    for key in ("device_id", "port", "rank_ip", "sdid"):
+        if not isinstance(rank.get(key), str):
+            yield path, f"{key} is missing or no string, which heterog_sub_version needs"
+    if isinstance(rank.get("sdid"), str) and read_int(rank["sdid"]) is None:
+        yield (*path, "sdid"), f'sdid "{rank["sdid"]}" is not a number of 32 bits'
+
+
+def _missing_ports(ports: list[int | None], path: Path) -> _Faults:
+    """Yield the first rank of a node without a port for which HCCL finds no free one."""
+    used = set(ports)
+    beyond = next((port for port in range(_HIGHEST_PORT, _BASE_PORT - 1, -1) if port not in used), _BASE_PORT - 1)
+    for index, port in enumerate(ports):
+        if port is None and _BASE_PORT + index > beyond:
+            yield (*path, "ranks", index), f"no port from {_BASE_PORT + index} to {_HIGHEST_PORT} is free for it"
+            return
+
+
+def _number(rank: _Object, key: str, default: int) -> int | None:
+    """Return the signed number under a key; ``None`` where HCCL reads none."""
+    if key not in rank:
+        return default
+    return read_int(rank[key]) if isinstance(rank[key], str) else None

@@ -32,6 +32,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "document": _ALL,
     "structure": _ALL,
     "legacy_formats": ("lab",),
+    "heterogeneous": ("1.1",),
     "servers": _LEGACY,
     "groups": ("group_list",),
     "ranks": (*_SERVER_LIST, "2.0"),
