@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _AVERAGES = (1, 2, 4, 8, 16)
 _LIMIT_910A = 8
+_LONGEST_NAME = 127
 
 
 def is_lab(value: Any) -> bool:
@@ -78,11 +79,14 @@ class _Lab:
         self.server_ids: list[str] = []
         self.servers = 0
         self.ips: set[str] = set()
+        self.names: set[str] = set()
 
     def faults(self) -> Iterator[tuple[Path, str]]:
         value = self.subject.value
         if not isinstance(value.get("status"), str):
             yield (), "status is missing or no string"
+        if value.get("version", "Standard") != "Standard":
+            yield ("version",), 'version is not "Standard"; a lab table has none'
         if value.get("para_plane_nic_location") != "device":
             yield ("para_plane_nic_location",), 'para_plane_nic_location is not "device"'
         groups = value.get("group_list")
@@ -106,8 +110,7 @@ class _Lab:
             )
 
     def _group(self, group: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
-        if not isinstance(group.get("group_name"), str):
-            yield path, "group_name is missing"
+        yield from self._name(group, path)
         devices, servers = _count(group.get("device_num")), _count(group.get("server_num"))
         if not devices or not servers:
             yield path, "device_num or server_num is missing or zero"
@@ -125,6 +128,17 @@ class _Lab:
         for index, instance in enumerate(instances):
             yield from self._instance(instance, (*path, "instance_list", index))
 
+    def _name(self, group: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
+        name = group.get("group_name")
+        if not isinstance(name, str):
+            yield path, "group_name is missing or no string"
+        elif len(name.encode("utf-8", "surrogatepass")) > _LONGEST_NAME:
+            yield (*path, "group_name"), f"group_name has more than {_LONGEST_NAME} bytes"
+        elif name in self.names:
+            yield (*path, "group_name"), f'group_name "{name}" is used twice'
+        else:
+            self.names.add(name)
+
     def _instance(self, instance: Any, path: Path) -> Iterator[tuple[Path, str]]:
         keys = ("server_id", "rank_id")
         if not isinstance(instance, dict) or not all(isinstance(instance.get(key), str) for key in keys):
@@ -132,7 +146,7 @@ class _Lab:
             return
         self.server_ids.append(instance["server_id"])
         rank = read_uint(instance["rank_id"])
-        if rank is None or not 1 <= len(instance["server_id"].encode()) <= 64:
+        if rank is None or not 1 <= len(instance["server_id"].encode("utf-8", "surrogatepass")) <= 64:
             yield path, "rank_id is no number, or server_id has not 1 to 64 bytes"
         else:
             self.rank_ids.append(rank)

@@ -43,3 +43,41 @@ def test_addresses_of_one_instance_are_read() -> None:
     value["group_list"][0]["instance_list"][0]["devices"][0]["device_ip"] = ""
 
     assert ids(value) == ["HCC410"]
+
+
+@pytest.mark.parametrize(
+    ("version", "verdict"), [("Standard", "accepted"), ("3.0", "refused"), ("", "refused"), (None, "refused")]
+)
+def test_version_may_be_left_out_but_not_be_another(version: str | None, verdict: str) -> None:
+    assert validate({**table("lab"), "version": version}).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("", "accepted"),
+        ("g" * 127, "accepted"),
+        ("\u00e9" * 64, "refused"),
+        ("g" * 128, "refused"),
+        (1, "refused"),
+    ],
+)
+def test_group_name_has_at_most_127_bytes(name: object, verdict: str) -> None:
+    value = table("lab")
+    value["group_list"][0]["group_name"] = name
+
+    assert validate(value).verdict == verdict
+
+
+def test_a_group_name_is_used_once() -> None:
+    value = table("lab", 2, 1)
+    group = value["group_list"][0]
+    halves = [
+        {**group, "instance_count": "1", "device_num": "1", "server_num": "1", "instance_list": [instance]}
+        for instance in group["instance_list"]
+    ]
+    value |= {"group_count": "2", "group_list": halves}
+
+    assert validate(value).verdict == "refused"
+    halves[1]["group_name"] = "g1"
+    assert validate(value).verdict == "accepted"
