@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.request import Request
     from hccl_tools.launch.visible import VisibleDevices
 
-_LOOPBACK = "127.0.0.1"
+LOOPBACK = "127.0.0.1"
 _NO_NPU = "no NPU on this host: ranks get device numbers all the same; --cpu rehearses on the CPU"
 _MORE_THAN_DEVICES = "more ranks than devices, and no table: DEVICE_ID only counts, no device is looked at"
 
@@ -69,20 +69,32 @@ def of_request(request: Request, around: Surroundings, notes: list[str], *, made
         UsageError: What was asked for cannot be meant.
         LaunchError: The table or the devices stand against it.
     """
-    loaded, why = _table(request, around, made_at)
-    if loaded is None:
-        if not (around.nodes or request.cpu or request.no_table):
-            notes.append(_NO_NPU)
-        job = _without_table(request, around)
-        notes += [_MORE_THAN_DEVICES] if job.counted else []
-        return job
-    notes += (*((why,) if why else ()), *loaded.notes)
+    loaded, why = table_of(request, around, made_at)
+    if loaded is not None:
+        notes += (*((why,) if why else ()), *loaded.notes)
+        return of_table(loaded, why, request, around, notes)
+    if not (around.nodes or request.cpu or request.no_table):
+        notes.append(_NO_NPU)
+    job = _without_table(request, around)
+    notes += [_MORE_THAN_DEVICES] if job.counted else []
+    return job
+
+
+def of_table(
+    loaded: JobTable, why: str | None, request: Request, around: Surroundings, notes: list[str]
+) -> Job:
+    """Return the job of a table; ``why`` says why that one where it was not typed.
+
+    Raises:
+        UsageError: An option contradicts the table.
+        LaunchError: This host or its devices contradict it.
+    """
     seats = placement.seats_of_table(loaded.table)
     servers = len(loaded.table.servers)
     _check_typed(request, loaded, seats, why)
     if request.all_here:
         _check_all_here(request, len(seats))
-        job = Job(seats, None, 1, _LOOPBACK, loaded)
+        job = Job(seats, None, 1, LOOPBACK, loaded)
     elif request.engine != "loop":
         # Each host finds itself, and is looked at, by its own supervisor.
         master = request.master_address or placement.master_of(loaded.table, seats)
@@ -100,7 +112,7 @@ def of_request(request: Request, around: Surroundings, notes: list[str], *, made
     return job
 
 
-def _table(request: Request, around: Surroundings, made_at: str) -> tuple[JobTable | None, str | None]:
+def table_of(request: Request, around: Surroundings, made_at: str) -> tuple[JobTable | None, str | None]:
     """Return the table of a job, judged, and why that one where it was not typed; none if none was named."""
     if request.made_table is not None:
         return request.made_table._replace(path=made_at), None

@@ -19,7 +19,7 @@ TABLE_FROM_ENVIRONMENT = "@environment"
 #: What HCCL takes of a group_list's devices.
 _COLUMNS = ("device_id", "device_ip", "rank_id")
 #: The variables that name a table, MindSpore's older one last.
-_VARIABLES = ("RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH")
+TABLE_VARIABLES = ("RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH")
 #: The file's usual names where RANK_TABLE_FILE is a directory, and ModelArts' places.
 _NAMES = ("jobstart_hccl.json", "hccl.json")
 _MODELARTS = ("/user/config/jobstart_hccl.json", "/home/ma-user/rank_table/jobstart_hccl.json")
@@ -60,7 +60,7 @@ def locate(request: Request, environ: Mapping[str, str]) -> tuple[str, str | Non
         return _file_in(request.rank_table), None
     if request.physical is not None:
         return None
-    for variable in _VARIABLES:
+    for variable in TABLE_VARIABLES:
         if named := environ.get(variable):
             path = _file_in(named)
             return path, f"no --rank-table: {variable} of your shell is taken, {path}"

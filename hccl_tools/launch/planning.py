@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import binding, environment, interpreter, log_places, ports, run_directory
+from hccl_tools.launch import binding, composition, environment, interpreter, log_places, ports, run_directory
 from hccl_tools.launch import job as jobs
 from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
 from hccl_tools.launch.visible import LIMITS
@@ -65,7 +65,7 @@ def prepare(
     facts = _facts(request, job, start, flavour, around=around, run_dir=run_dir, notes=notes)
     supervisor, travelling = _for_other_hosts(request, job, facts, python, kept)
     kept.update(travelling)
-    common = environment.common_environment(environ, buffered=request.buffered, endpoints=facts.endpoints)
+    notes += composition.check_assigned(request.environment, job.seats, facts)
     plan = Plan(
         processes=_processes(request, job, facts, python),
         start=start,
@@ -74,7 +74,7 @@ def prepare(
         working_dir=working_dir,
         world_size=len(job.seats),
         table=job.table.path if job.table else None,
-        common={**common, "HCCL_TOOLS_RUN_DIR": run_dir},
+        common=composition.common(environ, facts, run_dir=run_dir, buffered=request.buffered),
         removed=removed,
         notes=tuple(notes),
         here=job.here,
@@ -214,7 +214,7 @@ def _facts(
     elif request.start_port is not None:
         port, whence = request.start_port, "--start-port"
     else:
-        port, whence = ports.free_port() if _ranks_meet(start, request) else 0, ""
+        port, whence = ports.free_port() if composition.ranks_meet(start, cpu=request.cpu) else 0, ""
     notes += [f"{doubt} ({whence})" for doubt in ports.doubts(port)] if whence else []
     return environment.JobFacts(
         start=start,
@@ -235,29 +235,21 @@ def _facts(
     )
 
 
-def _ranks_meet(start: Start, request: Request) -> bool:
-    return start in {"cluster", "torch"} or (start == "mpi" and request.cpu)
-
-
 def _processes(
     request: Request, job: Job, facts: environment.JobFacts, python: interpreter.Interpreter
 ) -> tuple[RankProcess, ...]:
     """Return the ranks, and first of all the scheduler where one is needed."""
     argv = interpreter.command(request.kind, request.program, python.path)
-    devices: dict[int, list[int]] = {}
-    for seat in job.seats:
-        devices.setdefault(seat.server_index, []).append(seat.device)
-    on = {server: facts._replace(devices=tuple(found)) for server, found in devices.items()}
-    ranks = tuple(_process(request, seat, on[seat.server_index], argv) for seat in job.seats)
-    if not _wants_scheduler(facts, python, request):
+    composed = composition.variables(job.seats, facts, {})
+    ranks = tuple(_process(request, seat, variables, argv) for seat, variables in composed)
+    if not composition.wants_scheduler(facts, python.frameworks):
         return ranks
     from hccl_tools.launch import scheduler  # noqa: PLC0415  (most starts need none)
 
     return (scheduler.process(job.seats[0], facts, python.path), *ranks)
 
 
-def _process(request: Request, seat: Seat, facts: environment.JobFacts, argv: Sequence[str]) -> RankProcess:
-    variables = environment.rank_environment(seat, facts)
+def _process(request: Request, seat: Seat, variables: dict[str, str], argv: Sequence[str]) -> RankProcess:
     return RankProcess(
         rank=seat.rank,
         host=seat.host,
@@ -268,9 +260,3 @@ def _process(request: Request, seat: Seat, facts: environment.JobFacts, argv: Se
         argv=tuple(argv),
         log=log_places.place(request, seat),
     )
-
-
-def _wants_scheduler(facts: environment.JobFacts, python: interpreter.Interpreter, request: Request) -> bool:
-    if facts.start == "mpi":
-        return request.cpu and "mindspore" in python.frameworks
-    return facts.start == "cluster"

@@ -14,10 +14,14 @@ USAGE = """\
 usage: mpirun -n N python -m hccl_tools.launch.rank [OPTIONS] train.py ARGS...
 
 Start train.py as one rank of the job that mpirun has started: with RANK_ID, DEVICE_ID, RANK_SIZE and a log
-of its own. Without a table the ranks of a host take devices 0, 1, 2 ... in order.
+of its own. Without a table the ranks of a host take its visible devices in order.
 
-  --rank-table FILE   take RANK_ID and DEVICE_ID from this table
-  --devices 4,5       take these devices instead of 0, 1, ...
+  --rank-table FILE   take RANK_ID and DEVICE_ID from this table; by default $RANK_TABLE_FILE
+  --no-table          take no table, whatever RANK_TABLE_FILE says
+  --devices 4,5       take these devices instead of the first visible ones
+  --server ID         which server of the table this host is
+  --no-local-check    do not compare the table with this host
+  --ignore-visible    use devices outside ASCEND_VISIBLE_DEVICES all the same
   --cpu               rehearse on the CPU: MindSpore's ranks meet at a scheduler that rank 0 starts
   --start WAY         table, cluster, mpi or torch; by default mpi without a table, else the framework's
   --env K=V           set a variable
@@ -32,11 +36,11 @@ of its own. Without a table the ranks of a host take devices 0, 1, 2 ... in orde
 
 _WITH_VALUE = (
     "--rank-table", "--run-dir", "--log-dir", "--start", "--devices", "--scheduler-port", "--master-addr",
-    "--python", "--env", "--product", "--ignore", "--tail", "--facts", "--restart",
+    "--python", "--env", "--product", "--ignore", "--tail", "--facts", "--restart", "--server",
 )  # fmt: skip
 _FLAGS = (
     "--cpu", "--exec", "--keep-binding", "--keep-mpi", "--no-python", "--buffered", "--module", "-m",
-    "--help", "-h",
+    "--help", "-h", "--no-table", "--no-local-check", "--ignore-visible",
 )  # fmt: skip
 
 
@@ -63,6 +67,10 @@ class RankOptions(NamedTuple):
     keep_binding: bool = False
     keep_mpi: bool = False
     buffered: bool = False
+    no_table: bool = False
+    server: str | None = None
+    local_check: bool = True
+    ignore_visible: bool = False
 
 
 def parse(args: list[str]) -> RankOptions:
@@ -103,6 +111,10 @@ def parse(args: list[str]) -> RankOptions:
         keep_binding="--keep-binding" in flags,
         keep_mpi="--keep-mpi" in flags,
         buffered="--buffered" in flags,
+        no_table="--no-table" in flags,
+        server=last.get("--server"),
+        local_check="--no-local-check" not in flags,
+        ignore_visible="--ignore-visible" in flags,
     )
 
 

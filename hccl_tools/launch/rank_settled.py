@@ -1,8 +1,8 @@
 """What the first MPI rank of a host has found out by hand, for the others there: they need not do it again.
 
 A table of 8,192 ranks takes 0.1 s to judge, and so it would in every rank. The first leaves in the run
-directory what each rank of its server starts with, under the SHA-256 of the table's bytes and the options
-that all ranks have; who has others finds out for itself.
+directory what each rank of its server starts with, under the SHA-256 of the table's bytes, the options
+that all ranks have, and the variables that can name a table; who has others finds out for itself.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.launch import proc, run_directory
+from hccl_tools.launch.job_table import TABLE_VARIABLES
 from hccl_tools.launch.rank_facts import sha256
 from hccl_tools.launch.shim import Prepared
 
@@ -33,7 +34,8 @@ class Settled(NamedTuple):
     """What the ranks of one host start with.
 
     ``removed`` are names of variables that no rank inherits, ``beginnings`` those of such names; ``common``
-    is set for all, ``ranks`` holds the device and the variables of each by rank.
+    is set for all, ``ranks`` holds the device and the variables of each by rank. ``first`` is the rank from
+    which those of this host count where no table names them, else ``None``.
     """
 
     argv: tuple[str, ...]
@@ -41,16 +43,24 @@ class Settled(NamedTuple):
     beginnings: tuple[str, ...]
     common: dict[str, str]
     ranks: dict[int, tuple[int, dict[str, str]]]
+    first: int | None
 
 
-def write(run_dir: str, options: RankOptions, table: bytes | None, settled: Settled | None) -> None:
+def write(
+    run_dir: str,
+    options: RankOptions,
+    environ: Mapping[str, str],
+    table: tuple[str, bytes] | None,
+    settled: Settled | None,
+) -> None:
     """Leave what was found out; ``None`` tells the others not to wait for it.
 
-    ``table`` are the bytes of the table's file, ``None`` without one.
+    ``table`` are the path and the bytes of the table's file, ``None`` without one.
     """
     data = b""
     if settled is not None:
-        data = marshal.dumps((repr(options), table and sha256(table), tuple(settled)), _MARSHAL)
+        file = table and (table[0], sha256(table[1]))
+        data = marshal.dumps((_key(options, environ), file, tuple(settled)), _MARSHAL)
     run_directory.write(run_dir, _name(), data)
 
 
@@ -59,11 +69,12 @@ def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> P
     if world.local_rank == 0 or world.rank == 0 or options.run_dir is not None:
         return None
     run_dir = own_run_directory(options.log_dir, world, environ)
-    told = _told(os.path.join(run_dir, _name()), repr(options))
+    told = _told(os.path.join(run_dir, _name()), _key(options, environ))
     if told is None:
         return None
-    digest, settled = told
-    if world.rank not in settled.ranks or not _is_still(options.rank_table, digest):
+    file, settled = told
+    as_counted = settled.first in {None, world.rank - world.local_rank}
+    if world.rank not in settled.ranks or not as_counted or (file and not _is_still(*file)):
         return None
     device, variables = settled.ranks[world.rank]
     removed = frozenset(settled.removed)
@@ -84,7 +95,12 @@ def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> P
     )
 
 
-def _told(path: str, options: str) -> tuple[bytes | None, Settled] | None:
+def _key(options: RankOptions, environ: Mapping[str, str]) -> str:
+    """Return what all ranks must have in common to start alike."""
+    return repr((options, [environ.get(variable) for variable in TABLE_VARIABLES]))
+
+
+def _told(path: str, key: str) -> tuple[tuple[str, bytes] | None, Settled] | None:
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         try:
@@ -94,13 +110,11 @@ def _told(path: str, options: str) -> tuple[bytes | None, Settled] | None:
             time.sleep(_PAUSE)
             continue
         told: Any = marshal.loads(data) if data else None  # noqa: S302  (our own file)
-        return (told[1], Settled(*told[2])) if told and told[0] == options else None
+        return (told[1], Settled(*told[2])) if told and told[0] == key else None
     return None
 
 
-def _is_still(path: str | None, digest: bytes | None) -> bool:
-    if path is None or digest is None:
-        return path is None and digest is None
+def _is_still(path: str, digest: bytes) -> bool:
     try:
         with open(path, "rb") as file:
             return sha256(file.read()) == digest

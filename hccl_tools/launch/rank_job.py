@@ -1,0 +1,189 @@
+"""The job of an MPI rank typed by hand: its table as ``launch`` takes it, else devices in order."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch import composition, interpreter, placement, tableless
+from hccl_tools.launch import job as jobs
+from hccl_tools.launch.job import Job
+from hccl_tools.launch.request import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.launch.job import Surroundings
+    from hccl_tools.launch.job_table import JobTable
+    from hccl_tools.launch.mpi_world import MpiWorld
+    from hccl_tools.launch.placement import Seat
+    from hccl_tools.launch.plan import Start
+    from hccl_tools.launch.rank_options import RankOptions
+
+
+class RankJob(NamedTuple):
+    """A rank's job and what was taken for it.
+
+    ``why`` says where the table comes from, or the devices where there is none. Without a table only the
+    seats of this host are known.
+    """
+
+    job: Job
+    mine: Seat
+    request: Request
+    around: Surroundings
+    python: interpreter.Interpreter
+    start: Start
+    start_reason: str
+    why: str
+    cpu: bool
+
+    @property
+    def here(self) -> list[Seat]:
+        """The seats of this rank's server, by rank."""
+        return [seat for seat in self.job.seats if seat.server_index == self.mine.server_index]
+
+    @property
+    def ranks_meet(self) -> bool:
+        """Whether the ranks meet at a port of rank 0's host."""
+        return composition.ranks_meet(self.start, cpu=self.cpu)
+
+
+def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> RankJob:
+    """Return the job of this process.
+
+    Raises:
+        HcclToolsError: The table, the devices or the program contradict what mpirun has started.
+    """
+    request = _request(options, world)
+    around = jobs.surroundings(request, environ, None)
+    loaded, why = jobs.table_of(request, around, "")
+    # Under `launch` the start is settled, and so is whether MindSpore needs a scheduler.
+    ask = options.scheduler_port is None and options.start in {None, "mpi"}
+    python = interpreter.find(options.python, own=True, environ=environ, ask=ask)
+    start, reason = _start(options, python.frameworks, has_table=loaded is not None)
+    # MindSpore has no MPI start on the CPU: there its ranks meet at a scheduler.
+    cpu = options.cpu or (start == "mpi" and not around.nodes and "mindspore" in python.frameworks)
+    if loaded is not None:
+        job = _of_table(loaded, why, request, around, world)
+        _check_devices(options, job, world, why)
+        why = why or f"--rank-table {loaded.path}"
+    else:
+        job, why = _in_order(options, request, around, world)
+        if job.server_count > 1 and composition.ranks_meet(start, cpu=cpu):
+            job = job._replace(master=tableless.master(("node0", "node1"), request))
+    interpreter.check_program(options.kind, options.program, environ)
+    mine = next(seat for seat in job.seats if seat.rank == world.rank)
+    return RankJob(job, mine, request, around, python, start, reason, why, cpu)
+
+
+def _request(options: RankOptions, world: MpiWorld) -> Request:
+    """Return what a launch of this host would have been asked for."""
+    under_launch = options.run_dir is not None
+    return Request(
+        program=options.program,
+        kind=options.kind,
+        rank_table=options.rank_table,
+        # The launcher has found the table, or none.
+        no_table=options.no_table or (under_launch and options.rank_table is None),
+        product=options.product,
+        ignore=options.ignore,
+        start=options.start,
+        cpu=options.cpu,
+        all_here=options.cpu and world.one_host,
+        max_ranks=sys.maxsize,
+        server=options.server,
+        ignore_visible=options.ignore_visible,
+        local_check=options.local_check and not under_launch,
+        master_address=options.master_address,
+        run_dir=options.run_dir,
+    )
+
+
+def _start(options: RankOptions, frameworks: Mapping[str, str], *, has_table: bool) -> tuple[Start, str]:
+    if options.start is not None:
+        return options.start, "--start"
+    if not has_table:
+        return "mpi", "ranks are MPI processes"
+    return interpreter.choose_start(frameworks, cpu=options.cpu)
+
+
+def _of_table(
+    loaded: JobTable, why: str | None, request: Request, around: Surroundings, world: MpiWorld
+) -> Job:
+    """Return the job of a table; mpirun must have started its ranks, each on its own server."""
+    size, servers = len(loaded.table), loaded.table.servers
+    if size != world.size:
+        advice = f"mpirun -n {size} ..., or --no-table to leave the table out"
+        raise LaunchError(
+            f"mpirun started {world.size} rank{'s' if world.size > 1 else ''}, but the table has {size} "
+            f"({loaded.path})",
+            hint=f"{advice}; {why}" if why else advice,
+        )
+    mine = placement.seats_of_table(loaded.table)[world.rank]
+    if not request.local_check and request.server is None:
+        request = request._replace(server=servers[mine.server_index].server_id)
+    job = jobs.of_table(loaded, why, request, around, [])
+    if job.here not in {None, mine.server_index}:
+        raise LaunchError(
+            f'rank {world.rank} is on server "{servers[mine.server_index].server_id}" in {loaded.path}, but '
+            f'mpirun started it on "{servers[job.here or 0].server_id}"',
+            hint="name the hosts to mpirun in the order of the table's ranks, and fill one after the other "
+            "(--map-by slot)",
+        )
+    return job
+
+
+def _check_devices(options: RankOptions, job: Job, world: MpiWorld, why: str | None) -> None:
+    """Refuse ``--devices`` that are not those of the table on this host."""
+    if options.devices is None or job.table is None:
+        return
+    server = job.seats[world.rank].server_index
+    used = sorted(seat.device for seat in job.seats if seat.server_index == server)
+    if sorted(options.devices) != used:
+        from hccl_tools.launch.beside_table import Named  # noqa: PLC0415  (rarely typed beside a table)
+
+        raise UsageError(
+            f"--devices {_listed(options.devices)}, but {job.table.path} uses {_listed(used)} on this host",
+            hint=Named(job.table.path, why).hint,
+        )
+
+
+def _in_order(
+    options: RankOptions, request: Request, around: Surroundings, world: MpiWorld
+) -> tuple[Job, str]:
+    """Return the job without a table, and whence its devices: on each host those listed or visible, in order.
+
+    Only the seats of this host are known. Which rank another host has is its mpirun's to say.
+    """
+    visible = around.visible
+    if options.devices is not None:
+        devices, why = options.devices, "--devices"
+        limited = not (request.cpu or request.no_table or request.ignore_visible)
+        if limited and (outside := visible.outside(devices)):
+            raise LaunchError(
+                f"--devices names {_listed(outside)}, outside the visible {_listed(visible.chosen or ())} "
+                f"({visible.source})",
+                hint="name visible devices, or say --ignore-visible if the variable is wrong",
+            )
+        if len(devices) < world.local_size:
+            raise LaunchError(
+                f"mpirun started {world.local_size} ranks on this host, but --devices names {len(devices)}",
+                hint="start fewer ranks per host, or name more devices",
+            )
+    else:
+        devices = tableless.devices(request._replace(ranks=world.local_size), visible, 1)
+        why = visible.source if visible.chosen else "no NPU on this host"
+    first = world.rank - world.local_rank
+    index = max(0, first) // world.local_size
+    seats = placement.seats_of_devices(devices[: world.local_size], ["localhost"])
+    seats = [seat._replace(rank=first + seat.rank, server_index=index) for seat in seats]
+    counted = request.no_table and bool(visible.outside(devices))
+    servers = 1 if world.one_host else -(-world.size // world.local_size)
+    master = request.master_address or jobs.LOOPBACK
+    return Job(seats, None, servers, master, counted=counted), f"no rank table, devices in order ({why})"
+
+
+def _listed(devices: list[int] | tuple[int, ...]) -> str:
+    return ", ".join(map(str, devices))
