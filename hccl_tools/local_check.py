@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.discover import here, host
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError
+from hccl_tools.products import PRODUCT_VARIABLE
 from hccl_tools.recognition import Recognised, recognise
-from hccl_tools.validation import PRODUCT_VARIABLE, validate
+from hccl_tools.validation import validate
 
 if TYPE_CHECKING:
     import os

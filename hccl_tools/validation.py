@@ -11,11 +11,11 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools import formats
+from hccl_tools import formats, product_choice
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, Diagnostic, Report, Verdict
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
-from hccl_tools.products import DEFAULT_FOR_FORMAT, Product, by_name
+from hccl_tools.products import assume
 from hccl_tools.rules.registry import (
     LOCAL,
     STAGES,
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from hccl_tools.discover.facts import HostState
     from hccl_tools.table import Format, RankTable
 
-#: The variable that names the product where ``product`` does not.
-PRODUCT_VARIABLE = "HCCL_TOOLS_PRODUCT"
-_FALLBACK_PRODUCT = "910a"
 _LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104", "HCC116"})
 
 
@@ -72,13 +69,13 @@ def validate(
     with _collector_paused():
         subject, file = _subject(source)
         found = formats.detect(subject.value) if _readable(subject) else None
-        subject.product, product_reason = _product(product, found.format if found else None)
+        product_choice.choose(subject, product, found.format if found else None)
         subject.env = env or {}
         diagnostics = _judge(subject, found)
         if host is not None and subject.table is not None:
             subject.host, subject.memo = host(subject.table), {}
             diagnostics += _run(table_rules(LOCAL[0]), subject)
-        return _report(subject, diagnostics, keep, file=file, found=found, product_reason=product_reason)
+        return _report(subject, diagnostics, keep, file=file, found=found)
 
 
 def check_table(
@@ -89,11 +86,11 @@ def check_table(
     env: Mapping[str, str] | None = None,
 ) -> Report:
     """Check a table that is not on disk yet; see ``validate``."""
-    chosen_product, reason = _product(product, table.format)
-    subject = Subject(chosen_product, table=table, env=env or {})
+    subject = Subject(assume(table.format)[0], table=table, env=env or {})
+    product_choice.choose(subject, product, table.format)
     keep = chosen((), ignore)
     found = formats.Detection(table.format, "it was made so")
-    return _report(subject, _judge_table(subject), keep, file="the table", found=found, product_reason=reason)
+    return _report(subject, _judge_table(subject), keep, file="the table", found=found)
 
 
 def load(
@@ -135,7 +132,7 @@ def _collector_paused() -> Iterator[None]:
 def _subject(source: Any) -> tuple[Subject, str]:
     from hccl_tools.document import Document, read_file  # noqa: PLC0415  (a table in memory needs no parser)
 
-    unknown = by_name(_FALLBACK_PRODUCT)
+    unknown = assume(None)[0]
     if isinstance(source, (str, os.PathLike)):
         file = os.fspath(source)
         document = Document.parse(read_file(file), file)
@@ -148,16 +145,6 @@ def _subject(source: Any) -> tuple[Subject, str]:
 
 def _readable(subject: Subject) -> bool:
     return subject.document is None or subject.document.problem is None
-
-
-def _product(name: str | None, table_format: str | None) -> tuple[Product, str]:
-    if name:
-        return by_name(name), "as told"
-    if variable := os.environ.get(PRODUCT_VARIABLE):
-        return by_name(variable), f"from {PRODUCT_VARIABLE}"
-    if table_format is None:
-        return by_name(_FALLBACK_PRODUCT), "assumed"
-    return by_name(DEFAULT_FOR_FORMAT[table_format]), f"assumed for format {table_format}"
 
 
 def _judge(subject: Subject, found: formats.Detection | None) -> list[Diagnostic]:
@@ -234,12 +221,11 @@ def _report(
     *,
     file: str,
     found: formats.Detection | None,
-    product_reason: str,
 ) -> Report:
     kept = tuple(sorted((one for one in diagnostics if keep(one.rule)), key=_order))
     reason = found.reason if found else "it is no JSON"
     return Report(
-        file, found.format if found else None, reason, subject.product.name, product_reason, kept,
+        file, found.format if found else None, reason, subject.product.name, subject.product_reason, kept,
         _verdict(diagnostics), subject.document, subject.table,
     )  # fmt: skip
 

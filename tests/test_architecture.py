@@ -25,6 +25,7 @@ LAYERS: list[set[str]] = [
     {"discover", "formats"},
     {"recognition"},
     {"diagnostics", "repair", "rules", "schema"},
+    {"product_choice"},
     {"validation"},
     {"collected", "conversion", "fingerprint", "generation", "local_check", "merge_conflicts", "merging"}
     | {"replacement", "revision", "server_order", "spare", "subsetting", "super_pod_plan", "table_input"}

@@ -77,12 +77,9 @@ def test_product_as_told_or_from_the_environment(monkeypatch: pytest.MonkeyPatch
     assert validate(table("1.0"), product="300i").product == "300i"
 
 
-def test_unknown_product_names_the_closest() -> None:
-    with pytest.raises(UsageError) as caught:
-        validate(table("1.0"), product="910b")
-
-    assert caught.value.hint is not None
-    assert "910a" in caught.value.hint
+def test_an_unknown_product() -> None:
+    with pytest.raises(UsageError, match='unknown product "910x"'):
+        validate(table("1.0"), product="910x")
 
 
 def test_all_faults_are_found_at_once() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import gather_options, gen_options, server_lines
+from hccl_tools.cli import gather_options, gen_options, product_option, server_lines
 from hccl_tools.cli.seconds import Seconds
 from hccl_tools.cli.values import Choice
 
@@ -61,7 +61,8 @@ Ascend 950 come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_info 
 @click.option(
     "--product",
     metavar="NAME",
-    help="910a, a2, a3, a3-server, 300i, a5. Default: HCCL_TOOLS_PRODUCT, else this host's, else 910a.",
+    callback=product_option.read,
+    help=product_option.help_text("this host's, else 910a"),
 )
 @click.option(
     "--format",

@@ -6,6 +6,7 @@ from typing import Any
 
 from click import Option
 
+from hccl_tools.cli import product_option
 from hccl_tools.cli.seconds import Seconds
 from hccl_tools.cli.values import Choice, IntRange
 
@@ -39,7 +40,12 @@ GROUPS: dict[str, list[Option]] = {
                 "devices", metavar="LIST", help="Devices, counted within the visible: 4-7 or 0,1 or [4,8)."),
         _flag("--no-table", help="Start N ranks without any rank table."),
         _option("--server", metavar="ID", help="Which server of the table this host is."),
-        _option("--product", metavar="NAME", help="Judge the table for this product: 910a, a2, a3, ..."),
+        _option(
+            "--product",
+            metavar="NAME",
+            callback=product_option.read,
+            help=product_option.help_text("this host's, else what the table's format is for"),
+        ),
         _option("--ignore", multiple=True, metavar="RULES", help="Rules to leave out: HCC304 or HCC4,HCC6."),
         _flag("--no-preflight", help="Do not look for what would stop the job before its start."),
         _flag("--no-local-check", help="Do not hold the table against this host's devices."),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from hccl_tools.cli import product_option
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.rules import job_variables
@@ -31,10 +32,8 @@ def command(name: str, *, epilog: str) -> Callable[[Callable[..., Any]], click.C
 
 def product(function: _F) -> _F:
     """Add ``--product``."""
-    text = (
-        "910a, a2, a3, a3-server, 300i, a5. Default: HCCL_TOOLS_PRODUCT, else what the table's format is for."
-    )
-    return click.option("--product", metavar="NAME", help=text)(function)
+    text = product_option.help_text("what the table's format is for")
+    return click.option("--product", metavar="NAME", callback=product_option.read, help=text)(function)
 
 
 def rule_choice(function: _F) -> _F:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hccl_tools.cli import options, revise, table_options
 from hccl_tools.errors import UsageError
+
+if TYPE_CHECKING:
+    from hccl_tools.products import Product
 
 _EXAMPLES = """\
   hccl-tools subset job.json --servers 10.0.0.1,10.0.0.2             two of its servers
@@ -33,7 +36,7 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     beside the old one, NAME.r1.json, never over a table that is there.
     """
     from hccl_tools import table_output  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.products import DEFAULT_FOR_FORMAT  # noqa: PLC0415
+    from hccl_tools.product_choice import product_of  # noqa: PLC0415
     from hccl_tools.subsetting import subset  # noqa: PLC0415
     from hccl_tools.table_input import Inputs  # noqa: PLC0415
 
@@ -42,7 +45,7 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     inputs = Inputs(product=settings["product"])
     before = inputs.table(file)
     names = [name.strip() for name in servers.split(",") if name.strip()] if servers is not None else None
-    ids = _device_ids(devices, settings["product"] or DEFAULT_FOR_FORMAT[before.format]) if devices else None
+    ids = _device_ids(devices, product_of(before, settings["product"])) if devices else None
     after = subset(before, servers=names, devices=ids)
     kept = f"{len(after.servers)} of {len(before.servers)} servers, {len(after)} of {len(before)} ranks"
     changes = [f"kept: {kept}", f"the ranks are numbered anew, 0 to {len(after) - 1}"]
@@ -50,11 +53,10 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     revise.deliver(file, inputs.data(file), before, after, new, changes=changes, **settings)
 
 
-def _device_ids(text: str, product: str) -> tuple[int, ...]:
+def _device_ids(text: str, product: Product) -> tuple[int, ...]:
     from hccl_tools import device_range  # noqa: PLC0415
-    from hccl_tools.products import by_name  # noqa: PLC0415
 
-    found = device_range.parse(text, device_limit=by_name(product).device_limit, product=product)
+    found = device_range.parse(text, device_limit=product.device_limit, product=product.name)
     for warning in found.warnings:
         click.echo(f"warning: {warning}", err=True)
     return found.ids

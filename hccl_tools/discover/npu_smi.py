@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover.tool import run
 from hccl_tools.errors import DiscoveryError
+from hccl_tools.products import by_chip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,14 +21,6 @@ SOURCE = "npu-smi"
 USUAL_PLACE = "/usr/local/sbin/npu-smi"
 
 _GAP = re.compile(r"\s{2,}|\t+")
-#: Chip names, as far as each product's are known, and how a name is told apart.
-_NAMES = (
-    (re.compile(r"Ascend ?910B[1-4]"), "a2"),
-    (re.compile(r"Ascend ?910_93"), "a3"),
-    (re.compile(r"Ascend ?910(A|Pro|Premium)"), "910a"),
-    (re.compile(r"Ascend ?950"), "a5"),
-    (re.compile(r"Ascend ?310P"), "300i"),
-)
 
 
 class Chip(NamedTuple):
@@ -108,9 +101,9 @@ def product(found: Sequence[Chip]) -> str | None:
 
 def product_of(chip: Chip) -> str | None:
     """Return the product of one chip by its name; a bare "Ascend910" with physical ids is an A3."""
-    for pattern, name in _NAMES:
-        if pattern.match(chip.name):
-            return name
+    known = by_chip(chip.name)
+    if known is not None:
+        return known.name
     return "a3" if chip.name == "Ascend910" and chip.physical_id is not None else None
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.facts import DeviceFacts
 from hccl_tools.errors import UsageError
+from hccl_tools.products import read_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +67,8 @@ def parse(text: str) -> tuple[str, int]:
     Raises:
         UsageError: There is no such simulated machine.
     """
-    product, colon, number = text.strip().lower().partition(":")
+    name, colon, number = text.strip().partition(":")
+    product = read_name(name, origin="--simulate").product.name
     machine = int(number) if number.isascii() and number.isdecimal() and len(number) < 4 else 0
     if product not in _MACHINES or (colon and not 1 <= machine <= MOST_MACHINES):
         raise UsageError(

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from hccl_tools.table import Format
 
-#: Names the product where ``--product`` does not.
-PRODUCT_VARIABLE = "HCCL_TOOLS_PRODUCT"
 _DEFAULT_PRODUCT = "910a"
 #: Take what the platform states in a variable, else the server's own address.
 AUTO = "auto"
@@ -144,8 +142,8 @@ def _stated(
 def _product(request: Request) -> tuple[products.Product, str]:
     if request.product is not None:
         return products.by_name(request.product), "--product"
-    if named := request.site.environ.get(PRODUCT_VARIABLE):
-        return products.by_name(named), PRODUCT_VARIABLE
+    if named := request.site.environ.get(products.PRODUCT_VARIABLE):
+        return products.read_name(named, origin=products.PRODUCT_VARIABLE).product, products.PRODUCT_VARIABLE
     found, source = host.product(request.site)
     if found is not None:
         return products.by_name(found), source

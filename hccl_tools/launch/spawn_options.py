@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
-from hccl_tools import device_range
+from hccl_tools import device_range, products
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import environment, placement
 from hccl_tools.launch.spawn_errors import SpawnOptionError
@@ -119,12 +120,25 @@ def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) ->
         env={**_BACKENDS[backend], **_env(options.get("env"))},
         log_dir=_path("log_dir", options.get("log_dir", "log")),
         start_port=_port(options),
-        product=options.get("product"),
+        product=_product(options.get("product")),
         ignore=_words("ignore", options.get("ignore", ())),
         grace=_seconds("grace", options.get("grace", _GRACE)),
         tail=_tail(options.get("tail", 0)),
         preflight=bool(options.get("preflight", True)),
     )
+
+
+def _product(name: Any) -> str | None:
+    """Return a product's own name, and print how another name was read."""
+    if name is None:
+        return None
+    try:
+        reading = products.read_name(str(name))
+    except UsageError as error:
+        raise SpawnOptionError(f"product={name!r}: {error.message}", hint=error.hint) from error
+    if reading.note:
+        print(f"note: {reading.note}", file=sys.stderr)
+    return reading.product.name
 
 
 def _check_names(options: Mapping[str, Any]) -> None:

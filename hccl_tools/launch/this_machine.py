@@ -8,6 +8,7 @@ from hccl_tools.discover import addresses, host
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, LaunchError
 from hccl_tools.launch.job_table import JobTable
+from hccl_tools.products import PRODUCT_VARIABLE
 from hccl_tools.recognition import device_addresses as device_addresses_of
 from hccl_tools.recognition import same
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.request import Request
     from hccl_tools.table import RankTable
-
-PRODUCT_VARIABLE = "HCCL_TOOLS_PRODUCT"
 
 
 class Addresses(NamedTuple):

@@ -66,7 +66,7 @@ def device_id_too_high(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_id = "8"
     Instead: /server_list/0/device/1/device_id = "1"
-    Hint: write the physical device id, or name the machine with --product
+    Hint: write the physical device id, or name the machine's chip, as in --product 910B4
     """
     if _all_in_range(subject):
         return
@@ -77,7 +77,7 @@ def device_id_too_high(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f'device id "{subject.table.device_ids[row]}" is too high: {where} has devices 0 to {limit - 1}',
                 subject.device_path(row, "device_id"),
-                "write the physical device id, or name the machine with --product",
+                "write the physical device id, or name the machine's chip, as in --product 910B4",
             )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.wording import count
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.rules.topology import device_sets, devices_place, servers_of_refused_count
+from hccl_tools.rules.topology import OTHER_CHIP, device_sets, devices_place, servers_of_refused_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def devices_on_one_machine(subject: Subject) -> Iterator[Finding]:
     Base: 1x4
     Example: /server_list/0/server_id = " 10.0.0.1"; remove /server_list/0/device/3
     Instead: table
-    Hint: HCCL itself lets it pass: --ignore HCC307, or --product if the machine is no 910a
+    Hint: HCCL itself lets it pass: --ignore HCC307, or, if the chip is not a 910A, name it: --product 910B4
     """
     counts = subject.product.counts_per_server
     if counts is None or not subject.product.checks_hccs_count or servers_of_refused_count(subject):
@@ -76,7 +76,7 @@ def devices_on_one_machine(subject: Subject) -> Iterator[Finding]:
     for name, devices in sets.items():
         if len(sets) == 1 and len(devices) not in counts:
             message = f"{len(devices)} devices on one machine; the guide allows {', '.join(map(str, counts))}"
-            yield Finding(message, devices_place(subject, name), _other_machine(subject, "HCC307"))
+            yield Finding(message, devices_place(subject, name), _other_machine("HCC307"))
 
 
 @rule(
@@ -95,7 +95,7 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: base 2x4
     Instead: table
-    Hint: HCCL itself lets it pass: --ignore HCC308, or --product if the machine is no 910a
+    Hint: HCCL itself lets it pass: --ignore HCC308, or, if the chip is not a 910A, name it: --product 910B4
     """
     wanted, sets = subject.product.cluster_count, device_sets(subject)
     if wanted is None or len(sets) == 1:
@@ -104,7 +104,7 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     for name, devices in wrong.items():
         has = count(len(devices), "device")
         message = f'server "{name}" has {has}; across machines the guide demands {wanted} on each'
-        yield Finding(message, devices_place(subject, name), _other_machine(subject, "HCC308"))
+        yield Finding(message, devices_place(subject, name), _other_machine("HCC308"))
 
 
 @rule(
@@ -124,7 +124,7 @@ def devices_across_groups(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/1/device_id = "4"
     Instead: /server_list/0/device/1/device_id = "1"
-    Hint: take devices of one group; HCCL itself lets it pass: --ignore HCC309, or --product if the machine is no 910a
+    Hint: take devices of one group; HCCL itself lets it pass: --ignore HCC309, or, if the chip is not a 910A, name it: --product 910B4
     """
     size, legal = subject.product.group_size, subject.product.four_device_sets
     if size is None:
@@ -136,12 +136,12 @@ def devices_across_groups(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"devices {shown} cross the groups 0-3 and 4-7",
                 devices_place(subject, name),
-                f"take devices of one group; {_other_machine(subject, 'HCC309')}",
+                f"take devices of one group; {_other_machine('HCC309')}",
             )
 
 
-def _other_machine(subject: Subject, rule_id: str) -> str:
-    return f"HCCL itself lets it pass: --ignore {rule_id}, or --product if the machine is no {subject.product.name}"
+def _other_machine(rule_id: str) -> str:
+    return f"HCCL itself lets it pass: --ignore {rule_id}, {OTHER_CHIP}"
 
 
 @rule(

@@ -18,6 +18,8 @@ _FORMATS = ("1.0", "1.2", "group_list")
 _FOUR = 4
 #: What a 910A server may have where two of its devices are joined by HCCS.
 _COUNTS = (1, 2, 4, 8)
+#: How to be judged by other rules than a 910A's, for hints.
+OTHER_CHIP = "or, if the chip is not a 910A, name it: --product 910B4"
 
 
 def rows_by_server(subject: Subject) -> dict[str, Sequence[int]]:
@@ -91,7 +93,7 @@ def device_count(subject: Subject) -> Iterator[Finding]:
     Base: 1x4
     Example: remove /server_list/0/device/3
     Instead: table
-    Hint: take 1, 2, 4 or 8 devices, or name the machine with --product if it is no 910A
+    Hint: take 1, 2, 4 or 8 devices, or, if the chip is not a 910A, name it: --product 910B4
     """
     if not subject.product.checks_hccs_count:
         return
@@ -105,7 +107,7 @@ def device_count(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f'server "{server_id}" has {count} devices; {subject.product.title} takes 1, 2, 4 or 8',
             devices_place(subject, server_id),
-            "take 1, 2, 4 or 8 devices, or name the machine with --product if it is no 910A",
+            f"take 1, 2, 4 or 8 devices, {OTHER_CHIP}",
         )
 
 

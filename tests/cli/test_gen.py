@@ -365,8 +365,8 @@ class TestWhatItRefuses:
             (["--hccn-conf", "/none/hccn.conf"], "--hccn-conf /none/hccn.conf does not exist"),
             (["--hccn-tool", "/none/tool"], "--hccn-tool /none/tool does not exist"),
             (["--server_ip", "not-an-ip"], '--server_ip "not-an-ip" is not an IP address'),
-            (["--product", "910"], 'there is no product "910"'),
-            (["--simulate", "910b"], '--simulate knows no machine "910b"'),
+            (["--product", "910"], 'unknown product "910"'),
+            (["--simulate", "910x"], '--simulate: unknown product "910x"'),
             (["--device_num", "[0,2)"], "exclude each other"),
         ],
     )

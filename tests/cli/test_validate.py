@@ -124,7 +124,32 @@ def test_the_product_is_said(product: str) -> None:
     assert "product a2 (" in run("good.json", HCCL_TOOLS_PRODUCT=product).stdout
     unknown = run("--product", "910x", "good.json")
     assert unknown.returncode == 2
-    assert 'there is no product "910x"' in unknown.stderr
+    assert 'unknown product "910x"' in unknown.stderr
+    assert "a2 (910B, 910B1" in unknown.stderr
+
+
+@pytest.mark.usefixtures("tables")
+def test_how_the_name_of_a_chip_was_read_is_said_once() -> None:
+    done = run("--product", "910B4", "good.json", "good.json")
+    assert "product a2 (" in done.stdout
+    assert done.stderr == "note: 910B4 is an a2\n"
+    assert run("--product", "a2", "good.json").stderr == ""
+
+    by_variable = run("good.json", HCCL_TOOLS_PRODUCT="Atlas 800T A2")
+    assert "product a2 (from HCCL_TOOLS_PRODUCT" in by_variable.stdout
+    assert by_variable.stderr == "note: HCCL_TOOLS_PRODUCT: Atlas 800T A2 is an a2\n"
+    unknown = run("good.json", HCCL_TOOLS_PRODUCT="910x")
+    assert unknown.returncode == 2
+    assert 'HCCL_TOOLS_PRODUCT: unknown product "910x"' in unknown.stderr
+
+
+@pytest.mark.usefixtures("tables")
+def test_the_advice_for_a_set_across_groups_leads_to_the_rules_of_the_named_chip() -> None:
+    Path("crossing.json").write_text(table().replace('"device_id": "1"', '"device_id": "4"'))
+
+    advice = run("crossing.json").stdout
+    assert "if the chip is not a 910A, name it: --product 910B4" in advice
+    assert run("--product", "910B4", "crossing.json").returncode == 0
 
 
 def test_variables_of_hccl_change_its_verdict() -> None:

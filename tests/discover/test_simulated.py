@@ -52,7 +52,7 @@ def test_names(text: str, parsed: tuple[str, int]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "910b", "910a:", "910a:0", "910a:71", "910a:x", "910a:1:2", "910a:\u0663"]
+    "text", ["", "a3-server", "910a:", "910a:0", "910a:71", "910a:x", "910a:1:2", "910a:\u0663"]
 )
 def test_machines_that_are_not_known(text: str) -> None:
     with pytest.raises(UsageError, match="--simulate"):

@@ -1,0 +1,33 @@
+"""For which product a table is judged: the one that is named, else the one to be assumed."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hccl_tools.products import PRODUCT_VARIABLE, assume, read_name
+from hccl_tools.rules.registry import Subject
+
+if TYPE_CHECKING:
+    from hccl_tools.products import Product
+    from hccl_tools.table import RankTable
+
+def product_of(table: RankTable, name: str | None = None) -> Product:
+    """Return for which product ``check_table`` judges a table; ``name`` is the one that was named."""
+    subject = Subject(assume(table.format)[0], table=table)
+    choose(subject, name, table.format)
+    return subject.product
+
+
+def choose(subject: Subject, name: str | None, table_format: str | None) -> None:
+    """Set for which product a table is judged: the one that was named, else the one to be assumed."""
+    variable = os.environ.get(PRODUCT_VARIABLE)
+    if name:
+        reading, reason = read_name(name), "as told"
+    elif variable:
+        reading, reason = read_name(variable, origin=PRODUCT_VARIABLE), f"from {PRODUCT_VARIABLE}"
+    else:
+        subject.product, subject.product_reason = assume(table_format)
+        return
+    subject.product = reading.product
+    subject.product_reason = f"{reason}: {reading.note}" if reading.note else reason
