@@ -38,6 +38,7 @@ class Product(NamedTuple):
         super_pods: Whether ``super_pod_list`` is read.
         dies_per_npu: Devices that are dies of one NPU, joined by SIO.
         single_server: Whether the guide allows one machine only.
+        server_size: Devices of a whole server as it is usually sold, or None where sizes vary.
         chips: Names of its chips, without "Ascend"; ``*`` at the end stands for any ending.
         machines: Beginnings of the names of its machines, without "Atlas".
         soc_names: SoC names that are this product's although their chip name is another product's.
@@ -59,6 +60,7 @@ class Product(NamedTuple):
     super_pods: bool = False
     dies_per_npu: int = 1
     single_server: bool = False
+    server_size: int | None = None
     chips: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
     soc_names: tuple[str, ...] = ()
@@ -83,7 +85,7 @@ PRODUCTS = {
     product.name: product
     for product in (
         Product(
-            "910a", "Atlas training series (Ascend 910A)", 8,
+            "910a", "Atlas training series (Ascend 910A)", 8, server_size=8,
             group_size=4, counts_per_server=(1, 2, 4, 8), cluster_count=8,
             even_servers=True, checks_hccs_count=True, four_device_sets=_FOUR_OF_910A,
             chips=("910A", "910ProA", "910ProB", "910PremiumA"),
@@ -92,18 +94,18 @@ PRODUCTS = {
             soc_names=("Ascend910B",),
         ),
         Product(
-            "a2", "Atlas A2 (Ascend 910B)", 16, needs_device_ip="always",
+            "a2", "Atlas A2 (Ascend 910B)", 16, server_size=8, needs_device_ip="always",
             chips=("910B", "910B1", "910B2", "910B2C", "910B3", "910B4", "910B4-1"),
             machines=("800T A2", "800I A2", "900 A2", "200T A2 Box16", "200I A2 Box16", "300T A2"),
         ),
         Product(
-            "a3", "Atlas A3 super pod (Ascend 910_93)", 16, default_format="1.2",
+            "a3", "Atlas A3 super pod (Ascend 910_93)", 16, server_size=16, default_format="1.2",
             needs_device_ip="never", super_pods=True, dies_per_npu=2,
             chips=("910C*", "910_93*"),
             machines=("800 A3", "800T A3", "800I A3", "900 A3", "A200T A3 Box8"),
         ),
         Product(
-            "a3-server", "Atlas A3 outside super-pod mode (Ascend 910_93)", 16,
+            "a3-server", "Atlas A3 outside super-pod mode (Ascend 910_93)", 16, server_size=16,
             needs_device_ip="never", dies_per_npu=2,
         ),
         Product(
@@ -151,14 +153,28 @@ def read_name(name: str, *, origin: str | None = None) -> Reading:
     return Reading(product, note)
 
 
-def assume(table_format: str | None) -> tuple[Product, str]:
+def assume(table_format: str | None, largest_server: int = 0) -> tuple[Product, str]:
     """Return the product to judge a table for when nobody names one, and why, as a phrase.
 
-    It is the one that the format is documented for.
+    It is the one that the format is documented for. Where a server of the table has more devices than that
+    product has, it is the only other one of the format whose whole servers have that many.
     """
     if table_format is None:
         return PRODUCTS["910a"], "assumed"
     usual = PRODUCTS[DEFAULT_FOR_FORMAT[table_format]]
+    if largest_server > usual.device_limit:
+        holding = [
+            one
+            for one in PRODUCTS.values()
+            if one.default_format == table_format and one.device_limit >= largest_server
+        ]
+        whole = [one for one in holding if one.server_size == largest_server]
+        if len(whole) == 1:
+            others = " or ".join(_with_article(one) for one in holding if one is not whole[0])
+            return whole[0], (
+                f"assumed: a server has {largest_server} devices, too many for {_with_article(usual)}"
+                + (f"; if it is {others}, name it with --product" if others else "")
+            )
     return usual, f"assumed for format {table_format}"
 
 

@@ -189,6 +189,7 @@ def _judge_lab(subject: Subject) -> list[Diagnostic]:
 
 def _judge_table(subject: Subject, damaged: frozenset[str] = frozenset()) -> list[Diagnostic]:
     rules = table_rules(subject.table.format)
+    product_choice.assume_anew(subject)
     return _run((rule for rule in rules if damaged.isdisjoint(rule.needs)), subject)
 
 

@@ -82,6 +82,42 @@ def test_an_unknown_product() -> None:
         validate(table("1.0"), product="910x")
 
 
+@pytest.mark.parametrize("servers", [1, 2])
+def test_servers_of_sixteen_devices_are_judged_as_the_product_that_has_them(servers: int) -> None:
+    report = validate(table("1.0", servers=servers, devices=16))
+
+    assert (report.verdict, report.ok, report.product) == ("accepted", True, "a3-server")
+    assert "a server has 16 devices, too many for a 910a" in report.product_reason
+    assert "an a2 or a 300i, name it with --product" in report.product_reason
+
+
+def test_a_product_that_is_named_stays() -> None:
+    report = validate(table("1.0", devices=16), product="910a")
+
+    assert (report.product, report.verdict) == ("910a", "refused")
+
+
+@pytest.mark.parametrize("devices", [9, 12, 17])
+def test_no_product_is_guessed_for_a_part_of_a_server(devices: int) -> None:
+    assert validate(table("1.0", devices=devices)).product == "910a"
+
+
+def test_one_wrong_device_id_does_not_change_the_product() -> None:
+    value = table("1.0", devices=8)
+    value["server_list"][0]["device"][7]["device_id"] = "15"
+    report = validate(value)
+
+    assert report.product == "910a"
+    assert [finding.rule.id for finding in report.errors] == ["HCC302"]
+
+
+def test_a_duplicate_does_not_make_a_server_larger() -> None:
+    value = table("1.0", devices=8)
+    value["server_list"][0]["device"] *= 2
+
+    assert validate(value).product == "910a"
+
+
 def test_all_faults_are_found_at_once() -> None:
     value = table("1.0", 1, 4)
     devices = value["server_list"][0]["device"]

@@ -80,7 +80,7 @@ class Subject:
     ``table`` is set only for rules on tables; ``path`` is the file's name, ``None`` for bytes and stdin.
     ``env`` holds the variables that change HCCL's verdict. ``memo`` keeps what several rules work out.
     ``host`` is the host that the table is held against, set only for the rules of ``LOCAL``.
-    ``product_reason`` says why it is this product.
+    ``product_reason`` says why it is this product, ``product_is_assumed`` that nobody has named one.
     """
 
     product: Product
@@ -92,6 +92,7 @@ class Subject:
     memo: dict[str, Any] = field(default_factory=dict)
     host: HostState = field(default=None)  # type: ignore[assignment]
     product_reason: str = ""
+    product_is_assumed: bool = False
 
     def device_path(self, row: int, *keys: str) -> Path:
         """Return where a device (or a key of it) stands in the document."""

@@ -152,6 +152,14 @@ def test_the_advice_for_a_set_across_groups_leads_to_the_rules_of_the_named_chip
     assert run("--product", "910B4", "crossing.json").returncode == 0
 
 
+def test_our_own_sample_tables_have_no_findings() -> None:
+    samples = sorted(map(str, (Path(__file__).parents[2] / "sample_tables").glob("*.json")))
+    done = run(*samples)
+
+    assert done.returncode == 0
+    assert "product a3-server (assumed: a server has 16 devices" in done.stdout
+
+
 def test_variables_of_hccl_change_its_verdict() -> None:
     file = str(ROOT / "tests" / "data" / "corpus" / "cases" / "sp_backup_self.json")
     backup = ("--env", "HCCL_OP_EXPANSION_MODE=AI_CPU", "--env", "HCCL_OP_RETRY_ENABLE=L2:1")
