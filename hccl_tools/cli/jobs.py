@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from hccl_tools.cli.values import Choice
+from hccl_tools.errors import UsageError
 
 EPILOG = """\b
 Examples:
@@ -23,13 +26,18 @@ Examples:
 @click.option(
     "-f", "--format", "form", type=Choice(["text", "json"]), default="text", help="How they are shown."
 )
-def command(log_dir: str, running: bool, form: str) -> None:
-    """List the runs of a log directory, and those that run elsewhere on this host.
+@click.pass_context
+def command(ctx: click.Context, log_dir: str, running: bool, form: str) -> None:
+    """List the runs of a log directory, and those that run elsewhere on this host; the newest comes first.
 
     A run is running, ended, failed, stopped, timed out, or has lost its launcher ("launcher killed"); its age
     counts from its start, its exit code is the job's.
     """
     from hccl_tools.launch import run_list, runs  # noqa: PLC0415  (`--help` does not need it)
 
-    found = [run for run in runs.find(log_dir) if not running or run.state == "running"]
+    typed = ctx.get_parameter_source("log_dir") is click.core.ParameterSource.COMMANDLINE
+    if typed and not os.path.isdir(log_dir):  # noqa: PTH112  (pathlib is not loaded for it)
+        raise UsageError(f'--log-dir "{log_dir}" is not a directory', hint="`hccl-tools launch` makes it")
+    newest_first = sorted(runs.find(log_dir), key=lambda run: run.started, reverse=True)
+    found = [run for run in newest_first if not running or run.state == "running"]
     click.echo(run_list.as_json(found) if form == "json" else run_list.as_text(found), nl=False)

@@ -52,27 +52,33 @@ def test_runs_and_how_they_ended() -> None:
         text = run("jobs").stdout
 
         assert [(one["state"], one["exit_code"], one["ranks"]) for one in found] == [
-            ("ended", 0, 2), ("ended", 7, 2), ("running", None, 2),
+            ("running", None, 2), ("ended", 7, 2), ("ended", 0, 2),
         ]  # fmt: skip
-        assert found[2]["pid"] == job.pid
+        assert found[0]["pid"] == job.pid
         assert [one["state"] for one in listed("--running")] == ["running"]
     header, *rows = [line.split() for line in text.splitlines()]
     assert header == ["directory", "state", "ranks", "hosts", "age", "exit", "program"]
     by_directory = {row[0]: row for row in rows}
     states = [by_directory[f"log/{Path(str(one['path'])).name}"] for one in found]
     assert [(row[1], row[2], row[3], row[6]) for row in states] == [
-        ("ended", "2", "1", "0"), ("failed", "2", "1", "7"), ("running", "2", "1", "-"),
+        ("running", "2", "1", "-"), ("failed", "2", "1", "7"), ("ended", "2", "1", "0"),
     ]  # fmt: skip
     assert listed("--running") == []
 
 
 def test_run_elsewhere_on_this_host_is_found() -> None:
+    Path("empty").mkdir()
     with running():
         assert [one["state"] for one in listed("--log-dir", "empty")] == ["running"]
 
 
 def test_no_runs() -> None:
-    assert listed("--log-dir", "absent") == []
+    assert listed() == []
+    absent = run("jobs", "--log-dir", "absent")
+    assert (absent.returncode, absent.stderr.splitlines()[0]) == (
+        2,
+        'error: --log-dir "absent" is not a directory',
+    )
 
 
 def test_stop_ends_a_run() -> None:
