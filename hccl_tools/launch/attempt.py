@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch import channel
 from hccl_tools.launch import signals as received
 from hccl_tools.launch.outcome import Outcome, RankEnd, Reason
+from hccl_tools.launch.process_limit import why_not_started
 from hccl_tools.launch.signal_names import signal_name
 from hccl_tools.launch.timers import Timers
 
@@ -190,7 +191,8 @@ class Attempt:
         if event.extra == channel.PROGRAM:
             return  # Its end is told next.
         what = channel.ABOUT[event.extra].format(log=end.log, name=end.process.name)
-        self.end("refused", f"cannot {what}: {os.strerror(event.value)}")
+        why = why_not_started(event.value) if event.extra == channel.FORK else os.strerror(event.value)
+        self.end("refused", f"cannot {what}: {why}")
 
     def _hear_ending(self, end: RankEnd, status: int) -> None:
         """A failure that began before the one that is told next, and is not complete."""

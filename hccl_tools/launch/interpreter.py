@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch.process_limit import why_not_started
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -229,6 +230,9 @@ def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
         done = subprocess.run(
             [path, "-c", _ASK], env=dict(environ), capture_output=True, text=True, timeout=30, check=True
         )
+    except BlockingIOError as error:
+        why = why_not_started(error.errno or 0)
+        raise LaunchError(f"the ranks' Python {path} cannot be asked for its packages: {why}") from error
     except (OSError, subprocess.SubprocessError) as error:
         lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines() or [str(error)]
         # A traceback ends with what is wrong; others (pyenv) say that first, and advice after it.

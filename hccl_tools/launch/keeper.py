@@ -18,7 +18,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hccl_tools.errors import LaunchError
 from hccl_tools.launch import channel, kernel, proc
+from hccl_tools.launch.process_limit import why_not_started
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,20 +122,28 @@ def start(*, fresh: bool = True, subreaper: bool = True) -> Keeper:
             table, and each rank then costs a third less: a fork copies what its parent has in memory.
         subreaper: Make this process a subreaper too, so that it can end the job if the keeper is killed.
             A library call in somebody else's process leaves that alone.
+
+    Raises:
+        LaunchError: No further process may be started.
     """
     if subreaper:
         kernel.become_subreaper()
     launcher = os.getpid()
     commands, to_keeper = os.pipe()
     from_keeper, events = os.pipe()
-    if fresh and sys.executable:
-        pid = _start_interpreter(commands, events, launcher)
-    elif (pid := os.fork()) == 0:
-        from hccl_tools.launch.keeping import serve  # noqa: PLC0415  (the launcher itself never needs it)
-
-        serve(commands, events, launcher)
-    os.close(commands)
-    os.close(events)
+    try:
+        pid = (_start_interpreter(commands, events, launcher) if fresh else 0) or _fork(
+            commands, events, launcher
+        )
+    except OSError as error:
+        os.close(to_keeper)
+        os.close(from_keeper)
+        raise LaunchError(
+            f"the launcher's keeper process cannot be started: {why_not_started(error.errno or 0)}"
+        ) from error
+    finally:
+        os.close(commands)
+        os.close(events)
     keeper = Keeper(pid, to_keeper, from_keeper)
     _started.append(keeper)
     return keeper
@@ -145,6 +155,7 @@ def current() -> Keeper | None:
 
 
 def _start_interpreter(commands: int, events: int, launcher: int) -> int:
+    """Return the new process's id, 0 where this interpreter cannot be started a second time."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     program = (
         f"import sys; sys.path.insert(0, {root!r}); from hccl_tools.launch.keeping import serve;"
@@ -152,4 +163,14 @@ def _start_interpreter(commands: int, events: int, launcher: int) -> int:
     )
     os.set_inheritable(commands, True)
     os.set_inheritable(events, True)
-    return os.posix_spawn(sys.executable, [sys.executable, "-I", "-S", "-c", program], os.environ)
+    with suppress(OSError):
+        return os.posix_spawn(sys.executable, [sys.executable, "-I", "-S", "-c", program], os.environ)
+    return 0
+
+
+def _fork(commands: int, events: int, launcher: int) -> int:
+    if (pid := os.fork()) == 0:
+        from hccl_tools.launch.keeping import serve  # noqa: PLC0415  (the launcher itself never needs it)
+
+        serve(commands, events, launcher)
+    return pid

@@ -36,10 +36,11 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         LaunchError: The launch is refused; nothing has been started.
     """
     signals.speak_in_background()
-    guard = keeper.current() or keeper.start()
     line: Line | None = None
     part = _part_of_job(request)
     try:
+        # First of all, so that it comes up while this process reads its table.
+        guard = keeper.current() or keeper.start()
         prepared = prepared_launch(request)
         plan = prepared.plan
         # Where each host has a supervisor, that looks at its host and locks the table there.
@@ -54,15 +55,12 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         # Both are released by the kernel when this process ends, however it does.
         locks = [lock, *_hold(prepared, shared=request.run_dir is not None, again=options["restart"] > 0)]
     except BaseException as error:
-        guard.close()
+        if started := keeper.current():
+            started.close()
         if isinstance(error, HcclToolsError):
             _tell_refusal(error, part, line)
         raise
-    # Of one host's part of a job the launcher that has started it has said the rest.
-    for said in (*(announcement.lines(plan) if part is None else ()), *warnings):
-        sys.stderr.write(f"hccl-tools: {said}\n")
-    if part is not None:
-        part.begin(plan)
+    _announce(plan, warnings, part)
     token = os.urandom(16).hex() if plan.supervisor else ""
     door = _open_door(plan, token)
     from hccl_tools.launch import supervisor  # noqa: PLC0415  (a refused launch does not need it)
@@ -84,6 +82,14 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         if connected is not None:
             connected.close()
     return outcome.exit_code
+
+
+def _announce(plan: Plan, warnings: Sequence[str], part: EngineWire | None) -> None:
+    # Of one host's part of a job the launcher that has started it has said the rest.
+    for said in (*(announcement.lines(plan) if part is None else ()), *warnings):
+        sys.stderr.write(f"hccl-tools: {said}\n")
+    if part is not None:
+        part.begin(plan)
 
 
 def prepared_launch(request: Request) -> Prepared:

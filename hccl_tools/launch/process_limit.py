@@ -1,0 +1,18 @@
+"""Why no further process may be started."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+
+def why_not_started(number: int) -> str:
+    """Return what the errno of a failed fork means, with the limit that was reached where that is known."""
+    reason = os.strerror(number)
+    if number != errno.EAGAIN:
+        return reason
+    import resource  # noqa: PLC0415  (rare)
+
+    limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    shown = "unlimited" if limit == resource.RLIM_INFINITY else limit
+    return f"no more processes may be started (`ulimit -u` is {shown}; a container's pids limit counts too)"
