@@ -47,10 +47,14 @@ class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"hccl_tools.cli.{cmd_name.replace('-', '_')}").command
+        if ctx.resilient_parsing:  # the shell completes a command line
+            from hccl_tools.cli.completion import equip  # noqa: PLC0415
+
+            return equip(command)
         return command
 
     def resolve_command(
@@ -104,9 +108,10 @@ def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
         return _told_by_click(error, args, path)
     except (click.Abort, KeyboardInterrupt):
         return 130
-    except SystemExit:
-        # So click ends when the reader of our output has gone (`| head`): as the signal would have ended us.
-        return _READER_GONE
+    except SystemExit as end:
+        # With 1 click ends when the reader of our output has gone (`| head`): as the signal would have ended
+        # us. With 0 it ends when it has completed a command line for the shell.
+        return _READER_GONE if end.code else 0
     except OSError as error:
         if error.errno == errno.ENOENT and not _folder_is_there():
             return _told("the current folder has been removed", "go to another one: cd DIR", 2)

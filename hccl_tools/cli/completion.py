@@ -1,0 +1,83 @@
+"""What the shell's TAB key offers beside commands and options: files, runs, rules, formats, products.
+
+What a parameter takes follows from its metavar or its name, so that no command has to say it twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Words = Callable[[click.Context], Iterable[str]]
+
+_FILES = {"FILE", "FILE...", "PATH", "DIR|FILE|-", "FILE|HOST", "PROGRAM", "PROGRAM ARGS..."}
+_FOLDERS = {"DIR"}
+
+
+def equip(command: click.Command) -> click.Command:
+    """Let the parameters of a command complete their values; the command can only be completed then."""
+    for param in command.params:
+        metavar = getattr(param, "metavar", None)
+        words = _WORDS.get(f"{command.name} {param.name}") or _WORDS.get(str(param.name))
+        if metavar in _FILES | _FOLDERS:
+            param.type = click.Path(file_okay=metavar in _FILES)
+        elif words is not None:
+            param.type = _Word(words)
+    return command
+
+
+class _Word(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+    """One of some words."""
+
+    name = "word"
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+
+    def shell_complete(
+        self,
+        ctx: click.Context,
+        param: click.Parameter,  # noqa: ARG002  (click's signature)
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        return [CompletionItem(word) for word in self._words(ctx) if word.startswith(incomplete)]
+
+
+def _runs(ctx: click.Context) -> Iterable[str]:
+    from hccl_tools.launch import runs  # noqa: PLC0415  (each source loads what it needs)
+
+    return ["latest", *(run.name for run in runs.find(ctx.params.get("log_dir") or "log"))]
+
+
+def _rules(_ctx: click.Context) -> Iterable[str]:
+    from hccl_tools.hccl_codes import CODES  # noqa: PLC0415
+    from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
+
+    return [*all_rules(), *(rule.facts.name for rule in all_rules().values()), *CODES]
+
+
+def _formats(_ctx: click.Context) -> Iterable[str]:
+    from hccl_tools.schema import NAMES  # noqa: PLC0415
+
+    return NAMES
+
+
+def _products(_ctx: click.Context) -> Iterable[str]:
+    from hccl_tools.products import PRODUCTS  # noqa: PLC0415
+
+    return PRODUCTS
+
+
+#: A parameter's name, where need be after its command's, and where its words come from.
+_WORDS: dict[str, Words] = {
+    "logs run": _runs,
+    "stop run": _runs,
+    "rules name": _rules,
+    "schema table_format": _formats,
+    "product": _products,
+}

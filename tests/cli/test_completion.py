@@ -1,0 +1,93 @@
+"""What the shell's TAB key offers, asked as click's completion scripts ask."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.support.commands import CommandLine
+
+_PROGRAM = str(Path(sys.executable).parent / "hccl-tools")
+
+
+def completed(typed: str) -> list[str]:
+    """Return the answers for the last word of a command line, as ``type,value``."""
+    environ = {
+        **os.environ,
+        "_HCCL_TOOLS_COMPLETE": "bash_complete",
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split(" ")) - 1),
+    }
+    done = subprocess.run(
+        [_PROGRAM], capture_output=True, text=True, timeout=60, check=False, env=environ
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "validate 21_d", "validate ", "validate -f json a.json b", "show 21_d", "merge a.json 21_d",
+        "convert 21_d", "subset 21_d", "replace 21_d", "replace a.json --server x --with 21_d",
+        "gen --hostfile ho",
+        "gen --hccn-tool ./h", "gen -o ta", "launch --rank-table 21_d", "launch --rank_table 21_d",
+        "launch --rank-table a.json tr", "launch --no-table --python .ve", "launch -n 2 --env-file e",
+        "convert a.json --to 1.2 --super-pods po",
+    ],
+)  # fmt: skip
+def test_files(typed: str) -> None:
+    _, _, last = typed.rpartition(" ")
+
+    assert completed(f"hccl-tools {typed}") == [f"file,{last}"]
+
+
+def test_folders() -> None:
+    assert completed("hccl-tools launch --log-dir lo") == ["dir,lo"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("va", ["validate"]),
+        ("validate --st", ["--strict"]),
+        ("launch --eng", ["--engine"]),
+        ("launch --engine s", ["slurm"]),
+        ("validate --product a3", ["a3", "a3-server"]),
+        ("schema 1", ["1.0", "1.2"]),
+        ("rules EI000", [f"EI000{number}" for number in range(1, 10)]),
+        ("rules duplicate-r", ["duplicate-rank-id"]),
+    ],
+)
+def test_words(typed: str, words: list[str]) -> None:
+    assert completed(f"hccl-tools {typed}") == [f"plain,{word}" for word in words]
+
+
+@pytest.mark.parametrize("command", ["logs", "stop"])
+def test_runs(command_line: CommandLine, command: str) -> None:
+    for name in ("20261121-101530-a1b2", "20261122-093012-77e0"):
+        command_line.write(f"log/{name}/plan.json", {})
+        command_line.write(f"elsewhere/{name[::-1]}/plan.json", {})
+
+    assert completed(f"hccl-tools {command} 20261122") == ["plain,20261122-093012-77e0"]
+    assert "plain,latest" in completed(f"hccl-tools {command} ")
+    assert completed(f"hccl-tools {command} --log-dir elsewhere 0e77") == ["plain,0e77-210390-22116202"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_scripts_of_the_guide(shell: str) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text(encoding="utf-8")
+    environ = {**os.environ, "_HCCL_TOOLS_COMPLETE": f"{shell}_source"}
+
+    done = subprocess.run([_PROGRAM], capture_output=True, text=True, timeout=60, check=False, env=environ)
+
+    assert done.returncode == 0
+    assert "_hccl_tools_completion" in done.stdout
+    assert f"_HCCL_TOOLS_COMPLETE={shell}_source hccl-tools" in guide
