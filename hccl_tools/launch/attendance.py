@@ -16,6 +16,8 @@ KIND = "hccl-tools launch"
 #: Subject of the port where the ranks meet: all that two hosts of one job may have differently and still find
 #: each other, at the port for questions.
 PORT = "--start-port"
+#: Subject of what is started: its kind and its name, ``script train.py``.
+PROGRAM = "program"
 HINT = "the same files and options belong on every host; --no-preflight starts all the same"
 
 
@@ -47,10 +49,21 @@ def difference(one: Attendance, other: Attendance) -> str:
     """Return in a sentence what two hosts have differently, "" for nothing."""
     if one.server == other.server:
         return f"two hosts take themselves for server {one.host} of the job: tell them apart by --server"
+    if one.has.get(PROGRAM) != other.has.get(PROGRAM):
+        return _programs(one, other)
     for subject in differing(one, other):
         here, there = (each.has.get(subject, "none") for each in (one, other))
         return f"{subject}: {one.host} has {here}, {other.host} has {there}"
     return ""
+
+
+def _programs(one: Attendance, other: Attendance) -> str:
+    here, there = (each.has.get(PROGRAM, "none") for each in (one, other))
+    kind, _, name = here.partition(" ")
+    other_kind, _, other_name = there.partition(" ")
+    if kind != other_kind:
+        return f"the hosts start different programs: {here} on {one.host}, {there} on {other.host}"
+    return f"the hosts start different {kind}s: {name} on {one.host}, {other_name} on {other.host}"
 
 
 def parse(word: dict[str, Any]) -> Attendance | None:

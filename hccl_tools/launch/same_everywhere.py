@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools import __version__
-from hccl_tools.launch.attendance import PORT, Attendance
+from hccl_tools.launch.attendance import PORT, PROGRAM, Attendance
 
 if TYPE_CHECKING:
     from hccl_tools.launch.line import Line
@@ -63,11 +63,12 @@ def has(prepared: Prepared, request: Request) -> dict[str, str]:
 
         found["fingerprint of the rank table"] = fingerprint(prepared.table)
     program = request.program[0]
-    if request.kind != "module" and os.path.isfile(program):
+    is_file = request.kind != "module" and os.path.isfile(program)
+    name = os.path.basename(program) if is_file else program
+    found[PROGRAM] = f"{request.kind} {name}"
+    if is_file:
         with open(program, "rb") as file:
-            found[f"SHA-256 of {os.path.basename(program)}"] = _hash(file.read())
-    else:
-        found["program"] = program
+            found[f"SHA-256 of {name}"] = _hash(file.read())
     variables = {**prepared.environment, **request.environment}.items()
     return found | {
         name: value for name, value in variables if name.startswith("HCCL_") and not name.startswith(_OWN)

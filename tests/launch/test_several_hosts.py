@@ -133,6 +133,22 @@ def test_another_script_on_one_host_is_refused_on_both(
 
 
 @pytest.mark.bed
+def test_scripts_of_different_names_are_refused_by_their_names(
+    job: list[str], two_hosts: TwoHosts, own_directory: Path
+) -> None:
+    (own_directory / "envs.py").write_text("print('another')\n")
+
+    done = typed_on_both([*job, "show.py"], two_hosts, second={"show.py": "envs.py"})
+
+    one, other = two_hosts.first.address, two_hosts.second.address
+    for code, said in done.values():
+        assert code == 125
+        assert "the hosts start different scripts: " in said
+        assert f"show.py on {one}" in said
+        assert f"envs.py on {other}" in said
+
+
+@pytest.mark.bed
 @pytest.mark.mpi
 @every_mpirun
 def test_typed_once_with_mpirun(
