@@ -7,6 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch.environment import BACKEND_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -20,6 +21,8 @@ _TAKEN_OVER: Mapping[str, tuple[str, ...]] = {
     "--grace": ("rank_loop",),
     "--max-restarts": ("torchrun",),
     "--engine": tuple(SCRIPTS),
+    "--master-addr": ("msrun", "torchrun"),
+    "--all-here": (),
     "--timeout": (), "--early-exit-warn": (), "--hang-warn": (), "--notify": (), "--on-log-error": (),
     "--log-file": (), "--flat-logs": (), "--buffered": (), "--tail": (), "--stdin": (), "--bind": (),
     "--keep-mpi": (), "--pass-table": (), "--mpirun": (), "--export": (), "--no-export": (),
@@ -71,13 +74,19 @@ def text(plan: Plan, target: str, wishes: Wishes) -> str:
             f"{SCRIPTS[target]} does not set torch's variables",
             hint="--emit torchrun; or --start table for ranks that only need HCCL's",
         )
-    settings = _settings(plan, target, wishes)
+    settings = _settings(plan, target, wishes._replace(environment=environment(plan, wishes)))
     script = _read(SCRIPTS[target])
     if target == "slurm":
         most = max(len(ranks) for ranks in _by_server(plan).values())
         script = script.replace("--nodes=1", f"--nodes={len(plan.hosts)}")
         script = script.replace("--ntasks-per-node=8", f"--ntasks-per-node={most}")
     return _filled(script, settings)
+
+
+def environment(plan: Plan, wishes: Wishes) -> dict[str, str]:
+    """Return what is set for every rank: the user's variables, and that of a rehearsal on the CPU."""
+    backend = plan.ranks[0].environment.get(BACKEND_VARIABLE) if plan.cpu else None
+    return {**({BACKEND_VARIABLE: backend} if backend else {}), **wishes.environment}
 
 
 def _read(name: str) -> str:

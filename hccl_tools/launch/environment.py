@@ -57,6 +57,8 @@ FAMILIES: dict[Start, tuple[str, ...]] = {
     "mpi": ("rank", "visible devices"),
     "torch": ("rank", "torch", "visible devices", "paddle"),
 }
+#: By this a rank is told of a rehearsal on the CPU.
+BACKEND_VARIABLE = "PADDLE_DISTRI_BACKEND"
 #: Bytes of one variable: Linux starts no program with 128 KiB, and a half of that fills a whole screen.
 _LONGEST = 32_000
 
@@ -111,7 +113,7 @@ VARIABLES = (
     Variable("PADDLE_CURRENT_ENDPOINT", "paddle", _endpoint, "paddle: this rank's address and port"),
     Variable("FLAGS_selected_npus", "paddle", _device_id, "paddle: the device, as DEVICE_ID"),
     Variable(
-        "PADDLE_DISTRI_BACKEND",
+        BACKEND_VARIABLE,
         "paddle",
         lambda _, job: "gloo" if job.cpu else "xccl",
         "paddle: what it communicates by",

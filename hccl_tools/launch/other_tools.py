@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.emit import here
+from hccl_tools.launch.emit import environment, here
 
 if TYPE_CHECKING:
     from hccl_tools.launch.emit import Wishes
@@ -26,12 +26,12 @@ def command_line(plan: Plan, tool: str, wishes: Wishes) -> str:
     argv = ranks[0].argv
     if not os.path.basename(argv[0]).startswith("python"):
         raise LaunchError(f"{tool} starts Python scripts only, not {shlex.join(argv)}")
-    devices = ",".join(map(str, sorted(process.device for process in ranks)))
-    variables = {"ASCEND_RT_VISIBLE_DEVICES": devices, **wishes.environment}
-    if odd := [name for name in variables if not (name.isidentifier() and name.isascii())]:
-        raise LaunchError(f'--emit {tool}: a shell cannot set a variable named "{odd[0]}"')
+    variables = environment(plan, wishes)
+    if not plan.cpu:
+        devices = ",".join(map(str, sorted(process.device for process in ranks)))
+        variables = {"ASCEND_RT_VISIBLE_DEVICES": devices, **variables}
     words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
-    return f"{' '.join(words)} {shlex.join([tool, *options, *argv[1:]])}\n"
+    return f"{' '.join([*words, shlex.join([tool, *options, *argv[1:]])])}\n"
 
 
 def _check_order(plan: Plan, tool: str) -> None:

@@ -34,7 +34,7 @@ def files(own_directory: Path) -> None:
 
 def emit(target: str, *options: str, table: str, start: str = "table") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "hccl_tools.launch", "--rank-table", table, "--cpu", "--start", start,
+        [sys.executable, "-m", "hccl_tools.launch", "--rank-table", table, "--start", start,
          "--emit", target, *options, "show.py", "-c", "a b.yml"],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
@@ -117,10 +117,20 @@ def test_on_a_host_that_is_none_of_the_jobs(target: str) -> None:
         ("msrun", ("--log-dir", "out"), "--log_dir=out "),
         ("torchrun", ("--max-restarts", "2"), " --max-restarts=2 "),
         ("torchrun", ("--log-dir", "out"), " --log-dir=out "),
+        ("rank_loop", ("--cpu",), "ENVIRONMENT=(PADDLE_DISTRI_BACKEND=gloo)\n"),
+        ("slurm", ("--cpu", "--env", "A=1"), "ENVIRONMENT=(PADDLE_DISTRI_BACKEND=gloo A=1)\n"),
     ],
 )
 def test_options_are_taken_over(target: str, options: tuple[str, ...], word: str) -> None:
     assert word in emitted(target, *options)
+
+
+@pytest.mark.parametrize("target", ["msrun", "torchrun"])
+def test_other_tools_get_no_device_in_a_rehearsal(target: str) -> None:
+    start = "cluster" if target == "msrun" else "torch"
+
+    assert emitted(target, "--cpu", start=start).startswith(f"PADDLE_DISTRI_BACKEND=gloo {target} ")
+    assert "ASCEND_RT_VISIBLE_DEVICES=4,5 " in emitted(target, start=start)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +138,8 @@ def test_options_are_taken_over(target: str, options: tuple[str, ...], word: str
     [
         ("mpirun", ("--grace", "3")), ("msrun", ("--max-restarts", "2")), ("rank_loop", ("--timeout", "60")),
         ("slurm", ("--tail", "all")), ("torchrun", ("--log-file", "train.log")), ("mpirun", ("--no-export",)),
-        ("msrun", ("--engine", "mpirun")),
+        ("msrun", ("--engine", "mpirun")), ("mpirun", ("--all-here", "--cpu")),
+        ("slurm", ("--master-addr", "10.0.0.1")),
     ],
 )  # fmt: skip
 def test_options_that_would_be_lost_are_refused(target: str, options: tuple[str, ...]) -> None:
