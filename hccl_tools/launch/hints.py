@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.hccl_codes import CODES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from hccl_tools.launch.outcome import RankEnd
 
@@ -44,6 +44,15 @@ def for_end(end: RankEnd, *, killed_by_oom: bool | None) -> list[str]:
     if end.signal:
         return [_SIGNALS[end.signal]] if end.signal in _SIGNALS else []
     return _for_code(end.code or 0)
+
+
+def for_traceback(lines: Iterable[str], argv: Sequence[str]) -> list[str]:
+    """Sentences on a traceback of ``argv``: its Python lacks a module."""
+    missing = "ModuleNotFoundError: No module named "
+    names = [line.removeprefix(missing) for line in lines if line.startswith(missing)]
+    if not names or not os.path.basename(argv[0]).startswith("python"):
+        return []
+    return [f"{argv[0]} has no module {names[-1]}: --python names another Python for the ranks"]
 
 
 def for_codes(codes: Iterable[str]) -> list[str]:

@@ -72,11 +72,13 @@ def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> dict[str, An
 
     lines = excerpt.log_end(first.kept or first.log)
     codes = excerpt.hccl_codes(lines)
+    traceback = excerpt.last_traceback(lines)
+    said = hints.for_traceback(traceback, first.process.argv) + hints.for_codes(codes)
     return {
         **_end(first),
-        "hints": hints.for_end(first, killed_by_oom=killed_by_oom) + hints.for_codes(codes),
+        "hints": hints.for_end(first, killed_by_oom=killed_by_oom) + said,
         "hccl_codes": codes,
-        "traceback": excerpt.last_traceback(lines),
+        "traceback": traceback,
         "last_lines": excerpt.last_lines(lines),
     }
 
