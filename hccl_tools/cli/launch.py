@@ -10,6 +10,7 @@ import click
 from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.errors import UsageError
+from hccl_tools.launch import typed_python
 from hccl_tools.launch.request import ProgramKind, Request, Tail
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ MODULE_NAME = "python -m hccl_tools.launch"
 
 def _launch(**options: Any) -> int:
     request = request_of(options, own_python=click.get_current_context().find_root().info_name == MODULE_NAME)
+    request = request._replace(remarks=_remarks(tuple(options["program"]), click.get_current_context()))
     if options["hostfile"] or os.environ.get("SLURM_JOB_NODELIST"):
         from hccl_tools.cli import launch_table  # noqa: PLC0415  (other jobs have their table, or one host)
 
@@ -59,15 +61,13 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
     Raises:
         UsageError: Options exclude each other, or the program is missing.
     """
-    program = tuple(options["program"])
-    if not program:
-        raise UsageError("what is to be started?", hint="hccl-tools launch --rank-table FILE train.py")
+    kind, program, python = _program(options)
     per_node, ips = _per_node(options["per_node"]), _ips(options["ips"])
     ranks, node_count = _size(options["count"], per_node, options["node_count"], len(ips))
     address, port = _master(options)
     return Request(
         program=program,
-        kind=_kind(options),
+        kind=kind,
         rank_table=options["rank_table"],
         ranks=ranks,
         devices=options["devices"],
@@ -88,7 +88,7 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         keep_mpi=options["keep_mpi"],
         pass_table=options["pass_table"],
         buffered=options["buffered"],
-        python=options["python"],
+        python=python,
         own_python=own_python,
         log_dir=options["log_dir"],
         log_file=options["log_file"],
@@ -108,6 +108,28 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         export_defaults=not options["no_export"],
         typed_options=click.get_current_context().meta[TYPED_OPTIONS],
     )
+
+
+def _remarks(program: tuple[str, ...], context: click.Context) -> tuple[str, ...]:
+    """Return a note where the program gets what may be meant for ``launch``, none after ``--``."""
+    if context.meta[TYPED_OPTIONS][-1:] == ("--",):
+        return ()
+    shown = (option for option in command.params if not getattr(option, "hidden", False))
+    own = {name for option in shown for name in option.opts if name.startswith("--")}
+    found = [text for text in program[1:] if text.partition("=")[0].replace("_", "-") in own]
+    if not found:
+        return ()
+    verb = "goes" if len(found) == 1 else "go"
+    listed = ", ".join(found[:4]) + (" ..." if len(found) > 4 else "")
+    where = f"{listed} {verb} to {program[0]}, not to launch, whose options stand before the program"
+    return (f"{where} (`--` before the program turns this note off)",)
+
+
+def _program(options: dict[str, Any]) -> tuple[ProgramKind, tuple[str, ...], str | None]:
+    program = tuple(options["program"])
+    if not program:
+        raise UsageError("what is to be started?", hint="hccl-tools launch --rank-table FILE train.py")
+    return typed_python.split(_kind(options), program, options["python"])
 
 
 def _kind(options: dict[str, Any]) -> ProgramKind:

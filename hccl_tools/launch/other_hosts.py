@@ -91,6 +91,7 @@ def supervisor(request: Request, *, start: Start, port: int, python: str, run_di
     """Return the command that each host runs for its own part of the job."""
     typed = [option for option in request.typed_options if not option.startswith(_NOT_FORWARDED)]
     settled = (f"--start={start}", f"--start-port={port}", f"--python={python}", f"--run-dir={run_dir}")
+    typed += ["--module"] if request.kind == "module" else []  # also that of `python -m`
     typed += [f"--product={request.product}"] if request.product else []  # the last one counts
     command = (sys.executable, "-m", "hccl_tools.launch", *typed)
     return (*(part for part in command if part != "--"), *_OVERRIDES, *settled, "--", *request.program)

@@ -51,7 +51,7 @@ def prepare(
         LaunchError: The table, the devices or the program stand against it.
     """
     around = jobs.surroundings(request, environ, nodes)
-    notes: list[str] = []
+    notes = list(request.remarks)
     run_dir = request.run_dir or run_directory.path_for(request.log_dir, environ)
     copy = os.path.join(run_dir, TABLE_COPY)
     job = jobs.of_request(request, around, notes, made_at=copy)

@@ -88,11 +88,11 @@ def parse(args: list[str]) -> RankOptions:
         raise UsageError(
             "what is to be started?", hint="mpirun -n 2 python -m hccl_tools.launch.rank train.py"
         )
-    module = bool(flags & {"-m", "--module"})
     last = {name: given[-1] for name, given in values.items()}
+    kind, named, python = _program(flags, tuple(program), last.get("--python"))
     return RankOptions(
-        program=tuple(program),
-        kind="module" if module else "program" if "--no-python" in flags else "script",
+        program=named,
+        kind=kind,
         rank_table=last.get("--rank-table"),
         run_dir=last.get("--run-dir"),
         log_dir=last.get("--log-dir", "log"),
@@ -100,7 +100,7 @@ def parse(args: list[str]) -> RankOptions:
         devices=_numbers(last["--devices"]) if "--devices" in last else None,
         scheduler_port=_numbers(last["--scheduler-port"])[0] if "--scheduler-port" in last else None,
         master_address=last.get("--master-addr"),
-        python=last.get("--python"),
+        python=python,
         environment=_environment(values.get("--env", [])),
         product=last.get("--product"),
         ignore=tuple(values.get("--ignore", ())),
@@ -116,6 +116,18 @@ def parse(args: list[str]) -> RankOptions:
         local_check="--no-local-check" not in flags,
         ignore_visible="--ignore-visible" in flags,
     )
+
+
+def _program(
+    flags: set[str], program: tuple[str, ...], python: str | None
+) -> tuple[ProgramKind, tuple[str, ...], str | None]:
+    module = bool(flags & {"-m", "--module"})
+    kind: ProgramKind = "module" if module else "program" if "--no-python" in flags else "script"
+    if "python" not in program[0]:
+        return kind, program, python
+    from hccl_tools.launch import typed_python  # noqa: PLC0415  (seldom typed)
+
+    return typed_python.split(kind, program, python)
 
 
 def _split(args: list[str]) -> tuple[dict[str, list[str]], set[str], list[str]]:

@@ -77,3 +77,5 @@ class Request(NamedTuple):
     export: tuple[str, ...] = ()
     export_defaults: bool = True
     only_shown: bool = False
+    #: Sentences on what was typed, for the user.
+    remarks: tuple[str, ...] = ()

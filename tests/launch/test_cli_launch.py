@@ -283,6 +283,10 @@ def test_dry_run_as_json() -> None:
         (["--no-table", "-n", "1", "--python", "nopython", "hello.py"], 127, '"nopython" is not there'),
         (["--no-table", "-n", "1", "--python", "./hello.py", "hello.py"], 126, "is not executable"),
         (["--no-table", "-n", "1", "-m", "no.such"], 127, 'the module "no.such" is not there'),
+        (["--no-table", "-n", "1", "python", "-O", "hello.py"], 2, "only -u and -m can stand between"),
+        (["--no-table", "-n", "1", "--python", "python3.9", "python", "hello.py"], 2, "leave one out"),
+        (["--no-table", "-n", "1", "python"], 2, "only -u and -m can stand between"),
+        (["--no-table", "-n", "2", "--env", "RANK_ID=7", "hello.py"], 2, "RANK_ID=7 sets it for all ranks"),
         (["--no-table", "-n", "1", "--env", "X", "hello.py"], 2, '"X" is not NAME=VALUE'),
         (["--no-table", "-n", "1", "-m", "--no-python", "x"], 2, "exclude each other"),
         (["--no-table", "-n", "1", "--start", "mpi", "hello.py"], 2, "--engine loop starts none"),
@@ -336,6 +340,45 @@ def test_habits_of_other_launchers(args: list[str]) -> None:
     assert done.returncode == 0, done.stderr
     assert [said(rank)["RANK_ID"] for rank in range(4)] == ["0", "1", "2", "3"]
     assert said(3)["argv"] == ["-c", "conf.yml"]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        ["python", "hello.py"],
+        ["python3", "-u", "hello.py"],
+        [sys.executable, "hello.py"],
+        ["python", "-m", "hello"],
+    ],
+)
+def test_a_python_before_the_program_is_its_interpreter(program: list[str]) -> None:
+    done = launch("--no-table", "-n", "2", *TABLE_START, *program, "--epochs", "3")
+
+    assert done.returncode == 0, done.stderr
+    assert said(1)["argv"] == ["--epochs", "3"]
+    plan = json.loads((run_dir() / "plan.json").read_text())
+    assert Path(plan["processes"][0]["argv"][0]).name.startswith("python")
+    assert "--python" in plan["chosen"]["python"]
+
+
+def test_arguments_that_are_options_of_launch_are_noted() -> None:
+    typed = ("--no-table", "-n", "1", *TABLE_START)
+    noted = launch(*typed, "hello.py", "--dry-run", "--log_dir=x", "--epochs", "3")
+    meant = launch(*typed, "--", "hello.py", "--dry-run")
+    plain = launch(*typed, "hello.py", "--epochs", "3")
+
+    assert [done.returncode for done in (noted, meant, plain)] == [0, 0, 0]
+    assert "--dry-run, --log_dir=x go to hello.py, not to launch" in noted.stderr
+    assert "not to launch" not in meant.stderr + plain.stderr
+
+
+def test_a_module_that_the_ranks_python_lacks() -> None:
+    Path("train.py").write_text("import no_such_framework\n")
+
+    done = launch("--no-table", "-n", "1", *TABLE_START, "train.py")
+
+    assert done.returncode == 1
+    assert "has no module 'no_such_framework': --python names another Python for the ranks" in done.stderr
 
 
 @pytest.mark.parametrize(

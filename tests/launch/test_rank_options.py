@@ -32,6 +32,8 @@ def test_options_of_the_shim() -> None:
     assert options.rank_table == "t.json"
     assert options.devices == [4, 5]
     assert (options.kind, options.program) == ("module", ("package", "--cpu", "x"))
+    with_python = rank_options.parse(["python3", "-u", "train.py", "-u"])
+    assert (with_python.python, with_python.program) == ("python3", ("train.py", "-u"))
     with pytest.raises(UsageError, match="--rank-tabel") as caught:
         rank_options.parse(["--rank-tabel", "x"])
     assert caught.value.hint == "did you mean --rank-table?"
