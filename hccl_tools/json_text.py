@@ -16,10 +16,12 @@ from hccl_tools.json_problem import Expected, JsonError, Place, cut_off, stray
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _PLAIN_TEXT = re.compile(r'"([^"\\\x00-\x1f]*)"')
-#: A whole member whose key and value are plain texts, up to the comma: most of a rank table.
-_PLAIN_MEMBER = re.compile(
-    r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*,[ \t\n\r]*'
+#: A plain text or a short integer with the comma behind it: most of what stands in a rank table.
+_PLAIN_ITEM = re.compile(
+    r'(?:"([^"\\\x00-\x1f]*)"|(0|-?[1-9][0-9]{0,14}))[ \t\n\r]*,[ \t\n\r]*'
 )
+#: The same with the key before it.
+_PLAIN_MEMBER = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*' + _PLAIN_ITEM.pattern)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 #: A good escape, or (as group 1) what ends or breaks a text in quotes.
@@ -56,19 +58,28 @@ class Reader:
 
     Attributes:
         end: Behind the value, once it is read.
-        duplicates: In the order of their second places.
+        duplicate_count: The number of keys that stand twice or more.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, limit: int | None = None) -> None:
+        """Prepare for a text; of the duplicate keys at most ``limit`` are kept."""
         self._text = text
+        self._limit = float("inf") if limit is None else limit
         self._open: list[_Open] = []
-        self._repeats: dict[int, DuplicateKey] = {}
+        #: Where duplicate keys begin, first to last place; and the paths of those that are kept.
+        self._last: dict[int, int] = {}
+        self._paths: dict[int, tuple[str | int, ...]] = {}
         self.end = 0
 
     @property
+    def duplicate_count(self) -> int:
+        """The number of keys that stand twice or more."""
+        return len(self._last)
+
+    @property
     def duplicates(self) -> list[DuplicateKey]:
-        """The keys that stand twice or more."""
-        return list(self._repeats.values())
+        """The keys that stand twice or more, in the order of their second places."""
+        return [DuplicateKey(path, first, self._last[first]) for first, path in self._paths.items()]
 
     def read(self) -> Any:
         """Return the value.
@@ -106,7 +117,7 @@ class Reader:
         if self._text.startswith(_CLOSER[opener], inside):
             return inside + 1, {} if opener == "{" else [], True
         self._open.append(_Open(opener))
-        return (self._key(inside) if opener == "{" else inside), None, False
+        return self._next(inside), None, False
 
     def _leave(self, value: Any, at: int) -> tuple[int, tuple[Any] | None]:
         """Store a complete value and close what ends behind it.
@@ -123,19 +134,27 @@ class Reader:
             at = self._skip(at)
             char = self._text[at : at + 1]
             if char == ",":
-                at = self._skip(at + 1)
-                return (self._key(at) if inner.opener == "{" else at), None
+                return self._next(self._skip(at + 1)), None
             if char != _CLOSER[inner.opener]:
                 raise self._fail(at, "comma")
             value, at = self._open.pop().value, at + 1
         return at, (value,)
 
-    def _key(self, at: int) -> int:
-        """Read a key and its colon, and before them all members that are plain texts."""
-        inner, text = self._open[-1], self._text
+    def _next(self, at: int) -> int:
+        """Read the plain items or members that follow, and a key; return where the next value begins."""
+        inner = self._open[-1]
+        if inner.opener == "{":
+            return self._key(inner, at)
+        while item := _PLAIN_ITEM.match(self._text, at):
+            inner.value.append(int(item[2]) if item[1] is None else item[1])
+            at = item.end()
+        return at
+
+    def _key(self, inner: _Open, at: int) -> int:
+        text = self._text
         while member := _PLAIN_MEMBER.match(text, at):
             self._note_key(inner, member[1], at)
-            inner.value[member[1]] = member[2]
+            inner.value[member[1]] = int(member[3]) if member[2] is None else member[2]
             at = member.end()
         if not text.startswith('"', at):
             raise self._fail(at, "key")
@@ -149,11 +168,10 @@ class Reader:
     def _note_key(self, inner: _Open, key: str, at: int) -> None:
         first = inner.places.setdefault(key, at)
         if first != at:
-            if first in self._repeats:
-                self._repeats[first] = self._repeats[first]._replace(last=at)
-            else:
+            if first not in self._last and len(self._paths) < self._limit:
                 outer = (o.key if o.opener == "{" else len(o.value) for o in self._open[:-1])
-                self._repeats[first] = DuplicateKey((*outer, key), first, at)
+                self._paths[first] = (*outer, key)
+            self._last[first] = at
 
     def _text_at(self, at: int) -> tuple[str, int]:
         plain = _PLAIN_TEXT.match(self._text, at)
