@@ -53,6 +53,7 @@ class Document:
         value: The first JSON value; ``None`` where there is a ``problem``.
         problem: Why the file is no JSON, else ``None``.
         duplicates: Keys that stand twice or more in one object; of these the last one counts.
+        duplicate_count: How many such keys there are, those included that are not kept in ``duplicates``.
         trailing: Where text that is not blank begins behind the value, else ``None``. HCCL ignores it in 1.x
             and group_list tables and refuses it in 2.0 tables, unless it begins with a NUL byte.
     """
@@ -63,14 +64,21 @@ class Document:
     problem: JsonProblem | None = None
     duplicates: list[DuplicateKey] = field(default_factory=list)
     trailing: int | None = None
+    duplicate_count: int = 0
 
     @classmethod
-    def parse(cls, data: bytes, name: str) -> Document:
-        """Read JSON as HCCL does; never raises for what is in ``data``."""
+    def parse(cls, data: bytes, name: str, limit: int | None = None) -> Document:
+        """Read JSON as HCCL does; never raises for what is in ``data``.
+
+        Args:
+            data: The bytes of the file.
+            name: The file as the user named it.
+            limit: Duplicate keys that are kept; ``None`` keeps all.
+        """
         document = cls(name, data)
         value = parse_clean(data[document._body :] if document._body else data)
         if value is UNCLEAN:
-            document._read_slowly()
+            document._read_slowly(limit)
         else:
             document.value = value
         return document
@@ -89,7 +97,7 @@ class Document:
             stop = self._body + error.start
             return self.data[self._body : stop].decode(), stop
 
-    def _read_slowly(self) -> None:
+    def _read_slowly(self, limit: int | None) -> None:
         # Most files are clean, and every start of a job waits until its table has been read.
         from hccl_tools.file_problem import bad_byte_problem, no_text, unreadable  # noqa: PLC0415
         from hccl_tools.json_problem import JsonError  # noqa: PLC0415
@@ -99,7 +107,7 @@ class Document:
         if self.problem:
             return
         text, bad_byte = self._decoded
-        reader = Reader(text)
+        reader = Reader(text, limit)
         try:
             self.value = reader.read()
         except JsonError as error:
@@ -109,7 +117,7 @@ class Document:
                 found = bad_byte_problem(self.data, bad_byte)
             self.problem = no_text(self.data) or found
             return
-        repeats = reader.duplicates
+        repeats, self.duplicate_count = reader.duplicates, reader.duplicate_count
         at = self._byte_offsets([reader.end, *(place for one in repeats for place in (one.first, one.last))])
         self.duplicates = [DuplicateKey(one.path, at[one.first], at[one.last]) for one in repeats]
         behind = _NOT_BLANK.search(self.data, at[reader.end])

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hccl_tools.schema import compiled, walk
+
 if TYPE_CHECKING:
-    from hccl_tools.schema import Violation
+    from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.schema import Node, Violations
     from hccl_tools.table import Format
 
 #: Harmless values of keys that must be there, by the type that the format gives them.
@@ -35,34 +38,36 @@ class Repaired(NamedTuple):
     damaged: frozenset[str]
 
 
-def without(value: dict[str, Any], violations: list[Violation], table_format: Format) -> Repaired | None:
+def without(value: dict[str, Any], violations: Violations, table_format: Format) -> Repaired | None:
     """Return a document as if its faulty values were sound or absent; None where that cannot be."""
     harmless = _NUMBERS if table_format == "2.0" else _TEXTS
-    version = None if table_format == "group_list" else table_format
-    damaged = set()
-    copy = _copied(value)
-    for violation in violations:
-        path = violation.path if violation.key is None else (*violation.path, violation.key)
-        key = str(path[-1]) if path else ""
-        holder = copy
-        for step in path[:-1]:
-            holder = holder[step]
-        if key == "version" and version is not None:
-            holder[key] = version
-        elif key in harmless:
+    if not violations.keys <= {"version", *harmless, *_OPTIONAL}:
+        return None
+    if table_format != "group_list":
+        harmless = {**harmless, "version": table_format}
+
+    def repair(holder: Any, path: Path, _keyword: str, missing: str | None, _node: Node) -> None:
+        key = missing or str(path[-1])
+        if key in harmless:
             holder[key] = harmless[key]
-        elif key in _OPTIONAL or key == "version":
-            holder.pop(key, None)
         else:
-            return None
-        damaged.add(key)
-    return Repaired(copy, frozenset(damaged))
+            holder.pop(key, None)
+
+    node = compiled(table_format)
+    copy = _copied(value, node)
+    walk(copy, node, (), None, repair)
+    return Repaired(copy, frozenset(key for key in violations.keys if key is not None))
 
 
-def _copied(value: Any) -> Any:
-    """Return a copy of a parsed document."""
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_copied(item) for item in value]
+def _copied(value: Any, node: Node) -> Any:
+    """Return a copy of a parsed document as far as a schema describes it."""
+    if type(value) is dict:
+        copies = {
+            key: _copied(value[key], below)
+            for key, below in node.properties.items()
+            if key in value and not below.is_leaf
+        }
+        return {**value, **copies}
+    if type(value) is list and node.items is not None and not node.items.is_leaf:
+        return [_copied(item, node.items) for item in value]
     return value

@@ -1,12 +1,14 @@
 """A document against its format's JSON Schema: what the reader refuses, said place by place.
 
-``jsonschema`` is the engine; ``jsonschema-rs`` takes over where it is installed. Both give the same
-violations: only their pointer and keyword are used, never their texts.
+The schemas use few keywords, and this module walks a document along them itself: a general validator makes an
+object for each violation, which for a table that is broken in every entry costs seconds and gigabytes. A test
+holds what is found equal to what ``jsonschema`` and ``jsonschema-rs`` find.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,19 +16,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from hccl_tools.diagnostics.diagnostic import Path
+
+    Note = Callable[[Any, Path, str, str | None, "Node"], None]
 
 #: Format -> file name in ``hccl_tools/schemas`` without its ending.
 NAMES = {"1.0": "v1_0", "1.2": "v1_2", "2.0": "v2_0", "group_list": "group_list"}
 #: The rule of a violated keyword, where the schema's ``x-rules`` names no other.
-_RULE_OF = {
+RULE_OF = {
     "required": "HCC111",
     "type": "HCC112",
     "minItems": "HCC113",
     "maxItems": "HCC113",
     "const": "HCC108",
+}
+_TYPES: dict[str, frozenset[type]] = {
+    "object": frozenset({dict}),
+    "array": frozenset({list}),
+    "string": frozenset({str}),
+    "number": frozenset({int, float}),
+    "boolean": frozenset({bool}),
 }
 
 
@@ -36,8 +47,36 @@ class Violation(NamedTuple):
     path: Path
     keyword: str
     rule_id: str
-    key: str | None
+    key: str | None = None
+    hint: str | None = None
+
+
+class Node(NamedTuple):
+    """The part of a schema that describes one value.
+
+    Attributes:
+        types: What the value may be; ``None`` for anything.
+        const: The only text that it may be, if there is one.
+        least: Entries that a list must have.
+        most: Entries that a list may have.
+        required: The keys that an object must have, with the rule and the hint for each.
+        properties: What is under the keys of an object; keys that may hold anything are left out.
+        items: What is in a list; ``None`` for anything.
+        rules: The rule of each other keyword.
+        hint: What to do about a faulty value.
+        is_leaf: Whether the type is all that matters.
+    """
+
+    types: frozenset[type] | None
+    const: str | None
+    least: int
+    most: float
+    required: dict[str, tuple[str, str | None]]
+    properties: dict[str, Node]
+    items: Node | None
+    rules: dict[str, str]
     hint: str | None
+    is_leaf: bool
 
 
 def text(table_format: str) -> str:
@@ -59,69 +98,102 @@ def load(table_format: str) -> dict[str, Any]:
     return schema
 
 
-def violations(value: Any, table_format: str, *, engine: str | None = None) -> list[Violation]:
-    """Return what a document violates, in the order of its places.
+@cache
+def compiled(table_format: str) -> Node:
+    """Return a format's schema in the form that ``walk`` follows."""
+    schema = load(table_format)
+    return _node(schema, schema["$defs"])
+
+
+def _node(part: dict[str, Any], definitions: dict[str, Any]) -> Node:
+    names = part.get("type", [])
+    types = frozenset().union(*(_TYPES[name] for name in ([names] if type(names) is str else names)))
+    parts = {key: _resolved(below, definitions) for key, below in part.get("properties", {}).items()}
+    properties = {key: _node(below, definitions) for key, below in parts.items() if "type" in below}
+    rules = part.get("x-rules", {})
+    missing = rules.get("required", {})
+    required = {
+        key: (missing.get(key, RULE_OF["required"]), parts[key].get("x-hint"))
+        for key in part.get("required", ())
+    }
+    items = _node(_resolved(part["items"], definitions), definitions) if "items" in part else None
+    const, least, most = part.get("const"), part.get("minItems", 0), part.get("maxItems", float("inf"))
+    return Node(
+        types or None, const, least, most, required, properties, items, {**RULE_OF, **rules},
+        part.get("x-hint"), types.isdisjoint({dict, list}) and const is None,
+    )  # fmt: skip
+
+
+def _resolved(part: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = definitions[part["$ref"].rpartition("/")[2]] if "$ref" in part else part
+    return found
+
+
+def walk(value: Any, node: Node, path: Path, holder: Any, note: Note) -> None:
+    """Call ``note`` for each violation in a value, in the order of the document.
 
     Args:
-        value: The parsed document.
-        table_format: The format it is held against.
-        engine: ``jsonschema`` or ``jsonschema-rs``; by default the faster that is installed.
+        value: The value.
+        node: What it is held against.
+        path: Where it stands.
+        holder: The object or list that it stands in; ``None`` for the whole document.
+        note: Gets the object or list with the fault, the path of the violation, its keyword, the key that is
+            missing (``required``), and the node.
     """
-    run = _rust if engine == "jsonschema-rs" or (engine is None and has_fast_engine()) else _python
-    schema = load(table_format)
-    found: dict[tuple[Path, str | None], Violation] = {}
-    for path, keyword in run(value, schema):
-        for violation in _named(schema, value, path, keyword):
-            known = found.get((path, violation.key))
-            if known is None or keyword == "type":  # a wrong type says all: drop what follows from it
-                found[path, violation.key] = violation
-    return sorted(found.values(), key=lambda violation: _place(violation.path))
-
-
-@cache
-def has_fast_engine() -> bool:
-    """Whether ``jsonschema-rs`` is installed (the ``[fast]`` extra)."""
-    from importlib.util import find_spec  # noqa: PLC0415
-
-    return find_spec("jsonschema_rs") is not None
-
-
-def _rust(value: Any, schema: dict[str, Any]) -> Iterator[tuple[Path, str]]:
-    import jsonschema_rs  # noqa: PLC0415
-
-    for error in jsonschema_rs.validator_for(schema).iter_errors(value):
-        yield tuple(error.instance_path), str(error.schema_path[-1])
-
-
-def _python(value: Any, schema: dict[str, Any]) -> Iterator[tuple[Path, str]]:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415
-
-    for error in Draft202012Validator(schema).iter_errors(value):
-        yield tuple(error.absolute_path), str(error.validator)
-
-
-def _named(schema: dict[str, Any], value: Any, path: Path, keyword: str) -> Iterator[Violation]:
-    fragment = fragment_at(schema, path)
-    rules = fragment.get("x-rules", {})
-    if keyword != "required":
-        yield Violation(path, keyword, rules.get(keyword, _RULE_OF[keyword]), None, fragment.get("x-hint"))
+    kind = type(value)
+    if node.types is not None and kind not in node.types:
+        note(holder, path, "type", None, node)  # which says all: what follows from it is left out
         return
-    instance = value_at(value, path)
-    for key in fragment["required"]:
-        if key not in instance:
-            rule_id = rules.get("required", {}).get(key, _RULE_OF["required"])
-            yield Violation(path, keyword, rule_id, key, fragment_at(schema, (*path, key)).get("x-hint"))
+    if node.const is not None and value != node.const:
+        note(holder, path, "const", None, node)
+    if kind is dict:
+        for key in node.required:
+            if key not in value:
+                note(value, path, "required", key, node)
+        for key, below in node.properties.items():
+            if key in value and not (below.is_leaf and type(value[key]) in below.types):  # type: ignore[operator]
+                walk(value[key], below, (*path, key), value, note)
+    elif kind is list:
+        if len(value) < node.least:
+            note(holder, path, "minItems", None, node)
+        elif len(value) > node.most:
+            note(holder, path, "maxItems", None, node)
+        if (inner := node.items) is not None:
+            for index, item in enumerate(value):
+                if not (inner.is_leaf and type(item) in inner.types):  # type: ignore[operator]
+                    walk(item, inner, (*path, index), value, note)
 
 
-def fragment_at(schema: dict[str, Any], path: Iterable[str | int]) -> dict[str, Any]:
-    """Return the part of a schema that describes the values at a path; empty where none does."""
-    fragment = schema
-    for key in path:
-        below = fragment.get("items") if isinstance(key, int) else fragment.get("properties", {}).get(key)
-        if below is None:
-            return {}
-        fragment = schema["$defs"][below["$ref"].rpartition("/")[2]] if "$ref" in below else below
-    return fragment
+class Violations:
+    """What a document violates: all of it counted, the first violations of each rule kept.
+
+    Attributes:
+        kept: In the order of the document.
+        counts: The number of violations of each rule, by its id.
+        keys: The keys with faulty or missing values; an index of a list stands as ``None``.
+    """
+
+    def __init__(self, value: Any, table_format: str, limit: int | None = None) -> None:
+        """Hold a document against a format.
+
+        Args:
+            value: The parsed document.
+            table_format: The format it is held against.
+            limit: Violations of one rule that are kept; ``None`` keeps all.
+        """
+        self._limit = float("inf") if limit is None else limit
+        self.kept: list[Violation] = []
+        self.counts: Counter[str] = Counter()
+        self.keys: set[str | None] = set()
+        walk(value, compiled(table_format), (), None, self._note)
+
+    def _note(self, _holder: Any, path: Path, keyword: str, key: str | None, node: Node) -> None:
+        rule_id, hint = (node.rules[keyword], node.hint) if key is None else node.required[key]
+        self.counts[rule_id] += 1
+        faulty = key or (path[-1] if path else None)
+        self.keys.add(faulty if type(faulty) is str else None)
+        if self.counts[rule_id] <= self._limit:
+            self.kept.append(Violation(path, keyword, rule_id, key, hint))
 
 
 def value_at(value: Any, path: Iterable[str | int]) -> Any:
@@ -129,8 +201,3 @@ def value_at(value: Any, path: Iterable[str | int]) -> Any:
     for key in path:
         value = value[key]
     return value
-
-
-def _place(path: Path) -> list[tuple[int, str | int]]:
-    """Return a key that sorts paths: indices by number, keys by name."""
-    return [(0, key) if isinstance(key, int) else (1, key) for key in path]

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats, product_choice
-from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, Diagnostic, Report, Verdict
+from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnostic, Report, Verdict
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.products import assume
+from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import (
     LOCAL,
     STAGES,
-    Rule,
     Subject,
     chosen,
     document_rules,
@@ -30,7 +30,6 @@ from hccl_tools.rules.registry import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from hccl_tools.diagnostics.diagnostic import RuleFacts
     from hccl_tools.discover.facts import HostState
     from hccl_tools.table import Format, RankTable
 
@@ -45,6 +44,7 @@ def validate(
     ignore: Iterable[str] = (),
     env: Mapping[str, str] | None = None,
     host: Callable[[RankTable], HostState] | None = None,
+    limit: int | None = KEPT,
 ) -> Report:
     """Check one rank table.
 
@@ -56,6 +56,8 @@ def validate(
         env: The job's environment variables. Four of HCCL's change its verdict: HCCL_INTRA_ROCE_ENABLE,
             HCCL_INTRA_PCIE_ENABLE, HCCL_OP_EXPANSION_MODE, HCCL_OP_RETRY_ENABLE.
         host: Looks at this host, for a table that is to be held against it (``local_check``).
+        limit: Findings of one rule that the report keeps; ``None`` keeps all. All are counted, and verdict,
+            ``ok`` and ``counts`` do not depend on it.
 
     Returns:
         The report. Its ``verdict`` is HCCL's on the table alone, whatever was selected; ``ok`` concerns the
@@ -65,17 +67,17 @@ def validate(
         InputError: The file cannot be read at all.
         UsageError: There is no such product or rule.
     """
-    keep = chosen(select, ignore)
+    findings = Findings(limit, chosen(select, ignore))
     with _collector_paused():
-        subject, file = _subject(source)
+        subject, file = _subject(source, limit)
         found = formats.detect(subject.value) if _readable(subject) else None
         product_choice.choose(subject, product, found.format if found else None)
         subject.env = env or {}
-        diagnostics = _judge(subject, found)
+        _judge(subject, found, findings)
         if host is not None and subject.table is not None:
             subject.host, subject.memo = host(subject.table), {}
-            diagnostics += _run(table_rules(LOCAL[0]), subject)
-        return _report(subject, diagnostics, keep, file=file, found=found)
+            findings.run(table_rules(LOCAL[0]), subject)
+        return _report(subject, findings, file=file, found=found)
 
 
 def check_table(
@@ -88,9 +90,10 @@ def check_table(
     """Check a table that is not on disk yet; see ``validate``."""
     subject = Subject(assume(table.format)[0], table=table, env=env or {})
     product_choice.choose(subject, product, table.format)
-    keep = chosen((), ignore)
+    findings = Findings(KEPT, chosen((), ignore))
+    _judge_table(subject, findings)
     found = formats.Detection(table.format, "it was made so")
-    return _report(subject, _judge_table(subject), keep, file="the table", found=found)
+    return _report(subject, findings, file="the table", found=found)
 
 
 def load(
@@ -129,16 +132,16 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _subject(source: Any) -> tuple[Subject, str]:
+def _subject(source: Any, limit: int | None) -> tuple[Subject, str]:
     from hccl_tools.document import Document, read_file  # noqa: PLC0415  (a table in memory needs no parser)
 
     unknown = assume(None)[0]
     if isinstance(source, (str, os.PathLike)):
         file = os.fspath(source)
-        document = Document.parse(read_file(file), file)
+        document = Document.parse(read_file(file), file, limit)
         return Subject(unknown, document.value, document, None if file == "-" else file), file
     if isinstance(source, (bytes, bytearray)):
-        document = Document.parse(bytes(source), "<bytes>")
+        document = Document.parse(bytes(source), "<bytes>", limit)
         return Subject(unknown, document.value, document), "<bytes>"
     return Subject(unknown, source), "<object>"
 
@@ -147,95 +150,91 @@ def _readable(subject: Subject) -> bool:
     return subject.document is None or subject.document.problem is None
 
 
-def _judge(subject: Subject, found: formats.Detection | None) -> list[Diagnostic]:
-    diagnostics = _run(document_rules(), subject)
+def _judge(subject: Subject, found: formats.Detection | None, findings: Findings) -> None:
+    findings.run(document_rules(), subject)
     if found is not None and found.heterogeneous and subject.product.loader == "legacy":
-        return diagnostics + _judge_heterogeneous(subject)
+        _judge_heterogeneous(subject, findings)
+        return
     if found is None or found.format is None or found.format not in subject.product.formats:
-        return diagnostics
+        return
     if found.format == "group_list" and "deploy_mode" in subject.value:
-        return diagnostics + _judge_lab(subject)
+        _judge_lab(subject, findings)
+        return
     try:
         subject.table = formats.read(subject.value, found.format)
     except StructureError:
-        return diagnostics + _judge_damaged(subject, found.format)
-    return diagnostics + _judge_table(subject)
+        _judge_damaged(subject, found.format, findings)
+    else:
+        _judge_table(subject, findings)
 
 
-def _judge_heterogeneous(subject: Subject) -> list[Diagnostic]:
+def _judge_heterogeneous(subject: Subject, findings: Findings) -> None:
     """Judge version 1.1 by rules of its own, then as HCCL's later checks see it."""
     from hccl_tools.rules import heterogeneous  # noqa: PLC0415  (hardly ever needed)
 
-    diagnostics = _run(table_rules("1.1"), subject)
-    if diagnostics:
-        return diagnostics
+    if findings.run(table_rules("1.1"), subject):
+        return
     seen_as = Subject(subject.product, table=heterogeneous.as_table(subject.value))
     seen_as.memo = {"rank 0 uses host": False}  # the network of version 1.1 is never on the hosts
-    later = (rule for rule in table_rules("1.0") if rule.facts.id in heterogeneous.LATER)
-    return heterogeneous.in_own_keys(_run(later, seen_as))
+    before = len(findings.kept)
+    findings.run((rule for rule in table_rules("1.0") if rule.facts.id in heterogeneous.LATER), seen_as)
+    findings.kept[before:] = heterogeneous.in_own_keys(findings.kept[before:])
 
 
-def _judge_lab(subject: Subject) -> list[Diagnostic]:
+def _judge_lab(subject: Subject, findings: Findings) -> None:
     """Judge the old form of a group_list by rules of its own, then as HCCL's later checks see it."""
     from hccl_tools.rules.legacy_formats import as_table  # noqa: PLC0415  (hardly ever needed)
 
-    diagnostics = _run(table_rules("lab"), subject)
-    if not diagnostics:
+    if not findings.run(table_rules("lab"), subject):
         subject.table = as_table(subject.value)
         later = (rule for rule in table_rules("group_list") if rule.stage in ("check", "topology"))
-        diagnostics = _run(later, subject)
-    return diagnostics
+        findings.run(later, subject)
 
 
-def _judge_table(subject: Subject, damaged: frozenset[str] = frozenset()) -> list[Diagnostic]:
+def _judge_table(subject: Subject, findings: Findings, damaged: frozenset[str] = frozenset()) -> None:
     rules = table_rules(subject.table.format)
     product_choice.assume_anew(subject)
-    return _run((rule for rule in rules if damaged.isdisjoint(rule.needs)), subject)
+    findings.run((rule for rule in rules if damaged.isdisjoint(rule.needs)), subject)
 
 
-def _judge_damaged(subject: Subject, table_format: Format) -> list[Diagnostic]:
+def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -> None:
     """Say what the schema refuses, and what else is wrong in the parts that it does not."""
     from hccl_tools import repair, schema  # noqa: PLC0415  (only where the reader has refused)
 
-    violations = schema.violations(subject.value, table_format)
+    violations = schema.Violations(subject.value, table_format, findings.limit)
     subject.memo["violations"] = violations
-    diagnostics = _run((rule for rule in table_rules(table_format) if rule.stage == "structure"), subject)
+    findings.run((rule for rule in table_rules(table_format) if rule.stage == "structure"), subject)
     repaired = repair.without(subject.value, violations, table_format)
     if repaired is not None:
         try:
             subject.table = formats.read(repaired.value, table_format)
         except StructureError:
-            return diagnostics
+            return
         subject.memo = {}
-        diagnostics += _judge_table(subject, repaired.damaged)
-    return diagnostics
-
-
-def _run(rules: Iterable[Rule], subject: Subject) -> list[Diagnostic]:
-    return [diagnostic for rule in rules for diagnostic in rule.run(subject)]
+        _judge_table(subject, findings, repaired.damaged)
 
 
 def _report(
     subject: Subject,
-    diagnostics: list[Diagnostic],
-    keep: Callable[[RuleFacts], bool],
+    findings: Findings,
     *,
     file: str,
     found: formats.Detection | None,
 ) -> Report:
-    kept = tuple(sorted((one for one in diagnostics if keep(one.rule)), key=_order))
+    kept = tuple(sorted(findings.kept, key=_order))
     reason = found.reason if found else "it is no JSON"
     return Report(
         file, found.format if found else None, reason, subject.product.name, subject.product_reason, kept,
-        _verdict(diagnostics), subject.document, subject.table,
+        _verdict(findings), subject.document, subject.table, findings.omitted,
     )  # fmt: skip
 
 
-def _verdict(diagnostics: list[Diagnostic]) -> Verdict:
+def _verdict(findings: Findings) -> Verdict:
     """Return HCCL's verdict: a file that cannot be loaded is refused before HCCL could wait for it."""
-    consequences = {one.rule.consequence for one in diagnostics if rule_by_id(one.rule.id).formats != LOCAL}
-    if any(diagnostic.rule.id in _LOAD_IDS for diagnostic in diagnostics):
+    rules = findings.counts
+    if any(rule.id in _LOAD_IDS for rule in rules):
         return "refused"
+    consequences = {rule.consequence for rule in rules if rule_by_id(rule.id).formats != LOCAL}
     if "hangs" in consequences:
         return "hangs"
     return "refused" if "refused" in consequences else "accepted"

@@ -9,7 +9,7 @@ from tests.support.tables import table
 
 
 def repaired(value: Any, table_format: Any) -> repair.Repaired | None:
-    return repair.without(value, schema.violations(value, table_format), table_format)
+    return repair.without(value, schema.Violations(value, table_format), table_format)
 
 
 def test_the_document_itself_stays_as_it_is() -> None:

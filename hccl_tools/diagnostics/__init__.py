@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from hccl_tools.diagnostics.diagnostic import KEPT
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
@@ -14,6 +15,16 @@ if TYPE_CHECKING:
 
 #: Output format -> the module of this package that renders it.
 FORMATS = {"text": "text", "concise": "concise", "json": "json_report", "github": "github", "sarif": "sarif"}
+#: Findings of one rule in one file that people are shown; programs get what ``diagnostic.KEPT`` says.
+SHOWN = 20
+_FOR_PROGRAMS = frozenset({"json", "sarif"})
+
+
+def limit(output_format: str, *, show_all: bool = False) -> int | None:
+    """Return how many findings of one rule an output format shows; ``None`` for all."""
+    if show_all:
+        return None
+    return KEPT if output_format in _FOR_PROGRAMS else SHOWN
 
 
 def render(
@@ -30,7 +41,7 @@ def render(
     Args:
         reports: May be an iterator: each is rendered as it comes.
         output_format: A name in ``FORMATS``.
-        show_all: Show every finding, however many a rule has (text, concise, github; the others always do).
+        show_all: Show every finding that the reports kept, however many a rule has.
         color: Use ANSI colours (text).
         only_hccl: Leave out all that HCCL itself would let pass.
         ascii_only: Escape what is not ASCII (text, concise, github; the others always do).
@@ -45,7 +56,8 @@ def render(
         )
     from hccl_tools.diagnostics.placing import View  # noqa: PLC0415  (importing the package stays cheap)
 
-    view = View(show_all=show_all, color=color, only_hccl=only_hccl, ascii_only=ascii_only)
+    shown = limit(output_format, show_all=show_all)
+    view = View(limit=shown, color=color, only_hccl=only_hccl, ascii_only=ascii_only)
     renderer = import_module(f"hccl_tools.diagnostics.{name}")
     pieces: Iterator[str] = renderer.render(reports, view)
     return pieces

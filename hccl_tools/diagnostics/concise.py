@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 def render(reports: Iterable[Report], view: View) -> Iterator[str]:
     """Yield one line a finding; nothing for a table without findings."""
     for report in reports:
-        shown, folded = view.fold(view.findings(report))
+        shown, folded = view.fold(report)
         for placed in place(report, shown):
             yield line(report, placed, ascii_only=view.ascii_only)
         for rule, number in folded.items():
             file = visible(report.file, ascii_only=view.ascii_only)
-            yield f"{file}: ... and {number:,} more {rule} (`--all`)\n"
+            yield f"{file}: ... and {number:,} more {rule.id} (`--all`)\n"
 
 
 def line(report: Report, placed: Placed, *, ascii_only: bool) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.document import Document
     from hccl_tools.table import RankTable
@@ -18,6 +19,8 @@ Verdict = Literal["accepted", "refused", "hangs"]
 
 #: The consequences by which HCCL itself stops a job (``--only-hccl``).
 HCCL_CONSEQUENCES: frozenset[Consequence] = frozenset({"refused", "hangs"})
+#: Findings of one rule that a report keeps, unless it is asked for another number; all are counted.
+KEPT = 1000
 
 
 def pointer(path: Path) -> str:
@@ -78,7 +81,8 @@ class Diagnostic(NamedTuple):
 class Report(NamedTuple):
     """Everything found out about one document.
 
-    ``findings`` are ordered worst consequence first where HCCL would stop, then by place.
+    ``findings`` are ordered worst consequence first where HCCL would stop, then by place. Of each rule they
+    are the first ``limit`` of ``validate``; ``omitted`` says for each rule with more how many more there are.
     ``format_reason`` and ``product_reason`` are the sentences that say why that format and product.
     """
 
@@ -92,15 +96,21 @@ class Report(NamedTuple):
     document: Document | None = None
     #: The table as read; None where its structure is damaged or HCCL's loader never gets so far.
     table: RankTable | None = None
+    omitted: Mapping[RuleFacts, int] = {}
+
+    @property
+    def counts(self) -> Counter[RuleFacts]:
+        """The number of findings of each rule, those included that are not kept."""
+        return Counter(one.rule for one in self.findings) + Counter(self.omitted)
 
     @property
     def errors(self) -> Sequence[Diagnostic]:
-        """The findings of severity ``error``."""
+        """The findings of severity ``error`` that are kept; there is one if the table has an error."""
         return [finding for finding in self.findings if finding.rule.severity == "error"]
 
     @property
     def warnings(self) -> Sequence[Diagnostic]:
-        """The findings of severity ``warning``."""
+        """The findings of severity ``warning`` that are kept."""
         return [finding for finding in self.findings if finding.rule.severity == "warning"]
 
     @property

@@ -28,7 +28,7 @@ def render(reports: Iterable[Report], view: View) -> Iterator[str]:
     found: list[tuple[Report, Diagnostic]] = []
     folded = 0
     for report in reports:
-        shown, more = view.fold(view.findings(report))
+        shown, more = view.fold(report)
         found += [(report, finding) for finding in shown]
         folded += sum(more.values())
     found.sort(key=lambda pair: _RANK[pair[1].rule.consequence])  # stable: files and places stay in order

@@ -1,6 +1,7 @@
 """The output for programs: JSON with a version. New keys may come; what is there stays as it is.
 
-Nothing is folded. Text that is no ASCII stands escaped, so that any terminal and any reader takes it.
+``counts`` has the number of findings of each rule; ``findings`` has the first 1,000 of each (``--all``: all).
+Text that is not ASCII is escaped, so that any terminal and any reader takes it.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ def render(reports: Iterable[Report], view: View) -> Iterator[str]:
             "format": report.format,
             "product": report.product,
             "verdict": report.verdict,
+            "counts": {rule.id: number for rule, number in view.counts(report).items()},
         }
         yield f'{"" if first else ","}\n{encode(head)[:-1]}, "findings": ['
         first = False
         separator = "\n  "
-        for placed in place(report, view.findings(report)):
+        for placed in place(report, view.fold(report)[0]):
             yield separator + encode(_finding(placed))
             separator = ",\n  "
         yield "]}"

@@ -11,12 +11,9 @@ from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
+    from hccl_tools.diagnostics.diagnostic import Diagnostic, Report, RuleFacts
     from hccl_tools.document import Document, Position
     from hccl_tools.positions import Span
-
-#: Findings of one rule in one file that are shown without ``--all``.
-FOLD_BEHIND = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,34 +21,35 @@ class View:
     """How reports are to be shown.
 
     Attributes:
-        show_all: Do not fold many findings of one rule.
+        limit: Findings of one rule in one file that are shown; ``None`` shows all that a report kept.
         color: Use ANSI colours.
         only_hccl: Only what HCCL itself refuses or waits for.
         ascii_only: The terminal takes nothing but ASCII: escape the rest.
     """
 
-    show_all: bool = False
+    limit: int | None = None
     color: bool = False
     only_hccl: bool = False
     ascii_only: bool = False
 
-    def findings(self, report: Report) -> Sequence[Diagnostic]:
-        """Return the findings of a report that count here, folded ones included."""
-        if not self.only_hccl:
-            return report.findings
-        return [one for one in report.findings if one.rule.consequence in HCCL_CONSEQUENCES]
+    def counts(self, report: Report) -> dict[RuleFacts, int]:
+        """Return the rules whose findings count here, with their numbers."""
+        return {
+            rule: number
+            for rule, number in report.counts.items()
+            if not self.only_hccl or rule.consequence in HCCL_CONSEQUENCES
+        }
 
-    def fold(self, findings: Sequence[Diagnostic]) -> tuple[list[Diagnostic], dict[str, int]]:
-        """Return the findings to show and, per rule id, how many more there are."""
-        if self.show_all:
-            return list(findings), {}
+    def fold(self, report: Report) -> tuple[list[Diagnostic], dict[RuleFacts, int]]:
+        """Return the findings to show and, for each rule with more, how many more there are."""
+        counts = self.counts(report)
         shown: list[Diagnostic] = []
-        seen: Counter[str] = Counter()
-        for one in findings:
-            seen[one.rule.id] += 1
-            if seen[one.rule.id] <= FOLD_BEHIND:
+        seen: Counter[RuleFacts] = Counter()
+        for one in report.findings:
+            if one.rule in counts and (self.limit is None or seen[one.rule] < self.limit):
+                seen[one.rule] += 1
                 shown.append(one)
-        return shown, {rule: count - FOLD_BEHIND for rule, count in seen.items() if count > FOLD_BEHIND}
+        return shown, {rule: number - seen[rule] for rule, number in counts.items() if number > seen[rule]}
 
 
 class Place(NamedTuple):
@@ -73,6 +71,8 @@ class Placed(NamedTuple):
 def place(report: Report, findings: Sequence[Diagnostic]) -> list[Placed]:
     """Find the places of some findings of a report, in their order."""
     document = report.document
+    if not findings:
+        return []
     if document is None:
         return [Placed(one, None, (None,) * len(one.related)) for one in findings]
     wanted = [path for one in findings for path in (one.path, *(other.path for other in one.related))]

@@ -1,4 +1,6 @@
-"""SARIF 2.1.0, for code scanning services. Nothing is folded.
+"""SARIF 2.1.0, for code scanning services: the first 1,000 findings of each rule in a file (``--all``: all).
+
+Rules with more stand in the run's ``properties.omitted`` with the number of the others.
 
 Source: OASIS "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
 """
@@ -30,14 +32,20 @@ def render(reports: Iterable[Report], view: View) -> Iterator[str]:
     head = {"$schema": _SCHEMA, "version": "2.1.0"}
     yield f'{encode(head)[:-1]}, "runs": [{{"columnKind": "unicodeCodePoints", "results": ['
     separator = "\n  "
+    omitted: list[dict[str, Any]] = []
     for report in reports:
-        for placed in place(report, view.findings(report)):
+        shown, folded = view.fold(report)
+        omitted += [
+            {"uri": _uri(report.file), "ruleId": rule.id, "count": number} for rule, number in folded.items()
+        ]
+        for placed in place(report, shown):
             facts = placed.finding.rule
             index, _ = rules.setdefault(facts.id, (len(rules), facts))
             yield separator + encode(_result(report, placed, index))
             separator = ",\n  "
     tool = {"driver": _driver([facts for _, facts in rules.values()])}
-    yield f'\n], "tool": {encode(tool)}}}]}}\n'
+    properties = f', "properties": {encode({"omitted": omitted})}' if omitted else ""
+    yield f'\n], "tool": {encode(tool)}{properties}}}]}}\n'
 
 
 def _driver(rules: list[RuleFacts]) -> dict[str, Any]:

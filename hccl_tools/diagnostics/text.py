@@ -52,22 +52,21 @@ def render(reports: Iterable[Report], view: View) -> Iterator[str]:
 
 def _report(report: Report, view: View, pen: _Pen) -> Iterator[str]:
     yield pen("quiet", _heading(report, pen)) + "\n"
-    findings = view.findings(report)
-    shown, folded = view.fold(findings)
+    shown, folded = view.fold(report)
     for placed in place(report, shown):
         yield "\n" + _block(report, placed, view, pen)
-    names = {finding.rule.id: finding.rule.name for finding in shown}
     if folded:
         yield "\n"
     for rule, number in folded.items():
-        yield f"... and {number:,} more {rule} {names[rule]} (`--all`)\n"
-    errors = sum(finding.rule.severity == "error" for finding in findings)
+        yield f"... and {number:,} more {rule.id} {rule.name} (`--all`)\n"
+    counts = view.counts(report)
+    errors = sum(number for rule, number in counts.items() if rule.severity == "error")
     counted = [count(errors, "error")] if errors else []
-    if warnings := len(findings) - errors:
+    if warnings := sum(counts.values()) - errors:
         counted.append(count(warnings, "warning"))
     style = "error" if errors else "warning" if warnings else "good"
     yield (
-        ("\n" if findings else "")
+        ("\n" if counts else "")
         + pen(style, f"{', '.join(counted) or 'no findings'}: {verdict(report)}")
         + "\n"
     )

@@ -7,6 +7,7 @@ schema says what (see ``hccl_tools.schema``).
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -44,6 +45,7 @@ class FormatModule(Protocol):
         """Return where a server's entry stands in the document."""
 
 
+@cache
 def module(table_format: str) -> FormatModule:
     """Return the module of a format by its name."""
     return cast("FormatModule", import_module(f"hccl_tools.formats.{_MODULES[table_format]}"))

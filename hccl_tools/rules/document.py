@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from itertools import repeat
 from os.path import abspath, realpath
 from typing import TYPE_CHECKING
 
 from hccl_tools.formats.detection import detect
 from hccl_tools.products import DEFAULT_FOR_FORMAT, PRODUCTS
 from hccl_tools.rules import job_variables
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -239,7 +240,9 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
     Instead: text {"version": "1.0"}
     Hint: delete one of the two
     """
-    for duplicate in subject.document.duplicates if subject.document is not None else ():
+    if subject.document is None:
+        return
+    for duplicate in subject.document.duplicates:
         key = duplicate.path[-1]
         yield Finding(
             f'key "{key}" stands twice in one object; the last counts',
@@ -247,6 +250,7 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
             "delete one of the two",
             at_key=True,
         )
+    yield from repeat(COUNTED, subject.document.duplicate_count - len(subject.document.duplicates))
 
 
 @rule("HCC602", "ignored-text", "advice", source="topoinfo_ranktableParser.cc:127 (operator>>)")

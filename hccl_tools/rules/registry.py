@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from hccl_tools.diagnostics.diagnostic import Consequence, Diagnostic, Path, Related, RuleFacts
+from hccl_tools.diagnostics.diagnostic import Consequence, Path, Related, RuleFacts
 from hccl_tools.errors import UsageError
+from hccl_tools.formats import module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from hccl_tools.discover.facts import HostState
     from hccl_tools.document import Document
@@ -73,6 +74,10 @@ class Finding(NamedTuple):
     at_key: bool = False
 
 
+#: What a rule yields for each fault that was counted before it, beyond those of which it knows the place.
+COUNTED = Finding("")
+
+
 @dataclass
 class Subject:
     """What rules look at: the document as parsed, the table read from it, and for what it is judged.
@@ -96,14 +101,10 @@ class Subject:
 
     def device_path(self, row: int, *keys: str) -> Path:
         """Return where a device (or a key of it) stands in the document."""
-        from hccl_tools.formats import module  # noqa: PLC0415  (for findings only)
-
         return (*module(self.table.format).device_path(self.table, row), *keys)
 
     def server_path(self, index: int, *keys: str | int) -> Path:
         """Return where a server's entry (or a key of it) stands in the document."""
-        from hccl_tools.formats import module  # noqa: PLC0415  (for findings only)
-
         return (*module(self.table.format).server_path(self.table, index), *keys)
 
     def rank_name(self, row: int) -> str:
@@ -130,13 +131,6 @@ class Rule(NamedTuple):
     def title(self) -> str:
         """The first line of the docstring."""
         return (self.check.__doc__ or "").strip().splitlines()[0].rstrip(".")
-
-    def run(self, subject: Subject) -> Iterator[Diagnostic]:
-        """Yield the diagnostics of one subject."""
-        for found in self.check(subject):
-            yield Diagnostic(
-                self.facts, found.message, found.path, found.hint, found.related, found.offset, found.at_key
-            )
 
 
 _RULES: dict[str, Rule] = {}

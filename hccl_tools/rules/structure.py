@@ -6,14 +6,15 @@ subject's memo when a reader has refused the document.
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.schema import Violation
+    from hccl_tools.schema import Violation, Violations
 
 _FORMATS = ("1.0", "1.2", "2.0", "group_list")
 
@@ -138,10 +139,14 @@ def list_size(subject: Subject) -> Iterator[Finding]:
 
 
 def _violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
-    for violation in subject.memo.get("violations", ()):
-        if violation.rule_id == rule_id:
-            hint = _near_key(subject.value, violation) or violation.hint
-            yield Finding(_message(subject.value, violation), violation.path, hint)
+    violations: Violations | None = subject.memo.get("violations")
+    if violations is None:
+        return
+    kept = [one for one in violations.kept if one.rule_id == rule_id]
+    for violation in kept:
+        hint = _near_key(subject.value, violation) or violation.hint
+        yield Finding(_message(subject.value, violation), violation.path, hint)
+    yield from repeat(COUNTED, violations.counts[rule_id] - len(kept))
 
 
 def _near_key(value: Any, violation: Violation) -> str | None:

@@ -307,7 +307,7 @@ def test_the_pre_commit_hook_takes_rank_tables(name: str, fits: bool) -> None:
 
 WITHOUT_FAST = """
 import sys
-sys.modules["orjson"] = sys.modules["jsonschema_rs"] = None  # as if the [fast] extra were not installed
+sys.modules["orjson"] = None  # as if the [fast] extra were not installed
 from hccl_tools.cli import main
 main(["validate", *sys.argv[1:]])
 """
@@ -348,8 +348,7 @@ def test_without_the_fast_extra_all_is_the_same(tmp_path: Path, spoil: bool) -> 
     assert slow.stdout == fast.stdout
     assert (fast.returncode, slow.returncode) == (int(spoil), int(spoil))
     assert fast.stderr == ""
-    note = "note: 12,000 ranks are checked sooner with the [fast] extra, several times where values are of"
-    assert slow.stderr.startswith(note)
+    assert slow.stderr.startswith("note: 12,000 ranks are checked sooner with the [fast] extra: pip install")
 
 
 def test_a_file_whose_name_hccl_would_not_open(tables: Path) -> None:

@@ -11,6 +11,7 @@ from jsonschema import Draft4Validator
 
 from hccl_tools.diagnostics import render
 from hccl_tools.diagnostics.diagnostic import Diagnostic
+from hccl_tools.document import Document
 from tests.support import reports
 
 SARIF_SCHEMA = Path(__file__).parent.parent / "data" / "sarif-2.1.0-rtm.5.json"
@@ -27,7 +28,8 @@ def test_json_has_the_keys_that_were_promised() -> None:
     assert list(document) == ["schema_version", "files"]
     assert document["schema_version"] == 1
     assert [file["verdict"] for file in document["files"]] == ["refused", "accepted", "refused", "refused"]
-    assert list(document["files"][0]) == ["file", "format", "product", "verdict", "findings"]
+    assert list(document["files"][0]) == ["file", "format", "product", "verdict", "counts", "findings"]
+    assert document["files"][0]["counts"]["HCC203"] == 1
     assert document["files"][0]["findings"][1] == {
         "rule": "HCC203",
         "name": "duplicate-rank-id",
@@ -62,6 +64,35 @@ def test_nothing_is_folded_for_programs(output_format: str) -> None:
     assert len(found) == 1000
 
 
+def test_programs_learn_of_findings_beyond_the_limit() -> None:
+    counts = {"HCC203": 1500}
+
+    file = json.loads("".join(render([reports.many(1500)], "json")))["files"][0]
+    assert (file["counts"], len(file["findings"])) == (counts, 1000)
+    run = sarif(reports.many(1500))["runs"][0]
+    assert run["properties"]["omitted"] == [{"uri": "many.json", "ruleId": "HCC203", "count": 500}]
+    assert len(run["results"]) == 1000
+    file = json.loads("".join(render([reports.many(1500)], "json", show_all=True)))["files"][0]
+    assert (file["counts"], len(file["findings"])) == (counts, 1500)
+
+
+@pytest.mark.parametrize("output_format", ["text", "concise", "github"])
+def test_findings_that_were_not_kept_are_counted(output_format: str) -> None:
+    whole, short = reports.many(1500), reports.many(1500)
+    short = short._replace(findings=short.findings[:20], omitted={reports.DUPLICATE_RANK: 1480})
+
+    assert "".join(render([short], output_format)) == "".join(render([whole], output_format))
+
+
+def test_a_report_without_findings_looks_for_no_places() -> None:
+    report = reports.sound()
+    assert report.document is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Document, "spans", None)  # would raise
+
+        assert "no findings" in "".join(render([report], "text"))
+
+
 def test_no_reports_are_a_document_too() -> None:
     assert json.loads("".join(render([], "json"))) == {"schema_version": 1, "files": []}
     assert sarif()["runs"][0]["results"] == []
@@ -71,7 +102,7 @@ def test_places_in_json_are_those_of_the_text() -> None:
     report = reports.many(3000)
     assert report.document is not None
 
-    found = json.loads("".join(render([report], "json")))["files"][0]["findings"]
+    found = json.loads("".join(render([report], "json", show_all=True)))["files"][0]["findings"]
 
     text = report.document.data.decode()
     assert [text[one["column"] - 1 :][:7] for one in found] == [f'"{number:05d}"' for number in range(3000)]
