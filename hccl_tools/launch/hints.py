@@ -8,6 +8,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from hccl_tools.hccl_codes import CODES
+from hccl_tools.launch import space
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,6 +54,13 @@ def for_traceback(lines: Iterable[str], argv: Sequence[str]) -> list[str]:
     if not names or not os.path.basename(argv[0]).startswith("python"):
         return []
     return [f"{argv[0]} has no module {names[-1]}: --python names another Python for the ranks"]
+
+
+def for_disk(log: str) -> list[str]:
+    """Say that the disk of a log is full."""
+    if not space.is_full(os.path.dirname(log)):
+        return []
+    return ["the disk of its log is full: a write that failed may be the cause, and the log lacks its end"]
 
 
 def for_codes(codes: Iterable[str]) -> list[str]:

@@ -76,7 +76,7 @@ def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> dict[str, An
     said = hints.for_traceback(traceback, first.process.argv) + hints.for_codes(codes)
     return {
         **_end(first),
-        "hints": hints.for_end(first, killed_by_oom=killed_by_oom) + said,
+        "hints": hints.for_disk(first.log) + hints.for_end(first, killed_by_oom=killed_by_oom) + said,
         "hccl_codes": codes,
         "traceback": traceback,
         "last_lines": excerpt.last_lines(lines),
@@ -177,8 +177,8 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
     return f"the command ended with {how}: {command}"
 
 
-def text(report: Mapping[str, Any]) -> str:
-    """The report for people, without the verdict."""
+def text(report: Mapping[str, Any], unwritten: str | None = None) -> str:
+    """The report for people, without the verdict; ``unwritten``: why report.json could not be written."""
     lines: list[str] = []
     first = report["first_failure"]
     lines += _first_failure(first, report["began_on"]) if first else [_head(report)]
@@ -189,7 +189,10 @@ def text(report: Mapping[str, Any]) -> str:
         why = f"stuck in the kernel{where}" if process["state"] == "D" else "could not be killed"
         what = f"process {process['pid']}{whose}, state {process['state']} ({process['command']})"
         lines.append(f"  {why} and left: {what}")
-    lines.append(f"  logs and report.json: {report['run_dir']}")
+    if unwritten:
+        lines.append(f"  logs: {report['run_dir']} (without report.json: {unwritten})")
+    else:
+        lines.append(f"  logs and report.json: {report['run_dir']}")
     return "\n".join(lines)
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LATEST = "latest"
 #: pid, host and time of the launcher of a run, locked while it lives.
 HOLDER = "launcher"
+#: The beginning of a line there that says how a run without a report ended: exit code and reason follow.
+ENDED = "ended "
 #: Where the other hosts of a job that was started by hand have theirs, by host.
 ELSEWHERE = "run_dirs.json"
 #: How often, and with what pause in seconds, the lock of a run is tried.
@@ -154,6 +156,17 @@ def hold(run_dir: str, *, kind: str = "launch") -> int:
         raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
     _point_latest_to(run_dir)
     return descriptor
+
+
+def note_end(run_dir: str, exit_code: int, reason: str) -> None:
+    """Note how this process's run has ended where its report cannot be written.
+
+    The file that marks the run as running has its block of the disk, so that this works on a full one.
+    """
+    with contextlib.suppress(OSError, ValueError), open(os.path.join(run_dir, HOLDER), "r+") as file:
+        if int(file.readline()) == os.getpid() and file.readline().strip() == os.uname().nodename:
+            file.seek(0, os.SEEK_END)
+            file.write(f"{ENDED}{exit_code} {reason}\n")
 
 
 def _is_ours(descriptor: int) -> bool:

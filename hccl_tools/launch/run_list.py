@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _HEADER = ("directory", "state", "ranks", "hosts", "age", "exit", "program")
 _LONGEST_COMMAND = 60
 #: What a run's reason is called in the table; the others stand as they are.
-_STATES = {"signal": "stopped", "timeout": "timed out"}
+_STATES = {"signal": "stopped", "timeout": "timed out", "log-error": "disk full"}
 
 
 def as_text(runs: Sequence[Run]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import proc
-from hccl_tools.launch.run_directory import ELSEWHERE, HOLDER, LATEST
+from hccl_tools.launch.run_directory import ELSEWHERE, ENDED, HOLDER, LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -99,6 +99,8 @@ def read(path: str) -> Run:
     plan, report = _json(os.path.join(path, "plan.json")), _json(os.path.join(path, "report.json"))
     pid, host, started, kind = _holder(path)
     ranks = [process for process in plan.get("processes", []) if process["rank"] >= 0]
+    if not report:
+        report = _noted_end(path)
     state = "running" if is_held(path) else "ended" if report else "killed"
     if state == "killed" and host not in {"", os.uname().nodename}:
         state = "elsewhere"
@@ -184,6 +186,15 @@ def _holder(path: str) -> tuple[int, str, float, str]:
     lines = proc.read(os.path.join(path, HOLDER)).splitlines()
     pid, host, started, kind = (lines + ["0", "", "0", "launch"][len(lines) :])[:4]
     return int(pid), host, float(started), kind
+
+
+def _noted_end(path: str) -> dict[str, Any]:
+    """Return what a launcher has noted that could not write its report, empty if it has not."""
+    for line in proc.read(os.path.join(path, HOLDER)).splitlines():
+        code, _, reason = line.removeprefix(ENDED).partition(" ")
+        if line.startswith(ENDED) and code.isdecimal():
+            return {"exit_code": int(code), "reason": reason}
+    return {}
 
 
 def _json(path: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import channel, oom, report
+from hccl_tools.launch import channel, oom, report, run_directory
 from hccl_tools.launch.outcome import Outcome
 from hccl_tools.launch.spawn_errors import RankFacts, RankFailedError, failure
 from hccl_tools.launch.spawn_ranks import Raised, Returned, Shown, SpawnedRank
@@ -229,7 +229,8 @@ class SpawnContext:
         self._report = report.make(
             outcome, run_dir=self.run_dir, killed_by_oom=oom.kills().since(self._oom_kills)
         )
-        report.write(self._report, os.path.join(self.run_dir, "report.json"))
+        if report.write(self._report, os.path.join(self.run_dir, "report.json")):
+            run_directory.note_end(self.run_dir, outcome.exit_code, outcome.reason)
         for descriptor in self._locks:
             if descriptor >= 0:
                 os.close(descriptor)

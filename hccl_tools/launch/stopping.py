@@ -60,7 +60,7 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
             "" if now else "; its ranks may take the grace time of their launch (`--now` kills them at once)"
         )
         return Stopped(False, f"{run.name} has not ended within {wait:g} s (launcher: pid {run.pid}){hint}")
-    code = runs.report_of(run).get("exit_code")
+    code = runs.read(run.path).exit_code
     what = "its launcher was killed" if code is None else f"exit code {code}"
     said = f"{run.name} has ended after {time.monotonic() - began:.1f} s: {what}{_others(run)}"
     return Stopped(_kill(run), said)

@@ -10,7 +10,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import report
+from hccl_tools.launch import report, run_directory
 from hccl_tools.launch.logs import Followers
 from hccl_tools.launch.oom import kills
 from hccl_tools.launch.signals import ENDING
@@ -61,8 +61,9 @@ class Telling:
         console, options = self._console, self._options
         made = self._report(outcome)
         path = f"{self._run_dir}/report.json"
-        if why := report.write(made, path):
-            console.say(f"cannot write {path}: {why}")
+        if unwritten := report.write(made, path):
+            console.say(f"cannot write {path}: {unwritten}")
+            run_directory.note_end(self._run_dir, outcome.exit_code, outcome.reason)
         for descriptor in locks:
             if descriptor >= 0:
                 os.close(descriptor)
@@ -70,12 +71,12 @@ class Telling:
         told = not failed or outcome is self._told
         if self._show_rest(_READER, signals) and not told:
             told = True
-            console.say(report.text(made))
+            console.say(report.text(made, unwritten))
         if failed and options.notify and (why := report.notify(made, options.notify, signals)):
             console.say(f"--notify: {why}")
         self._show_rest(None, signals)
         if not told:
-            console.say(report.text(made))
+            console.say(report.text(made, unwritten))
         if failed:
             console.say(report.verdict(made))
         self._show_rest(None, signals)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -130,6 +131,45 @@ def test_a_full_disk_ends_the_job_where_that_is_asked_for(jobs: Jobs, small_disk
     last = job.err.splitlines()[-1]
     assert last.startswith("hccl-tools: exit code 125 is the launcher's own: the disk of")
     assert not job.living()
+
+
+WRITER = (
+    "import os, time\n"
+    "while os.environ['RANK_ID'] == '1': os.write(1, b'x' * 999 + b'\\n')\n"
+    "time.sleep(60)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "state"), [((), 1, "failed"), (("--on-log-error", "stop"), 125, "disk full")]
+)
+def test_the_disk_is_named_as_the_cause(
+    small_disk: Path, options: tuple[str, ...], code: int, state: str
+) -> None:
+    """A rank that fails for want of room ends before the launcher looks at the disk for the next time."""
+    (small_disk.parent / "writer.py").write_text(WRITER)
+    hccl_tools = [sys.executable, "-m", "hccl_tools"]
+    launch = ["launch", "--no-table", "-n", "2", "--start", "table", "--grace", "1", *options]
+    here = ["--log-dir", str(small_disk)]
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*hccl_tools, *command, *here], capture_output=True, text=True, timeout=60, check=False
+        )
+
+    program = ["--tail", "none", *here, "--no-python", sys.executable, "writer.py"]
+    done = subprocess.run([*hccl_tools, *launch, *program], capture_output=True, text=True, check=False)
+
+    assert done.returncode == code, done.stderr
+    assert f"the disk of {small_disk}/" in done.stderr
+    assert "(without report.json: No space left on device)" in done.stderr
+    assert "logs and report.json" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert ("the disk of" in last) if options else ("hint: the disk of its log is full" in done.stderr)
+    (listed,) = run("jobs").stdout.splitlines()[1:]
+    assert f"  {state}  " in listed
+    assert f"  {code}  " in listed
+    assert f"has already ended: exit code {code}" in run("stop", "latest").stderr
 
 
 def test_a_report_that_cannot_be_written_is_said_and_printed(jobs: Jobs, small_disk: Path) -> None:
