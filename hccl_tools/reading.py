@@ -37,6 +37,15 @@ _REASONS = {
 }
 
 
+#: The name that means standard input, and what messages call it.
+STDIN, STDIN_SHOWN = "-", "<stdin>"
+
+
+def shown_name(file: str) -> str:
+    """Return what messages call a file."""
+    return STDIN_SHOWN if file == STDIN else file
+
+
 def read_file(path: str | os.PathLike[str]) -> bytes:
     """Return what a regular file holds, or standard input for ``-``.
 
@@ -44,7 +53,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         InputError: It is absent, no regular file, may not be read, or is above ``SIZE_LIMIT``.
     """
     name = os.fspath(path)
-    if name == "-":
+    if name == STDIN:
         return _read_stdin()
     try:
         try:

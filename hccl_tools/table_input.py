@@ -16,6 +16,7 @@ from hccl_tools.document import Document, read_file
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.json_clean import UNCLEAN, parse_clean
+from hccl_tools.reading import STDIN, STDIN_SHOWN, shown_name
 from hccl_tools.table import read_uint
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from hccl_tools.merge_conflicts import Place
     from hccl_tools.table import RankTable
 
-STDIN = "-"
 #: Tables that are read as one: few enough to need no memory, enough to make what each costs small.
 _BATCH = 256
 #: Keys of tables that are more than their servers.
@@ -33,7 +33,7 @@ _NOT_PLAIN = frozenset({"super_pod_list", "rank_list", "group_list"})
 
 
 class Inputs:
-    """Reads tables by file name; standard input (``-``) is read once and kept."""
+    """Reads tables by file name; standard input (``-``, or as messages call it) is read once and kept."""
 
     def __init__(self, *, product: str | None = None) -> None:
         self._product = product
@@ -45,10 +45,10 @@ class Inputs:
         Raises:
             InputError: It cannot be read.
         """
-        if name != STDIN:
+        if name not in (STDIN, STDIN_SHOWN):
             return read_file(name)
         if self._stdin is None:
-            self._stdin = read_file(name)
+            self._stdin = read_file(STDIN)
         return self._stdin
 
     def document(self, name: str) -> Document:
@@ -58,7 +58,7 @@ class Inputs:
             InputError: The file cannot be read.
             TableError: It holds something else; the message has the findings.
         """
-        document = Document.parse(self.data(name), name)
+        document = Document.parse(self.data(name), shown_name(name))
         if document.problem or document.duplicates or document.trailing is not None:
             raise self.refusal(name)
         return document
@@ -92,7 +92,7 @@ class Inputs:
         """
         waiting: list[tuple[str, list[Any]]] = []
         head: dict[str, Any] = {}
-        for name in names:
+        for name in map(shown_name, names):
             value = self._value(name)
             servers = _plain_servers(value)
             if waiting and (servers is None or value != head or len(waiting) == _BATCH):
@@ -124,9 +124,10 @@ class Inputs:
         from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
         from hccl_tools.validation import validate  # noqa: PLC0415
 
-        source: Any = name if name != STDIN else self.data(name)
-        text = "".join(render([validate(source, product=self._product)], "text")).rstrip()
-        return TableError(f"{name} cannot be used\n{text}")
+        shown = shown_name(name)
+        source: Any = self.data(name) if shown == STDIN_SHOWN else name
+        report = validate(source, product=self._product)._replace(file=shown)
+        return TableError(f"{shown} cannot be used\n{''.join(render([report], 'text')).rstrip()}")
 
     def located(self, places: Sequence[Place]) -> list[str]:
         """Return each place as ``file:line:column  (pointer)``."""

@@ -103,7 +103,7 @@ def _read(file: str, product: str | None) -> tuple[Report, RankTable]:
     if report.table is None or not report.table.servers:
         from hccl_tools.diagnostics import render  # noqa: PLC0415
 
-        raise TableError(f"{file} cannot be shown\n{''.join(render([report], 'text')).rstrip()}")
+        raise TableError(f"{report.file} cannot be shown\n{''.join(render([report], 'text')).rstrip()}")
     if not report.ok:
         count = len(report.errors)
         click.echo(

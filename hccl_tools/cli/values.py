@@ -8,6 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from click import Context, Parameter
+    from click.shell_completion import CompletionItem
 
     _Choice = click.Choice[str]
 else:
@@ -15,15 +16,31 @@ else:
 
 
 class Choice(_Choice):
-    """One of a few words."""
+    """One of a few words: ``rank_loop`` or ``rank-loop``, but shown as it is declared."""
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> str:
-        """Return the word as it was declared, whatever its spelling on the command line."""
-        normalize = (ctx and ctx.token_normalize_func) or str
+        """Return the word as it is declared."""
         for choice in self.choices:
-            if normalize(choice) == normalize(value):
+            if _plain(choice) == _plain(value):
                 return choice
         raise click.BadParameter(f'"{value}" is not one of {", ".join(self.choices)}', ctx, param)
+
+
+    def shell_complete(
+        self,
+        ctx: Context,  # noqa: ARG002  (click's signature)
+        param: Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """Return the words that begin so, as they are declared."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415  (only for the shell)
+
+        typed = _plain(incomplete)
+        return [CompletionItem(choice) for choice in self.choices if _plain(choice).startswith(typed)]
+
+
+def _plain(word: str) -> str:
+    return word.replace("_", "-")
 
 
 class IntRange(click.IntRange):

@@ -60,6 +60,8 @@ def test_folders() -> None:
         ("validate --st", ["--strict"]),
         ("launch --eng", ["--engine"]),
         ("launch --engine s", ["slurm"]),
+        ("launch --emit rank-", ["rank_loop"]),
+        ("convert a.json --to group", ["group_list"]),
         ("validate --product a3", ["a3", "a3-server"]),
         ("schema 1", ["1.0", "1.2"]),
         ("rules EI000", [f"EI000{number}" for number in range(1, 10)]),

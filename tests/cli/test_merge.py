@@ -210,7 +210,7 @@ def test_standard_input(command_line: CommandLine, monkeypatch: pytest.MonkeyPat
         done = command_line("merge", "-", names[1])
 
     assert done.code == 0
-    assert "from -\n" in done.err
+    assert "from <stdin>\n" in done.err
 
 
 def test_many_servers_are_folded(command_line: CommandLine) -> None:

@@ -18,6 +18,11 @@ from hccl_tools.errors import HcclToolsError, InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.support.commands import CommandLine
+
+
+_FROM_STDIN = ["validate -", "show -", "convert - --to 1.0", "merge -", "subset - --devices 0"]
+
 
 @options.command("probe", epilog="  probe --device_num 4\n")
 @click.option("--device_num", type=int)
@@ -139,3 +144,35 @@ def test_what_the_encoding_lacks_is_escaped(monkeypatch: pytest.MonkeyPatch) -> 
     options.write(["设", "\ud800", "a\n"])
 
     assert raw.getvalue() == b"\\u8bbe\\ud800a\n"
+
+
+@pytest.mark.parametrize("call", _FROM_STDIN)
+def test_standard_input_is_called_so(
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    command_line.write("broken.json", "{")
+    with (command_line.folder / "broken.json").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        done = command_line(*call.split())
+
+    assert done.code == 1
+    assert " --> <stdin>:1:2" in done.out + done.err
+    assert "<bytes>" not in done.out + done.err
+
+
+@pytest.mark.parametrize("output_format", ["concise", "json", "github", "sarif"])
+def test_machine_formats_call_standard_input_so(
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, output_format: str
+) -> None:
+    command_line.write("broken.json", "{")
+    with (command_line.folder / "broken.json").open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        done = command_line("validate", "-f", output_format, "-")
+
+    assert ("%3Cstdin%3E" if output_format == "sarif" else "<stdin>") in done.out
+
+
+@pytest.mark.parametrize("word", ["group_list", "group-list"])
+def test_a_choice_is_taken_in_both_spellings_and_shown_in_one(command_line: CommandLine, word: str) -> None:
+    assert command_line("gen", "--simulate", "910a", "--format", word, "-o", "-").code == 0
+    assert "1.0, 1.2, 2.0, group_list" in command_line("gen", "--format", "x").err
