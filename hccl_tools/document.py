@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hccl_tools.json_clean import UNCLEAN, parse_clean
+from hccl_tools.json_clean import NESTING_LIMIT, UNCLEAN, parse_clean
 from hccl_tools.reading import read_file
 from hccl_tools.writing import write_atomically
 
@@ -56,6 +56,8 @@ class Document:
         duplicate_count: How many such keys there are, those included that are not kept in ``duplicates``.
         trailing: Where text that is not blank begins behind the value, else ``None``. HCCL ignores it in 1.x
             and group_list tables and refuses it in 2.0 tables, unless it begins with a NUL byte.
+        depth: How many objects and lists are inside each other, in the deepest place; 0 where no more than
+            ``NESTING_LIMIT``, behind which ``value`` has empty ones.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Document:
     duplicates: list[DuplicateKey] = field(default_factory=list)
     trailing: int | None = None
     duplicate_count: int = 0
+    depth: int = 0
 
     @classmethod
     def parse(cls, data: bytes, name: str, limit: int | None = None) -> Document:
@@ -118,6 +121,7 @@ class Document:
             self.problem = no_text(self.data) or found
             return
         repeats, self.duplicate_count = reader.duplicates, reader.duplicate_count
+        self.depth = reader.depth if reader.depth > NESTING_LIMIT else 0
         at = self._byte_offsets([reader.end, *(place for one in repeats for place in (one.first, one.last))])
         self.duplicates = [DuplicateKey(one.path, at[one.first], at[one.last]) for one in repeats]
         behind = _NOT_BLANK.search(self.data, at[reader.end])

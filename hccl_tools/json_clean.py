@@ -9,9 +9,10 @@ from importlib import import_module
 from itertools import chain
 from typing import Any
 
-#: Levels of objects and lists inside each other that are read. HCCL's library has no limit of its own; no
-#: rank table is deeper than 8, and this keeps all that walks a value below Python's own limit (1000 calls).
-NESTING_LIMIT = 500
+#: Levels of objects and lists inside each other that a value keeps; no rank table is deeper than 8. HCCL's
+#: library has no limit of its own, so deeper ones are read as well, but left empty: all that walks a value
+#: stays far below Python's own limit (1000 calls).
+NESTING_LIMIT = 254
 
 #: What ``parse_clean`` returns for a text that is left to the slow reader.
 UNCLEAN = object()
@@ -34,7 +35,7 @@ def _parse_with_orjson(orjson: Any, data: bytes) -> Any:
     """Let orjson read the text and write it again.
 
     Without backslashes every text keeps its two quotes, so a missing quote is a key that was dropped.
-    Writing stops at 254 levels of nesting, which keeps the result below ``NESTING_LIMIT``.
+    Writing stops behind ``NESTING_LIMIT`` levels.
     """
     if b"\\" in data:
         return UNCLEAN

@@ -2,7 +2,7 @@
 
 It takes and refuses what HCCL's library does (nlohmann::json 3.11): one value is read and what follows it is
 left alone, of duplicate keys the last one counts, integers beyond 64 bits become floats and numbers beyond
-those are refused. One thing is stricter: ``NESTING_LIMIT``.
+those are refused. Objects and lists below ``NESTING_LIMIT`` levels are read and left empty.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\.", re.DOTALL)
 _LITERALS: dict[str, tuple[str, Any]] = {"t": ("true", True), "f": ("false", False), "n": ("null", None)}
 _DECODER = json.JSONDecoder()
 _CLOSER = {"{": "}", "[": "]"}
+#: Behind so many levels reading stops: HCCL's parser has overflowed its stack of 8 MiB by then.
+_DEEPEST = 100_000
 
 
 class DuplicateKey(NamedTuple):
@@ -59,6 +61,7 @@ class Reader:
     Attributes:
         end: Behind the value, once it is read.
         duplicate_count: The number of keys that stand twice or more.
+        depth: How many objects and lists are inside each other, in the deepest place.
     """
 
     def __init__(self, text: str, limit: int | None = None) -> None:
@@ -70,6 +73,7 @@ class Reader:
         self._last: dict[int, int] = {}
         self._paths: dict[int, tuple[str | int, ...]] = {}
         self.end = 0
+        self.depth = 0
 
     @property
     def duplicate_count(self) -> int:
@@ -110,9 +114,12 @@ class Reader:
 
     def _enter(self, opener: str, at: int) -> tuple[int, Any, bool]:
         """Open an object or list: the place of its first value, or behind it if it is empty."""
-        if len(self._open) >= NESTING_LIMIT:
-            raise JsonError("nesting", f"more than {NESTING_LIMIT} objects and lists stand inside each other",
-                            "give a rank table: none is deeper than 8 levels", at)  # fmt: skip
+        level = len(self._open) + 1
+        if level > self.depth:
+            if level > _DEEPEST:
+                message = f"nested more than {_DEEPEST:,} levels deep, where HCCL's parser crashes"
+                raise JsonError("nesting", message, "give a rank table: none is deeper than 8 levels", at)
+            self.depth = level
         inside = self._skip(at + 1)
         if self._text.startswith(_CLOSER[opener], inside):
             return inside + 1, {} if opener == "{" else [], True
@@ -138,6 +145,8 @@ class Reader:
             if char != _CLOSER[inner.opener]:
                 raise self._fail(at, "comma")
             value, at = self._open.pop().value, at + 1
+            if len(self._open) >= NESTING_LIMIT:
+                value.clear()
         return at, (value,)
 
     def _next(self, at: int) -> int:
@@ -166,6 +175,8 @@ class Reader:
         return self._skip(colon + 1)
 
     def _note_key(self, inner: _Open, key: str, at: int) -> None:
+        if len(self._open) > NESTING_LIMIT:
+            return
         first = inner.places.setdefault(key, at)
         if first != at:
             if first not in self._last and len(self._paths) < self._limit:

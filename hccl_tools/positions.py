@@ -11,7 +11,10 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    #: Returns the value that begins at an index of a text, and where it ends.
+    _Step = Callable[[str, int], tuple[Any, int]]
 
 #: Keys of a path that are followed; a deeper one leads to its ancestor there. Two calls a level stay below
 #: Python's limit of 1000, and no rank table is deeper than 8.
@@ -19,6 +22,8 @@ _DEPTH_LIMIT = 100
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
 _COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
+_TEXT_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]')
+_DEEPER = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
 class Span(NamedTuple):
@@ -54,6 +59,16 @@ def find_spans(text: str, paths: Iterable[tuple[str | int, ...]]) -> list[Span]:
         paths: Object keys and list indices, outermost first, in any order.
     """
     wanted = [path[:_DEPTH_LIMIT] for path in paths]
+    # Numbers are only stepped over: no limit on their digits may stop that.
+    step = json.JSONDecoder(parse_int=str, parse_float=str).scan_once  # type: ignore[attr-defined]
+    try:
+        root = _scanned(text, wanted, step)
+    except RecursionError:  # the text is nested deeper than Python's scanner goes
+        root = _scanned(text, wanted, lambda text, at: _step_over_brackets(text, at) or step(text, at))
+    return [_nearest(root, path) for path in wanted]
+
+
+def _scanned(text: str, wanted: Iterable[tuple[str | int, ...]], step: _Step) -> _Wanted:
     root = _Wanted()
     for path in wanted:
         node = root
@@ -62,8 +77,20 @@ def find_spans(text: str, paths: Iterable[tuple[str | int, ...]]) -> list[Span]:
             if following is None:
                 following = node[key] = _Wanted()
             node = following
-    _Scan(text).value(_blanks(text, 0), root, None, None)
-    return [_nearest(root, path) for path in wanted]
+    _Scan(text, step).value(_blanks(text, 0), root, None, None)
+    return root
+
+
+def _step_over_brackets(text: str, at: int) -> tuple[None, int] | None:
+    """Return where an object or list ends, found by counting brackets; ``None`` at any other value."""
+    if text[at] not in "{[":
+        return None
+    depth = 0
+    for found in _TEXT_OR_BRACKET.finditer(text, at):
+        depth += _DEEPER.get(found[0], 0)
+        if depth == 0:
+            return None, found.end()
+    raise ValueError("the text is not valid JSON")
 
 
 def _nearest(root: _Wanted, path: tuple[str | int, ...]) -> Span:
@@ -84,10 +111,9 @@ def _blanks(text: str, at: int) -> int:
 class _Scan:
     """One pass over a text that is known to be valid."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, step: _Step) -> None:
         self._text = text
-        # Numbers are only stepped over: no limit on their digits may stop that.
-        self._step = json.JSONDecoder(parse_int=str, parse_float=str).scan_once  # type: ignore[attr-defined]
+        self._step = step
 
     def value(self, at: int, node: _Wanted, key_start: int | None, key_end: int | None) -> int:
         """Note the span of the value at ``at`` and of what is wanted inside; return where it ends."""

@@ -61,6 +61,9 @@ class Inputs:
         document = Document.parse(self.data(name), shown_name(name))
         if document.problem or document.duplicates or document.trailing is not None:
             raise self.refusal(name)
+        if document.depth:
+            message = f"{name} is nested {document.depth:,} levels deep, which only `validate` reads"
+            raise TableError(message, hint="remove the key that is nested so deep; HCCL does not read it")
         return document
 
     def _value(self, name: str) -> Any:

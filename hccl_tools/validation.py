@@ -11,7 +11,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools import formats, product_choice
+from hccl_tools import formats, other_forms, product_choice
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnostic, Report, Verdict
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
@@ -30,10 +30,13 @@ from hccl_tools.rules.registry import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from hccl_tools.diagnostics.diagnostic import RuleFacts
     from hccl_tools.discover.facts import HostState
     from hccl_tools.table import Format, RankTable
 
-_LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104", "HCC116"})
+_LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104", "HCC116", "HCC117"})
+#: What HCCL has no limit for, so that the verdict is ours.
+_OWN_LIMITS = frozenset({"HCC117"})
 
 
 def validate(
@@ -67,6 +70,7 @@ def validate(
         InputError: The file cannot be read at all.
         UsageError: There is no such product or rule.
     """
+    select = tuple(select)
     findings = Findings(limit, chosen(select, ignore))
     with _collector_paused():
         subject, file = _subject(source, limit)
@@ -77,7 +81,8 @@ def validate(
         if host is not None and subject.table is not None:
             subject.host, subject.memo = host(subject.table), {}
             findings.run(table_rules(LOCAL[0]), subject)
-        return _report(subject, findings, file=file, found=found)
+        report = _report(subject, findings, file=file, found=found)
+        return report._replace(left_out_as="not selected") if select else report
 
 
 def check_table(
@@ -154,13 +159,10 @@ def _readable(subject: Subject) -> bool:
 
 def _judge(subject: Subject, found: formats.Detection | None, findings: Findings) -> None:
     findings.run(document_rules(), subject)
-    if found is not None and found.heterogeneous and subject.product.loader == "legacy":
-        _judge_heterogeneous(subject, findings)
+    if found is not None and other_forms.is_one(subject, found):
+        other_forms.judge(subject, found, findings)
         return
     if found is None or found.format is None or found.format not in subject.product.formats:
-        return
-    if found.format == "group_list" and "deploy_mode" in subject.value:
-        _judge_lab(subject, findings)
         return
     try:
         subject.table = formats.read(subject.value, found.format)
@@ -168,29 +170,6 @@ def _judge(subject: Subject, found: formats.Detection | None, findings: Findings
         _judge_damaged(subject, found.format, findings)
     else:
         _judge_table(subject, findings)
-
-
-def _judge_heterogeneous(subject: Subject, findings: Findings) -> None:
-    """Judge version 1.1 by rules of its own, then as HCCL's later checks see it."""
-    from hccl_tools.rules import heterogeneous  # noqa: PLC0415  (hardly ever needed)
-
-    if findings.run(table_rules("1.1"), subject):
-        return
-    seen_as = Subject(subject.product, table=heterogeneous.as_table(subject.value))
-    seen_as.memo = {"rank 0 uses host": False}  # the network of version 1.1 is never on the hosts
-    before = len(findings.kept)
-    findings.run((rule for rule in table_rules("1.0") if rule.facts.id in heterogeneous.LATER), seen_as)
-    findings.kept[before:] = heterogeneous.in_own_keys(findings.kept[before:])
-
-
-def _judge_lab(subject: Subject, findings: Findings) -> None:
-    """Judge the old form of a group_list by rules of its own, then as HCCL's later checks see it."""
-    from hccl_tools.rules.legacy_formats import as_table  # noqa: PLC0415  (hardly ever needed)
-
-    if not findings.run(table_rules("lab"), subject):
-        subject.table = as_table(subject.value)
-        later = (rule for rule in table_rules("group_list") if rule.stage in ("check", "topology"))
-        findings.run(later, subject)
 
 
 def _judge_table(subject: Subject, findings: Findings, damaged: frozenset[str] = frozenset()) -> None:
@@ -225,18 +204,24 @@ def _report(
 ) -> Report:
     kept = tuple(sorted(findings.kept, key=_order))
     reason = found.reason if found else "it is no JSON"
+    stopping = [
+        rule
+        for rule in findings.counts
+        if rule.consequence in HCCL_CONSEQUENCES and rule_by_id(rule.id).formats != LOCAL
+    ]
     return Report(
         file, found.format if found else None, reason, subject.product.name, subject.product_reason, kept,
-        _verdict(findings), subject.document, subject.table, findings.omitted,
+        _verdict(stopping), subject.document, subject.table, findings.omitted,
+        "hccl-tools" if {rule.id for rule in stopping} == _OWN_LIMITS else "HCCL",
+        tuple(sorted(rule.id for rule in stopping if not findings.chosen(rule))),
     )  # fmt: skip
 
 
-def _verdict(findings: Findings) -> Verdict:
+def _verdict(stopping: list[RuleFacts]) -> Verdict:
     """Return HCCL's verdict: a file that cannot be loaded is refused before HCCL could wait for it."""
-    rules = findings.counts
-    if any(rule.id in _LOAD_IDS for rule in rules):
+    consequences = {rule.consequence for rule in stopping}
+    if any(rule.id in _LOAD_IDS for rule in stopping):
         return "refused"
-    consequences = {rule.consequence for rule in rules if rule_by_id(rule.id).formats != LOCAL}
     if "hangs" in consequences:
         return "hangs"
     return "refused" if "refused" in consequences else "accepted"

@@ -26,6 +26,7 @@ LAYERS: list[set[str]] = [
     {"recognition"},
     {"diagnostics", "repair", "rules", "schema"},
     {"product_choice"},
+    {"other_forms"},
     {"validation"},
     {"collected", "conversion", "fingerprint", "generation", "local_check", "merge_conflicts", "merging"}
     | {"replacement", "revision", "server_order", "spare", "subsetting", "super_pod_plan", "table_input"}

@@ -70,7 +70,7 @@ PROBLEMS = [
     ('{"a": "C:\\Temp"}', "bad escape", 9),
     ('{"a": "b\\ud800"}', "lone surrogate", 8),
     ('{"a": "\\ud83d\\ude00\\udc00"}', "lone surrogate", 19),
-    ("[" * 100_000, "nesting", NESTING_LIMIT),
+    ("[" * 100_001, "nesting", 100_000),
     ("version: 1.0", "other", 0),
     ("apiVersion: v1\nkind: ConfigMap\n", "Kubernetes object", 0),
     ("---\nkind: ConfigMap\n", "Kubernetes object", 0),
@@ -165,18 +165,38 @@ def test_chinese_windows_text_gets_the_command_that_converts_it() -> None:
 
 
 @pytest.mark.parametrize("opener", ["[", '{"a":'])
-@pytest.mark.parametrize("levels", [100, 300, NESTING_LIMIT])
-def test_deep_nesting_is_read_up_to_the_limit(opener: str, levels: int) -> None:
+@pytest.mark.parametrize("levels", [100, NESTING_LIMIT, NESTING_LIMIT + 1, 500, 5_000])
+def test_deep_nesting_is_read_but_not_kept(opener: str, levels: int) -> None:
     closer = "]" if opener == "[" else "}"
     text = opener * levels + "1" + closer * levels
 
     document = Document.parse(text.encode(), "x")
 
     assert document.problem is None
-    deeper = Document.parse((opener * (NESTING_LIMIT + 1) + "1" + closer * (NESTING_LIMIT + 1)).encode(), "x")
-    assert deeper.problem is not None
-    assert deeper.problem.kind == "nesting"
-    assert str(NESTING_LIMIT) in deeper.problem.message
+    assert document.depth == (levels if levels > NESTING_LIMIT else 0)
+    kept, value = 0, document.value
+    while value:
+        kept, value = kept + 1, (value[0] if opener == "[" else value["a"]) if value != 1 else None
+    assert kept == (levels + 1 if levels <= NESTING_LIMIT else NESTING_LIMIT)
+
+
+@pytest.mark.parametrize("levels", [NESTING_LIMIT + 1, 2_000, 90_000])
+def test_what_is_wrong_below_deep_nesting_is_found_there(levels: int) -> None:
+    text = '{"x": [' + "[" * levels + '"}{\\"", 1,' + "]" * levels + "]}"
+    problem = Document.parse(text.encode(), "x").problem
+
+    assert problem is not None
+    assert (problem.kind, problem.offset) == ("trailing comma", text.index(",]"))
+
+
+def test_places_behind_deep_nesting_are_found() -> None:
+    levels = 50_000
+    text = '{"x": ' + '[{"[": "}{\\"",' + '"y":' + "[" * levels + "]" * levels + '}], "a": 7}'
+    document = Document.parse(text.encode(), "x")
+
+    assert document.value["a"] == 7
+    (span,) = document.spans([("a",)])
+    assert text[span.start : span.end] == "7"
 
 
 def test_a_million_digits_are_no_trouble() -> None:

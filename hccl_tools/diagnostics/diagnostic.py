@@ -97,6 +97,11 @@ class Report(NamedTuple):
     #: The table as read; None where its structure is damaged or HCCL's loader never gets so far.
     table: RankTable | None = None
     omitted: Mapping[RuleFacts, int] = {}
+    #: Who gives the verdict: hccl-tools where HCCL has no limit of its own and crashes sooner or later.
+    verdict_by: Literal["HCCL", "hccl-tools"] = "HCCL"
+    #: The rules behind the verdict of which ``findings`` has none, and why it has none.
+    left_out: tuple[str, ...] = ()
+    left_out_as: Literal["ignored", "not selected"] = "ignored"
 
     @property
     def counts(self) -> Counter[RuleFacts]:

@@ -32,6 +32,8 @@ def render(reports: Iterable[Report], view: View) -> Iterator[str]:
             "format": report.format,
             "product": report.product,
             "verdict": report.verdict,
+            "verdict_by": report.verdict_by,
+            "left_out": list(report.left_out),
             "counts": {rule.id: number for rule, number in view.counts(report).items()},
         }
         yield f'{"" if first else ","}\n{encode(head)[:-1]}, "findings": ['

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.placing import View, place
 from hccl_tools.diagnostics.snippet import snippet
-from hccl_tools.diagnostics.wording import count, hccl_says, reference, verdict, visible
+from hccl_tools.diagnostics.wording import conclusion, count, hccl_says, reference, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -67,7 +67,7 @@ def _report(report: Report, view: View, pen: _Pen) -> Iterator[str]:
     style = "error" if errors else "warning" if warnings else "good"
     yield (
         ("\n" if counts else "")
-        + pen(style, f"{', '.join(counted) or 'no findings'}: {verdict(report)}")
+        + pen(style, conclusion(report, ", ".join(counted)))
         + "\n"
     )
 

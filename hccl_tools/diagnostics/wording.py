@@ -48,6 +48,8 @@ def hccl_says(finding: Diagnostic) -> str:
 
 def verdict(report: Report) -> str:
     """Return the sentence on a whole table."""
+    if report.verdict_by != "HCCL":
+        return f"{report.verdict_by} refuses this table; HCCL has no limit here, but crashes sooner or later"
     if report.verdict in _VERDICTS:
         return _VERDICTS[report.verdict]
     consequences = {finding.rule.consequence for finding in report.errors}
@@ -58,6 +60,15 @@ def verdict(report: Report) -> str:
     if consequences:
         return f"HCCL takes this table, although the guide of {report.product} forbids it"
     return "HCCL takes this table"
+
+
+def conclusion(report: Report, counted: str) -> str:
+    """Return the last line on a table: what was counted, the verdict, and what is not shown of its causes."""
+    if not report.left_out:
+        return f"{counted or 'no findings'}: {verdict(report)}"
+    is_or_are = "is" if len(report.left_out) == 1 else "are"
+    rules = f"{', '.join(report.left_out)} {is_or_are} {report.left_out_as}"
+    return f"{counted or 'nothing shown'} ({rules}), but {verdict(report)}"
 
 
 def count(number: int, noun: str) -> str:

@@ -16,6 +16,7 @@ _STEPS = (
     (r"base (.+)", "{0}"),
     (r"file (.+)", "a file called {0}"),
     (r"size (\d+)", "a file of {0:,} bytes, blanks not counted"),
+    (r"levels (\d+)", "a file of {0:,} levels of lists inside each other"),
     (r"product (.+)", "product {0}"),
     (r"env (.+)", "{0} in the job's environment"),
     (r"remove (.+)", "no {0}"),
@@ -64,6 +65,6 @@ def _line(step: str) -> str:
         if found := re.fullmatch(pattern, step):
             if pattern.startswith("base"):
                 return base(found[1])
-            values = [int(part) if "size" in pattern else part for part in found.groups()]
+            values = [int(part) if pattern.startswith(("size", "levels")) else part for part in found.groups()]
             return words.format(*values)
     return step

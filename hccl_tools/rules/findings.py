@@ -29,6 +29,7 @@ class Findings:
 
     Attributes:
         limit: Findings of one rule that are kept; ``None`` keeps all.
+        chosen: Whether the findings of a rule are kept at all.
         kept: The diagnostics kept, in the order in which they were found.
         counts: All rules that found something, with the number of their findings.
     """
@@ -41,7 +42,7 @@ class Findings:
             chosen: Whether the findings of a rule are kept at all; they are counted in any case.
         """
         self.limit = limit
-        self._chosen = chosen
+        self.chosen = chosen
         self.kept: list[Diagnostic] = []
         self.counts: Counter[RuleFacts] = Counter()
 
@@ -50,7 +51,7 @@ class Findings:
         total = 0
         for rule in rules:
             found = iter(rule.check(subject))
-            wanted = self.limit if self._chosen(rule.facts) else 0
+            wanted = self.limit if self.chosen(rule.facts) else 0
             first = [_diagnostic(rule.facts, one) for one in islice(found, wanted)]
             self.kept += first
             if number := len(first) + sum(1 for _ in found):
@@ -65,7 +66,7 @@ class Findings:
         return {
             rule: number - kept[rule]
             for rule, number in self.counts.items()
-            if number > kept[rule] and self._chosen(rule)
+            if number > kept[rule] and self.chosen(rule)
         }
 
 

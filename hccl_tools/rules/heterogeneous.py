@@ -47,7 +47,9 @@ def heterogeneous_table(subject: Subject) -> Iterator[Finding]:
     Hint: write "version": "1.0" for a table with server_list
     """
     meant_1_0 = 'write "version": "1.0" for a table with server_list'
-    hint = meant_1_0 if "server_list" in subject.value else "correct it, or make a 1.0 table for a training job"
+    hint = (
+        meant_1_0 if "server_list" in subject.value else "correct it, or make a 1.0 table for a training job"
+    )
     for path, message in _faults(subject.value):
         yield Finding(f"version 1.1: {message}", path, hint)
 
@@ -62,7 +64,9 @@ def as_table(value: _Object) -> RankTable:
             address = rank.get("rank_ip")
             columns["rank_id"].append(rank["rank_id"])
             columns["device_id"].append(str(read_int(rank["device_id"])))
-            columns["device_ip"].append(address if address and isinstance(address, str) else node["node_addr"])
+            columns["device_ip"].append(
+                address if address and isinstance(address, str) else node["node_addr"]
+            )
         rows = range(first, len(columns["rank_id"]))
         servers.append(Server(node["node_addr"], rows, node["node_addr"]))
     return RankTable("1.0", servers, columns)
@@ -179,10 +183,15 @@ def _needed(rank: _Object, path: Path) -> _Faults:
 def _missing_ports(ports: list[int | None], path: Path) -> _Faults:
     """Yield the first rank of a node without a port for which HCCL finds no free one."""
     used = set(ports)
-    beyond = next((port for port in range(_HIGHEST_PORT, _BASE_PORT - 1, -1) if port not in used), _BASE_PORT - 1)
+    beyond = next(
+        (port for port in range(_HIGHEST_PORT, _BASE_PORT - 1, -1) if port not in used), _BASE_PORT - 1
+    )
     for index, port in enumerate(ports):
         if port is None and _BASE_PORT + index > beyond:
-            yield (*path, "ranks", index), f"no port from {_BASE_PORT + index} to {_HIGHEST_PORT} is free for it"
+            yield (
+                (*path, "ranks", index),
+                f"no port from {_BASE_PORT + index} to {_HIGHEST_PORT} is free for it",
+            )
             return
 
 

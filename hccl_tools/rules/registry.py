@@ -30,6 +30,7 @@ _ALL = (*_LEGACY, "2.0")
 LOCAL = ("local",)
 #: The modules whose import declares the rules, and the formats that they are for.
 FAMILIES: dict[str, tuple[str, ...]] = {
+    "loading": _ALL,
     "document": _ALL,
     "structure": _ALL,
     "legacy_formats": ("lab",),
@@ -179,7 +180,8 @@ def all_rules() -> dict[str, Rule]:
 
 def document_rules() -> list[Rule]:
     """Return the rules for documents of any kind."""
-    import_module("hccl_tools.rules.document")
+    for family in ("loading", "document"):
+        import_module(f"hccl_tools.rules.{family}")
     return [found for found in _RULES.values() if not found.formats]
 
 

@@ -28,6 +28,11 @@ def table(ranks: tuple[str, ...] = ("0", "1"), **changes: object) -> str:
     return json.dumps({**value, **changes}, indent=4)
 
 
+V2 = """{"version": "2.0", "rank_count": 1, "x": "@", "rank_list": [{"rank_id": 0, "local_id": 0,
+"device_id": 0, "level_list": [{"net_layer": 0, "net_instance_id": "a", "net_type": "TOPO_FILE_DESC",
+"rank_addr_list": [{"addr_type": "IPV4", "addr": "10.0.0.1", "ports": ["0/0"]}]}]}]}"""
+
+
 @pytest.fixture
 def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -210,7 +215,7 @@ def test_quoted_patterns() -> None:
         (b"", "the file is empty"),
         (b"\x7fELF\x02\0\0", "it is a program"),
         (b"\0" * 100_000_000, "zero bytes"),
-        (b"[" * 100_000, "stand inside each other"),
+        (b"[" * 100_001, "nested more than 100,000 levels deep"),
         (b'{"a": ' + b"9" * 1_000_000 + b"}", "is too large"),
         (b'{"a": "\\ud800"}', "half of a character"),
         (b'{"a": "\0"}', "a zero byte"),
@@ -384,3 +389,37 @@ def test_a_variable_that_no_job_starts_with_is_named_with_what_to_do() -> None:
     assert result.returncode == 1
     assert "error[HCC116]: HCCL_INTRA_ROCE_ENABLE is 0 and HCCL_INTRA_PCIE_ENABLE is not set" in result.stdout
     assert "help: set HCCL_INTRA_PCIE_ENABLE=1, or unset HCCL_INTRA_ROCE_ENABLE" in result.stdout
+
+
+@pytest.mark.usefixtures("tables")
+def test_what_is_ignored_is_named_beside_the_verdict() -> None:
+    ignored = run("--ignore", "HCC203", "bad.json")
+
+    assert ignored.returncode == 0
+    assert ignored.stdout.endswith("nothing shown (HCC203 is ignored), but HCCL refuses this table\n")
+    assert run("--select", "HCC3", "bad.json").stdout.endswith(
+        "nothing shown (HCC203 is not selected), but HCCL refuses this table\n"
+    )
+    as_json = json.loads(run("--ignore", "HCC203", "-f", "json", "bad.json").stdout)["files"][0]
+    assert (as_json["verdict"], as_json["left_out"], as_json["findings"]) == ("refused", ["HCC203"], [])
+    assert run("--ignore", "HCC203", "good.json").stdout.endswith("no findings: HCCL takes this table\n")
+
+
+@pytest.mark.parametrize(
+    ("levels", "product", "by"),
+    [
+        (86_000, "910a", None),
+        (90_000, "910a", "hccl-tools"),
+        (1_000_000, "910a", "hccl-tools"),
+        (90_000, "a5", "hccl-tools"),
+    ],
+)
+def test_a_verdict_on_nesting_is_called_ours(tables: Path, levels: int, product: str, by: str | None) -> None:
+    text = table(x="@") if product == "910a" else V2
+    (tables / "deep.json").write_text(text.replace('"@"', "[" * levels + "]" * levels))
+
+    shown = run("--product", product, "deep.json").stdout
+    (found,) = json.loads(run("--product", product, "-f", "json", "deep.json").stdout)["files"]
+
+    assert (found["verdict"], found["verdict_by"]) == ("refused" if by else "accepted", by or "HCCL")
+    assert ("hccl-tools refuses this table; HCCL has no limit here" in shown) == bool(by)

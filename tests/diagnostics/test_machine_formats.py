@@ -28,7 +28,9 @@ def test_json_has_the_keys_that_were_promised() -> None:
     assert list(document) == ["schema_version", "files"]
     assert document["schema_version"] == 1
     assert [file["verdict"] for file in document["files"]] == ["refused", "accepted", "refused", "refused"]
-    assert list(document["files"][0]) == ["file", "format", "product", "verdict", "counts", "findings"]
+    assert list(document["files"][0]) == [
+        *("file", "format", "product", "verdict", "verdict_by", "left_out", "counts", "findings"),
+    ]
     assert document["files"][0]["counts"]["HCC203"] == 1
     assert document["files"][0]["findings"][1] == {
         "rule": "HCC203",

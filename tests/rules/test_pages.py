@@ -32,7 +32,7 @@ def test_examples_are_told_in_words(steps: str, words: list[str]) -> None:
 
 
 def test_no_page_shows_a_step_as_the_tests_write_it() -> None:
-    steps = ("base ", "text ", "host ", "swap ", "size ", "file ", "remove ", "table", "env ")
+    steps = ("base ", "text ", "host ", "swap ", "size ", "file ", "remove ", "table", "env ", "levels ")
     for name, page in pages().items():
         shown = [line.strip() for line in page.splitlines() if line.startswith("    ")]
         assert [line for line in shown if line.startswith(steps)] == [], name

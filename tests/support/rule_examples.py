@@ -2,8 +2,8 @@
 
 ``Base:`` names the table that is changed: format, servers x devices, product, ``pods N``, ``env A=B``. An
 example is a list of steps: ``/pointer = JSON``, ``remove /pointer``, ``swap /a /b``, ``base 2x4``,
-``product NAME``, ``env A=B``, ``text ...`` (the file's text), ``file NAME``, ``size N`` (bytes), or
-``table`` (unchanged).
+``product NAME``, ``env A=B``, ``text ...`` (the file's text), ``file NAME``, ``size N`` (bytes),
+``levels N`` (of lists inside each other), or ``table`` (unchanged).
 
 ``host`` is that of a right table; ``host elsewhere``: one with other devices; ``host is ADDRESS``:
 its only own address; ``host /devices/N = "ADDRESS"``: what a device really has (nothing for an empty text);
@@ -133,6 +133,9 @@ def _apply(found: Example, step: str, rule: Rule) -> None:
         found.name = rest
     elif verb == "size":
         found.text = _of_size(found.value, int(rest))
+    elif verb == "levels":
+        inside = int(rest) - 1
+        found.text = json.dumps({**found.value, "x": "@"}).replace('"@"', "[" * inside + "]" * inside)
     elif verb == "base":
         found.value = _base(rule, rest).value
     elif verb == "remove":

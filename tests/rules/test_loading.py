@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools import validate
+from hccl_tools.document import Document
+from hccl_tools.rules import compact_size
 from tests.support.tables import table
 
 if TYPE_CHECKING:
@@ -46,3 +48,44 @@ def test_ascend_950_takes_any_name(tmp_path: Path) -> None:
     (tmp_path / ".json").write_text(json.dumps(table("2.0")))
 
     assert validate(tmp_path / ".json").verdict == "accepted"
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [
+        ("1e5", "100000.0"),
+        ("1E14", "100000000000000.0"),
+        ("1e15", "1e+15"),
+        ("-1e15", "-1e+15"),
+        ("1234567890123456.0", "1.234567890123456e+15"),
+        ("1234567890123456", "1234567890123456"),
+        ("1e16", "1e+16"),
+        ("1.50", "1.5"),
+        ("-0", "0"),
+        ("-0.0", "-0.0"),
+        ("0.0001", "0.0001"),
+        ("1e-5", "1e-05"),
+        ("18446744073709551616", "1.8446744073709552e+19"),
+    ],
+)
+def test_numbers_are_as_long_as_hccl_s_library_writes_them(number: str, written: str) -> None:
+    document = Document.parse(f'{{"a":[{number}]}}'.encode(), "x")
+
+    assert compact_size.of(document.value) == len(f'{{"a":[{written}]}}')
+
+
+def test_numbers_grow_when_hccl_writes_them() -> None:
+    text = json.dumps({**table("1.0", 1, 2), "x": "@"}).replace('"@"', "[" + "1e14," * 2_330_500 + "1]")
+    report = validate(text.encode())
+
+    assert len(text) < 12_000_000
+    assert [finding.rule.id for finding in report.findings] == ["HCC103"]
+    assert "the table has 41,949," in report.findings[0].message
+
+
+def test_a_text_is_measured_only_where_it_may_be_too_long() -> None:
+    numbers = b"[" + b"1e14," * 100 + b"1]"
+
+    assert not compact_size.may_exceed(numbers, 1_816)
+    assert compact_size.may_exceed(numbers, 1_815)
+    assert not compact_size.may_exceed(b"[" + b"x" * 500 + b"]", 502 + 26)

@@ -1,0 +1,51 @@
+"""Tables that HCCL takes and the readers do not: version 1.1, and the old "lab" form of a group_list.
+
+Each is judged by rules of its own; where these find nothing, HCCL's later checks see it as another table.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules.registry import Subject, table_rules
+
+if TYPE_CHECKING:
+    from hccl_tools.formats import Detection
+    from hccl_tools.rules.findings import Findings
+
+
+def is_one(subject: Subject, found: Detection) -> bool:
+    """Return whether a document is such a table, for a product that takes it."""
+    if found.format == "group_list":
+        return "deploy_mode" in subject.value and found.format in subject.product.formats
+    return found.heterogeneous and subject.product.loader == "legacy"
+
+
+def judge(subject: Subject, found: Detection, findings: Findings) -> None:
+    """Collect what is wrong with such a table; ``subject.table`` is set for a sound lab table."""
+    if found.heterogeneous:
+        _judge_heterogeneous(subject, findings)
+    else:
+        _judge_lab(subject, findings)
+
+
+def _judge_heterogeneous(subject: Subject, findings: Findings) -> None:
+    from hccl_tools.rules import heterogeneous  # noqa: PLC0415  (hardly ever needed)
+
+    if findings.run(table_rules("1.1"), subject):
+        return
+    seen_as = Subject(subject.product, table=heterogeneous.as_table(subject.value))
+    seen_as.memo = {"rank 0 uses host": False}  # the network of version 1.1 is never on the hosts
+    before = len(findings.kept)
+    findings.run((rule for rule in table_rules("1.0") if rule.facts.id in heterogeneous.LATER), seen_as)
+    findings.kept[before:] = heterogeneous.in_own_keys(findings.kept[before:])
+
+
+def _judge_lab(subject: Subject, findings: Findings) -> None:
+    from hccl_tools.rules.legacy_formats import as_table  # noqa: PLC0415  (hardly ever needed)
+
+    if findings.run(table_rules("lab"), subject):
+        return
+    subject.table = as_table(subject.value)
+    later = (rule for rule in table_rules("group_list") if rule.stage in ("check", "topology"))
+    findings.run(later, subject)

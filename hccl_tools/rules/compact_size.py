@@ -1,0 +1,51 @@
+"""How long a document is as HCCL's JSON library writes it: its limit of 40 MiB is about that. No rules here.
+
+Source: nlohmann::json 3.11, ``dump()``: no blanks, no escapes where none is needed, floats in Grisu2's digits.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from typing import Any
+
+#: The most that a number grows: ``1e14`` is written as ``100000000000000.0``.
+_GROWTH = 13
+_SHORTEST_NUMBER = 4
+#: Python writes these as 1000000000000000.0, HCCL's library as 1e+15.
+_SCIENTIFIC = (1e15, 1e16)
+_EXPONENT = len("e+15")
+
+
+def may_exceed(data: bytes, limit: int) -> bool:
+    """Return whether the text of a document may exceed a limit: quickly, and rather yes than no."""
+    if len(data) > limit:
+        return True
+    if len(data) + _GROWTH * (len(data) // (_SHORTEST_NUMBER + 1) + 1) <= limit:
+        return False
+    values = sum(map(data.count, (b",", b"]", b"}"))) + 1
+    return len(data) + _GROWTH * values > limit
+
+
+def of(value: Any) -> int:
+    """Return how many bytes HCCL's library writes for a parsed document."""
+    size = len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
+    return size + sum(_written(number) - len(repr(number)) for number in _scientific(value))
+
+
+def _written(number: float) -> int:
+    digits = repr(abs(number)).replace(".", "").rstrip("0")
+    return (number < 0) + len(digits) + (len(digits) > 1) + _EXPONENT
+
+
+def _scientific(value: Any) -> list[float]:
+    """Return the floats of a document that are written with an exponent only by HCCL's library."""
+    found: list[float] = []
+    level = [value]
+    while level:
+        found += [
+            item for item in level if type(item) is float and _SCIENTIFIC[0] <= abs(item) < _SCIENTIFIC[1]
+        ]
+        outer = [item for item in level if type(item) in (dict, list)]
+        level = list(chain.from_iterable(item.values() if type(item) is dict else item for item in outer))
+    return found

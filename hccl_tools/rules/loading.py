@@ -1,0 +1,203 @@
+"""Rules on a file as HCCL loads it: its name, its size, whether it is JSON, and the job's variables."""
+
+from __future__ import annotations
+
+from os.path import abspath, realpath
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules import compact_size, job_variables
+from hccl_tools.rules.registry import Finding, Subject, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: hccl_common.h:83 STRING_MAX_LENGTH: what HCCL makes of the file, without blanks, may have 40 MiB.
+LARGEST_TEXT = 40 * 1024 * 1024
+_SUFFIX = ".json"
+#: Levels of nesting that HCCL takes, seen with a stack of 8 MiB.
+_LEVELS = {"legacy": 87_000, "a5": 20_000}
+
+
+@rule(
+    "HCC101", "broken-json", "refused", code="EI0004", stage="load", source="topoinfo_ranktableParser.cc:127"
+)
+def broken_json(subject: Subject) -> Iterator[Finding]:
+    """The file holds no JSON that HCCL's parser takes.
+
+    Comments, trailing commas, single quotes and NaN are no JSON, although guides print tables with them.
+    HCCL stops with EI0004 and a sentence that names three causes at once: path, permission, format.
+
+    Example: text {"version": "1.0",}
+    Instead: text {"version": "1.0"}
+    Hint: remove the comma
+    """
+    problem = subject.document.problem if subject.document is not None else None
+    if problem is not None and problem.kind != "nesting":
+        yield Finding(problem.message, hint=problem.hint, offset=problem.offset)
+
+
+@rule(
+    "HCC102",
+    "file-name",
+    "refused",
+    code="EI0004",
+    stage="load",
+    source="topoinfo_ranktableParser.cc:50-72, :155",
+)
+def file_name(subject: Subject) -> Iterator[Finding]:
+    """The file's real name does not end in .json, or .json is in its path twice, or is the whole name.
+
+    HCCL follows links first and then looks for the first ".json" in the whole path, folders included: it
+    must be the end. A Kubernetes ConfigMap's link to a file without that ending is refused, and so are
+    everything below a folder named "jobs.json.d", "table.json.json", and a file named just ".json". Ascend
+    950 has no such rule.
+
+    Example: file ranktable.txt
+    Instead: file ranktable.json
+    Hint: rename the file: HCCL asks for the ending .json
+    """
+    if subject.path is None or subject.product.loader != "legacy":
+        return
+    real = realpath(subject.path)
+    folder, _, name = real.rpartition("/")
+    if real.find(_SUFFIX) + len(_SUFFIX) == len(real) and name != _SUFFIX:
+        return
+    hint = "rename the file: HCCL asks for the ending .json"
+    if not name.endswith(_SUFFIX):
+        is_itself = real == abspath(subject.path)  # noqa: PTH100  (a name, links and all)
+        what = f'"{subject.path}"' if is_itself else f'"{real}", which the file really is,'
+        yield Finding(f"{what} does not end in .json", hint=hint)
+    elif _SUFFIX in folder:
+        first = folder.index(_SUFFIX)
+        folder = real[: real.index("/", first)]
+        yield Finding(f'".json" is part of the folder name "{folder}"', hint="move the table elsewhere")
+    elif name == _SUFFIX:
+        yield Finding('the file has no name before ".json"', hint="rename the file: table.json")
+    else:
+        yield Finding(f'".json" is in the name "{name}" twice', hint="rename the file: .json only at its end")
+
+
+@rule(
+    "HCC103",
+    "too-large",
+    "refused",
+    code="EI0004",
+    stage="load",
+    source="param_check.cc:75, hccl_common.h:83",
+)
+def too_large(subject: Subject) -> Iterator[Finding]:
+    """The table has more than 40 MiB of text as HCCL writes it: without blanks, and 1e5 as 100000.0.
+
+    Example: size 41943041
+    Instead: size 41943040
+    Hint: leave out keys that HCCL does not read, or split the job
+    """
+    document = subject.document
+    if subject.product.loader != "legacy" or document is None or document.problem is not None:
+        return
+    if not compact_size.may_exceed(document.data, LARGEST_TEXT):
+        return
+    size = compact_size.of(subject.value)
+    if size > LARGEST_TEXT:
+        yield Finding(
+            f"the table has {size:,} bytes as HCCL writes it, HCCL takes {LARGEST_TEXT:,}",
+            hint="leave out keys that HCCL does not read, or split the job",
+        )
+
+
+@rule("HCC117", "nested-too-deep", "refused", stage="load", source="observed: a crash, with a stack of 8 MiB")
+def nested_too_deep(subject: Subject) -> Iterator[Finding]:
+    """Objects and lists are nested so deep that HCCL's parser overflows its stack.
+
+    With the usual stack of 8 MiB it takes about 87,000 levels, and on Ascend 950 20,000. HCCL has no limit
+    of its own, so that this verdict is one of hccl-tools, and called so.
+
+    Base: 1.0
+    Example: levels 87001
+    Instead: levels 87000
+    Hint: give a rank table: none is deeper than 8 levels
+    """
+    document = subject.document
+    if document is None:
+        return
+    if document.problem is not None and document.problem.kind == "nesting":
+        yield Finding(document.problem.message, hint=document.problem.hint, offset=document.problem.offset)
+    elif document.depth > (levels := _LEVELS[subject.product.loader]):
+        yield Finding(
+            f"nested {document.depth:,} levels deep; HCCL takes about {levels:,}, depending on its stack",
+            hint="give a rank table: none is deeper than 8 levels",
+        )
+
+
+@rule("HCC104", "text-behind-the-table", "refused", stage="load", source="param_check_v2.cc:427")
+def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
+    """Text follows the table's closing brace, which the loader of Ascend 950 refuses.
+
+    Base: a5
+    Example: text {"version": "2.0"} end
+    Instead: text {"version": "2.0"}
+    Hint: delete what follows the closing brace
+    """
+    if subject.product.loader != "legacy" and subject.document is not None:
+        offset = subject.document.trailing
+        # Its parser takes a NUL byte for the end of the file.
+        if offset is not None and subject.document.data[offset] != 0:
+            yield Finding(
+                "text follows the table", hint="delete what follows the closing brace", offset=offset
+            )
+
+
+@rule(
+    "HCC106",
+    "status-not-completed",
+    "hangs",
+    code="EI0004",
+    stage="load",
+    source="topoinfo_ranktableParser.cc:178",
+)
+def status_not_completed(subject: Subject) -> Iterator[Finding]:
+    """The status is not "completed", so HCCL waits.
+
+    HCCL reads the file anew every second, for 30 minutes, and then gives up with a time-out. That is meant
+    for cluster managers that fill the table in ("initializing"), but a misspelt "Completed" waits as well.
+
+    Example: /status = "Completed"
+    Instead: /status = "completed"
+    Hint: write "status": "completed"
+    """
+    value = subject.value
+    if subject.product.loader != "legacy" or not isinstance(value, dict):
+        return
+    status = value.get("status")
+    if isinstance(status, str) and status != "completed":
+        waiting = status == "initializing"
+        yield Finding(
+            f'status is "{status}", so HCCL waits 30 minutes for "completed"',
+            ("status",),
+            "wait for the cluster manager to complete the table; `--wait 600` does"
+            if waiting
+            else 'write "status": "completed"',
+        )
+
+
+@rule(
+    "HCC116",
+    "job-variable",
+    "refused",
+    code="EI0001",
+    stage="load",
+    source="externalinput.cc, ParseIntraLinkType, ParseOpExpansion, ParseRetryEnable",
+)
+def job_variable(subject: Subject) -> Iterator[Finding]:
+    """One of HCCL's environment variables has a value with which HCCL refuses every job.
+
+    HCCL reads its variables before the table. HCCL_INTRA_ROCE_ENABLE=0 needs HCCL_INTRA_PCIE_ENABLE=1 beside
+    it, and an empty variable is refused, not ignored (only HCCL_OP_RETRY_ENABLE may be empty).
+
+    Example: env HCCL_INTRA_ROCE_ENABLE=0
+    Instead: env HCCL_INTRA_ROCE_ENABLE=1
+    Hint: set HCCL_INTRA_PCIE_ENABLE=1, or unset HCCL_INTRA_ROCE_ENABLE
+    """
+    if subject.product.loader == "legacy":
+        for problem in job_variables.problems(subject.env):
+            yield Finding(f"{problem.message}: HCCL refuses every job", hint=problem.hint)
