@@ -5,7 +5,6 @@ Everything arrives in one poll(): what the keeper saw, what the launcher was sen
 
 from __future__ import annotations
 
-import os
 import select
 import signal
 import time
@@ -184,15 +183,15 @@ class Attempt:
         elif event.kind == channel.EMPTY:
             self._phase = _OVER
         else:
-            self.detail = os.strerror(event.value)
+            self.detail = "the launcher's keeper process failed; this is a bug in hccl-tools"
+            self.say(f"{self.detail}:\n{self.keeper.failure}")
 
     def _hear_cannot(self, event: Event, end: RankEnd) -> None:
         end.error = event.value
         if event.extra == channel.PROGRAM:
             return  # Its end is told next.
         what = channel.ABOUT[event.extra].format(log=end.log, name=end.process.name)
-        why = why_not_started(event.value) if event.extra == channel.FORK else os.strerror(event.value)
-        self.end("refused", f"cannot {what}: {why}")
+        self.end("refused", f"cannot {what}: {why_not_started(event.value)}")
 
     def _hear_ending(self, end: RankEnd, status: int) -> None:
         """A failure that began before the one that is told next, and is not complete."""

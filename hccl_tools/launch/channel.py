@@ -7,6 +7,7 @@ the keeper and a child that could not run its program may write to the same pipe
 from __future__ import annotations
 
 import os
+import select
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +20,8 @@ START, SIGNAL = 1, 2
 EVERYONE, RANKS = -1, -2
 
 #: Events: a process runs; it could not be started; its end is under way; it ended; no process is left; the
-#: keeper itself failed; the keeper is ready (always the first one; it carries the keeper's process id).
+#: keeper itself failed (the last one; its traceback follows); the keeper is ready (the first one; it carries
+#: the keeper's process id).
 STARTED, CANNOT_RUN, ENDING, ENDED, EMPTY, BROKEN, READY = range(1, 8)
 #: What a CANNOT_RUN was about.
 PROGRAM, LOG, FORK, DIRECTORY = 0, 1, 2, 3
@@ -34,7 +36,7 @@ class Event(NamedTuple):
     """Something that happened to one process of the job.
 
     ``task`` counts the started processes from 0. ``value`` is the raw wait status of ENDED and the errno of
-    CANNOT_RUN and BROKEN. ``time`` is ``time.monotonic_ns()``, ``cpu`` the CPU time of the process and of the
+    CANNOT_RUN. ``time`` is ``time.monotonic_ns()``, ``cpu`` the CPU time of the process and of the
     children it waited for in nanoseconds, ``extra`` its peak memory in KiB or what CANNOT_RUN was about.
     """
 
@@ -81,6 +83,12 @@ def send_command(descriptor: int, kind: int, body: bytes) -> None:
     write(descriptor, COMMAND_HEAD.pack(kind, len(body)) + body)
 
 
+def send_failure(descriptor: int, text: str) -> None:
+    """Send the keeper's last event and after it why it failed, in one write."""
+    head = _EVENT.pack(*Event(BROKEN, 0, 0, 0, 0))
+    os.write(descriptor, head + text.encode(errors="replace")[-(select.PIPE_BUF - len(head)) :])
+
+
 def send_events(descriptor: int, events: Iterable[Event]) -> None:
     """Send events up; so few (PIPE_BUF) that they go in one write that no other can mix with."""
     os.write(descriptor, b"".join(_EVENT.pack(*event) for event in events))
@@ -93,6 +101,8 @@ class EventReader:
         os.set_blocking(descriptor, False)
         self.descriptor = descriptor
         self.ended = False
+        #: The traceback of a keeper that has failed.
+        self.failure = ""
         self._rest = b""
 
     def read(self) -> list[Event]:
@@ -105,6 +115,11 @@ class EventReader:
             self.ended = not data
             self._rest += data
         whole = len(self._rest) - len(self._rest) % _EVENT.size
-        events = [Event(*fields) for fields in _EVENT.iter_unpack(self._rest[:whole])]
+        events = []
+        for offset in range(0, whole, _EVENT.size):
+            events.append(Event(*_EVENT.unpack_from(self._rest, offset)))
+            if events[-1].kind == BROKEN:
+                self.failure = self._rest[offset + _EVENT.size :].decode(errors="replace")
+                break
         self._rest = self._rest[whole:]
         return events

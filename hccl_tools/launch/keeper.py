@@ -49,6 +49,11 @@ class Keeper:
         """The keeper has ended (or was killed) while it was needed."""
         return self._reader.ended
 
+    @property
+    def failure(self) -> str:
+        """The traceback of a keeper that has failed, "" of one that was killed or runs."""
+        return self._reader.failure
+
     def fileno(self) -> int:
         """Readable when ``events`` has something to tell."""
         return self._reader.descriptor

@@ -47,8 +47,11 @@ def serve(commands: int, events: int, launcher: int) -> NoReturn:
         keeping.obey_until_alone()
         watcher.end_descendants()
         code = 0
-    except BaseException as error:  # noqa: BLE001  (the frames above are the launcher's)
-        channel.send_events(events, [Event(channel.BROKEN, 0, 0, getattr(error, "errno", 0) or 0, 0)])
+    except BaseException:  # noqa: BLE001  (the frames above are the launcher's)
+        import traceback  # noqa: PLC0415  (a bug of ours)
+
+        with suppress(OSError):  # Nobody may be there any more to hear it.
+            channel.send_failure(events, traceback.format_exc())
         proc.signal_all(os.getpid(), signal.SIGKILL)
     finally:
         os._exit(code)

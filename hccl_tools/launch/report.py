@@ -202,7 +202,7 @@ def _head(report: Mapping[str, Any]) -> str:
         "timeout": "the job exceeded --timeout",
         "signal": f"{report['signal'] or 'a signal'} has ended the job",
         "log-error": "the job was ended, as its logs cannot be written",
-        "keeper": "the job's keeper process was killed",
+        "keeper": report["detail"] or "the job's keeper process was killed",
         "host": "a host of the job was lost",
         "refused": "the start was broken off",
     }.get(report["reason"], "the job failed")
@@ -260,7 +260,8 @@ def verdict(report: Mapping[str, Any]) -> str:
     elif reason == "signal":
         why = f" is the launcher's own: it received {report['signal']}"
     elif reason == "keeper":
-        why = " is the launcher's own: its keeper process was killed, and every rank with it"
+        lost = report["detail"] or "its keeper process was killed"
+        why = f" is the launcher's own: {lost}, and every rank with it"
     else:  # "host" among them: its detail says which and what.
         why = f" is the launcher's own: {report['detail'] or reason}"
     return f"exit code {code}{why}"

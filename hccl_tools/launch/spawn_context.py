@@ -200,7 +200,9 @@ class SpawnContext:
                 self._keeper.signal(signal.SIGTERM)
 
     def _lose_keeper(self) -> None:
-        """The keeper was killed: the kernel has killed the ranks with it."""
+        """The keeper was killed, or failed: the kernel has killed the ranks with it."""
+        if self._keeper.failure:
+            sys.stderr.write(f"hccl-tools: the keeper process failed:\n{self._keeper.failure}")
         for process in self.processes:
             if process.exitcode is None:
                 process.end.status = int(signal.SIGKILL)

@@ -70,6 +70,24 @@ def test_a_stopped_keeper_goes_on_when_the_job_is_to_end(jobs: Jobs) -> None:
     assert [end["signal"] for end in job.report["ranks"]] == ["SIGTERM"] * 2
 
 
+def test_a_keeper_that_fails_says_why(jobs: Jobs) -> None:
+    """By a bug: here a command that it cannot read, written into its pipe from outside."""
+    job = jobs.start(BREEDER)
+    assert job.says("bred", 0)
+    read_by_keeper = {entry.readlink() for entry in Path(f"/proc/{keeper_of(job)}/fd").iterdir()}
+    files = Path(f"/proc/{job.launcher.pid}/fd").iterdir()
+    shared = [file for file in files if file.readlink() in read_by_keeper]
+    (commands,) = [file for file in shared if file.lstat().st_mode & 0o700 == 0o300]  # l-wx: for writing
+    commands.write_bytes(channel.COMMAND_HEAD.pack(channel.START, 1) + b"?")
+
+    assert job.end() == 128 + signal.SIGKILL
+    assert "the launcher's keeper process failed; this is a bug in hccl-tools" in job.err
+    assert "  ValueError: bad marshal data" in job.err
+    assert "the launcher's keeper process failed" in job.err.splitlines()[-1]
+    assert any("Traceback" in note for note in job.report["warnings"])
+    assert job.is_gone(2.0)
+
+
 def test_a_job_ends_without_a_keeper_that_is_held(jobs: Jobs) -> None:
     """By a debugger, as here, or the cgroup's freezer: SIGCONT does not help, SIGKILL does."""
     job = jobs.start(*[BREEDER] * 2, grace=0.2)
