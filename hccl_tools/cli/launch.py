@@ -14,10 +14,13 @@ from hccl_tools.launch import typed_python
 from hccl_tools.launch.request import ProgramKind, Request, Tail
 
 if TYPE_CHECKING:
+    from hccl_tools.cli.other_launchers import Foreign
     from hccl_tools.launch.plan import Engine, Start
 
 #: ``python -m hccl_tools.launch`` runs under this name and says by it that its own interpreter is meant.
 MODULE_NAME = "python -m hccl_tools.launch"
+#: torchrun's words for one rank on each device that is there.
+_ALL_VISIBLE = ("auto", "npu", "gpu", "xpu")
 
 
 def _launch(**options: Any) -> int:
@@ -62,8 +65,8 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         UsageError: Options exclude each other, or the program is missing.
     """
     kind, program, python = _program(options)
-    per_node, ips = _per_node(options["per_node"]), _ips(options["ips"])
-    ranks, node_count = _size(options["count"], per_node, options["node_count"], len(ips))
+    per_node, ips = _per_node(options["per_node"], cpu=options["cpu"]), _ips(options["ips"])
+    ranks, node_count = _size(options["count"], per_node, _nodes(options["node_count"]), len(ips))
     address, port = _master(options)
     return Request(
         program=program,
@@ -101,6 +104,7 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         node_count=node_count,
         node_rank=options["node_rank"],
         per_node=per_node,
+        all_visible=options["per_node"] in _ALL_VISIBLE,
         run_dir=options["run_dir"],
         wait=options["wait"],
         bind=options["bind"],
@@ -151,13 +155,29 @@ def _start(options: dict[str, Any]) -> Start | None:
     return None if options["start"] == "auto" else cast("Start", options["start"])
 
 
-def _per_node(text: str | None) -> int | None:
-    """Read ``--nproc-per-node``; torchrun's words for "all of them" mean what no number means."""
-    if text is None or text in {"auto", "npu", "gpu"}:
+def _per_node(text: str | None, *, cpu: bool) -> int | None:
+    """Read ``--nproc-per-node``: a number, or one of torchrun's words for "as many as there are"."""
+    if text is None or text in _ALL_VISIBLE:
         return None
+    if text == "cpu" and cpu:
+        return len(os.sched_getaffinity(0))
     if not text.isdecimal() or int(text) == 0:
-        raise UsageError(f'--nproc-per-node "{text}" is no number of ranks', hint="a number from 1, or auto")
+        hint = "add --cpu" if text == "cpu" else "a number from 1, or auto"
+        raise UsageError(f'--nproc-per-node "{text}" is not a number of ranks', hint=hint)
     return int(text)
+
+
+def _nodes(text: str | None) -> int | None:
+    """Read ``--nnodes``: a number, or torchrun's MIN:MAX where both are the same."""
+    least, colon, most = (text or "").partition(":")
+    if text is None or (least.isdecimal() and int(least) and (not colon or least == most)):
+        return int(least) if text else None
+    raise UsageError(
+        f'--nnodes "{text}" is not a whole number, 1 or more',
+        hint="the number of machines is fixed; --max-restarts N starts all ranks again after a failure"
+        if colon
+        else "for example --nnodes 2",
+    )
 
 
 def _ips(text: str | None) -> tuple[str, ...]:
@@ -225,6 +245,13 @@ def _environment(assignments: tuple[str, ...], files: tuple[str, ...]) -> dict[s
     return found
 
 
+def _foreign(name: str) -> Foreign | None:
+    from hccl_tools.cli import other_launchers  # noqa: PLC0415  (only for an option that launch does not have)
+
+    return other_launchers.OPTIONS.get(name)
+
+
 command = GroupedCommand(
-    "launch", cast("dict[str, Any]", GROUPS), BARE, SPELLINGS, callback=_launch, help=HELP, epilog=EPILOG
-)
+    "launch", cast("dict[str, Any]", GROUPS), BARE, SPELLINGS, _foreign,
+    callback=_launch, help=HELP, epilog=EPILOG,
+)  # fmt: skip

@@ -36,8 +36,9 @@ GROUPS: dict[str, list[Option]] = {
                 help="Wait so long for a table that is still being completed."),
         _option("-n", "--worker-num", "--np", "count", type=IntRange(min=1), metavar="N",
                 help="How many ranks in all."),
-        _option("--devices", "--gpus", "--npus", "--selected-gpu", "--selected-gpus", "--selected-npus",
-                "devices", metavar="LIST", help="Devices, counted within the visible: 4-7 or 0,1 or [4,8)."),
+        _option("--devices", "--gpus", "--npus", "--xpus", "--selected-gpu", "--selected-gpus",
+                "--selected-npus", "--selected-xpus", "devices", metavar="LIST",
+                help="Devices, counted within the visible: 4-7 or 0,1 or [4,8)."),
         _flag("--no-table", help="Start N ranks without any rank table."),
         _option("--server", metavar="ID", help="Which server of the table this host is."),
         _option(
@@ -81,7 +82,7 @@ GROUPS: dict[str, list[Option]] = {
     ],
     "Several machines (type the same command on each)": [
         _option("--ips", metavar="A,B", help="The machines' addresses; rank 0 is on the first."),
-        _option("--nnodes", "node_count", type=IntRange(min=1), metavar="N", help="How many machines."),
+        _option("--nnodes", "node_count", metavar="N", help="How many machines."),
         _option("--node-rank", "--rank", "node_rank", type=IntRange(min=0), metavar="I",
                 help="Which of them this is, where the address does not tell."),
         _option("--nproc-per-node", "--local-worker-num", "per_node", metavar="N",
@@ -123,11 +124,7 @@ GROUPS: dict[str, list[Option]] = {
         # What a launch on several hosts tells the supervisor of each host.
         _option("--run-dir", hidden=True),
         _option("--restart", type=IntRange(min=0), default=0, hidden=True),
-        _option("--join", hidden=True),
-        _option("--run-mode", hidden=True),
-        _option("--job-id", hidden=True),
         _option("--master", hidden=True),
-        _flag("--standalone", hidden=True),
     ],
 }  # fmt: skip
 
@@ -150,8 +147,9 @@ hccl-tools launch --no-table -n 4 -m package.module
 hccl-tools launch --hostfile hosts train.py
 
 These look before they start, rehearse without NPUs, start MPI processes, and make the table of many hosts.
-Options end at PROGRAM: what follows it is the program's own. The spellings of torchrun, msrun and paddle are
-understood as well: --nproc_per_node, --master_addr, --worker_num, --log_dir, --gpus, --ips.
+Options end at PROGRAM: what follows it is the program's own. The options of torchrun, msrun and paddle
+are understood as well (--nproc_per_node, --master_addr, --worker_num, --log_dir, --gpus, --ips), or refused
+with what to use instead.
 """
 
 EPILOG = (

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hccl_tools.cli.other_launchers import Foreign
 
 
 #: Where the typed options lie in ``click.Context.meta``.
@@ -20,7 +22,8 @@ class GroupedCommand(click.Command):
     Options stop at the program; what follows is the program's, untouched. ``log_dir`` and ``log-dir`` are
     one.
     ``bare_options`` maps options whose value may be left out to the value meant then (``--dry-run``),
-    ``spellings`` a word that click would read as several letters to the option it is (``-np``).
+    ``spellings`` a word that click would read as several letters to the option it is (``-np``). ``foreign``
+    knows options of other programs of this kind.
     """
 
     def __init__(
@@ -29,11 +32,13 @@ class GroupedCommand(click.Command):
         groups: Mapping[str, Sequence[click.Option]],
         bare_options: Mapping[str, str],
         spellings: Mapping[str, str],
+        foreign: Callable[[str], Foreign | None],
         **attributes: Any,
     ) -> None:
         self.groups = groups
         self.bare_options = bare_options
         self.spellings = spellings
+        self.foreign = foreign
         parameters: list[click.Parameter] = [option for options in groups.values() for option in options]
         parameters.append(
             click.Argument(["program"], nargs=-1, type=click.UNPROCESSED, metavar="PROGRAM ARGS...")
@@ -86,6 +91,14 @@ class GroupedCommand(click.Command):
             name = token.replace("_", "-")
             if name in self.bare_options:
                 done.append(f"{name}={self.bare_options[name]}")
+                continue
+            typed, equals, value = token.partition("=")
+            own = typed.replace("_", "-")
+            if own not in takes_value and (foreign := self.foreign(own)) is not None:
+                if not (equals or foreign.is_flag):
+                    value = args[position] if position < len(args) else ""
+                    position += 1
+                done += foreign.options(typed, value)
                 continue
             done.append(token)
             if _wants_next(name, takes_value) and position < len(args):

@@ -69,6 +69,8 @@ class Request(NamedTuple):
     node_count: int | None = None
     node_rank: int | None = None
     per_node: int | None = None
+    #: One rank on each visible device was asked for by a word, not only by saying nothing.
+    all_visible: bool = False
     run_dir: str | None = None
     typed_options: tuple[str, ...] = ()
     made_table: JobTable | None = None

@@ -94,8 +94,13 @@ def devices(request: Request, visible: VisibleDevices, host_count: int) -> list[
             )
         return ids
     if count is None:
-        if available and not request.cpu:
+        if available and (request.all_visible or not request.cpu):
             return list(available)
+        if request.all_visible:
+            raise UsageError(
+                "--nproc-per-node asks for a rank on each visible device, but no NPU is visible here",
+                hint="say how many, or --cpu --nproc-per-node cpu for a rank on each core",
+            )
         raise UsageError(
             "how many ranks, and on which devices?",
             hint="name a table (--rank-table FILE), devices (--devices 4-7) or a count (-n 4)",

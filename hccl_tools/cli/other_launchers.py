@@ -1,0 +1,164 @@
+"""The options of msrun, torchrun, paddle.distributed.launch and fleetrun that ``launch`` does not share.
+
+Each is turned into an option of ``launch``, has no effect because ``launch`` always does what it asks for, or
+is refused with what to use instead. Options that ``launch`` has under the same name are not listed here.
+
+Sources: MindSpore 2.10 parallel/cluster/run.py and process_entity/_api.py; PyTorch torch/distributed/run.py
+and launch.py; Paddle distributed/launch/context/args_envs.py and distributed/fleet/launch.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Foreign(NamedTuple):
+    """An option of other launchers.
+
+    ``translate`` returns the options of ``launch`` for its value, or the hint of a refusal.
+    ``is_flag`` says that it takes no value.
+    """
+
+    translate: Callable[[str], list[str] | str]
+    is_flag: bool = False
+
+    def options(self, typed: str, value: str) -> list[str]:
+        """Return the options of ``launch`` that mean the same; ``typed`` is the option as its user wrote it.
+
+        Raises:
+            UsageError: ``launch`` has nothing of that kind; the hint says what to do.
+        """
+        found = self.translate(value)
+        if isinstance(found, str):
+            raise UsageError(f"launch has no option {f'{typed} {value}'.rstrip()}", hint=found)
+        return found
+
+
+def _nothing(_value: str) -> list[str]:
+    return []
+
+
+def _never(instead: str) -> Callable[[str], str]:
+    return lambda _value: instead
+
+
+def _only(allowed: tuple[str, ...], instead: str) -> Callable[[str], list[str] | str]:
+    """Take values that ask for what ``launch`` does anyway, and refuse others."""
+    return lambda value: [] if value.lower() in allowed else instead
+
+
+def _variable(name: str) -> Callable[[str], list[str]]:
+    return lambda value: [f"--env={name}={value}"]
+
+
+def _bind(how: str) -> Callable[[str], list[str] | str]:
+    answers: dict[str, list[str]] = {"true": [f"--bind={how}"], "false": []}
+    own = f"use --bind {how}; for cores of your own: --no-python taskset ..."
+    return lambda value: answers.get(value.lower(), own)
+
+
+def _numa_binding(value: str) -> list[str] | str:
+    answers = {"node": ["--bind=numa"], "exclusive": ["--bind=cores"]}
+    return answers.get(value, "use --bind numa (a NUMA node for each rank) or --bind cores (an equal share)")
+
+
+def _tee(value: str) -> list[str] | str:
+    """Read ``3`` (all ranks) or ``0:3,1:1`` (by rank); a rank's two streams are one log here."""
+    if value.isdecimal():
+        return ["--tail=all"] if int(value) else []
+    pairs = [part.partition(":") for part in value.split(",")]
+    if not all(rank.isdecimal() and streams.isdecimal() for rank, _, streams in pairs):
+        return "use --tail 0,3 or --tail all"
+    return [f"--tail={','.join(rank for rank, _, streams in pairs if int(streams)) or 'none'}"]
+
+
+def _tail_worker_log(value: str) -> list[str]:
+    return ["--tail=all"] if value == "-1" else [f"--tail={value}"]
+
+
+def _rendezvous(value: str) -> list[str] | str:
+    host, _, port = value.rpartition(":")
+    if not value or "/" in value:
+        return "use --master-addr ADDRESS --start-port PORT, the address of rank 0's machine"
+    if not (host and port.isdecimal()):
+        return [f"--master-addr={value}"]
+    return [f"--master={value}"] if int(port) else [f"--master-addr={host}"]
+
+
+_ELASTIC = "use a fixed --nnodes, and --max-restarts N for a new start after a failure"
+_PARAMETER_SERVERS = (
+    "parameter servers need their own launcher: ranks of launch meet in collective operations"
+)
+_OWN_SERVICE = "leave it out: no rendezvous service is needed; --master-addr says where to meet"
+_PADDLE_ONLY = "it configures paddle's own launcher: leave it out, or start the job with that one"
+_IN_RANK_ORDER = "use a rank table (--rank-table), which says where each rank is, or --ips in rank order"
+
+OPTIONS: dict[str, Foreign] = {
+    # msrun
+    "--join": Foreign(_nothing),
+    "--cluster-time-out": Foreign(_variable("MS_TOPO_TIMEOUT")),
+    "--bind-core": Foreign(_bind("cores")),
+    "--bind-numa": Foreign(_bind("numa")),
+    "--sim-level": Foreign(_variable("MS_SIMULATION_LEVEL")),
+    "--sim-rank-id": Foreign(_never("run RANK_ID=3 RANK_SIZE=8 MS_SIMULATION_LEVEL=1 python train.py")),
+    "--worker-log-name": Foreign(_never("use --log-dir, --log-file for rank 0, or --flat-logs")),
+    "--tail-worker-log": Foreign(_tail_worker_log),
+    # torchrun, torch.distributed.launch
+    "--standalone": Foreign(_nothing, is_flag=True),
+    "--use-env": Foreign(_nothing, is_flag=True),
+    "--rdzv-backend": Foreign(_only(("static", "c10d"), _OWN_SERVICE)),
+    "--rdzv-endpoint": Foreign(_rendezvous),
+    "--rdzv-id": Foreign(_nothing),
+    "--rdzv-conf": Foreign(_never("leave it out: hosts wait for each other without it")),
+    "--monitor-interval": Foreign(_nothing),
+    "--start-method": Foreign(_nothing),
+    "--signals-to-handle": Foreign(_nothing),
+    "--redirects": Foreign(_nothing),
+    "-r": Foreign(_nothing),
+    "--tee": Foreign(_tee),
+    "-t": Foreign(_tee),
+    "--local-ranks-filter": Foreign(lambda value: [f"--tail={value}"]),
+    "--numa-binding": Foreign(_numa_binding),
+    "--role": Foreign(_only(("default",), "use --env ROLE_NAME=NAME if the program reads it")),
+    "--local-addr": Foreign(_never("use --node-rank I, which says which machine this is")),
+    "--event-log-handler": Foreign(_only(("null",), "use --notify CMD, or report.json in the run directory")),
+    "--logs-specs": Foreign(_never("use --log-dir, --tail, --log-file or --flat-logs")),
+    "--run-path": Foreign(_never("leave it out and name the script"), is_flag=True),
+    "--virtual-local-rank": Foreign(
+        _never("leave it out: --start table lets each rank see all devices"), is_flag=True
+    ),
+    "--duplicate-stdout-filters": Foreign(_never("use --tail RANKS")),
+    "--duplicate-stderr-filters": Foreign(_never("use --tail RANKS")),
+    # paddle.distributed.launch and fleetrun
+    "--run-mode": Foreign(_only(("collective",), _PARAMETER_SERVERS)),
+    "--job-id": Foreign(_nothing),
+    "--log-level": Foreign(_nothing),
+    "--log-overwrite": Foreign(_nothing),
+    "--enable-gpu-log": Foreign(_nothing),
+    "--legacy": Foreign(_only(("false", "0"), _PADDLE_ONLY)),
+    "--sort-ip": Foreign(_only(("false", "0"), "use --ips with the machines in rank order")),
+    "--host": Foreign(_never("use --server ID with a table, --node-rank I without one")),
+    "--max-restart": Foreign(lambda value: [f"--max-restarts={value}"]),
+    "--elastic-level": Foreign(_only(("-1",), _ELASTIC)),
+    "--auto-parallel-config": Foreign(_never(_PADDLE_ONLY)),
+    "--auto-cluster-config": Foreign(_only(("false", "0"), _PADDLE_ONLY)),
+    "--auto-tuner-json": Foreign(_never(_PADDLE_ONLY)),
+    "--ranks": Foreign(_never(_IN_RANK_ORDER)),
+    "--enable-rank-mapping": Foreign(_never(_IN_RANK_ORDER)),
+    **{
+        name: Foreign(_never(_ELASTIC))
+        for name in ("--elastic-timeout", "--elastic-server", "--scale", "--force")
+    },
+    **{
+        name: Foreign(_never(_PARAMETER_SERVERS))
+        for name in (
+            *("--servers", "--server-num", "--trainers", "--trainer-num", "--workers", "--heter-workers"),
+            *("--heter-worker-num", "--http-port", "--gloo-port", "--with-gloo"),
+        )
+    },
+}

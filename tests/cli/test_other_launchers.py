@@ -1,0 +1,113 @@
+"""All options of msrun, torchrun, paddle and fleetrun: each is understood or refused with a hint."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+
+from hccl_tools.cli import other_launchers
+from hccl_tools.cli.launch import command, request_of
+from hccl_tools.errors import UsageError
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.request import Request
+
+MSRUN = """worker_num local_worker_num master_addr master_port node_rank log_dir join cluster_time_out
+    bind_core bind_numa sim_level sim_rank_id rank_table_file worker_log_name tail_worker_log"""
+TORCHRUN = """nnodes nproc-per-node rdzv-backend rdzv-endpoint rdzv-id rdzv-conf standalone max-restarts
+    monitor-interval start-method event-log-handler role module no-python run-path log-dir redirects tee
+    local-ranks-filter node-rank master-addr master-port local-addr logs-specs numa-binding signals-to-handle
+    use-env virtual-local-rank duplicate-stdout-filters duplicate-stderr-filters"""
+PADDLE = """master legacy rank log_level log_overwrite sort_ip enable_gpu_log nnodes nproc_per_node log_dir
+    run_mode job_id devices gpus npus xpus host ips start_port auto_parallel_config auto_cluster_config
+    auto_tuner_json servers trainers trainer_num server_num gloo_port with_gloo max_restart elastic_level
+    elastic_timeout"""
+FLEETRUN = """log_dir nproc_per_node run_mode gpus selected_gpus xpus selected_xpus ips ranks
+    enable_rank_mapping servers workers heter_workers worker_num server_num heter_worker_num http_port
+    elastic_server job_id np scale host force"""
+
+
+def typed(*args: str) -> tuple[dict[str, Any], Request]:
+    """Return the options and the request of a call."""
+    with command.make_context("launch", [*args, "train.py"]) as context:
+        return context.params, request_of(context.params, own_python=True)
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*MSRUN.split(), *TORCHRUN.split(), *PADDLE.split(), *FLEETRUN.split()})
+)
+def test_every_option_of_other_launchers_is_known(name: str) -> None:
+    own = {text for parameter in command.params for text in parameter.opts}
+    plain = f"--{name.replace('_', '-')}"
+
+    assert (plain in own) != (plain in other_launchers.OPTIONS)
+    if plain in other_launchers.OPTIONS:
+        found = other_launchers.OPTIONS[plain].translate("a value")
+        for option in found if isinstance(found, list) else ():
+            assert option.partition("=")[0] in own
+        assert isinstance(found, list) or len(found) > 10
+
+
+@pytest.mark.parametrize(
+    ("args", "field", "value"),
+    [
+        (("--cluster_time_out", "300"), "environment", {"MS_TOPO_TIMEOUT": "300"}),
+        (("--cluster_time_out=300",), "environment", {"MS_TOPO_TIMEOUT": "300"}),
+        (("--bind_core", "True"), "bind", "cores"),
+        (("--bind_numa=True",), "bind", "numa"),
+        (("--bind_core=False",), "bind", "none"),
+        (("--sim_level", "1"), "environment", {"MS_SIMULATION_LEVEL": "1"}),
+        (("--rank_table_file", "t.json"), "rank_table", "t.json"),
+        (("--tail_worker_log", "-1"), "tail", "all"),
+        (("--tail_worker_log", "0,2"), "tail", (0, 2)),
+        (("--rdzv_backend", "c10d", "--rdzv-endpoint", "10.0.0.1:29400"), "master_address", "10.0.0.1"),
+        (("--rdzv-endpoint=10.0.0.1:29400", "--rdzv_id=7"), "start_port", 29400),
+        (("--rdzv-endpoint=localhost:0",), "start_port", None),
+        (("--nnodes", "2:2", "--nproc-per-node=4"), "ranks", 8),
+        (("--nproc-per-node", "auto"), "all_visible", True),
+        (("--cpu", "--nproc_per_node=cpu"), "per_node", len(os.sched_getaffinity(0))),
+        (("-r", "3", "-t", "3"), "tail", "all"),
+        (("--tee=0:3,1:0,2:1",), "tail", (0, 2)),
+        (("--local-ranks-filter=1",), "tail", (1,)),
+        (("--numa-binding", "node"), "bind", "numa"),
+        (("--standalone", "--use_env", "--xpus", "0,1"), "devices", "0,1"),
+        (("--join=True", "--job_id", "x", "--run_mode=collective", "-n", "2"), "ranks", 2),
+    ],
+)
+def test_options_that_are_understood(args: tuple[str, ...], field: str, value: object) -> None:
+    _, request = typed(*args)
+
+    assert getattr(request, field) == value
+    assert request.program == ("train.py",)
+
+
+def test_restarts_of_paddle() -> None:
+    assert typed("--max_restart", "3")[0]["max_restarts"] == 3
+
+
+@pytest.mark.parametrize(
+    ("args", "message", "hint"),
+    [
+        (("--bind_core", '{"device0": ["0-3"]}'), "no option --bind_core", "--bind cores"),
+        (("--rdzv_backend", "etcd"), "no option --rdzv_backend etcd", "--master-addr"),
+        (("--nnodes", "1:4"), '--nnodes "1:4"', "--max-restarts"),
+        (("--nnodes", "0"), '--nnodes "0"', "--nnodes 2"),
+        (("--nproc-per-node", "cpu"), '--nproc-per-node "cpu"', "--cpu"),
+        (("--run_mode=ps",), "no option --run_mode ps", "parameter servers"),
+        (("--elastic_level", "1"), "no option --elastic_level 1", "--max-restarts"),
+        (("--worker_log_name=w",), "no option --worker_log_name w", "--log-file"),
+    ],
+)
+def test_options_that_are_refused(args: tuple[str, ...], message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        typed(*args)
+    assert message in caught.value.message
+    assert hint in str(caught.value.hint)
+
+
+def test_a_mistyped_option_is_still_one() -> None:
+    with pytest.raises(click.NoSuchOption, match="--cluster_timeout"):
+        typed("--cluster_timeout", "300")
