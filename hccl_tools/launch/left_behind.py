@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import proc
+from hccl_tools.launch.run_directory import HOLDER, LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +24,21 @@ def text(left: Sequence[Status]) -> str:
     if len(left) > len(shown):
         shown.append(f"and {len(left) - len(shown)} more")
     return "\n  ".join([f"ending {len(left)} processes that the job left behind:", *shown])
+
+
+def of_last_run(log_dir: str) -> list[str]:
+    """Say that the last run in a log directory has lost its launcher and left processes on this host."""
+    path = os.path.realpath(os.path.join(log_dir, LATEST))
+    if not os.path.exists(os.path.join(path, HOLDER)) or os.path.exists(os.path.join(path, "report.json")):
+        return []
+    from hccl_tools.launch import runs  # noqa: PLC0415  (most runs have left their report)
+
+    run = runs.read(path)
+    left = runs.processes(run) if run.state == "killed" else []
+    if not left:
+        return []
+    many = "1 process of it is" if len(left) == 1 else f"{len(left)} processes of it are"
+    return [f"the launcher of {path} was killed, and {many} left: `hccl-tools stop {path}` ends them"]
 
 
 def _described(pid: int) -> str:

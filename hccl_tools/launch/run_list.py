@@ -51,7 +51,8 @@ def _state(run: Run) -> str:
     if run.state == "running":
         return "running" if run.host == os.uname().nodename else f"running on {run.host}"
     if run.state == "killed":
-        return "launcher killed"
+        many = "process" if run.left == 1 else "processes"
+        return f"launcher killed, {run.left} {many} left" if run.left else "launcher killed"
     if run.state == "elsewhere":
         return f"on {run.host}"
     return _STATES.get(run.reason, run.reason or "ended")

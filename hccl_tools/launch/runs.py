@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import UsageError
@@ -35,6 +36,7 @@ class Run(NamedTuple):
         reason: Why an ended run ended, as in its report.
         kind: ``launch``, or ``spawn``: then the launcher is somebody's program.
         hosts: How many hosts the plan has.
+        left: Processes of it on this host, where its launcher was killed (as far as ``find`` has looked).
     """
 
     path: str
@@ -48,6 +50,7 @@ class Run(NamedTuple):
     reason: str = ""
     kind: str = "launch"
     hosts: int = 1
+    left: int = 0
 
     @property
     def age(self) -> float:
@@ -65,10 +68,12 @@ def find(log_dir: str) -> list[Run]:
     here = os.path.abspath(log_dir)
     names = sorted(os.listdir(here)) if os.path.isdir(here) else []
     paths = [os.path.join(here, name) for name in names if name != LATEST]
-    paths = [path for path in paths if os.path.exists(os.path.join(path, "plan.json"))]
-    elsewhere = sorted(_running_here() - set(paths))
+    paths = list(filter(_is_run, paths))
+    members = Counter(path for _pid, path in _members())
+    elsewhere = sorted(path for path in members.keys() - set(paths) if _is_run(path))
     # By time: names begin with it, but tell whole seconds only.
-    return [*sorted(map(read, paths), key=lambda run: (run.started, run.path)), *map(read, elsewhere)]
+    found = [*sorted(map(read, paths), key=lambda run: (run.started, run.path)), *map(read, elsewhere)]
+    return [run._replace(left=members[run.path]) if run.state == "killed" else run for run in found]
 
 
 def resolve(name: str, log_dir: str) -> Run:
@@ -225,5 +230,5 @@ def _run_of(pid: str) -> str | None:
     return os.fsdecode(rest.partition(b"\0")[0]) if found else None
 
 
-def _running_here() -> set[str]:
-    return {path for _pid, path in _members() if os.path.exists(os.path.join(path, "plan.json"))}
+def _is_run(path: str) -> bool:
+    return os.path.exists(os.path.join(path, "plan.json"))

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import announcement, describe, keeper, planning, run_directory, signals
+from hccl_tools.launch import announcement, describe, keeper, left_behind, planning, run_directory, signals
 from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _preflight(prepared: Prepared, typed: Mapping[str, str]) -> tuple[str, ...]:
     environment = {**prepared.environment, **prepared.plan.common, **typed}
     found = preflight.check(prepared.plan, environment, prepared.nodes)
     preflight.refuse(found)
-    return found.warnings
+    return (*found.warnings, *left_behind.of_last_run(os.path.dirname(prepared.plan.run_dir)))
 
 
 def _lock(prepared: Prepared) -> int:

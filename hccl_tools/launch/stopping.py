@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import runs
+from hccl_tools.launch import proc, runs
 
 if TYPE_CHECKING:
     from hccl_tools.launch.runs import Run
@@ -136,11 +136,22 @@ def _kill(run: Run) -> bool:
     while left := runs.processes(run):
         if time.monotonic() > deadline:
             return False
+        _resume_keepers(left)
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(_PAUSE)
     return True
+
+
+def _resume_keepers(left: list[int]) -> None:
+    """Let stopped keepers and watchers above these processes notice that their launcher is gone."""
+    for pid in left:
+        while (process := proc.status(pid)) and process.parent > 1:
+            pid = process.parent  # noqa: PLW2901  (upwards)
+            if proc.read(f"/proc/{pid}/comm").startswith("hccl-"):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGCONT)
 
 
 def _others(run: Run) -> str:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch import proc
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -127,6 +129,35 @@ def test_stop_ends_what_a_killed_launcher_has_left() -> None:
         0,
         True,
     )
+
+
+def test_what_a_killed_launcher_has_left_is_named_by_every_command() -> None:
+    """Its keeper and its watcher are stopped, so that neither ends the ranks."""
+    with running() as job:
+        path = str(Path("log/latest").resolve())
+        own = {process.pid: process for process in proc.descendants(job.pid)}
+        guards = [pid for pid in own if proc.read(f"/proc/{pid}/comm").startswith("hccl-")]
+        for pid in guards:
+            os.kill(pid, signal.SIGSTOP)
+        job.send_signal(signal.SIGKILL)
+        job.wait()
+    assert "  launcher killed, 2 processes left  " in run("jobs").stdout
+    assert [one["left"] for one in listed()] == [2]
+    said = run(*LAUNCH, "true").stderr
+    assert f"the launcher of {path} was killed, and 2 processes of it are left: `hccl-tools stop" in said
+
+    done = run("stop", path)
+
+    assert "has lost its launcher; 2 processes it had left: killed" in done.stderr
+    deadline = time.monotonic() + 10
+    while living := [pid for pid in own if is_same(own[pid])]:
+        assert time.monotonic() < deadline, living
+        time.sleep(0.01)
+
+
+def is_same(process: proc.Status) -> bool:
+    now = proc.status(process.pid)
+    return now is not None and now.state not in proc.ENDED_STATES and now.start == process.start
 
 
 def test_stop_of_a_spawn_leaves_its_caller_alone() -> None:
