@@ -20,6 +20,7 @@ from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import (
     LOCAL,
     STAGES,
+    Finding,
     Subject,
     chosen,
     document_rules,
@@ -74,7 +75,7 @@ def validate(
     findings = Findings(limit, chosen(select, ignore))
     with _collector_paused():
         subject, file = _subject(source, limit)
-        found = formats.detect(subject.value) if _readable(subject) else None
+        found = formats.detect(subject.value) if subject.is_json else None
         product_choice.choose(subject, product, found.format if found else None)
         subject.env = env or {}
         _judge(subject, found, findings)
@@ -150,11 +151,17 @@ def _subject(source: Any, limit: int | None) -> tuple[Subject, str]:
     if isinstance(source, (bytes, bytearray)):
         document = Document.parse(bytes(source), "<bytes>", limit)
         return Subject(unknown, document.value, document), "<bytes>"
-    return Subject(unknown, source), "<object>"
+    return _subject_of_object(source), "<object>"
 
 
-def _readable(subject: Subject) -> bool:
-    return subject.document is None or subject.document.problem is None
+def _subject_of_object(source: Any) -> Subject:
+    from hccl_tools.parsed_value import NotJsonError, as_read  # noqa: PLC0415  (not for files)
+
+    unknown = assume(None)[0]
+    try:
+        return Subject(unknown, as_read(source))
+    except NotJsonError as error:
+        return Subject(unknown, not_json=Finding(error.message, error.path, error.hint))
 
 
 def _judge(subject: Subject, found: formats.Detection | None, findings: Findings) -> None:

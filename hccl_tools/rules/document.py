@@ -54,7 +54,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: give the file with server_list, group_list or rank_list
     """
-    if subject.document is not None and subject.document.problem is not None:
+    if not subject.is_json:
         return
     found = detect(subject.value)
     legacy_1_1 = found.heterogeneous and subject.product.loader == "legacy"

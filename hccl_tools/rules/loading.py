@@ -31,6 +31,8 @@ def broken_json(subject: Subject) -> Iterator[Finding]:
     Instead: text {"version": "1.0"}
     Hint: remove the comma
     """
+    if subject.not_json is not None:
+        yield subject.not_json
     problem = subject.document.problem if subject.document is not None else None
     if problem is not None and problem.kind != "nesting":
         yield Finding(problem.message, hint=problem.hint, offset=problem.offset)

@@ -86,6 +86,7 @@ class Subject:
     ``table`` is set only for rules on tables; ``path`` is the file's name, ``None`` for bytes and stdin.
     ``env`` holds the variables that change HCCL's verdict. ``memo`` keeps what several rules work out.
     ``host`` is the host that the table is held against, set only for the rules of ``LOCAL``.
+    ``not_json`` says why there is no ``value`` where one was handed over parsed.
     ``product_reason`` says why it is this product, ``product_is_assumed`` that nobody has named one.
     """
 
@@ -93,12 +94,18 @@ class Subject:
     value: Any = None
     document: Document | None = None
     path: str | None = None
+    not_json: Finding | None = None
     table: RankTable = field(default=None)  # type: ignore[assignment]
     env: Mapping[str, str] = field(default_factory=dict)
     memo: dict[str, Any] = field(default_factory=dict)
     host: HostState = field(default=None)  # type: ignore[assignment]
     product_reason: str = ""
     product_is_assumed: bool = False
+
+    @property
+    def is_json(self) -> bool:
+        """Whether there is a value to look at."""
+        return self.not_json is None and (self.document is None or self.document.problem is None)
 
     def device_path(self, row: int, *keys: str) -> Path:
         """Return where a device (or a key of it) stands in the document."""

@@ -1,0 +1,144 @@
+"""Parsed JSON that a caller hands over, as HCCL would read it from a file.
+
+Python's values are more than JSON: keys of any type, integers of any length, halves of characters, lists that
+contain themselves. What a file cannot hold is refused here, so that no rule meets it.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.json_clean import NESTING_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_CONTAINERS = (dict, list)
+_PLAIN = frozenset({dict, list, str, int, float, bool, type(None)})
+#: Integers that HCCL's library holds as such; longer ones become floats.
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
+
+
+class NotJsonError(ValueError):
+    """Raised for a value that no JSON file can hold; ``path`` leads to it or to what it is in."""
+
+    def __init__(self, message: str, hint: str, path: tuple[str | int, ...]) -> None:
+        super().__init__(message)
+        self.message, self.hint, self.path = message, hint, path
+
+
+def as_read(value: Any) -> Any:
+    """Return a value as it would come from a file: itself where it can, else a copy.
+
+    Tuples become lists, integers beyond 64 bits become floats, and what is inside more than ``NESTING_LIMIT``
+    objects and lists is left out.
+
+    Raises:
+        NotJsonError: No file can hold it.
+    """
+    return value if _is_plain(value) else _Copy().of(value, ())
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether nothing has to be changed or refused, asked of whole levels at once."""
+    level = [value]
+    for _ in range(NESTING_LIMIT + 1):
+        inner = [item for item in level if type(item) in _CONTAINERS]
+        if not _are_plain(level) or len(set(map(id, inner))) < len(inner):
+            return False
+        objects = [item for item in inner if type(item) is dict]
+        if not _are_texts(list(chain.from_iterable(objects))):
+            return False
+        level = list(chain.from_iterable(item.values() if type(item) is dict else item for item in inner))
+        if not level:
+            return True
+    return False
+
+
+def _are_plain(level: list[Any]) -> bool:
+    kinds = set(map(type, level))
+    if not kinds <= _PLAIN:
+        return False
+    numbers = [item for item in level if type(item) is int] if int in kinds else ()
+    if numbers and (min(numbers) < _LEAST or max(numbers) > _MOST):
+        return False
+    if float in kinds and not all(math.isfinite(item) for item in level if type(item) is float):
+        return False
+    return str not in kinds or _are_texts([item for item in level if type(item) is str])
+
+
+def _are_texts(items: list[Any]) -> bool:
+    return set(map(type, items)) <= {str} and _is_encodable(items)
+
+
+def _is_encodable(texts: Iterable[str]) -> bool:
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class _Copy:
+    """Copies a value, and refuses what is not JSON."""
+
+    def __init__(self) -> None:
+        self._open: set[int] = set()
+
+    def of(self, value: Any, path: tuple[str | int, ...]) -> Any:
+        if isinstance(value, (dict, list, tuple)):
+            return self._container(value, path)
+        if isinstance(value, str):
+            return _text(value, path)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, (int, float)):
+            return _number(value, path)
+        raise NotJsonError(f"a value of type {type(value).__name__} is not JSON", _FROM_FILE, path)
+
+    def _container(self, value: Any, path: tuple[str | int, ...]) -> Any:
+        if id(value) in self._open:
+            raise NotJsonError("an object or list contains itself", _FROM_FILE, path)
+        is_object = isinstance(value, dict)
+        if len(path) >= NESTING_LIMIT:
+            return {} if is_object else []
+        self._open.add(id(value))
+        copy: Any
+        if is_object:
+            copy = {_key(key, path): self.of(item, (*path, key)) for key, item in value.items()}
+        else:
+            copy = [self.of(item, (*path, index)) for index, item in enumerate(value)]
+        self._open.remove(id(value))
+        return copy
+
+
+_FROM_FILE = "hand over what json.load returns, or the name of the file"
+
+
+def _key(key: Any, path: tuple[str | int, ...]) -> str:
+    if not isinstance(key, str):
+        message = f"a key of type {type(key).__name__} is not JSON: all keys are strings"
+        raise NotJsonError(message, _FROM_FILE, path)
+    return _text(key, path)
+
+
+def _text(text: str, path: tuple[str | int, ...]) -> str:
+    if not _is_encodable([text]):
+        message = "a text has half of a character (a lone surrogate)"
+        raise NotJsonError(message, "write the character itself, in UTF-8", path)
+    return str.__str__(text)
+
+
+def _number(number: float, path: tuple[str | int, ...]) -> float:
+    if isinstance(number, int) and _LEAST <= number <= _MOST:
+        return int(number)
+    try:
+        as_float = float(number)
+    except OverflowError:
+        as_float = math.inf
+    if math.isfinite(as_float):
+        return as_float
+    message = "a number is too large" if isinstance(number, int) else f"{number} is not a JSON number"
+    raise NotJsonError(message, "write a number that a 64-bit float can hold", path)
