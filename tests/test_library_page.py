@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 import subprocess
@@ -29,6 +30,17 @@ def test_every_argument_and_attribute_is_on_it() -> None:
     reported -= {"document", "file", *dir(tuple)}
 
     assert [name for name in arguments | reported if f"`{name}`" not in PAGE] == []
+
+
+def test_rank_table_merge_and_convert_are_on_it_whole() -> None:
+    attributes = {name for name in dir(hccl_tools.RankTable) if not name.startswith("_")}
+    attributes |= {field.name for field in dataclasses.fields(hccl_tools.RankTable)}
+    arguments = set(inspect.signature(hccl_tools.merge).parameters)
+    arguments |= set(inspect.signature(hccl_tools.convert).parameters)
+
+    assert [name for name in attributes if not re.search(rf"`{name}[`(]", PAGE)] == []
+    assert [name for name in arguments if not re.search(rf"\b{name}\b", PAGE)] == []
+    assert [name for name in hccl_tools.__all__ if name != "__version__" and name not in PAGE] == []
 
 
 def test_spawn_and_current_rank_are_on_it_whole() -> None:

@@ -73,11 +73,12 @@ class _Run:
             return
         from importlib.util import find_spec  # noqa: PLC0415  (only for large tables)
 
+        from hccl_tools.install_hints import FAST  # noqa: PLC0415
+
         if find_spec("orjson") is None:
             self.told = True
             click.echo(
-                f"note: {len(report.table):,} ranks are checked sooner with the [fast] extra: "
-                'pip install "hccl-tools[fast]"',
+                f"note: {len(report.table):,} ranks are checked sooner with orjson: {FAST}",
                 err=True,
             )
 

@@ -19,6 +19,7 @@ from hccl_tools.gathering.bootstrap import PROGRAM
 from hccl_tools.gathering.commands import Member, Mpirun
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
 from hccl_tools.gathering.wire import Answer, Task
+from hccl_tools.install_hints import MPIRUN
 from hccl_tools.products import PRODUCT_VARIABLE
 
 if TYPE_CHECKING:
@@ -165,9 +166,7 @@ def _mpirun(asking: Asking) -> Mpirun:
     try:
         program, flavour = mpirun.find({**asking.environ, "PATH": path})
     except ProgramMissingError:
-        raise DiscoveryError(
-            "there is no mpirun on PATH", hint='install one: pip install "hccl-tools[mpi]"'
-        ) from None
+        raise DiscoveryError("there is no mpirun on PATH", hint=f"install one: {MPIRUN}") from None
     except LaunchError as error:
         raise DiscoveryError(error.message, hint="put Open MPI's first on PATH") from None
     if not flavour.startswith("openmpi"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from hccl_tools.install_hints import HCCL_TOOLS
+
 #: A program for ``python -c PROGRAM HOST TASK``. It stands on its own, and its only line is in the form of
 #: :mod:`hccl_tools.gathering.lines` and :class:`hccl_tools.gathering.wire.Answer`.
-PROGRAM = """\
+_PROGRAM = """\
 import os, sys
 host = sys.argv[1] or os.environ.get("SLURMD_NODENAME", "?")
 try:
@@ -17,9 +19,12 @@ except ImportError as error:
         hint = "install the same hccl-tools on all hosts"
     except ImportError:
         why = "hccl-tools is not installed there for %s" % sys.executable
-        hint = 'install it there: pip install "hccl-tools[mpi]"'
+        hint = HINT
     text = json.dumps({"form": 1, "host": host, "facts": None, "message": why, "hint": hint, "machine": ""})
     print("hccl-tools-gather", host, "1/1", text, flush=True)
     sys.exit(1)
 sys.exit(main(host, sys.argv[2]))
 """
+#: What to do where hccl-tools is missing.
+HINT = f"install it there: {HCCL_TOOLS}"
+PROGRAM = _PROGRAM.replace("HINT", repr(HINT))

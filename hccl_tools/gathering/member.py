@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.gathering import lines
 from hccl_tools.gathering.wire import FORM, Answer, Task, versions_differ
+from hccl_tools.install_hints import MPI
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from hccl_tools.discover.facts import HostFacts
     from hccl_tools.discover.survey import Request
 
-MPI4PY_MISSING_HINT = 'install it: pip install "hccl-tools[mpi]"'
+MPI4PY_MISSING_HINT = f"install it: {MPI}"
 
 
 def main(host: str, text: str) -> int:

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from hccl_tools import ssh
+from hccl_tools.gathering import bootstrap
 from hccl_tools.gathering.commands import installation
 from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.member import MPI4PY_MISSING_HINT, is_local
@@ -80,8 +81,7 @@ def _explained(host: str, status: int, said: str, daemon: str) -> Failure:
         what = "is not there" if status == _NOT_THERE else "cannot be run there"
         return Failure(host, f"{sys.executable} {what}", "install hccl-tools there, in the same place")
     if last == "missing hccl_tools":
-        hint = 'install it there: pip install "hccl-tools[mpi]"'
-        return Failure(host, f"hccl-tools is not installed there for {sys.executable}", hint)
+        return Failure(host, f"hccl-tools is not installed there for {sys.executable}", bootstrap.HINT)
     if last == "missing mpi4py":
         return Failure(host, "mpi4py is not installed there", MPI4PY_MISSING_HINT)
     if last == f"missing {daemon}":

