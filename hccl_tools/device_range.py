@@ -1,6 +1,6 @@
 """The text of a device range, ``"[4,8)"``, ``0-7`` or ``4,5,6,7``, as device ids.
 
-Grammar: items with commas between them; an item is a number, ``a-b`` (b included) or ``[a,b)`` (b left out);
+Grammar: items with commas between them; an item is a number, ``a-b`` (b is included) or ``[a,b)`` (b is not);
 blanks may stand anywhere between the parts. Ids come out in the order they are listed, ranges ascend.
 """
 
@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from hccl_tools import look_alikes
 from hccl_tools.errors import UsageError
+from hccl_tools.products import NAME_THE_CHIP
 
 _ITEM = re.compile(
     r"\s*(?:"
@@ -20,9 +22,19 @@ _ITEM = re.compile(
 )
 #: What is shown of a token that cannot be read: a whole bracket, or everything up to the next comma.
 _TOKEN = re.compile(r"\s*([\[(][^\])]*[\])]?[^,]*|[^,]*)")
+#: Half-open ranges in other spellings: ``0,8)``, ``[0,8``, ``[0:8)``, ``0:8``, ``range(0, 8)``, ``range(8)``.
+_MEANT = re.compile(r"(?:range\s*\(|\[)?\s*(?:([0-9]{1,9})\s*[,;:]\s*)?([0-9]{1,9})\s*\)?")
 _HOW = 'write "[4,8)" or 4-7 for devices 4 to 7, or a list such as 4,5,6,7'
 #: Longer numbers are no device ids on any product and are not worth turning into integers.
 _MOST_DIGITS = 9
+
+
+class _Machine(NamedTuple):
+    """Which device ids there are, whose they are, and what to do about others."""
+
+    device_limit: int
+    name: str
+    beyond: str
 
 
 class DeviceRange(NamedTuple):
@@ -32,13 +44,14 @@ class DeviceRange(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def parse(text: str, *, device_limit: int, product: str) -> DeviceRange:
+def parse(text: str, *, device_limit: int, product: str, beyond: str = NAME_THE_CHIP) -> DeviceRange:
     """Return the device ids that a range text names.
 
     Args:
         text: What the user typed.
         device_limit: Ids are 0 to ``device_limit - 1``.
         product: The product's name, for messages.
+        beyond: What to do, for an id above the limit.
 
     Raises:
         UsageError: The range is empty, reversed, unreadable, names a device twice or one that the product
@@ -46,6 +59,7 @@ def parse(text: str, *, device_limit: int, product: str) -> DeviceRange:
     """
     if not text.strip():
         raise UsageError("the device range is empty", hint=_HOW)
+    machine = _Machine(device_limit, product, beyond)
     seen: dict[int, str] = {}
     warnings: list[str] = []
     position = 0
@@ -54,8 +68,7 @@ def parse(text: str, *, device_limit: int, product: str) -> DeviceRange:
         if match is None:
             raise _unreadable(text, position)
         token = _clip(match[0].strip())
-        ids = _item_ids(match, token, device_limit, product, warnings)
-        for device_id in ids:
+        for device_id in _item_ids(match, token, machine, warnings):
             if device_id in seen:
                 raise UsageError(
                     f'device {device_id} is named twice in "{text.strip()}": '
@@ -68,65 +81,61 @@ def parse(text: str, *, device_limit: int, product: str) -> DeviceRange:
         position = match.end() + 1
 
 
-def _item_ids(
-    match: re.Match[str], token: str, device_limit: int, product: str, warnings: list[str]
-) -> range:
+def _item_ids(match: re.Match[str], token: str, machine: _Machine, warnings: list[str]) -> range:
     if match["single"] is not None:
-        first = last = _number(match["single"], token, device_limit, product)
+        first = last = _number(match["single"], token)
+        if last == machine.device_limit and match[0] == match.string:  # a count rather than an id
+            count = f'for {last} devices type "[0,{last})"'
+            machine = machine._replace(beyond=f"{count}; otherwise {machine.beyond}")
     elif match["from"] is not None:
-        first, last = (_number(match[part], token, device_limit, product) for part in ("from", "to"))
+        first, last = (_number(match[part], token) for part in ("from", "to"))
+        _check_limit(first, token, machine)
         if last < first:
             raise _reversed(token)
     elif match["close"] == "]":
-        first, last = _closed_bracket(match, token, device_limit, product, warnings)
+        first, last = _closed_bracket(match, token, machine, warnings)
     else:
-        first = _number(match["first"], token, None, product)
-        last = _number(match["end"], token, None, product) - 1
+        first, last = _number(match["first"], token), _number(match["end"], token) - 1
         if last < first:
             raise _empty(token, first) if last == first - 1 else _reversed(token)
-        _check_limit(last, token, device_limit, product)
-    _check_limit(last, token, device_limit, product)
+    _check_limit(last, token, machine)
     return range(first, last + 1)
 
 
 def _closed_bracket(
-    match: re.Match[str], token: str, device_limit: int, product: str, warnings: list[str]
+    match: re.Match[str], token: str, machine: _Machine, warnings: list[str]
 ) -> tuple[int, int]:
     """Read ``[a,b]``, which guides use for ``[a,b)`` too: only where one reading alone is possible."""
-    first = _number(match["first"], token, None, product)
-    end = _number(match["end"], token, None, product)
+    first, end = _number(match["first"], token), _number(match["end"], token)
     if end < first:
         raise _reversed(token)
-    if end == device_limit and first < end:
+    if end == machine.device_limit and first < end:
         warnings.append(
-            f'"{token}" read as "[{first},{end})", {_spoken(first, end - 1)}: {product} has no device {end}'
+            f'"{token}" read as "[{first},{end})", {_spoken(first, end - 1)}: '
+            f"{machine.name} has no device {end}"
         )
         return first, end - 1
-    _check_limit(end, token, device_limit, product)
-    half_open = _typed(first, end - 1) if end > first else None
+    _check_limit(end, token, machine)
+    ways = [(first, end), (first, end - 1)] if end > first else [(first, end)]
     raise UsageError(
-        f'"{token}" can be read in two ways: {_spoken(first, end)} (b included) or '
-        f"{_spoken(first, end - 1)} (b left out)",
-        hint=f"type {_typed(first, end)}" + (f" or {half_open}" if half_open else ""),
+        f'"{token}" is ambiguous: is {end} included?',
+        hint=f"type {', or '.join(f'{_typed(*way)} for {_spoken(*way)}' for way in ways)}",
     )
 
 
-def _number(digits: str, token: str, device_limit: int | None, product: str) -> int:
+def _number(digits: str, token: str) -> int:
     significant = digits.lstrip("0") or "0"
     if len(significant) > _MOST_DIGITS:
         raise UsageError(f'"{token}" names device {_clip(digits)}, which no product has', hint=_HOW)
-    value = int(significant)
-    if device_limit is not None:
-        _check_limit(value, token, device_limit, product)
-    return value
+    return int(significant)
 
 
-def _check_limit(device_id: int, token: str, device_limit: int, product: str) -> None:
-    if device_id >= device_limit:
+def _check_limit(device_id: int, token: str, machine: _Machine) -> None:
+    if device_id >= machine.device_limit:
         raise UsageError(
-            f'"{token}" names device {device_id}, which {product} does not have: '
-            f"its device ids are 0 to {device_limit - 1}",
-            hint="for a machine of another kind name it with --product",
+            f'"{token}" names device {device_id}, which {machine.name} does not have: '
+            f"its device ids are 0 to {machine.device_limit - 1}",
+            hint=machine.beyond,
         )
 
 
@@ -142,12 +151,24 @@ def _empty(token: str, first: int) -> UsageError:
 
 
 def _unreadable(text: str, position: int) -> UsageError:
-    found = _TOKEN.match(text, position)
-    token = found[1].strip() if found else text[position:].strip()
+    whole = _clip(text.strip())
+    if found := look_alikes.first(text):
+        message = f'{found.name} "{found.char}" in "{whole}"'
+        return UsageError(message, hint=f'type "{_clip(look_alikes.plain(text).strip())}"')
+    if meant := _MEANT.fullmatch(text.strip()):
+        hint = f'did you mean "[{int(meant[1] or 0)},{int(meant[2])})"?'
+        return UsageError(f'cannot read "{whole}" as a device range', hint=hint)
+    token = _token(text, position)
     if not token:
         where = "at the end" if position >= len(text.rstrip()) else "between two commas"
-        return UsageError(f'a device id is missing {where} of "{_clip(text.strip())}"', hint=_HOW)
-    return UsageError(f'cannot read "{_clip(token)}" as a device range', hint=_HOW)
+        return UsageError(f'a device id is missing {where} of "{whole}"', hint=_HOW)
+    part = f' in "{whole}"' if token != text.strip() else ""
+    return UsageError(f'cannot read "{_clip(token)}"{part} as a device range', hint=_HOW)
+
+
+def _token(text: str, position: int) -> str:
+    found = _TOKEN.match(text, position)
+    return found[1].strip() if found else text[position:].strip()
 
 
 def _spoken(first: int, last: int) -> str:

@@ -125,7 +125,7 @@ def _by_position(text: str, option: str, seen: Visible | None, site: Site, produ
     if option == "--device_num" and text.strip().isdecimal() and parsed.ids != (0,):
         count = parsed.ids[0]
         raise UsageError(
-            f"{asked} can be read in two ways: device {count} alone or {count} devices",
+            f"{asked} is ambiguous: device {count} alone, or {count} devices?",
             hint=f'type "[{count},{count + 1})" or "[0,{count})"',
         )
     if seen is None:
@@ -142,8 +142,8 @@ def _by_position(text: str, option: str, seen: Visible | None, site: Site, produ
         return Selection(chosen, (), warnings)
     if as_physical and not seen.stated:
         raise UsageError(
-            f"{asked} can be read in two ways here: the physical devices {_listed(parsed.ids)}, or, counted "
-            f"among the visible devices {seen}, {_listed(chosen)}",
+            f"{asked} is ambiguous here: the physical devices {_listed(parsed.ids)}, or, counted among the "
+            f"visible devices {seen}, {_listed(chosen)}?",
             hint=f"type --devices {_compact(parsed.ids)} or --devices {_compact(chosen)}",
         )
     note = f"{asked} counts among the visible devices {seen}: physical devices {_listed(chosen)}"

@@ -177,7 +177,9 @@ def _devices(
     value = options[name]
     text = value if isinstance(value, str) else ",".join(map(str, _listed(value)))
     try:
-        devices = device_range.parse(text, device_limit=_HIGHEST_DEVICE, product="a host").ids
+        devices = device_range.parse(
+            text, device_limit=_HIGHEST_DEVICE, product="a host", beyond="name devices of this host"
+        ).ids
     except UsageError as error:
         raise SpawnOptionError(
             f"{name}={value!r} names no devices: {error.message}", hint=error.hint

@@ -124,5 +124,6 @@ def listed(text: str, available: tuple[int, ...] | None) -> list[int]:
     from hccl_tools import device_range  # noqa: PLC0415  (rarely needed)
 
     limit = len(available) if available else 1024
-    ids = device_range.parse(text, device_limit=limit, product="this host").ids
+    beyond = f"name visible devices, counted from 0 to {limit - 1}"
+    ids = device_range.parse(text, device_limit=limit, product="this host", beyond=beyond).ids
     return [available[index] for index in ids] if available else list(ids)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.products import NAME_THE_CHIP
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.topology import device_sets
 
@@ -77,7 +78,7 @@ def device_id_too_high(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f'device id "{subject.table.device_ids[row]}" is too high: {where} has devices 0 to {limit - 1}',
                 subject.device_path(row, "device_id"),
-                "write the physical device id, or name the machine's chip, as in --product 910B4",
+                f"write the physical device id, or {NAME_THE_CHIP}",
             )
 
 

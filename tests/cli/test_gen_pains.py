@@ -137,3 +137,23 @@ def test_a_busy_tool_is_asked_one_device_at_a_time(tmp_path: Path) -> None:
 
     assert host.gen().returncode == 0
     assert len([call for call in host.calls() if "-ip -g" in call]) == 8 + 3
+
+
+@pytest.mark.parametrize(
+    ("typed", "error", "instead"),
+    [
+        ("[0,8\uff09", 'full-width bracket "\uff09" in "[0,8\uff09"', 'type "[0,8)"'),
+        ("0\uff0c1", 'full-width comma "\uff0c" in "0\uff0c1"', 'type "0,1"'),
+        ("8", '"8" names device 8, which 910a does not have', 'for 8 devices type "[0,8)"'),
+        ("0,8)", 'cannot read "0,8)" as a device range', 'did you mean "[0,8)"?'),
+        ("range(0,8)", 'cannot read "range(0,8)" as a device range', 'did you mean "[0,8)"?'),
+    ],
+)
+def test_a_mistyped_range_is_told_with_the_right_one(
+    tmp_path: Path, typed: str, error: str, instead: str
+) -> None:
+    host = make_host(tmp_path / "host")
+    done = host.gen("--device_num", typed)
+
+    assert error in refusal(host, done)
+    assert instead in done.stderr

@@ -128,7 +128,7 @@ def test_more_than_there_are_is_an_error(root: Path) -> None:
 def test_a_bare_number_after_device_num_has_two_readings(root: Path) -> None:
     error = refused(root, device_num="4")
 
-    assert "device 4 alone or 4 devices" in error.message
+    assert "is ambiguous: device 4 alone, or 4 devices?" in error.message
     assert error.hint == 'type "[4,5)" or "[0,4)"'
     assert chosen(root, devices="4").ids == (4,)
     assert chosen(root, device_num="0").ids == (0,)

@@ -459,3 +459,12 @@ def test_times_may_have_a_unit() -> None:
 
     assert done.returncode == 124
     assert "--timeout: 0.6 s are over" in done.stderr
+
+
+def test_full_width_characters_in_a_list_of_devices() -> None:
+    Path("hello.py").write_text(HELLO)
+    done = launch("--cpu", "--gpus", "0\uff0c1", "hello.py")
+
+    assert done.returncode == 2
+    assert 'full-width comma "\uff0c" in "0\uff0c1"' in done.stderr
+    assert 'type "0,1"' in done.stderr
