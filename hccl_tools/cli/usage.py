@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -30,7 +32,8 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
     hint = f"`{command_path} --help` shows how it is called"
     if isinstance(error, click.NoSuchOption):
         close = f"did you mean {error.possibilities[0]}? " if error.possibilities else ""
-        return Problem(f"no such option {error.option_name}", close + hint)
+        of_command = _with_command(ctx, error.option_name, args) if ctx is not None else None
+        return Problem(f"no such option {error.option_name}", of_command or close + hint)
     if isinstance(error, click.BadOptionUsage):
         return Problem(f"{error.option_name} {_misuse(error.option_name, args)}", hint)
     if isinstance(error, click.MissingParameter) and error.param is not None:
@@ -38,7 +41,30 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
     if isinstance(error, click.BadParameter) and error.param is not None:
         return Problem(f"{_name(error.param, args)} {error.message}", hint)
     sentence = " ".join(error.format_message().split()).removesuffix(".")
-    return Problem(sentence[:1].lower() + sentence[1:], hint)
+    return Problem(sentence[:1].lower() + sentence[1:], _range_option(sentence, ctx) or hint)
+
+
+def _with_command(ctx: click.Context, option: str, args: Sequence[str]) -> str | None:
+    """Return what to type where an option of a command was given without the command."""
+    if not isinstance(ctx.command, click.Group):
+        return None
+    for name in ctx.command.list_commands(ctx):
+        command = ctx.command.get_command(ctx, name)
+        if command is not None and _plain(option) in _options(command):
+            return f"options follow their command: {ctx.command_path} {name} {shlex.join(args)}"
+    return None
+
+
+def _range_option(sentence: str, ctx: click.Context | None) -> str | None:
+    """Return what to type where a device range was given without its option."""
+    extra = re.search(r"unexpected extra argument \(([\[(0-9][\[\](),0-9 -]*)\)$", sentence)
+    if extra is None or ctx is None or "--device-num" not in _options(ctx.command):
+        return None
+    return f'did you mean --device_num "{extra[1]}"?'
+
+
+def _options(command: click.Command) -> set[str]:
+    return {_plain(option) for param in command.params for option in param.opts}
 
 
 def _misuse(option: str, args: Sequence[str]) -> str:

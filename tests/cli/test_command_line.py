@@ -194,3 +194,23 @@ def test_what_a_tool_said_cannot_steer_the_terminal(command_line: CommandLine) -
     assert done.code == 1
     assert "\x1b" not in done.err
     assert "\\x1b[31mno" in done.err
+
+
+@pytest.mark.parametrize(
+    ("args", "instead"),
+    [
+        (("--device_num", "[0,8)"), "hccl-tools gen --device_num '[0,8)'"),
+        (("--rank-table", "t.json", "x.py"), "hccl-tools launch --rank-table t.json x.py"),
+        (("gen", "[0,8)"), 'did you mean --device_num "[0,8)"?'),
+        (("gen", "0-7"), 'did you mean --device_num "0-7"?'),
+        (("gen", "rest"), "`hccl-tools gen --help`"),
+        (("--nonsense",), "`hccl-tools --help`"),
+    ],
+)
+def test_an_option_without_its_command_and_a_range_without_its_option(
+    command_line: CommandLine, args: tuple[str, ...], instead: str
+) -> None:
+    done = command_line(*args)
+
+    assert done.code == 2
+    assert f"help: {instead}" in done.err or f"help: options follow their command: {instead}" in done.err
