@@ -1,13 +1,18 @@
-"""Reading a file or standard input whole, with an end to it: no wait on a pipe, no endless device."""
+"""Reading a file or standard input whole, with an end to it: no wait on a pipe, no endless device.
+
+A pipe that the shell has opened for this process (``<(cat table.json)``) is read like standard input.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import re
 import stat
 import sys
 import time
+from itertools import islice
 from typing import IO
 
 from hccl_tools.errors import InputError
@@ -17,11 +22,14 @@ from hccl_tools.errors import InputError
 #: 2.0 tables up to 1 GiB, but 65,536 ranks, its limit, need 20 MB.
 SIZE_LIMIT = 256 << 20
 _CHUNK = 1 << 20
+#: How many entries of a folder are looked at for a file to propose.
+_MOST_LOOKED_AT = 10_000
+#: How a shell names what it has opened for a command.
+_OPENED = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
 #: How often, and after how many seconds each, a ConfigMap's file is looked for again.
 _SECOND_LOOKS, _SECOND_LOOK_AFTER = 10, 0.05
 _PIPE_HINT = "pipe it in instead: name it - and write `cat FILE | hccl-tools ... -`"
 _KINDS = (
-    (stat.S_ISDIR, "is a directory, not a file", "name the files in it, for example {}/*.json"),
     (stat.S_ISFIFO, "is a pipe, not a file", _PIPE_HINT),
     (stat.S_ISSOCK, "is a socket, not a file", _PIPE_HINT),
     (stat.S_ISCHR, "is a device, not a file", _PIPE_HINT),
@@ -46,8 +54,19 @@ def shown_name(file: str) -> str:
     return STDIN_SHOWN if file == STDIN else file
 
 
+def is_stream(name: str) -> bool:
+    """Whether a name means what can be read only once: standard input, or a pipe opened by the shell."""
+    if name == STDIN:
+        return True
+    opened = _OPENED.fullmatch(name)
+    try:
+        return opened is not None and stat.S_ISFIFO(os.fstat(int(opened[1])).st_mode)
+    except (OSError, OverflowError):
+        return False
+
+
 def read_file(path: str | os.PathLike[str]) -> bytes:
-    """Return what a regular file holds, or standard input for ``-``.
+    """Return what a regular file holds, standard input for ``-``, or what a pipe of the shell's brings.
 
     Raises:
         InputError: It is absent, no regular file, may not be read, or is above ``SIZE_LIMIT``.
@@ -55,6 +74,8 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
     name = os.fspath(path)
     if name == STDIN:
         return _read_stdin()
+    if is_stream(name):
+        return _read_opened(int(name.rpartition("/")[2]), name)
     try:
         try:
             return _read_named(name)
@@ -120,9 +141,22 @@ def _words(error: OSError) -> str:
 def _refuse_special(name: str, status: os.stat_result) -> None:
     if stat.S_ISREG(status.st_mode):
         return
+    if stat.S_ISDIR(status.st_mode):
+        raise InputError(f"{_shown(name)} is a directory, not a file", hint=_files_in(name))
     for is_kind, what, hint in _KINDS:
         if is_kind(status.st_mode):
-            raise InputError(f"{_shown(name)} {what}", hint=hint.format(name.rstrip("/") or "/"))
+            raise InputError(f"{_shown(name)} {what}", hint=hint)
+
+
+def _files_in(folder: str) -> str:
+    """Return what to name in place of a folder."""
+    found: list[str] = []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        found = sorted(one.name for one in islice(entries, _MOST_LOOKED_AT) if one.name.endswith(".json"))
+    if not found:
+        return "name a rank table; no .json file is in this directory"
+    more = f"; {len(found)} are in it: {_shown(os.path.join(folder, '*.json'))}" if len(found) > 1 else ""  # noqa: PTH118
+    return f"name a file in it: {_shown(os.path.join(folder, found[0]))}{more}"  # noqa: PTH118
 
 
 def _read_open(handle: int, name: str) -> bytes:
@@ -147,6 +181,14 @@ def _read_bounded(file: IO[bytes], name: str, size: int) -> bytes:
             return b"".join(parts)
     raise InputError(f"{_shown(name)} is larger than {SIZE_LIMIT >> 20} MiB",
                      hint="give a rank table: even 65,536 ranks need less than 20 MB")  # fmt: skip
+
+
+def _read_opened(handle: int, name: str) -> bytes:
+    try:
+        with os.fdopen(os.dup(handle), "rb") as file:
+            return _read_bounded(file, name, 0)
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {_words(error)}") from None
 
 
 def _read_stdin() -> bytes:

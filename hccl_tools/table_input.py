@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
 from hccl_tools.collected import Batch
-from hccl_tools.document import Document, read_file
+from hccl_tools.document import Document
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.json_clean import UNCLEAN, parse_clean
-from hccl_tools.reading import STDIN, STDIN_SHOWN, shown_name
+from hccl_tools.reading import STDIN, STDIN_SHOWN, is_stream, read_file, shown_name
 from hccl_tools.table import read_uint
 
 if TYPE_CHECKING:
@@ -33,11 +33,14 @@ _NOT_PLAIN = frozenset({"super_pod_list", "rank_list", "group_list"})
 
 
 class Inputs:
-    """Reads tables by file name; standard input (``-``, or as messages call it) is read once and kept."""
+    """Reads tables by file name; standard input and the shell's pipes are read once and kept.
+
+    Standard input is ``-``, or what messages call it.
+    """
 
     def __init__(self, *, product: str | None = None) -> None:
         self._product = product
-        self._stdin: bytes | None = None
+        self._streams: dict[str, bytes] = {}
 
     def data(self, name: str) -> bytes:
         """Return the bytes of a file.
@@ -45,11 +48,12 @@ class Inputs:
         Raises:
             InputError: It cannot be read.
         """
-        if name not in (STDIN, STDIN_SHOWN):
+        name = STDIN if name == STDIN_SHOWN else name
+        if not is_stream(name):
             return read_file(name)
-        if self._stdin is None:
-            self._stdin = read_file(STDIN)
-        return self._stdin
+        if name not in self._streams:
+            self._streams[name] = read_file(name)
+        return self._streams[name]
 
     def document(self, name: str) -> Document:
         """Return a file that holds one JSON value and nothing else, no key of it twice.
@@ -128,7 +132,7 @@ class Inputs:
         from hccl_tools.validation import validate  # noqa: PLC0415
 
         shown = shown_name(name)
-        source: Any = self.data(name) if shown == STDIN_SHOWN else name
+        source: Any = self.data(name) if shown == STDIN_SHOWN or is_stream(name) else name
         report = validate(source, product=self._product)._replace(file=shown)
         return TableError(f"{shown} cannot be used\n{''.join(render([report], 'text')).rstrip()}")
 

@@ -139,15 +139,15 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _subject(source: Any, limit: int | None) -> tuple[Subject, str]:
-    from hccl_tools.document import Document, read_file  # noqa: PLC0415  (a table in memory needs no parser)
-    from hccl_tools.reading import STDIN, shown_name  # noqa: PLC0415
+    from hccl_tools.document import Document  # noqa: PLC0415  (a table in memory needs no parser)
+    from hccl_tools.reading import is_stream, read_file, shown_name  # noqa: PLC0415
 
     unknown = assume(None)[0]
     if isinstance(source, (str, os.PathLike)):
         file = os.fspath(source)
         shown = shown_name(file)
         document = Document.parse(read_file(file), shown, limit)
-        return Subject(unknown, document.value, document, None if file == STDIN else file), shown
+        return Subject(unknown, document.value, document, None if is_stream(file) else file), shown
     if isinstance(source, (bytes, bytearray)):
         document = Document.parse(bytes(source), "<bytes>", limit)
         return Subject(unknown, document.value, document), "<bytes>"

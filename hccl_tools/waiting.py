@@ -11,8 +11,9 @@ import re
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hccl_tools.document import Document, read_file
+from hccl_tools.document import Document
 from hccl_tools.errors import InputError, TableError
+from hccl_tools.reading import is_stream, read_file
 from hccl_tools.table import read_uint
 
 if TYPE_CHECKING:
@@ -38,14 +39,14 @@ def wait(path: str, *, seconds: float, tell: Callable[[str], None]) -> None:
     """Return when the table is ready, or is wrong in a way that waiting does not mend.
 
     Args:
-        path: The file; it need not be there yet. Standard input (``-``) is not waited for.
+        path: The file; it need not be there yet. Standard input (``-``) and pipes are not waited for.
         seconds: How long at most.
         tell: Called with one line when what is missing changes, and once a minute.
 
     Raises:
         TableError: The time is over; the message says what is missing.
     """
-    if path == "-":
+    if is_stream(path):
         return
     began = time.monotonic()
     told, told_at = "", began

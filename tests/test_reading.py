@@ -64,7 +64,7 @@ def test_a_directory(tmp_path: Path) -> None:
     error = refusal(tmp_path)
 
     assert error.message == f"{tmp_path} is a directory, not a file"
-    assert f"{tmp_path}/*.json" in str(error.hint)
+    assert "no .json file is in this directory" in str(error.hint)
 
 
 def test_a_pipe_is_refused_and_nobody_waits(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def command(
     neither made from them nor turned into them. The table goes into NAME.v1.0.json, or where -o says.
     """
     from hccl_tools import conversion  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.reading import is_stream  # noqa: PLC0415
     from hccl_tools.table_input import Inputs  # noqa: PLC0415
 
     gc.disable()  # a large table is half a million objects without a cycle
@@ -68,7 +69,7 @@ def command(
     _tell(table, made)
     if table.format == "1.2" and settings["product"] is None and not os.environ.get("HCCL_TOOLS_PRODUCT"):
         settings["product"] = "a3"  # nothing else has super pods, whatever the table becomes
-    stem = "table" if file == "-" else Path(file).stem
+    stem = "table" if is_stream(file) else Path(file).stem
     table_options.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
 
 

@@ -42,10 +42,11 @@ def deliver(
     """
     from hccl_tools import revision, table_output  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.fingerprint import fingerprint  # noqa: PLC0415
+    from hccl_tools.reading import is_stream  # noqa: PLC0415
 
     digits = table_output.parse_mode(mode) if mode is not None else None
     to_stdout = output == table_output.STDOUT
-    path = None if to_stdout else revision.target("table.json" if file == "-" else file, output)
+    path = None if to_stdout else revision.target("table.json" if is_stream(file) else file, output)
     _check(new, path or "table", to_stdout, product=product, ignore=ignore)
     for line in changes:
         click.echo(line, err=True)

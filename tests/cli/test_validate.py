@@ -423,3 +423,43 @@ def test_a_verdict_on_nesting_is_called_ours(tables: Path, levels: int, product:
 
     assert (found["verdict"], found["verdict_by"]) == ("refused" if by else "accepted", by or "HCCL")
     assert ("hccl-tools refuses this table; HCCL has no limit here" in shown) == bool(by)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "validate <(cat t.json)",
+        "validate t.json <(cat t.json)",
+        "show --wait 5 <(cat t.json)",
+        "merge <(cat t.json) -o -",
+        "convert <(sleep 0.1; cat t.json) --to group_list -o -",
+    ],
+)
+def test_a_table_from_a_process_substitution(tmp_path: Path, command: str) -> None:
+    (tmp_path / "t.json").write_text(table())
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m hccl_tools {command}"],
+        capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "HCC102" not in done.stdout
+
+
+def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t.json")
+    done = run(str(tmp_path / "t.json"))
+
+    assert done.returncode == 2
+    assert "is a pipe, not a file" in done.stderr
+
+
+def test_a_folder_gets_the_file_to_name(tmp_path: Path) -> None:
+    assert "no .json file is in this directory" in run(str(tmp_path)).stderr
+    (tmp_path / "hccl.json").write_text(table())
+    assert f"name a file in it: {tmp_path}/hccl.json\n" in run(str(tmp_path)).stderr
+    (tmp_path / "other.json").write_text(table())
+    done = run(str(tmp_path))
+
+    assert f"name a file in it: {tmp_path}/hccl.json; 2 are in it: {tmp_path}/*.json" in done.stderr
+    assert done.returncode == 2
