@@ -41,7 +41,7 @@ class _Asked(NamedTuple):
 
 
 @options.command("show", epilog=_EXAMPLES)
-@click.argument("file", metavar="FILE")
+@click.argument("file", required=False, metavar="[FILE]")
 @click.option("--rank", type=IntRange(min=0), metavar="N", help="Only this rank.")
 @click.option("--server", metavar="ID", help="Only the server of this server_id.")
 @click.option("--here", is_flag=True, help="Only the server that this host is; exit code 1 if it is none.")
@@ -59,7 +59,7 @@ class _Asked(NamedTuple):
 @options.product
 def command(
     *,
-    file: str,
+    file: str | None,
     rank: int | None,
     server: str | None,
     here: bool,
@@ -71,14 +71,15 @@ def command(
 ) -> None:
     """Show a table as a tree: servers, groups, devices, ranks, addresses.
 
-    Of more than four servers each is one line. A table with errors is shown as far as it can be read; what is
-    wrong with it, `validate` says.
+    Without FILE it is the table of RANK_TABLE_FILE. Of more than four servers each is one line. A table with
+    errors is shown as far as it can be read; what is wrong with it, `validate` says.
     """
     from hccl_tools.draw.showing import View  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table is half a million objects without a cycle
     asked = _Asked(rank, server, here)
     asked.check()
+    file = table_options.from_environment() if file is None else file
     table_options.wait_for(file, wait)
     report, table = _read(file, product)
     if only_hash:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from hccl_tools.cli.seconds import Seconds
+from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,6 +52,22 @@ def wait(function: _F) -> _F:
         metavar="SECONDS",
         help="Wait so long for a table that its operator has not completed yet.",
     )(function)
+
+
+def from_environment() -> str:
+    """Return the table that RANK_TABLE_FILE names, for a command that got no file, and say so on stderr.
+
+    Raises:
+        UsageError: No variable names one.
+    """
+    from hccl_tools.launch import job_table  # noqa: PLC0415  (where no file was named)
+
+    variable = job_table.naming_variable(os.environ)
+    if variable is None:
+        raise UsageError("no rank table was named", hint="name its file, or set RANK_TABLE_FILE")
+    file = job_table.usual_file(os.environ[variable])
+    click.echo(f"note: no FILE was named: using {variable}={os.environ[variable]}", err=True)
+    return file
 
 
 def wait_for(file: str, seconds: float | None) -> None:

@@ -104,7 +104,7 @@ class _Run:
 
 
 @options.command("validate", epilog=_EXAMPLES)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, metavar="[FILE...]")
 @options.product
 @options.rule_choice
 @table_options.wait
@@ -132,7 +132,8 @@ def command(
 ) -> None:
     """Check rank tables: what HCCL will refuse, where, and what to do.
 
-    FILE is a table of any format, a pattern in quotes, or - for standard input. The exit code is 0 where no
+    FILE is a table of any format, a pattern in quotes, or - for standard input; without one the table of
+    RANK_TABLE_FILE is checked. The exit code is 0 where no
     table has an error, 1 where one has, 2 where a file cannot be read or the call is wrong. With --local each
     table is also held against this host: its own entry, the devices present, the addresses they really have.
     """
@@ -148,5 +149,5 @@ def command(
         "color": color,
         "ascii_only": options.stdout_is_ascii(),
     }
-    options.write(render(run.reports(files), output_format, **shown))
+    options.write(render(run.reports(files or [table_options.from_environment()]), output_format, **shown))
     ctx.exit(run.exit_code)

@@ -60,14 +60,18 @@ def locate(request: Request, environ: Mapping[str, str]) -> tuple[str, str | Non
         return _file_in(request.rank_table), None
     if request.physical is not None:
         return None
-    for variable in TABLE_VARIABLES:
-        if named := environ.get(variable):
-            path = _file_in(named)
-            return path, f"no --rank-table: {variable} of your shell is taken, {path}"
+    if (variable := naming_variable(environ)) is not None:
+        path = _file_in(environ[variable])
+        return path, f"no --rank-table: {variable} of your shell is taken, {path}"
     for path in _MODELARTS:
         if os.path.exists(path):
             return path, f"no --rank-table: ModelArts' table is taken, {path}"
     return None
+
+
+def naming_variable(environ: Mapping[str, str]) -> str | None:
+    """Return the variable that names a table, or ``None``."""
+    return next((variable for variable in TABLE_VARIABLES if environ.get(variable)), None)
 
 
 def load(path: str, request: Request) -> JobTable:
@@ -138,10 +142,14 @@ def _unpacked(request: Request, environ: Mapping[str, str]) -> str:
     return path
 
 
+def usual_file(path: str) -> str:
+    """Return the file of a usual name where the path is a directory, else the path itself."""
+    inside = (os.path.join(path, name) for name in _NAMES) if os.path.isdir(path) else ()
+    return next((file for file in inside if os.path.exists(file)), path)
+
+
 def _file_in(path: str) -> str:
-    if not os.path.isdir(path):
-        return path
-    for name in _NAMES:
-        if os.path.exists(inside := os.path.join(path, name)):
-            return inside
-    raise LaunchError(f"{path} is a directory without {' or '.join(_NAMES)}", hint="name the file itself")
+    file = usual_file(path)
+    if file == path and os.path.isdir(path):
+        raise LaunchError(f"{path} is a directory without {' or '.join(_NAMES)}", hint="name the file itself")
+    return file

@@ -49,7 +49,7 @@ def test_help_keeps_the_lines_of_examples(command_line: CommandLine, command: st
         ("gne", 'there is no command "gne"; did you mean "gen"?', ""),
         ("quux", 'there is no command "quux"', ""),
         ("--foo", "no such option --foo", ""),
-        ("validate", "missing argument FILE...", "validate"),
+        ("merge", "missing argument FILE...", "merge"),
         ("validate --product", "--product needs a value", "validate"),
         ("validate -f xml t.json", '-f "xml" is not one of text, concise, json, github, sarif', "validate"),
         ("convert t.json", "missing option --to: one of 1.0, 1.2, 2.0, group_list", "convert"),

@@ -186,7 +186,7 @@ def test_it_fits_the_terminal(command_line: CommandLine, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        ((), 2, "missing argument FILE"),
+        ((), 2, "no rank table was named"),
         (("job.json", "--rank", "16"), 1, "the table has no rank 16"),
         (("job.json", "--server", "10.1.0.9"), 1, 'the table has no server "10.1.0.9"'),
         (("job.json", "--rank", "1", "--here"), 2, "--rank and --here exclude each other"),

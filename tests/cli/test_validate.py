@@ -463,3 +463,27 @@ def test_a_folder_gets_the_file_to_name(tmp_path: Path) -> None:
 
     assert f"name a file in it: {tmp_path}/hccl.json; 2 are in it: {tmp_path}/*.json" in done.stderr
     assert done.returncode == 2
+
+
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("command", ["validate", "show"])
+def test_without_a_file_the_table_of_the_environment_is_meant(tables: Path, command: str) -> None:
+    def without_file(**env: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "hccl_tools", command], capture_output=True, text=True, timeout=60,
+            check=False, env={**os.environ, **env},
+        )  # fmt: skip
+
+    done = without_file(RANK_TABLE_FILE="good.json")
+    assert done.returncode == 0
+    assert done.stdout.startswith("good.json: ")
+    assert done.stderr == "note: no FILE was named: using RANK_TABLE_FILE=good.json\n"
+
+    (tables / "job").mkdir()
+    (tables / "good.json").rename(tables / "job" / "hccl.json")
+    assert without_file(RANK_TABLE_FILE="job").stdout.startswith("job/hccl.json: ")
+
+    nothing = without_file(RANK_TABLE_FILE="")
+    assert nothing.returncode == 2
+    assert nothing.stdout == ""
+    assert "name its file, or set RANK_TABLE_FILE" in nothing.stderr
