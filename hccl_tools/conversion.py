@@ -203,6 +203,15 @@ def _ranks(table: RankTable) -> list[int]:
     return [rank if rank is not None else -1 for rank in table.rank_numbers]
 
 
+def kept(before: RankTable, after: RankTable) -> list[str]:
+    """Return what a converted table still says although its format has no such key, one line per kind."""
+    if before.format != "group_list" or after.format == "group_list":
+        return []
+    named = sum("pod_name" in server.fields for server in after.servers)
+    why = f"HCCL ignores it in a {after.format} table; `launch` finds this pod by it"
+    return [f"pod_name of {count(named, 'server')}: {why}"] if named else []
+
+
 def made_up(before: RankTable, after: RankTable) -> list[str]:
     """Return what a converted table says and the one before did not, one line per kind."""
     if after.format == "group_list" and before.format != "group_list":

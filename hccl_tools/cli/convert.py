@@ -97,5 +97,7 @@ def _tell(before: RankTable, after: RankTable) -> None:
     click.echo(f"{before.format} to {after.format}: {size}", err=True)
     for line in conversion.lost(before, after):
         click.echo(f"lost: {line}", err=True)
+    for line in conversion.kept(before, after):
+        click.echo(f"kept: {line}", err=True)
     for line in conversion.made_up(before, after):
         click.echo(f"added: {line}", err=True)

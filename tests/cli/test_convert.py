@@ -27,6 +27,7 @@ def test_a_modelarts_table(command_line: CommandLine) -> None:
     assert done.err.splitlines() == [
         "group_list to 1.0: 2 servers, 16 ranks",
         'lost: 1 group name ("g0")',
+        "kept: pod_name of 2 servers: HCCL ignores it in a 1.0 table; `launch` finds this pod by it",
         "wrote jobstart_hccl.v1.0.json",
         "next: hccl-tools launch --rank-table jobstart_hccl.v1.0.json train.py",
     ]
@@ -201,3 +202,14 @@ def test_a_table_that_never_comes(command_line: CommandLine, command: tuple[str,
     )
     assert "kubectl get pods" in done.err
     assert not Path("hccl.v1.0.json").exists()
+
+
+def test_pod_names_that_stay_are_told(command_line: CommandLine) -> None:
+    command_line.write("job.json", host(1, "group_list"))
+
+    done = command_line("convert", "job.json", "--to", "1.0", "-o", "-")
+    assert "pod_name" in done.out
+    assert "kept: pod_name of 1 server: HCCL ignores it in a 1.0 table" in done.err
+
+    command_line.write("plain.json", host(1))
+    assert "kept" not in command_line("convert", "plain.json", "--to", "group_list", "-o", "-").err
