@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools import formats
 from hccl_tools.document import Document
 from hccl_tools.errors import TableError
-from hccl_tools.spare import Pair, check_kind, check_super_pod, index_of, paired
+from hccl_tools.spare import Pair, check_kind, check_super_pod, index_of, network_warning, paired
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -151,6 +151,8 @@ def _told(pair: Pair, changed: RankTable) -> Iterator[str]:
     yield f"{pair.old.server_id} becomes {pair.new.server_id}: ranks {own[0]} to {own[-1]}"
     for row, _ in sorted(pair.rows, key=lambda one: ranks[one[0]] or 0):
         yield f"rank {ranks[row]}: {_device(pair.table, row)} becomes {_device(changed, row)}"
+    if warning := network_warning(pair):
+        yield f"warning: {warning}"
 
 
 def _device(table: RankTable, row: int) -> str:

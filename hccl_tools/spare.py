@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import family
+from hccl_tools.addresses import AF_INET, family
+from hccl_tools.diagnostics.wording import count
 from hccl_tools.errors import TableError
 
 if TYPE_CHECKING:
@@ -115,6 +116,31 @@ def check_kind(pair: Pair) -> None:
 
 def _family(value: Any) -> int | None:
     return family(value.partition(",")[0]) if isinstance(value, str) and value else None
+
+
+def network_warning(pair: Pair) -> str | None:
+    """Return a warning where the spare's addresses are laid out unlike those of all servers of the table.
+
+    A table does not name its product. But the devices of an Ascend 910A are in four networks, those of an
+    Atlas A2 usually in one; /24 is what the drivers' examples have.
+    """
+    table = pair.table
+    usual = {_networks(table, server) for server in table.servers if len(server.rows) == len(pair.new.rows)}
+    own = _networks(pair.spare, pair.new)
+    if len(usual) > 1 or None in usual or own is None or own in usual:
+        return None
+    return (
+        f"the device addresses of the spare {pair.new.server_id} are in {count(own, 'network')} (/24), "
+        f"those of {pair.old.server_id} in {usual.pop()}: check that both are the same product"
+    )
+
+
+def _networks(table: RankTable, server: Server) -> int | None:
+    """Return in how many IPv4 networks (/24) a server's devices are; None where one has no IPv4 address."""
+    ips = [table.device_ips[row] for row in server.rows]
+    if not all(isinstance(ip, str) and family(ip) == AF_INET for ip in ips):
+        return None
+    return len({ip.rpartition(".")[0] for ip in ips})
 
 
 def check_super_pod(pair: Pair) -> None:

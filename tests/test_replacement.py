@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools import formats
+from hccl_tools import formats, generation
+from hccl_tools.discover.survey import Request, survey
 from hccl_tools.document import Document
 from hccl_tools.errors import TableError
 from hccl_tools.merging import merge
@@ -255,3 +256,20 @@ def test_differences_put_in_give_the_other_value(old: object, new: object) -> No
     data = spliced(document, list(differences((0,), old, new)))
 
     assert json.loads(data) == [new, "é"]
+
+
+def simulated(product: str, number: int) -> RankTable:
+    """Return the table of a simulated machine, 10.1.0.``number``."""
+    facts = survey(Request(simulate=f"{product}:{number}", server_ip=f"10.1.0.{number}"))
+    return generation.table([facts], table_format="1.0")
+
+
+def test_a_spare_whose_networks_are_those_of_another_product_is_warned_of() -> None:
+    job = merge([("1", simulated("910a", 1)), ("2", simulated("910a", 2))]).table
+    document = Document.parse("".join(formats.write(job)).encode(), "job.json")
+
+    other = replace_server(document, "10.1.0.2", simulated("a2", 7)).changes[-1]
+    assert other.startswith("warning: the device addresses of the spare 10.1.0.7 are in 1 network (/24)")
+    assert "those of 10.1.0.2 in 4: check that both are the same product" in other
+    same = replace_server(document, "10.1.0.2", simulated("910a", 7)).changes
+    assert not any("warning" in line for line in same)

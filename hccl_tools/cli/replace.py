@@ -58,6 +58,7 @@ def _spare(
     from hccl_tools import generation  # noqa: PLC0415  (a file needs none of these)
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import Request  # noqa: PLC0415
+    from hccl_tools.product_choice import product_of  # noqa: PLC0415
     from hccl_tools.spare import index_of  # noqa: PLC0415
 
     rows = before.servers[index_of(before, server)].rows
@@ -65,4 +66,11 @@ def _spare(
     wanted = Wanted(devices=",".join(map(str, ids)))
     request = Request(wanted, product=settings["product"], table_format=before.format)
     facts = gather_options.facts_of(name, request, asking)
+    judged = product_of(before, settings["product"]).name
+    if facts.product != judged:
+        click.echo(
+            f"warning: the spare {name} is {facts.product} ({facts.product_source}), and the table is judged "
+            f"for {judged}: give a spare of the same product, or name the table's with --product",
+            err=True,
+        )
     return generation.table([facts], table_format=facts.table_format)
