@@ -222,3 +222,23 @@ def test_sound_tables_need_no_schema_library() -> None:
         "assert not {'jsonschema', 'jsonschema_rs', 'hccl_tools.schema'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("product", ["910a", "a2", "a3-server", "300i"])
+def test_one_missing_address_on_a_single_server_is_a_warning(product: str) -> None:
+    value = table("1.0", devices=4)
+    del value["server_list"][0]["device"][1]["device_ip"]
+    report = validate(value, product=product)
+
+    assert (report.verdict, report.ok) == ("accepted", True)
+    assert [finding.message for finding in report.warnings] == [
+        "device 1 has no device_ip, and others of its server have"
+    ]
+
+
+def test_a_single_server_without_addresses_is_as_good_as_one_with_all() -> None:
+    value = table("1.0", devices=4)
+    for device in value["server_list"][0]["device"]:
+        del device["device_ip"]
+
+    assert validate(value).findings == ()

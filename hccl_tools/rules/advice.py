@@ -163,6 +163,38 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
 
 
 @rule(
+    "HCC612",
+    "some-devices-without-address",
+    "advice",
+    formats=_LEGACY,
+    needs=("device_ip",),
+    stage="none",
+    source="topoinfo_ranktableConcise.cc:513-544 (needed between servers only)",
+)
+def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
+    """One device of a server has no device_ip, and the others have.
+
+    Where HCCL needs no addresses, on a single server, it takes such a table without a word. The line was
+    probably lost, and the table is refused as soon as it is merged with another server's.
+
+    Base: 1x4
+    Example: remove /server_list/0/device/1/device_ip
+    Instead: table
+    Hint: add its address (`hccn_tool -i N -ip -g` shows it), or leave out the addresses of all devices
+    """
+    required = len(subject.table.servers) > 1 and subject.product.needs_device_ip != "never"
+    if all_plain(subject) or required:
+        return
+    hint = "add its address (`hccn_tool -i N -ip -g` shows it), or leave out the addresses of all devices"
+    ips, ids = subject.table.device_ips, subject.table.device_ids
+    for server in subject.table.servers:
+        without = [row for row in server.rows if ips[row] in (None, "")]
+        for row in without if len(without) < len(server.rows) else ():
+            yield Finding(f"device {ids[row]} has no device_ip, and others of its server have",
+                          subject.device_path(row), hint)  # fmt: skip
+
+
+@rule(
     "HCC610",
     "rank-order",
     "advice",
