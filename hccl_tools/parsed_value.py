@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.json_clean import NESTING_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-_CONTAINERS = (dict, list)
 _PLAIN = frozenset({dict, list, str, int, float, bool, type(None)})
 #: Integers that HCCL's library holds as such; longer ones become floats.
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
@@ -45,40 +44,49 @@ def _is_plain(value: Any) -> bool:
     """Return whether nothing has to be changed or refused, asked of whole levels at once."""
     level = [value]
     for _ in range(NESTING_LIMIT + 1):
-        inner = [item for item in level if type(item) in _CONTAINERS]
-        if not _are_plain(level) or len(set(map(id, inner))) < len(inner):
+        kinds = set(map(type, level))
+        if not kinds <= _PLAIN:
             return False
-        objects = [item for item in inner if type(item) is dict]
-        if not _are_texts(list(chain.from_iterable(objects))):
+        if not all(check(_of_kind(level, kind, kinds)) for kind, check in _CHECKS if kind in kinds):
             return False
-        level = list(chain.from_iterable(item.values() if type(item) is dict else item for item in inner))
+        objects, lists = _of_kind(level, dict, kinds), _of_kind(level, list, kinds)
+        inner = [*objects, *lists]
+        keys = set(chain.from_iterable(objects))
+        if len(set(map(id, inner))) < len(inner) or not set(map(type, keys)) <= {str} or not _are_texts(keys):
+            return False
+        level = list(chain(*map(dict.values, objects), *lists))
         if not level:
             return True
     return False
 
 
-def _are_plain(level: list[Any]) -> bool:
-    kinds = set(map(type, level))
-    if not kinds <= _PLAIN:
-        return False
-    numbers = [item for item in level if type(item) is int] if int in kinds else ()
-    if numbers and (min(numbers) < _LEAST or max(numbers) > _MOST):
-        return False
-    if float in kinds and not all(math.isfinite(item) for item in level if type(item) is float):
-        return False
-    return str not in kinds or _are_texts([item for item in level if type(item) is str])
+def _of_kind(level: list[Any], kind: type, kinds: set[type]) -> list[Any]:
+    if kind not in kinds:
+        return []
+    return level if len(kinds) == 1 else [item for item in level if type(item) is kind]
 
 
-def _are_texts(items: list[Any]) -> bool:
-    return set(map(type, items)) <= {str} and _is_encodable(items)
+def _are_64_bits(numbers: Iterable[int]) -> bool:
+    return min(numbers) >= _LEAST and max(numbers) <= _MOST
 
 
-def _is_encodable(texts: Iterable[str]) -> bool:
+def _are_finite(numbers: Iterable[float]) -> bool:
+    return all(map(math.isfinite, numbers))
+
+
+def _are_texts(texts: Iterable[str]) -> bool:
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:
         return False
     return True
+
+
+_CHECKS: tuple[tuple[type, Callable[[Any], bool]], ...] = (
+    (int, _are_64_bits),
+    (float, _are_finite),
+    (str, _are_texts),
+)
 
 
 class _Copy:
@@ -125,7 +133,7 @@ def _key(key: Any, path: tuple[str | int, ...]) -> str:
 
 
 def _text(text: str, path: tuple[str | int, ...]) -> str:
-    if not _is_encodable([text]):
+    if not _are_texts([text]):
         message = "a text has half of a character (a lone surrogate)"
         raise NotJsonError(message, "write the character itself, in UTF-8", path)
     return str.__str__(text)
