@@ -1,12 +1,14 @@
 """A damaged table without its damage, so that one fault does not hide the others.
 
-What the schema refuses is replaced by something harmless, and the names of the keys so touched are kept:
-rules that need one of them stay silent. Where the damage is not in a single value, there is nothing to
-repair, and structure is all that can be said.
+A number that should be a string, or the other way round, is read as it is meant. What else the schema refuses
+is replaced by something harmless, and the names of the keys so touched are kept: rules that need one of them
+stay silent. Where the damage is not in a single value, there is nothing to repair, and structure is all that
+can be said.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.schema import compiled, walk
@@ -22,6 +24,11 @@ _TEXTS = {
     "pod_name": "damaged",
 }  # fmt: skip
 _NUMBERS: dict[str, Any] = {"rank_id": 0, "local_id": 0, "device_id": 0}
+#: Keys of 1.x and group_list tables that hold a number in a string.
+_NUMBERS_IN_TEXTS = frozenset(
+    {"rank_id", "device_id", "server_count", "device_port", "host_port", "super_device_id"}
+)
+_DIGITS = re.compile(r"0|[1-9][0-9]{0,8}")
 #: Keys that may as well be absent.
 _OPTIONAL = frozenset(
     {
@@ -32,7 +39,7 @@ _OPTIONAL = frozenset(
 
 
 class Repaired(NamedTuple):
-    """A copy of a document without its damage, and the keys that were touched."""
+    """A copy of a document without its damage, and the keys whose values were replaced or dropped."""
 
     value: Any
     damaged: frozenset[str]
@@ -46,8 +53,15 @@ def without(value: dict[str, Any], violations: Violations, table_format: Format)
     if table_format != "group_list":
         harmless = {**harmless, "version": table_format}
 
+    damaged = set()
+
     def repair(holder: Any, path: Path, _keyword: str, missing: str | None, _node: Node) -> None:
         key = missing or str(path[-1])
+        meant = _as_meant(key, holder.get(key), table_format)
+        if meant is not None:
+            holder[key] = meant
+            return
+        damaged.add(key)
         if key in harmless:
             holder[key] = harmless[key]
         else:
@@ -56,7 +70,14 @@ def without(value: dict[str, Any], violations: Violations, table_format: Format)
     node = compiled(table_format)
     copy = _copied(value, node)
     walk(copy, node, (), None, repair)
-    return Repaired(copy, frozenset(key for key in violations.keys if key is not None))
+    return Repaired(copy, frozenset(damaged))
+
+
+def _as_meant(key: str, value: Any, table_format: Format) -> Any:
+    """Return a number of the wrong JSON type in the right one; ``None`` for anything else."""
+    if table_format == "2.0":
+        return int(value) if key in _NUMBERS and type(value) is str and _DIGITS.fullmatch(value) else None
+    return str(value) if key in _NUMBERS_IN_TEXTS and type(value) is int and value >= 0 else None
 
 
 def _copied(value: Any, node: Node) -> Any:

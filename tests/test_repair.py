@@ -14,14 +14,47 @@ def repaired(value: Any, table_format: Any) -> repair.Repaired | None:
 
 def test_the_document_itself_stays_as_it_is() -> None:
     value = table("1.0")
-    value["server_list"][0]["device"][0]["rank_id"] = 0
+    value["server_list"][0]["device"][0]["rank_id"] = None
 
     found = repaired(value, "1.0")
 
     assert found is not None
     assert found.damaged == {"rank_id"}
     assert found.value["server_list"][0]["device"][0]["rank_id"] == "0"
-    assert value["server_list"][0]["device"][0]["rank_id"] == 0
+    assert value["server_list"][0]["device"][0]["rank_id"] is None
+
+
+def test_a_number_of_the_wrong_type_is_no_damage() -> None:
+    value = table("1.0", 1, 2)
+    value["server_list"][0]["device"][1]["rank_id"] = 1
+    v2 = table("2.0", 1, 2)
+    v2["rank_list"][1]["rank_id"] = "1"
+
+    assert repaired(value, "1.0") == repair.Repaired(table("1.0", 1, 2), frozenset())
+    assert repaired(v2, "2.0") == repair.Repaired(table("2.0", 1, 2), frozenset())
+
+
+@pytest.mark.parametrize("value", [True, -1, 1.0, 1e3, [0], {"a": 0}])
+def test_what_is_no_whole_number_is_damage(value: Any) -> None:
+    broken = table("1.0", 1, 2)
+    broken["server_list"][0]["device"][1]["rank_id"] = value
+
+    found = repaired(broken, "1.0")
+
+    assert found is not None
+    assert found.damaged == {"rank_id"}
+
+
+def test_duplicate_numbers_show_before_they_are_strings() -> None:
+    value = table("1.0", 1, 8)
+    for device in value["server_list"][0]["device"]:
+        device["rank_id"] = 0
+    value["server_list"][0]["device"][7]["rank_id"] = 7
+    report = validate(value)
+
+    hints = [finding.hint for finding in report.findings if finding.rule.id == "HCC112"]
+    assert hints == ['write it as a string: "rank_id": "0"'] * 7 + ['write it as a string: "rank_id": "7"']
+    assert [finding.rule.id for finding in report.findings if finding.rule.id == "HCC203"] == ["HCC203"] * 6
 
 
 def test_damage_beyond_single_values_is_left() -> None:

@@ -115,7 +115,7 @@ def wrong_type(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/device/0/rank_id = 0
     Instead: /server_list/0/device/0/rank_id = "0"
-    Hint: write it as a string, for example "rank_id": "0"
+    Hint: write it as a string: "rank_id": "0"
     """
     yield from _violated(subject, "HCC112")
 
@@ -144,7 +144,7 @@ def _violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
         return
     kept = [one for one in violations.kept if one.rule_id == rule_id]
     for violation in kept:
-        hint = _near_key(subject.value, violation) or violation.hint
+        hint = _near_key(subject.value, violation) or _with_own_value(subject.value, violation)
         yield Finding(_message(subject.value, violation), violation.path, hint)
     yield from repeat(COUNTED, violations.counts[rule_id] - len(kept))
 
@@ -160,6 +160,16 @@ def _near_key(value: Any, violation: Violation) -> str | None:
     keys = {key.lower(): key for key in value_at(value, violation.path)}
     close = get_close_matches(violation.key, keys, n=1, cutoff=0.75)
     return f'rename "{keys[close[0]]}" to "{violation.key}"' if close else None
+
+
+def _with_own_value(value: Any, violation: Violation) -> str | None:
+    """Return the schema's hint, with the number that stands there in place of the example's."""
+    from hccl_tools.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
+
+    hint = violation.hint or ""
+    advice, example, _ = hint.partition(f', for example "{violation.path[-1] if violation.path else ""}": ')
+    found = value_at(value, violation.path) if example and violation.keyword == "type" else None
+    return f'{advice}: "{violation.path[-1]}": "{found}"' if type(found) is int and found >= 0 else violation.hint
 
 
 def _message(value: Any, violation: Violation) -> str:
