@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import composition, interpreter, placement, tableless
+from hccl_tools.launch import composition, interpreter, placement, proc, tableless
 from hccl_tools.launch import job as jobs
 from hccl_tools.launch.job import Job
+from hccl_tools.launch.job_table import TABLE_VARIABLES
 from hccl_tools.launch.request import Request
 
 if TYPE_CHECKING:
@@ -66,13 +68,13 @@ def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> R
     # MindSpore has no MPI start on the CPU: there its ranks meet at a scheduler.
     cpu = options.cpu or (start == "mpi" and not around.nodes and "mindspore" in python.frameworks)
     if loaded is not None:
+        _check_passed_on(loaded, options, world, environ)
         job = _of_table(loaded, why, request, around, world)
         _check_devices(options, job, world, why)
         why = why or f"--rank-table {loaded.path}"
     else:
         job, why = _in_order(options, request, around, world)
-        if job.server_count > 1 and composition.ranks_meet(start, cpu=cpu):
-            job = job._replace(master=tableless.master(("node0", "node1"), request))
+        _check_meeting(job, start, request, meet=composition.ranks_meet(start, cpu=cpu))
     interpreter.check_program(options.kind, options.program, environ)
     mine = next(seat for seat in job.seats if seat.rank == world.rank)
     return RankJob(job, mine, request, around, python, start, reason, why, cpu)
@@ -107,6 +109,33 @@ def _start(options: RankOptions, frameworks: Mapping[str, str], *, has_table: bo
     if not has_table:
         return "mpi", "ranks are MPI processes"
     return interpreter.choose_start(frameworks, cpu=options.cpu)
+
+
+def _check_passed_on(
+    loaded: JobTable, options: RankOptions, world: MpiWorld, environ: Mapping[str, str]
+) -> None:
+    """Refuse a table that only this host's ranks have: Open MPI leaves the shell's variables behind."""
+    if options.rank_table is not None or world.one_host or world.launcher != "Open MPI":
+        return
+    words = proc.read(f"/proc/{os.getppid()}/cmdline")
+    program = os.path.basename(words.partition("\0")[0])
+    named = next((name for name in TABLE_VARIABLES if environ.get(name)), None)
+    if named is None or named in words or not program.startswith(("mpirun", "mpiexec", "orterun", "prterun")):
+        return
+    raise LaunchError(
+        f"{named} names {loaded.path}, but mpirun does not pass it to the ranks of other hosts",
+        hint=f"mpirun -x {named} ..., or name it behind the shim: --rank-table {loaded.path}",
+    )
+
+
+def _check_meeting(job: Job, start: Start, request: Request, *, meet: bool) -> None:
+    """Refuse ranks of several hosts that know neither a table nor where to meet."""
+    if job.server_count == 1 or not (start == "table" or (meet and request.master_address is None)):
+        return
+    raise UsageError(
+        f"--start {start} on several hosts needs a rank table" + (" or --master-addr" if meet else ""),
+        hint="add --rank-table FILE (RANK_TABLE_FILE of the shell may not reach other hosts)",
+    )
 
 
 def _of_table(

@@ -214,7 +214,9 @@ def test_ranks_that_alternate_between_hosts_take_different_devices(host: StandIn
 def test_several_hosts_without_a_table_have_to_say_where_they_meet(host: StandInHost) -> None:
     environ = environment_of(host)
 
-    assert "where do the machines meet" in refusal(world(0, 4, 2), environ, "--start", "torch").message
+    for start in ("table", "cluster", "torch"):
+        refused = refusal(world(0, 4, 2), environ, "--start", start)
+        assert f"--start {start} on several hosts needs a rank table" in refused.message
     found = by_hand(world(3, 4, 2), environ, "--start", "torch", "--master-addr", "10.0.0.1")
     assert (found["MASTER_ADDR"], found["RANK"], found["LOCAL_RANK"]) == ("10.0.0.1", "3", "1")
 
