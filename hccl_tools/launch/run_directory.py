@@ -222,7 +222,7 @@ def lock_table(data: bytes, run_dir: str, environ: Mapping[str, str]) -> int:
         pid, directory = (*holder, "?", "?")[:2]
         raise LaunchError(
             f"this table already runs on this host: pid {pid}, {directory}",
-            hint=f"wait for it, or end it with `hccl-tools stop {directory}`",
+            hint=f"wait for it, or end it with `hccl-tools stop {directory}`{_for_array(environ)}",
         ) from None
     try:
         os.ftruncate(descriptor, 0)
@@ -230,6 +230,12 @@ def lock_table(data: bytes, run_dir: str, environ: Mapping[str, str]) -> int:
     except OSError:
         pass  # Somebody else's file: the lock holds, only its holder stays unnamed.
     return descriptor
+
+
+def _for_array(environ: Mapping[str, str]) -> str:
+    if "SLURM_ARRAY_JOB_ID" not in environ:
+        return ""
+    return "; a job array with --array=...%1 runs its tasks one after another"
 
 
 def _remove_quietly(path: str) -> None:

@@ -43,10 +43,10 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         guard = keeper.current() or keeper.start()
         prepared = prepared_launch(request)
         plan = prepared.plan
-        # Where each host has a supervisor, that looks at its host and locks the table there.
+        # Where each host has a supervisor, that looks at its host.
         looked_at = request.preflight and not plan.supervisor
         warnings = _preflight(prepared, request.environment) if looked_at else ()
-        lock = -1 if plan.supervisor else _lock(prepared)
+        lock = _lock(prepared)
         if plan.meeting is not None:
             from hccl_tools.launch import same_everywhere  # noqa: PLC0415  (several hosts, started by hand)
 
@@ -135,9 +135,9 @@ def _preflight(prepared: Prepared, typed: Mapping[str, str]) -> tuple[str, ...]:
 def _lock(prepared: Prepared) -> int:
     if prepared.table_data is None:
         return -1
-    # Another server of the same table is another part of the job, even where hosts share a disk.
-    key = prepared.table_data + str(prepared.plan.here).encode()
-    return run_directory.lock_table(key, prepared.plan.run_dir, os.environ)
+    # By server, as hosts may share a disk; and as a whole, lest two jobs each hold a host the other needs.
+    part = "all" if prepared.plan.supervisor else str(prepared.plan.here)
+    return run_directory.lock_table(prepared.table_data + part.encode(), prepared.plan.run_dir, os.environ)
 
 
 def _part_of_job(request: Request) -> EngineWire | None:

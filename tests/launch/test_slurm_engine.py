@@ -102,8 +102,8 @@ def test_failed_rank_ends_the_job_with_its_code(two_nodes: TwoNodes, table: str)
 
 @pytest.mark.bed
 def test_killed_supervisor_ends_the_job_and_its_node_is_named(two_nodes: TwoNodes, table: str) -> None:
-    # A rank of n2 kills its supervisor, its keeper's parent, as something from outside might.
-    kill = "sleep 1; kill -9 $(ps -o ppid= $PPID)"
+    # A rank of n2 kills its supervisor, the parent of its keeper's watcher, as something from outside might.
+    kill = "sleep 1; kill -9 $(ps -o ppid= $(ps -o ppid= $PPID))"
     program = ["--no-python", "sh", "-c", f"test $RANK_ID = 0 && {{ {kill}; }}; exec sleep 6363"]
 
     done = launch(two_nodes, table, *program)
