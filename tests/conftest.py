@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 pytest_plugins = [
     *("tests.beds.two_hosts", "tests.beds.two_nodes", "tests.beds.slurm_cluster"),
     "tests.support.golden",
+    "tests.support.strangers",
 ]
 
 #: Variables of the machine that the product, or a program under it, would read.

@@ -94,6 +94,7 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
         python=python,
         own_python=own_python,
         log_dir=options["log_dir"],
+        log_mode=_log_mode(options["log_mode"]),
         log_file=options["log_file"],
         flat_logs=options["flat_logs"],
         tail=_tail(options["tail"]),
@@ -134,6 +135,14 @@ def _program(options: dict[str, Any]) -> tuple[ProgramKind, tuple[str, ...], str
     if not program:
         raise UsageError("what is to be started?", hint="hccl-tools launch --rank-table FILE train.py")
     return typed_python.split(_kind(options), program, options["python"])
+
+
+def _log_mode(text: str | None) -> int:
+    if text is None:
+        return 0o700
+    from hccl_tools.launch.log_places import parse_mode  # noqa: PLC0415  (few ask for it)
+
+    return parse_mode(text)
 
 
 def _kind(options: dict[str, Any]) -> ProgramKind:

@@ -91,6 +91,8 @@ GROUPS: dict[str, list[Option]] = {
     "Logs": [
         _option("--log-dir", default="log", show_default=True, metavar="DIR",
                 help="Where the run's directory is made; %j is Slurm's job id."),
+        _option("--log-mode", metavar="MODE",
+                help="Who may look into it, as for chmod: 750 for your group; by default only you."),
         _option("--log-file", metavar="FILE", help="Rank 0's log goes to this file instead."),
         _flag("--flat-logs", help="paddle's names: DIR/workerlog.0, workerlog.1, ..."),
         _flag("--buffered", help="Do not set PYTHONUNBUFFERED=1 for the ranks."),

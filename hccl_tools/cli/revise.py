@@ -76,10 +76,10 @@ def _check(new: bytes, name: str, to_stdout: bool, **judged: Any) -> None:
 
 def _tell_use(old: bytes) -> None:
     """Say so if a launch on this host runs with the table as it was."""
-    from hccl_tools.launch.run_directory import lock_table  # noqa: PLC0415
+    from hccl_tools.launch import table_lock  # noqa: PLC0415
 
     try:
-        descriptor = lock_table(old, "hccl-tools replace", os.environ)
+        descriptor = table_lock.take(old, "hccl-tools replace", os.environ)
     except LaunchError as error:
         click.echo(f"note: {error.message}; it keeps the table that it started with", err=True)
         return

@@ -24,8 +24,8 @@ _TAKEN_OVER: Mapping[str, tuple[str, ...]] = {
     "--master-addr": ("msrun", "torchrun"),
     "--all-here": (),
     "--timeout": (), "--early-exit-warn": (), "--hang-warn": (), "--notify": (), "--on-log-error": (),
-    "--log-file": (), "--flat-logs": (), "--buffered": (), "--tail": (), "--stdin": (), "--bind": (),
-    "--keep-mpi": (), "--pass-table": (), "--mpirun": (), "--export": (), "--no-export": (),
+    "--log-file": (), "--log-mode": (), "--flat-logs": (), "--buffered": (), "--tail": (), "--stdin": (),
+    "--bind": (), "--keep-mpi": (), "--pass-table": (), "--mpirun": (), "--export": (), "--no-export": (),
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import socket
+import sys
 import time
 from contextlib import suppress
 from functools import partial
@@ -197,6 +198,16 @@ class EngineDoor:
         for guest in self._guests:
             if guest.server is not None and guest.server not in self._spoken:
                 guest.wire.send({"word": word, **more})
+
+
+def opened(plan: Plan, token: str) -> tuple[EngineDoor | None, dict[str, str]]:
+    """Open it, and return by which variable supervisors find it; without a port they mark what they print."""
+    try:
+        door = EngineDoor(plan, token)
+    except OSError as error:
+        sys.stderr.write(f"hccl-tools: no port for the other hosts to come to: {error.strerror}\n")
+        return None, {LAUNCHER_VARIABLE: token}
+    return door, door.environment
 
 
 def _own_addresses(hosts: Iterable[str]) -> list[str]:

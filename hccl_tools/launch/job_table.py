@@ -135,7 +135,7 @@ def _unpacked(request: Request, environ: Mapping[str, str]) -> str:
     from hccl_tools.launch import other_hosts, run_directory  # noqa: PLC0415  (on other hosts only)
 
     run_dir = request.run_dir or "."
-    run_directory.create(run_dir, shared=True)
+    run_directory.create(run_dir, shared=True, mode=request.log_mode)
     name = f".given_table-{os.uname().nodename}-{os.getpid()}"
     path = os.path.join(run_dir, "given_table.json")
     os.replace(run_directory.write(run_dir, name, other_hosts.unpack_table(environ)), path)

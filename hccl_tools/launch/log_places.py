@@ -29,6 +29,21 @@ def place(request: Request, seat: Seat) -> str:
     return f"rank_{seat.rank}.log"
 
 
+def parse_mode(digits: str) -> int:
+    """Return the mode of run directories as ``chmod`` takes it: three or four octal digits.
+
+    Raises:
+        UsageError: It is not a mode, or keeps the owner out.
+    """
+    is_mode = 3 <= len(digits) <= 4 and not set(digits) - set("01234567")
+    if not is_mode or int(digits, 8) & 0o700 != 0o700:
+        raise UsageError(
+            f'--log-mode "{digits}" is not the mode of a directory that you can use',
+            hint="octal digits as for chmod: 700 for you alone, 750 for your group, 755 for all",
+        )
+    return int(digits, 8)
+
+
 def check(request: Request) -> None:
     """Refuse places that no log can have; nothing is opened.
 

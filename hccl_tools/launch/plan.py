@@ -6,6 +6,7 @@ supervisor on each host starts its part. Nobody edits it on the way.
 
 from __future__ import annotations
 
+import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -93,6 +94,11 @@ class Plan(NamedTuple):
     counted: bool = False
     cores: Mapping[int, tuple[int, ...]] = MappingProxyType({})
     meeting: tuple[str, int] | None = None
+
+    @property
+    def private_dir(self) -> str:
+        """The directory of this user alone in which a shim finds what it starts, "" without shims."""
+        return os.path.dirname(self.shim[self.shim.index("--facts") + 1]) if self.shim else ""
 
     @property
     def ranks(self) -> tuple[RankProcess, ...]:

@@ -6,7 +6,16 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import binding, composition, environment, interpreter, log_places, ports, run_directory
+from hccl_tools.launch import (
+    binding,
+    composition,
+    environment,
+    interpreter,
+    log_places,
+    ports,
+    private_files,
+    run_directory,
+)
 from hccl_tools.launch import job as jobs
 from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
 from hccl_tools.launch.visible import LIMITS
@@ -84,7 +93,7 @@ def prepare(
         engine_program=engine_program,
         engine_flavour=flavour,
         nodes=among,
-        shim=_shim(request, run_dir) if request.engine == "mpirun" else (),
+        shim=_shim(request, environ) if request.engine == "mpirun" and not supervisor else (),
         as_root=os.geteuid() == 0,
         cpu=request.cpu,
         counted=job.counted,
@@ -193,10 +202,10 @@ def _for_other_hosts(
     }
 
 
-def _shim(request: Request, run_dir: str) -> tuple[str, ...]:
-    from hccl_tools.launch import other_hosts  # noqa: PLC0415  (only this engine needs it)
+def _shim(request: Request, environ: Mapping[str, str]) -> tuple[str, ...]:
+    from hccl_tools.launch import other_hosts  # noqa: PLC0415  (only MPI processes need it)
 
-    return other_hosts.shim(request, os.path.join(run_dir, FACTS_FILE))
+    return other_hosts.shim(request, os.path.join(private_files.new_path(environ), FACTS_FILE))
 
 
 def _facts(

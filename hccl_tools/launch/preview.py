@@ -20,10 +20,10 @@ def dry_run(request: Request, *, form: str) -> str:
     prepared = starting.prepared_launch(request._replace(only_shown=True))
     plan = prepared.plan
     if form == "json":
-        return describe.as_json(plan, prepared.environment, starting.engine_command(plan))
+        return describe.as_json(plan, prepared.environment, describe.engine_command(plan))
     from hccl_tools.launch import plan_text  # noqa: PLC0415  (a real launch prints less)
 
-    return plan_text.as_text(plan, prepared.environment, starting.engine_command(plan))
+    return plan_text.as_text(plan, prepared.environment, describe.engine_command(plan))
 
 
 def emit(request: Request, target: str, wishes: Wishes) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch import composition, environment, interpreter, rank_job, rank_settled, run_directory
 from hccl_tools.launch import job as jobs
 from hccl_tools.launch.plan import TABLE_COPY
+from hccl_tools.launch.rank_facts import sha256
 from hccl_tools.launch.shim import Prepared
 
 if TYPE_CHECKING:
@@ -29,11 +30,11 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
     """
     found = rank_job.find(options, world, environ)
     named = found.job.table
-    run_dir = options.run_dir or rank_settled.own_run_directory(options.log_dir, world, environ)
+    run_dir = options.run_dir or rank_settled.own_run_directory(options, world, environ)
     path = os.path.join(run_dir, TABLE_COPY)
     found = found._replace(job=jobs.with_own_table(found.job, found.request, found.around, path, found.start))
     if options.run_dir is None:
-        run_directory.create(run_dir, shared=True)
+        run_directory.create(run_dir, shared=True, mode=options.log_mode)
     facts = _facts(found, options, world, run_dir)
     composition.check_assigned(options.environment, found.job.seats, facts)
     keep_mpi = options.keep_mpi or found.start == "mpi"
@@ -47,7 +48,8 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
         beginnings = () if keep_mpi else environment.MPI_PREFIXES
         first = world.rank if named is None else None
         settled = rank_settled.Settled(argv, removed, beginnings, common, starts, first)
-        _leave(settled, named, options, environ, run_dir)
+        left = _left(settled, named, rank_settled.key(options, environ), run_dir)
+        rank_settled.write(world, environ, left)
     if options.run_dir is None and world.rank == 0:
         _announce(found, world, run_dir)
     return Prepared(
@@ -91,23 +93,18 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
     )
 
 
-def _leave(
-    settled: rank_settled.Settled,
-    named: JobTable | None,
-    options: RankOptions,
-    environ: Mapping[str, str],
-    run_dir: str,
-) -> None:
-    """Leave for the other ranks of this host what they can take over while the named table is the same."""
+def _left(
+    settled: rank_settled.Settled, named: JobTable | None, key: str, run_dir: str
+) -> rank_settled.Left:
+    """Return what the other ranks of this host can take over while the named table is the same."""
     if named is None or not os.path.isabs(named.path):
-        rank_settled.write(run_dir, options, environ, None, settled)
-        return
+        return rank_settled.Left(run_dir, key, None, settled)
     raw = None
     with contextlib.suppress(OSError), open(named.path, "rb") as file:
         raw = file.read()
     # A table in another form than the ranks get was not judged by these very bytes.
     kept = settled if raw == named.data else None
-    rank_settled.write(run_dir, options, environ, (named.path, named.data), kept)
+    return rank_settled.Left(run_dir, key, (named.path, sha256(named.data)), kept)
 
 
 def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:

@@ -1,4 +1,4 @@
-"""What ``launch`` has settled for each MPI rank, in a file from which a shim reads its own part alone.
+"""What ``launch`` has settled for each MPI rank, in a private file from which a shim reads its own part.
 
 The file begins with the places of its parts (8 bytes each): first what all ranks share, then one part per
 rank. A shim thus reads two small parts, however many ranks there are, and no rank table: the SHA-256 of the
@@ -10,6 +10,8 @@ from __future__ import annotations
 import marshal
 import os
 
+from hccl_tools.errors import LaunchError
+from hccl_tools.launch import private_files
 from hccl_tools.launch.shim import Prepared
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
@@ -24,6 +26,20 @@ _PLACE = 8
 #: The form of marshal that all of Python 3.10 to 3.13 write and read alike.
 _MARSHAL = 2
 _LARGE = 1 << 20
+
+
+def write(plan: Plan, table: bytes | None, restart: int = 0) -> None:
+    """Write the file for the ranks of a plan into its private directory; the arguments are those of ``pack``.
+
+    Raises:
+        LaunchError: It cannot be written.
+    """
+    from hccl_tools.launch.plan import FACTS_FILE  # noqa: PLC0415  (the shim does without)
+
+    try:
+        private_files.write(plan.private_dir, FACTS_FILE, pack(plan, table, restart))
+    except OSError as error:
+        raise LaunchError(f"{plan.private_dir} cannot be written to: {error.strerror}") from error
 
 
 def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
@@ -55,11 +71,11 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
 def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | None:
     """Return what this rank has to start.
 
-    ``None`` where that is not settled: the file is not on this host, mpirun has spread the ranks otherwise
-    than planned, or the table is another by now.
+    ``None`` where that is not settled: the file is not on this host or not this user's, mpirun has spread the
+    ranks otherwise than planned, or the table is another by now.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = private_files.open_own(path)
     except OSError:
         return None
     try:

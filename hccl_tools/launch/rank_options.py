@@ -26,6 +26,7 @@ of its own. Without a table the ranks of a host take its visible devices in orde
   --start WAY         table, cluster, mpi or torch; by default mpi without a table, else the framework's
   --env K=V           set a variable
   --log-dir DIR       where the run's directory is made (log)
+  --log-mode MODE     who may look into it: 750, say; by default only you (700)
   --tail 0,3          the ranks shown on the terminal (0)
   --python PATH       the rank's Python; by default this one
   -m, --no-python     PROGRAM is a module, or any program
@@ -35,8 +36,9 @@ of its own. Without a table the ranks of a host take its visible devices in orde
 """
 
 _WITH_VALUE = (
-    "--rank-table", "--run-dir", "--log-dir", "--start", "--devices", "--scheduler-port", "--master-addr",
-    "--python", "--env", "--product", "--ignore", "--tail", "--facts", "--restart", "--server",
+    "--rank-table", "--run-dir", "--log-dir", "--log-mode", "--start", "--devices", "--scheduler-port",
+    "--master-addr", "--python", "--env", "--product", "--ignore", "--tail", "--facts", "--restart",
+    "--server",
 )  # fmt: skip
 _FLAGS = (
     "--cpu", "--exec", "--keep-binding", "--keep-mpi", "--no-python", "--buffered", "--module", "-m",
@@ -52,6 +54,7 @@ class RankOptions(NamedTuple):
     rank_table: str | None = None
     run_dir: str | None = None
     log_dir: str = "log"
+    log_mode: int = 0o700
     start: Start | None = None
     devices: list[int] | None = None
     scheduler_port: int | None = None
@@ -96,6 +99,7 @@ def parse(args: list[str]) -> RankOptions:
         rank_table=last.get("--rank-table"),
         run_dir=last.get("--run-dir"),
         log_dir=last.get("--log-dir", "log"),
+        log_mode=_log_mode(last.get("--log-mode")),
         start=_start(last.get("--start")),
         devices=_numbers(last["--devices"]) if "--devices" in last else None,
         scheduler_port=_numbers(last["--scheduler-port"])[0] if "--scheduler-port" in last else None,
@@ -169,6 +173,14 @@ def _start(text: str | None) -> Start | None:
     if text not in FAMILIES:
         raise UsageError(f'--start "{text}"', hint=f"one of auto, {', '.join(FAMILIES)}")
     return text
+
+
+def _log_mode(text: str | None) -> int:
+    if text is None:
+        return 0o700
+    from hccl_tools.launch.log_places import parse_mode  # noqa: PLC0415
+
+    return parse_mode(text)
 
 
 def _numbers(text: str) -> list[int]:

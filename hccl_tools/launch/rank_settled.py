@@ -1,8 +1,9 @@
 """What the first MPI rank of a host has found out by hand, for the others there: they need not do it again.
 
-A table of 8,192 ranks takes 0.1 s to judge, and so it would in every rank. The first leaves in the run
-directory what each rank of its server starts with, under the SHA-256 of the table's bytes, the options
-that all ranks have, and the variables that can name a table; who has others finds out for itself.
+A table of 8,192 ranks takes 0.1 s to judge, and so it would in every rank. The first rank of a host makes the
+run directory and leaves in a private file where that is and what each rank of its server starts with, under
+the SHA-256 of the table's bytes, the options that all ranks have, and the variables that can name a table. A
+rank that has others finds out for itself.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import time
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hccl_tools.launch import proc, run_directory
+from hccl_tools.errors import LaunchError
+from hccl_tools.launch import private_files, proc, run_directory
 from hccl_tools.launch.job_table import TABLE_VARIABLES
 from hccl_tools.launch.rank_facts import sha256
 from hccl_tools.launch.shim import Prepared
@@ -46,36 +48,49 @@ class Settled(NamedTuple):
     first: int | None
 
 
-def write(
-    run_dir: str,
-    options: RankOptions,
-    environ: Mapping[str, str],
-    table: tuple[str, bytes] | None,
-    settled: Settled | None,
-) -> None:
-    """Leave what was found out; ``None`` tells the others not to wait for it.
+class Left(NamedTuple):
+    """What the first rank leaves: ``settled`` holds for a ``key`` and the path and SHA-256 of a table's file.
 
-    ``table`` are the path and the bytes of the table's file, ``None`` without one.
+    ``file`` is ``None`` without a table, ``settled`` where each rank has to find out for itself.
     """
-    data = b""
-    if settled is not None:
-        file = table and (table[0], sha256(table[1]))
-        data = marshal.dumps((_key(options, environ), file, tuple(settled)), _MARSHAL)
-    run_directory.write(run_dir, _name(), data)
+
+    run_dir: str
+    key: str
+    file: tuple[str, bytes] | None
+    settled: Settled | None
+
+
+def write(world: MpiWorld, environ: Mapping[str, str], left: Left) -> None:
+    """Leave what was found out for the other ranks of this host.
+
+    Raises:
+        LaunchError: There is no private directory for it.
+    """
+    path = _path(world, environ)
+    private_files.ensure(os.path.dirname(path))
+    told: Any = (*left[:3], left.settled and tuple(left.settled))
+    try:
+        private_files.write(*os.path.split(path), marshal.dumps(told, _MARSHAL))
+    except OSError as error:
+        raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | None:
-    """Return what this rank has to start; ``None`` where it has to find out for itself."""
+    """Return what this rank has to start; ``None`` where it has to find out for itself.
+
+    Raises:
+        LaunchError: The run directory is not this user's any more.
+    """
     if world.local_rank == 0 or world.rank == 0 or options.run_dir is not None:
         return None
-    run_dir = own_run_directory(options.log_dir, world, environ)
-    told = _told(os.path.join(run_dir, _name()), _key(options, environ))
-    if told is None:
+    left = _wait(world, environ)
+    if left is None or left.settled is None or left.key != key(options, environ):
         return None
-    file, settled = told
+    settled = left.settled
     as_counted = settled.first in {None, world.rank - world.local_rank}
-    if world.rank not in settled.ranks or not as_counted or (file and not _is_still(*file)):
+    if world.rank not in settled.ranks or not as_counted or (left.file and not _is_still(*left.file)):
         return None
+    run_directory.check_owner(left.run_dir, options.log_mode)
     device, variables = settled.ranks[world.rank]
     removed = frozenset(settled.removed)
     kept = {
@@ -88,29 +103,29 @@ def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> P
         device=device,
         argv=settled.argv,
         environment={**kept, **settled.common, **variables},
-        run_dir=run_dir,
+        run_dir=left.run_dir,
         tail=options.tail,
         keep_binding=options.keep_binding,
         exec=options.exec,
     )
 
 
-def _key(options: RankOptions, environ: Mapping[str, str]) -> str:
+def key(options: RankOptions, environ: Mapping[str, str]) -> str:
     """Return what all ranks must have in common to start alike."""
     return repr((options, [environ.get(variable) for variable in TABLE_VARIABLES]))
 
 
-def _told(path: str, key: str) -> tuple[tuple[str, bytes] | None, Settled] | None:
+def _wait(world: MpiWorld, environ: Mapping[str, str]) -> Left | None:
+    path = _path(world, environ)
     deadline = time.monotonic() + _PATIENCE
     while time.monotonic() < deadline:
         try:
-            with open(path, "rb") as file:
-                data = file.read()
+            with open(private_files.open_own(path), "rb") as file:
+                run_dir, made_for, table, settled = marshal.load(file)  # noqa: S302  (this user's own file)
         except FileNotFoundError:
             time.sleep(_PAUSE)
             continue
-        told: Any = marshal.loads(data) if data else None  # noqa: S302  (our own file)
-        return (told[1], Settled(*told[2])) if told and told[0] == key else None
+        return Left(run_dir, made_for, table, settled and Settled(*settled))
     return None
 
 
@@ -122,19 +137,29 @@ def _is_still(path: str, digest: bytes) -> bool:
         return False
 
 
-def _name() -> str:
-    # Hosts may share the disk.
-    return f"mpi_ranks-{os.uname().nodename}"
+def own_run_directory(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> str:
+    """Return the run directory that the first rank of this host has made, for the first one a new path.
+
+    Ranks that mpirun has not started as children of one process cannot find the first; each has its own then.
+
+    Raises:
+        LaunchError: It is another user's.
+    """
+    if world.local_rank and (left := _wait(world, environ)):
+        run_directory.check_owner(left.run_dir, options.log_mode)
+        return left.run_dir
+    return run_directory.path_for(options.log_dir, environ)
 
 
-def own_run_directory(log_dir: str, world: MpiWorld, environ: Mapping[str, str]) -> str:
-    """Return a run directory that all ranks of this job on this host name alike, without talking.
+def _path(world: MpiWorld, environ: Mapping[str, str]) -> str:
+    """Return the file that all ranks of this job on this host name alike, without talking.
 
-    Its time is that of their common parent's start, its ending comes from mpirun's own name of the job.
+    Their common parent and its start are in the name, and mpirun's own name of the job. Hosts may share a
+    temporary directory.
     """
     parent = proc.status(os.getppid())
-    ticks = parent.start if parent else 0
     with open("/proc/stat", encoding="ascii") as file:
-        boot = next((int(line.split()[1]) for line in file if line.startswith("btime ")), 0)
-    ending = f"{zlib.crc32(f'{world.job}-{os.getppid()}-{ticks}'.encode()) & 0xFFFF:04x}"
-    return run_directory.path_for(log_dir, environ, now=boot + ticks / proc.CLOCK_TICKS, ending=ending)
+        boot = next((line for line in file if line.startswith("btime ")), "")
+    job = zlib.crc32(f"{world.job} {os.uname().nodename} {boot}".encode())
+    name = f"{private_files.SHIMS}{os.getppid()}-{parent.start if parent else 0}-{job:08x}"
+    return os.path.join(private_files.place(environ), name)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import proc
 from hccl_tools.launch.outcome import seconds
+from hccl_tools.launch.run_directory import file_mode
 from hccl_tools.launch.signal_names import signal_name
 from hccl_tools.launch.signals import ENDING, spawn
 
@@ -121,6 +122,7 @@ def write(report: Mapping[str, Any], path: str) -> str | None:
     temporary = f"{path}.{os.getpid()}"
     try:
         with open(temporary, "w", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), file_mode(os.path.dirname(path)))
             file.write(_lines(report, json.dumps))
         os.replace(temporary, path)
     except OSError as error:

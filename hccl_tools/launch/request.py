@@ -59,6 +59,7 @@ class Request(NamedTuple):
     python: str | None = None
     own_python: bool = False
     log_dir: str = "log"
+    log_mode: int = 0o700
     log_file: str | None = None
     flat_logs: bool = False
     tail: Tail = (0,)

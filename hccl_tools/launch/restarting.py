@@ -10,7 +10,6 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError
-from hccl_tools.launch.plan import FACTS_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,7 +80,7 @@ def _processes(prepared: Prepared, number: int) -> Sequence[RankProcess]:
     plan = prepared.plan
     if plan.engine == "loop":
         return plan.local
-    from hccl_tools.launch import rank_facts, run_directory  # noqa: PLC0415
+    from hccl_tools.launch import rank_facts  # noqa: PLC0415
     from hccl_tools.launch.engines import starter  # noqa: PLC0415
 
     # What was said of the ends before is not about those to come.
@@ -93,5 +92,5 @@ def _processes(prepared: Prepared, number: int) -> Sequence[RankProcess]:
         told = (*plan.supervisor[:at], f"--restart={number}", *plan.supervisor[at:])
         return starter.processes(plan._replace(supervisor=told))
     plan = plan._replace(shim=(*plan.shim, f"--restart={number}"))
-    run_directory.write(plan.run_dir, FACTS_FILE, rank_facts.pack(plan, prepared.table_data, number))
+    rank_facts.write(plan, prepared.table_data, number)
     return starter.processes(plan)

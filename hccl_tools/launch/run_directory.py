@@ -1,22 +1,27 @@
-"""The directory of one launch, its ``latest`` link, and the lock that keeps a table from running twice."""
+"""The directory of one launch: its name, owner and mode, the lock of its launcher, its ``latest`` link."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
+import shlex
+import stat
 import time
-import zlib
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch import proc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 LATEST = "latest"
-#: pid, host and time of the launcher of a run, locked while it lives.
+#: The mode of a run directory that nobody else may look into.
+PRIVATE = 0o700
+_OTHERS_WRITE = 0o022
+#: Process id, host, time, kind and start (in clock ticks since boot) of the launcher of a run, a line each;
+#: locked while it lives.
 HOLDER = "launcher"
 #: The beginning of a line there that says how a run without a report ended: exit code and reason follow.
 ENDED = "ended "
@@ -29,31 +34,80 @@ _TRIES, _PAUSE = 4, 0.005
 def path_for(
     log_dir: str, environ: Mapping[str, str], *, now: float | None = None, ending: str | None = None
 ) -> str:
-    """Return the absolute path of a new run directory, ``log/20261121-101530-a1b2``; nothing is created.
+    """Return the absolute path of a new run directory, ``log/20261121-101530-`` and 32 digits. Make nothing.
 
     ``%j`` in ``log_dir`` stands for Slurm's job id. Inside a Slurm job the name ends with the id as well.
     """
     job = environ.get("SLURM_JOB_ID", "")
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
-    name = f"{stamp}-{ending or os.urandom(2).hex()}" + (f"-{job}" if job else "")
+    name = f"{stamp}-{ending or os.urandom(16).hex()}" + (f"-{job}" if job else "")
     return os.path.join(os.path.abspath(log_dir.replace("%j", job or "nojob")), name)
 
 
-def create(run_dir: str, *, shared: bool = False) -> None:
-    """Make the run directory; ``shared`` ones may be there already.
+def create(run_dir: str, *, shared: bool = False, mode: int = PRIVATE) -> None:
+    """Make the run directory.
+
+    Args:
+        run_dir: Its path.
+        shared: It may be there already, made by another process of the job; it has to be this user's.
+        mode: Who may use it, as for ``chmod``; the umask does not change that.
 
     Raises:
-        LaunchError: It cannot be made; the message holds the place and the reason.
+        LaunchError: It cannot be made, or is there and another user's.
     """
     try:
-        os.makedirs(run_dir, exist_ok=shared)
+        os.makedirs(run_dir, PRIVATE)  # The mode is that of the last one.
+        if mode != PRIVATE:
+            os.chmod(run_dir, mode)
+    except FileExistsError as error:
+        if not (shared and os.path.isdir(run_dir)):
+            raise _not_made(run_dir, error) from error
+        check_owner(run_dir, mode)
     except OSError as error:
-        raise LaunchError(
-            f"the run directory {run_dir} cannot be made: {error.strerror}",
-            hint="name a place you may write to with --log-dir",
-        ) from error
+        raise _not_made(run_dir, error) from error
     if shared:
-        _point_latest_to(run_dir)
+        point_latest_to(run_dir)
+
+
+def _not_made(run_dir: str, error: OSError) -> LaunchError:
+    return LaunchError(
+        f"the run directory {run_dir} cannot be made: {error.strerror}",
+        hint="name a place you may write to with --log-dir",
+    )
+
+
+def check_owner(run_dir: str, mode: int) -> None:
+    """Refuse a run directory that another user has made, or may write to without having been allowed to.
+
+    Raises:
+        LaunchError: It is such a one.
+    """
+    about = os.lstat(run_dir)
+    if not stat.S_ISDIR(about.st_mode) or not _is_own(run_dir, about):
+        raise LaunchError(
+            f"the run directory {run_dir} is not this user's",
+            hint="give the job a --log-dir of your own",
+        )
+    if about.st_mode & _OTHERS_WRITE & ~mode:
+        raise LaunchError(
+            f"other users may write to the run directory {run_dir}", hint=f"chmod go-w {shlex.quote(run_dir)}"
+        )
+
+
+def _is_own(run_dir: str, about: os.stat_result) -> bool:
+    """Tell whether a directory is this user's, also where a server of NFS calls root by another name."""
+    if about.st_uid == os.geteuid():
+        return True
+    probe = os.path.join(run_dir, f".owner-{os.urandom(16).hex()}")
+    try:
+        descriptor = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return False
+    try:
+        return os.fstat(descriptor).st_uid == about.st_uid
+    finally:
+        os.close(descriptor)
+        _remove_quietly(probe)
 
 
 def discard(run_dir: str) -> None:
@@ -64,7 +118,7 @@ def discard(run_dir: str) -> None:
         os.rmdir(run_dir)
 
 
-def _point_latest_to(run_dir: str) -> None:
+def point_latest_to(run_dir: str) -> None:
     """Let ``latest`` beside a run directory point there."""
     parent, name = os.path.split(run_dir)
     link, fresh = os.path.join(parent, LATEST), os.path.join(parent, f".{LATEST}-{name}-{os.getpid()}")
@@ -85,14 +139,31 @@ def write(run_dir: str, name: str, data: bytes) -> str:
     path = os.path.join(run_dir, name)
     # Whole at once: several hosts may share the disk and write the same.
     temporary = f"{path}.{os.uname().nodename}.{os.getpid()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with open(temporary, "wb") as file:
+        with open(os.open(temporary, flags, 0o600), "wb") as file:
+            os.fchmod(file.fileno(), file_mode(run_dir))
             file.write(data)
         os.replace(temporary, path)
     except OSError as error:
         _remove_quietly(temporary)
         raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
     return path
+
+
+def file_mode(run_dir: str) -> int:
+    """Return the mode of the files in a run directory: whoever may look into it may read them."""
+    return os.stat(run_dir).st_mode & 0o666
+
+
+def let_others_read(run_dir: str, logs: Iterable[str]) -> None:
+    """Make the logs of a run directory that others may look into, which the umask would keep them from."""
+    mode = file_mode(run_dir)
+    if mode & 0o077:
+        for log in logs:
+            descriptor = os.open(os.path.join(run_dir, log), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.fchmod(descriptor, mode)
+            os.close(descriptor)
 
 
 def fresh_log(run_dir: str, log: str, rank: int) -> int:
@@ -140,9 +211,9 @@ def hold(run_dir: str, *, kind: str = "launch") -> int:
         LaunchError: The file cannot be written.
     """
     path = os.path.join(run_dir, HOLDER)
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, flags, 0o644)
+        descriptor = os.open(path, flags, 0o600)
     except OSError:
         return -1
     if not _is_ours(descriptor):
@@ -150,11 +221,14 @@ def hold(run_dir: str, *, kind: str = "launch") -> int:
         os.close(descriptor)
         return -1
     try:
-        os.write(descriptor, f"{os.getpid()}\n{os.uname().nodename}\n{time.time()}\n{kind}\n".encode())
+        os.fchmod(descriptor, file_mode(run_dir))
+        me = proc.status(os.getpid())
+        lines = (os.getpid(), os.uname().nodename, time.time(), kind, me.start if me else 0)
+        os.write(descriptor, "".join(f"{line}\n" for line in lines).encode())
     except OSError as error:
         os.close(descriptor)
         raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
-    _point_latest_to(run_dir)
+    point_latest_to(run_dir)
     return descriptor
 
 
@@ -184,58 +258,6 @@ def fingerprint(data: bytes) -> str:
     import hashlib  # noqa: PLC0415  (it loads OpenSSL: 3 ms)
 
     return hashlib.sha256(data).hexdigest()
-
-
-def lock_table(data: bytes, run_dir: str, environ: Mapping[str, str]) -> int:
-    """Take the lock of a table on this host and return its descriptor; it is held until that is closed.
-
-    The kernel releases it when the launcher ends, however it ends. A host where the lock cannot be kept
-    (read-only or missing temporary directory) goes without; then the descriptor is -1.
-
-    Raises:
-        LaunchError: Another launch of the same table is running; the message names its pid and directory.
-    """
-    name = f"hccl-tools-{zlib.crc32(data):08x}{zlib.adler32(data):08x}.lock"
-    path = os.path.join(environ.get("TMPDIR") or "/tmp", name)  # noqa: S108  (a lock, opened without following)
-    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        try:
-            descriptor = os.open(path, flags)
-        except FileNotFoundError:
-            descriptor = os.open(path, flags | os.O_CREAT, 0o666)
-            os.fchmod(descriptor, 0o666)
-    except PermissionError:
-        # Another user's file from a run under a strict umask: a shared lock on it is still a lock.
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except OSError:
-            return -1
-    except OSError:
-        return -1
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        holder = os.fsdecode(os.pread(descriptor, 4096, 0)).splitlines()
-        os.close(descriptor)
-        if error.errno != errno.EWOULDBLOCK:
-            return -1
-        pid, directory = (*holder, "?", "?")[:2]
-        raise LaunchError(
-            f"this table already runs on this host: pid {pid}, {directory}",
-            hint=f"wait for it, or end it with `hccl-tools stop {directory}`{_for_array(environ)}",
-        ) from None
-    try:
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, os.fsencode(f"{os.getpid()}\n{run_dir}\n"), 0)
-    except OSError:
-        pass  # Somebody else's file: the lock holds, only its holder stays unnamed.
-    return descriptor
-
-
-def _for_array(environ: Mapping[str, str]) -> str:
-    if "SLURM_ARRAY_JOB_ID" not in environ:
-        return ""
-    return "; a job array with --array=...%1 runs its tasks one after another"
 
 
 def _remove_quietly(path: str) -> None:

@@ -11,16 +11,19 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.errors import LaunchError
 from hccl_tools.launch import (
     describe,
     interpreter,
     keeper,
     planning,
     ports,
+    private_files,
     run_directory,
     spawn_call,
     spawn_child,
     spawn_options,
+    table_lock,
 )
 from hccl_tools.launch.channel import Task
 from hccl_tools.launch.plan import TABLE_COPY
@@ -38,7 +41,9 @@ if TYPE_CHECKING:
     from hccl_tools.launch.spawn_options import SpawnKeywords, SpawnOptions
 
 #: The first entry of sys.path is the working directory, whose files might pass for modules of Python.
-_CHILD = "import sys; sys.path[:1] = [{root!r}]; from hccl_tools.launch.spawn_child import main; main()"
+_CHILD = (
+    "import sys; sys.path[:1] = [{root!r}]; from hccl_tools.launch.spawn_child import main; main({folder!r})"
+)
 
 
 def spawn(
@@ -60,8 +65,9 @@ def spawn(
         daemon: With ``join=False``: end the processes when the caller ends, instead of waiting for them. A
             caller that ends by an exception ends them in any case.
         **options: ``npus``, ``devices`` or ``gpus``: physical ids such as ``"4,5"``, ``"4-7"`` or ``[4, 5]``;
-            ``rank_table``: a file; ``log_dir``: where the run directory is made; ``cpu=True``: rehearse
-            without NPUs; ``tail``: whose output ``join`` shows (0, ``[0, 3]``, ``"all"`` or ``None``);
+            ``rank_table``: a file; ``log_dir``: where the run directory is made; ``log_mode``: who may
+            look into it (``"750"``), by default only you; ``cpu=True``: rehearse without NPUs; ``tail``:
+            whose output ``join`` shows (0, ``[0, 3]``, ``"all"`` or ``None``);
             ``start``: ``table``, ``cluster`` or ``torch``; ``env``: more variables; ``grace``: seconds from
             SIGTERM to SIGKILL (15); ``product``, ``ignore``, ``start_port`` as for ``hccl-tools launch``.
             ``preflight=False`` starts although a device is held by another process, or is not there.
@@ -81,19 +87,22 @@ def spawn(
             'if __name__ == "__main__":'
         )
     wanted = spawn_options.read(nprocs, options, os.environ)
+    folder = private_files.new_path(os.environ)
     payload = spawn_call.pickled(func, spawn_call.arguments(args))
-    prepared = _prepare(wanted)
+    prepared = _prepare(wanted, folder)
     plan = prepared.plan
     if wanted.preflight:
         _preflight(prepared)
-    locks = _write(prepared, payload)
+    private_dir, locks = _write(prepared, payload, folder, wanted.log_mode)
     guard = keeper.start(fresh=True, subreaper=False)
     tasks = [
         Task(process.argv[0], process.argv, process.environment, os.path.join(plan.run_dir, process.log), ())
         for process in plan.local
     ]
     guard.start_tasks(tasks, {**prepared.environment, **plan.common}, plan.working_dir)
-    context = SpawnContext(guard, plan.local, plan.run_dir, grace=wanted.grace, tail=wanted.tail, locks=locks)
+    context = SpawnContext(
+        guard, plan.local, plan.run_dir, private_dir, grace=wanted.grace, tail=wanted.tail, locks=locks
+    )
     if join:
         context.join()
     else:
@@ -102,8 +111,8 @@ def spawn(
     return context
 
 
-def _prepare(wanted: SpawnOptions) -> Prepared:
-    """Return the plan of a call.
+def _prepare(wanted: SpawnOptions, folder: str) -> Prepared:
+    """Return the plan of a call; its ranks find what they run in ``folder``.
 
     Raises:
         SpawnOptionError: The table has not as many ranks as were asked for.
@@ -116,7 +125,7 @@ def _prepare(wanted: SpawnOptions) -> Prepared:
     # What this interpreter was started with (-W, -X, -O ...) is meant for the ranks as well.
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
     request = Request(
-        program=(sys.executable, *flags, "-c", _CHILD.format(root=root)),
+        program=(sys.executable, *flags, "-c", _CHILD.format(root=root, folder=folder)),
         kind="program",
         python=sys.executable,
         rank_table=wanted.rank_table,
@@ -150,15 +159,21 @@ def _preflight(prepared: Prepared) -> None:
     preflight.refuse(found, hint="preflight=False starts all the same; cpu=True rehearses without NPUs")
 
 
-def _write(prepared: Prepared, payload: bytes) -> tuple[int, ...]:
-    """Make the run directory and take its locks."""
+def _write(
+    prepared: Prepared, payload: bytes, folder: str, mode: int
+) -> tuple[tuple[str, int], tuple[int, ...]]:
+    """Make the private and the run directory; return the first with what keeps it, and the other locks."""
     plan = prepared.plan
     lock = -1
     if prepared.table_data is not None:
-        lock = run_directory.lock_table(prepared.table_data, plan.run_dir, os.environ)
-    run_directory.create(plan.run_dir)
+        lock = table_lock.take(prepared.table_data, plan.run_dir, os.environ)
+    run_directory.create(plan.run_dir, mode=mode)
     run_directory.write(plan.run_dir, PLAN_FILE, describe.as_bytes(plan, prepared.environment))
-    run_directory.write(plan.run_dir, spawn_child.PAYLOAD, payload)
     if prepared.table_data is not None:
         run_directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
-    return lock, run_directory.hold(plan.run_dir, kind="spawn")
+    private_dir = folder, private_files.make(folder)
+    try:
+        private_files.write(folder, spawn_child.PAYLOAD, payload)
+    except OSError as error:
+        raise LaunchError(f"{folder} cannot be written to: {error.strerror}") from error
+    return private_dir, (lock, run_directory.hold(plan.run_dir, kind="spawn"))

@@ -11,27 +11,27 @@ import sys
 import traceback
 from typing import Any
 
-from hccl_tools.launch import spawn_failure
+from hccl_tools.launch import private_files, spawn_failure
 
-#: In the run directory: function and arguments; then one result or failure per rank.
+#: In a private directory: function and arguments; then one result or failure per rank.
 PAYLOAD, RESULT, FAILURE = "spawn.pickle", "result_{rank}.pickle", "failure_{rank}.pickle"
 _INTERRUPTED = 130
 _preparing = False
 
 
-def main() -> None:
-    """Run the function of this rank and end with its exit code."""
-    run_dir, rank = os.environ["HCCL_TOOLS_RUN_DIR"], os.environ["RANK_ID"]
-    failure = os.path.join(run_dir, FAILURE.format(rank=rank))
+def main(folder: str) -> None:
+    """Run the function of this rank and end with its exit code; ``folder`` is the private directory."""
+    rank = os.environ["RANK_ID"]
+    failure = FAILURE.format(rank=rank)
     try:
-        value = _call(os.path.join(run_dir, PAYLOAD))
-        _write(os.path.join(run_dir, RESULT.format(rank=rank)), _pickled(value))
+        value = _call(os.path.join(folder, PAYLOAD))
+        private_files.write(folder, RESULT.format(rank=rank), _pickled(value))
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     except Exception as error:  # noqa: BLE001  (handed over to the parent)
         text = _traceback(error)
         sys.stderr.write(text)
-        _write(failure, spawn_failure.pickled(error, text))
+        private_files.write(folder, failure, spawn_failure.pickled(error, text))
         sys.exit(1)
 
 
@@ -56,8 +56,8 @@ def _call(path: str) -> Any:
     from multiprocessing import spawn  # noqa: PLC0415
 
     global _preparing  # noqa: PLW0603  (of this process, which is one rank)
-    with open(path, "rb") as file:
-        preparation = pickle.load(file)  # noqa: S301  (written by the parent, into a directory of its own)
+    with open(private_files.open_own(path), "rb") as file:
+        preparation = pickle.load(file)  # noqa: S301  (written by the parent)
         _preparing = True
         # The path first: the function's module may be found there only.
         spawn.prepare(preparation)
@@ -73,11 +73,3 @@ def _pickled(value: Any) -> bytes:
         raise TypeError(
             f"the result ({type(value).__qualname__}) cannot be sent to the caller: {error}"
         ) from error
-
-
-def _write(path: str, data: bytes) -> None:
-    """Write a file whole or not at all."""
-    temporary = f"{path}.part"
-    with open(temporary, "wb") as file:
-        file.write(data)
-    os.replace(temporary, path)

@@ -9,9 +9,10 @@ import select
 import signal
 import sys
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import channel, oom, report, run_directory
+from hccl_tools.launch import channel, oom, private_files, report, run_directory
 from hccl_tools.launch.outcome import Outcome
 from hccl_tools.launch.spawn_errors import RankFacts, RankFailedError, failure
 from hccl_tools.launch.spawn_ranks import Raised, Returned, Shown, SpawnedRank
@@ -48,13 +49,16 @@ class SpawnContext:
         keeper: Keeper,
         processes: Sequence[RankProcess],
         run_dir: str,
+        private_dir: tuple[str, int],
         *,
         grace: float,
         tail: Tail = (),
         locks: Sequence[int] = (),
     ) -> None:
         self._keeper, self._grace, self._locks = keeper, grace, locks
-        self._all = [SpawnedRank(process, run_dir, self) for process in processes]
+        self._all = [SpawnedRank(process, run_dir, private_dir[0], self) for process in processes]
+        # Results are read as long as there is a context to ask for them.
+        weakref.finalize(self, _forget, *private_dir, os.getpid())
         self._over = self._closed = False
         self._asked: Reason = "ended"
         self._first: SpawnedRank | None = None
@@ -251,6 +255,12 @@ class SpawnContext:
         details = [text] if text else [f"| {line}" for line in found["last_lines"]]
         details += [f"hint: {hint}" for hint in found["hints"]]
         return failure(facts, text, original, details="\n".join(details))
+
+
+def _forget(private_dir: str, descriptor: int, owner: int) -> None:
+    if os.getpid() == owner:  # A fork of the caller may end long before it.
+        private_files.remove(private_dir)
+        os.close(descriptor)
 
 
 def _caller_has_failed() -> bool:

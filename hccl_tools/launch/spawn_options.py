@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from hccl_tools import device_range, products
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import environment, placement
+from hccl_tools.launch import environment, log_places, placement
 from hccl_tools.launch.spawn_errors import SpawnOptionError
 from hccl_tools.launch.visible import visible_devices
 
@@ -55,6 +55,7 @@ class SpawnKeywords(TypedDict, total=False):
     start: Literal["table", "cluster", "torch"] | None
     env: Mapping[str, str | int] | None
     log_dir: FilePath
+    log_mode: str | int
     tail: int | str | Iterable[int] | None
     grace: float
     preflight: bool
@@ -85,6 +86,7 @@ class SpawnOptions(NamedTuple):
     cpu: bool
     env: dict[str, str]
     log_dir: str
+    log_mode: int
     start_port: int | None
     product: str | None
     ignore: tuple[str, ...]
@@ -119,6 +121,7 @@ def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) ->
         cpu=cpu,
         env={**_BACKENDS[backend], **_env(options.get("env"))},
         log_dir=_path("log_dir", options.get("log_dir", "log")),
+        log_mode=_log_mode(options.get("log_mode", 0o700)),
         start_port=_port(options),
         product=_product(options.get("product")),
         ignore=_words("ignore", options.get("ignore", ())),
@@ -222,6 +225,13 @@ def _path(name: str, value: Any) -> str:
         return os.fsdecode(value)
     except TypeError as error:
         raise SpawnOptionError(f"{name}={value!r} is no path") from error
+
+
+def _log_mode(value: Any) -> int:
+    try:
+        return log_places.parse_mode(f"{value:03o}" if isinstance(value, int) else str(value))
+    except UsageError as error:
+        raise SpawnOptionError(f"log_mode={value!r}: {error.message}", hint=error.hint) from error
 
 
 def _env(value: Any) -> dict[str, str]:

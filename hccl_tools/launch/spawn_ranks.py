@@ -9,6 +9,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.launch import private_files
 from hccl_tools.launch.logs import Follower
 from hccl_tools.launch.outcome import RankEnd
 from hccl_tools.launch.spawn_child import FAILURE, RESULT
@@ -30,13 +31,13 @@ class SpawnedRank:
         log: Its log, absolute.
     """
 
-    def __init__(self, process: RankProcess, run_dir: str, job: SpawnContext) -> None:
+    def __init__(self, process: RankProcess, run_dir: str, private_dir: str, job: SpawnContext) -> None:
         self._job = job
         self.rank, self.device, self.name = process.rank, process.device, process.name
         self.log = os.path.join(run_dir, process.log)
         self.end = RankEnd(process, self.log)
-        self._result = os.path.join(run_dir, RESULT.format(rank=process.rank))
-        self._failure = os.path.join(run_dir, FAILURE.format(rank=process.rank))
+        self._result = os.path.join(private_dir, RESULT.format(rank=process.rank))
+        self._failure = os.path.join(private_dir, FAILURE.format(rank=process.rank))
 
     @property
     def pid(self) -> int:
@@ -159,5 +160,5 @@ class Shown:
 
 
 def _unpickled(path: str) -> Any:
-    with open(path, "rb") as file:
+    with open(private_files.open_own(path), "rb") as file:
         return pickle.load(file)  # noqa: S301  (written by our own child)

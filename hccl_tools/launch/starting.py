@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import announcement, describe, keeper, left_behind, planning, run_directory, signals
-from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY
+from hccl_tools.launch.plan import TABLE_COPY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
             line = same_everywhere.meet(prepared, request, options["max_restarts"])
         between = _between_restarts(prepared, request, options["max_restarts"], line)
         # Both are released by the kernel when this process ends, however it does.
-        locks = [lock, *_hold(prepared, shared=request.run_dir is not None, again=options["restart"] > 0)]
+        locks = [lock, *_hold(prepared, request, again=options["restart"] > 0)]
     except BaseException as error:
         if started := keeper.current():
             started.close()
@@ -61,14 +61,13 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
             _tell_refusal(error, part, line)
         raise
     _announce(plan, warnings, part)
-    token = os.urandom(16).hex() if plan.supervisor else ""
-    door = _open_door(plan, token)
+    token, door, variables = _open_door(plan)
     from hccl_tools.launch import supervisor  # noqa: PLC0415  (a refused launch does not need it)
 
     outcome = supervisor.supervise(
         _processes(plan),
         run_dir=plan.run_dir,
-        environment={**prepared.environment, **plan.common, **_for_supervisors(door, token)},
+        environment={**prepared.environment, **plan.common, **variables},
         working_dir=plan.working_dir,
         options=_supervision(
             options, plan, request.tail, between=between, line=line, part=part, door=door, token=token
@@ -76,12 +75,20 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         keeper=guard,
         locks=locks,
     )
+    _remove_private(plan)
     if part is not None:
         part.end(outcome)
     for connected in (line, door):
         if connected is not None:
             connected.close()
     return outcome.exit_code
+
+
+def _remove_private(plan: Plan) -> None:
+    if plan.private_dir:
+        from hccl_tools.launch import private_files  # noqa: PLC0415  (for MPI ranks only)
+
+        private_files.remove(plan.private_dir)
 
 
 def _announce(plan: Plan, warnings: Sequence[str], part: EngineWire | None) -> None:
@@ -137,7 +144,9 @@ def _lock(prepared: Prepared) -> int:
         return -1
     # By server, as hosts may share a disk; and as a whole, lest two jobs each hold a host the other needs.
     part = "all" if prepared.plan.supervisor else str(prepared.plan.here)
-    return run_directory.lock_table(prepared.table_data + part.encode(), prepared.plan.run_dir, os.environ)
+    from hccl_tools.launch import table_lock  # noqa: PLC0415  (only with a table)
+
+    return table_lock.take(prepared.table_data + part.encode(), prepared.plan.run_dir, os.environ)
 
 
 def _part_of_job(request: Request) -> EngineWire | None:
@@ -150,26 +159,14 @@ def _part_of_job(request: Request) -> EngineWire | None:
     return EngineWire(request.run_dir, os.environ)
 
 
-def _open_door(plan: Plan, token: str) -> EngineDoor | None:
-    """Let the supervisors that the engine will start come; without a port the engine's own word has to do."""
+def _open_door(plan: Plan) -> tuple[str, EngineDoor | None, dict[str, str]]:
+    """Return a token of the run, what its supervisors connect to, and by which variables they find both."""
     if not plan.supervisor:
-        return None
-    from hccl_tools.launch.engine_door import EngineDoor  # noqa: PLC0415  (for several hosts only)
+        return "", None, {}
+    from hccl_tools.launch import engine_door  # noqa: PLC0415  (for several hosts only)
 
-    try:
-        return EngineDoor(plan, token)
-    except OSError as error:
-        sys.stderr.write(f"hccl-tools: no port for the other hosts to come to: {error.strerror}\n")
-        return None
-
-
-def _for_supervisors(door: EngineDoor | None, token: str) -> dict[str, str]:
-    """Return the variable by which supervisors find their launcher, or at least mark what they report."""
-    if door is not None or not token:
-        return door.environment if door else {}
-    from hccl_tools.launch.other_hosts import LAUNCHER_VARIABLE  # noqa: PLC0415  (for several hosts only)
-
-    return {LAUNCHER_VARIABLE: token}
+    token = os.urandom(16).hex()
+    return (token, *engine_door.opened(plan, token))
 
 
 def _tell_refusal(error: HcclToolsError, part: EngineWire | None, line: Line | None) -> None:
@@ -180,10 +177,10 @@ def _tell_refusal(error: HcclToolsError, part: EngineWire | None, line: Line | N
         part.refuse(error)
 
 
-def _hold(prepared: Prepared, *, shared: bool, again: bool) -> list[int]:
+def _hold(prepared: Prepared, request: Request, *, again: bool) -> list[int]:
     """Make the run directory, whole or not at all; return what holds it. A shared one is there already."""
-    run_dir = prepared.plan.run_dir
-    run_directory.create(run_dir, shared=shared)
+    run_dir, shared = prepared.plan.run_dir, request.run_dir is not None
+    run_directory.create(run_dir, shared=shared, mode=request.log_mode)
     try:
         logs = _write(prepared, shared=shared, again=again)
         return [run_directory.hold(run_dir), *logs]
@@ -194,27 +191,24 @@ def _hold(prepared: Prepared, *, shared: bool, again: bool) -> list[int]:
 
 
 def _write(prepared: Prepared, *, shared: bool, again: bool) -> list[int]:
-    """Write plan and table copy into the run directory, and take the logs outside of it."""
+    """Write what the ranks and other commands read, and take the logs outside of the run directory."""
     plan = prepared.plan
     if not shared or not os.path.exists(os.path.join(plan.run_dir, PLAN_FILE)):
-        data = describe.as_bytes(plan, prepared.environment, engine_command(plan))
+        data = describe.as_bytes(plan, prepared.environment, describe.engine_command(plan))
         run_directory.write(plan.run_dir, PLAN_FILE, data)
     if prepared.table_data is not None:
         run_directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
-    if plan.engine == "mpirun" and not plan.supervisor:
-        from hccl_tools.launch import rank_facts  # noqa: PLC0415  (for MPI ranks only)
+    locks: list[int] = []
+    if plan.private_dir:
+        from hccl_tools.launch import private_files, rank_facts  # noqa: PLC0415  (for MPI ranks only)
 
-        run_directory.write(plan.run_dir, FACTS_FILE, rank_facts.pack(plan, prepared.table_data))
+        locks.append(private_files.make(plan.private_dir))
+        rank_facts.write(plan, prepared.table_data)
     own = () if plan.supervisor or again else plan.local
+    run_directory.let_others_read(plan.run_dir, [each.log for each in own if not os.path.isabs(each.log)])
     outside = [process for process in own if os.path.isabs(process.log)]
-    return [run_directory.fresh_log(plan.run_dir, process.log, process.rank) for process in outside]
-
-
-def engine_command(plan: Plan) -> list[str]:
-    """Return the command line of the plan's engine; empty for the loop."""
-    from hccl_tools.launch import engines  # noqa: PLC0415
-
-    return [] if plan.engine == "loop" else engines.command(plan)
+    locks += [run_directory.fresh_log(plan.run_dir, process.log, process.rank) for process in outside]
+    return locks
 
 
 def _processes(plan: Plan) -> Sequence[RankProcess]:

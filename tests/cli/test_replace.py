@@ -10,7 +10,7 @@ import pytest
 
 from hccl_tools import formats
 from hccl_tools.fingerprint import fingerprint
-from hccl_tools.launch.run_directory import lock_table
+from hccl_tools.launch import table_lock
 from hccl_tools.merging import merge
 from tests.support.clusters import host, host_table
 
@@ -83,7 +83,7 @@ def test_a_spare_that_breaks_the_table(job: CommandLine) -> None:
 
 def test_a_table_in_use_is_told(job: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    lock = lock_table(Path("job.json").read_bytes(), "/runs/20261121-101530", os.environ)
+    lock = table_lock.take(Path("job.json").read_bytes(), "/runs/20261121-101530", os.environ)
     try:
         done = job("replace", "job.json", "--server", "10.1.0.2", "--with", "spare.json")
     finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import ports, run_directory
+from hccl_tools.launch import ports, private_files, run_directory, table_lock
 
 
 def test_name_holds_time_and_ending() -> None:
@@ -52,17 +52,19 @@ def test_place_where_nothing_can_be_made() -> None:
 
 def test_lock_names_its_holder(own_directory: Path) -> None:
     environ = {"TMPDIR": str(own_directory)}
-    descriptor = run_directory.lock_table(b"abc", "/the/first/run", environ)
+    descriptor = table_lock.take(b"abc", "/the/first/run", environ)
     with pytest.raises(LaunchError, match=f"pid {os.getpid()}, /the/first/run"):
-        run_directory.lock_table(b"abc", "/the/second/run", environ)
-    os.close(run_directory.lock_table(b"other", "/another/run", environ))
+        table_lock.take(b"abc", "/the/second/run", environ)
+    os.close(table_lock.take(b"other", "/another/run", environ))
     os.close(descriptor)
 
-    os.close(run_directory.lock_table(b"abc", "/the/second/run", environ))
+    os.close(table_lock.take(b"abc", "/the/second/run", environ))
 
 
-def test_host_without_a_place_for_locks() -> None:
-    assert run_directory.lock_table(b"abc", "/run", {"TMPDIR": "/nonexistent"}) == -1
+def test_host_without_a_place_for_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(private_files, "_paths", lambda _environ: iter(["/nonexistent/hccl-tools-0"]))
+
+    assert table_lock.take(b"abc", "/run", {}) == -1
 
 
 def test_log_outside_is_emptied_and_linked(own_directory: Path) -> None:

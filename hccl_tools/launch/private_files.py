@@ -1,0 +1,176 @@
+"""Files that a process executes or unpickles, and locks: in a directory of this user alone, on this host.
+
+Others may write to a log directory, and can then put another directory in the place of a run's. Here every
+directory and every file is checked for its owner before it is used. XDG_RUNTIME_DIR is not the first choice:
+systemd removes that directory when the user logs out, and a job may go on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import time
+
+from hccl_tools.errors import LaunchError
+
+TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_JOB = "job-"
+#: How the files begin by which the first MPI rank of a host tells the others what it found out.
+SHIMS = "ranks-"
+#: Seconds after which what a killed process has left is removed: nobody is about to lock or read it.
+_ABANDONED = 600.0
+
+
+def new_path(environ: Mapping[str, str]) -> str:
+    """Return the path of a new directory for one job, with a name that cannot be guessed; nothing is made.
+
+    Raises:
+        LaunchError: There is no place for it.
+    """
+    return os.path.join(place(environ), _JOB + os.urandom(16).hex())
+
+
+def place(environ: Mapping[str, str]) -> str:
+    """Return the path of this user's private directory, which need not be there yet.
+
+    Raises:
+        LaunchError: No place for it is safe; the message says why not the first one.
+    """
+    found = [(path, _problem(path)) for path in _paths(environ)]
+    for path, problem in found:
+        if not problem:
+            return path
+    raise LaunchError(
+        f"no private directory for this user: {found[0][1]}",
+        hint="set TMPDIR to a directory in which only you, or as in /tmp the owner of a file, may rename it",
+    )
+
+
+def make(path: str) -> int:
+    """Make a private directory of a job; return a descriptor that keeps it until that is closed.
+
+    Raises:
+        LaunchError: It cannot be made.
+    """
+    parent = os.path.dirname(path)
+    ensure(parent)
+    _remove_abandoned(parent)
+    try:
+        os.mkdir(path, 0o700)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+    except OSError as error:
+        raise LaunchError(f"the private directory {path} cannot be made: {error.strerror}") from error
+    return descriptor
+
+
+def ensure(path: str) -> None:
+    """Make this user's private directory where it is not there.
+
+    Raises:
+        LaunchError: It cannot be made, or is not this user's.
+    """
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise LaunchError(f"the private directory {path} cannot be made: {error.strerror}") from error
+    if problem := _problem(path):
+        raise LaunchError(f"no private directory for this user: {problem}")
+    os.chmod(path, 0o700)
+
+
+def remove(path: str) -> None:
+    """Remove a private directory of a job and the files in it."""
+    try:
+        for name in os.listdir(path):
+            os.unlink(os.path.join(path, name))
+        os.rmdir(path)
+    except OSError:
+        return  # The next job removes what is left.
+
+
+def write(folder: str, name: str, data: bytes) -> str:
+    """Write a file, whole or not at all, that this user alone may read; return its path.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    path = os.path.join(folder, name)
+    temporary = f"{path}.{os.getpid()}.part"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(temporary, flags, 0o600), "wb") as file:
+        file.write(data)
+    os.replace(temporary, path)
+    return path
+
+
+def open_own(path: str) -> int:
+    """Open a file to read what will be executed or unpickled: only a regular one that this user has written.
+
+    Raises:
+        OSError: It cannot be opened, or is another user's.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    about = os.fstat(descriptor)
+    if stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & 0o022:
+        return descriptor
+    os.close(descriptor)
+    raise PermissionError(f"{path} is not a file of this user alone")
+
+
+def _paths(environ: Mapping[str, str]) -> Iterator[str]:
+    name = f"hccl-tools-{os.geteuid()}"
+    for parent in (environ.get("TMPDIR") or "/tmp", "/dev/shm", environ.get("XDG_RUNTIME_DIR")):  # noqa: S108
+        if parent:
+            yield os.path.join(os.path.abspath(parent), name)
+
+
+def _problem(path: str) -> str:
+    """Return why a directory cannot be private to this user, "" where it is, or can be made so."""
+    parent = os.path.dirname(path)
+    try:
+        above = os.stat(parent)
+        if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:
+            return f"every user may rename what lies in {parent}"
+        about = os.lstat(path)
+    except FileNotFoundError as error:
+        if error.filename == path and os.access(parent, os.W_OK | os.X_OK, effective_ids=True):
+            return ""
+        return f"{parent} is not there or cannot be written to"
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    if not stat.S_ISDIR(about.st_mode):
+        return f"{path} is not a directory"
+    return "" if about.st_uid == os.geteuid() else f"{path} belongs to another user"
+
+
+def _remove_abandoned(parent: str) -> None:
+    """Remove what killed processes have left: directories that no process keeps, and old files of shims."""
+    old = time.time() - _ABANDONED
+    for entry in list(os.scandir(parent)):
+        try:
+            if entry.stat(follow_symlinks=False).st_mtime > old:
+                continue
+            if entry.name.startswith(SHIMS):
+                os.unlink(entry.path)
+            elif entry.name.startswith(_JOB) and _is_kept_by_nobody(entry.path):
+                remove(entry.path)
+        except OSError:
+            continue
+
+
+def _is_kept_by_nobody(path: str) -> bool:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
