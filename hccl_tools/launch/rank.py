@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch import mpi_world, shim
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.mpi_world import MpiWorld
     from hccl_tools.launch.shim import Prepared
-
-#: Seconds.
-_LET_THE_FIRST_TELL = 5.0
 
 
 def main(args: list[str] | None = None) -> int:
@@ -41,8 +37,10 @@ def main(args: list[str] | None = None) -> int:
             hint = f"\n  help: {error.hint}" if error.hint else ""
             sys.stderr.write(f"error: {error.message}{hint}\n")
         else:
+            from hccl_tools.launch import first_rank  # noqa: PLC0415  (rare)
+
             # mpirun ends all at the first bad exit, and the one that tells the reason may be slower.
-            time.sleep(_LET_THE_FIRST_TELL)
+            first_rank.wait_for_end()
         return error.exit_code
     return shim.run(prepared)
 

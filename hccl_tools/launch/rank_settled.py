@@ -15,7 +15,7 @@ import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import private_files, proc, run_directory
+from hccl_tools.launch import first_rank, private_files, proc, run_directory
 from hccl_tools.launch.job_table import TABLE_VARIABLES
 from hccl_tools.launch.rank_facts import sha256
 from hccl_tools.launch.shim import Prepared
@@ -118,11 +118,16 @@ def key(options: RankOptions, environ: Mapping[str, str]) -> str:
 def _wait(world: MpiWorld, environ: Mapping[str, str]) -> Left | None:
     path = _path(world, environ)
     deadline = time.monotonic() + _PATIENCE
+    first: int | None = None
     while time.monotonic() < deadline:
         try:
             with open(private_files.open_own(path), "rb") as file:
                 run_dir, made_for, table, settled = marshal.load(file)  # noqa: S302  (this user's own file)
         except FileNotFoundError:
+            if first is None:
+                first = first_rank.find()
+            elif not first_rank.runs(first):
+                return None  # It has refused the job, and this rank finds the reason as well.
             time.sleep(_PAUSE)
             continue
         return Left(run_dir, made_for, table, settled and Settled(*settled))
