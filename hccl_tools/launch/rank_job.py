@@ -146,17 +146,24 @@ def _of_table(
     if size != world.size:
         advice = f"mpirun -n {size} ..., or --no-table to leave the table out"
         raise LaunchError(
-            f"mpirun started {world.size} rank{'s' if world.size > 1 else ''}, but the table has {size} "
-            f"({loaded.path})",
+            f"mpirun started {_ranks(world.size)}, but the table has {size} ({loaded.path})",
             hint=f"{advice}; {why}" if why else advice,
         )
     mine = placement.seats_of_table(loaded.table)[world.rank]
     if not request.local_check and request.server is None:
         request = request._replace(server=servers[mine.server_index].server_id)
     job = jobs.of_table(loaded, why, request, around, [])
+    server = servers[mine.server_index].server_id
+    if mine.local_size != world.local_size and not request.all_here:
+        # Told by the first rank of a host, also where that is in its place.
+        raise LaunchError(
+            f"mpirun started {_ranks(world.local_size)} on this host, but the table has "
+            f'{_ranks(mine.local_size)} on server "{server}" ({loaded.path})',
+            hint=f"mpirun --host HOST:{mine.local_size} ..., or -ppn {mine.local_size} with MPICH",
+        )
     if job.here not in {None, mine.server_index}:
         raise LaunchError(
-            f'rank {world.rank} is on server "{servers[mine.server_index].server_id}" in {loaded.path}, but '
+            f'rank {world.rank} is on server "{server}" in {loaded.path}, but '
             f'mpirun started it on "{servers[job.here or 0].server_id}"',
             hint="name the hosts to mpirun in the order of the table's ranks, and fill one after the other "
             "(--map-by slot)",
@@ -212,6 +219,10 @@ def _in_order(
     servers = 1 if world.one_host else -(-world.size // world.local_size)
     master = request.master_address or jobs.LOOPBACK
     return Job(seats, None, servers, master, counted=counted), f"no rank table, devices in order ({why})"
+
+
+def _ranks(count: int) -> str:
+    return f"{count} rank{'' if count == 1 else 's'}"
 
 
 def _listed(devices: list[int] | tuple[int, ...]) -> str:

@@ -197,6 +197,12 @@ def test_ranks_that_mpirun_spread_unlike_the_table_are_refused() -> None:
 
     assert 'rank 2 is on server "10.0.0.2"' in refused.message
     assert 'mpirun started it on "10.0.0.1"' in refused.message
+    crowded = MpiWorld(0, 4, 0, 3, "job", "Open MPI")
+    refused = refusal(crowded, environ, "--rank-table", table, "--product", "a2")
+    assert (
+        'mpirun started 3 ranks on this host, but the table has 2 ranks on server "10.0.0.1"'
+        in refused.message
+    )
 
 
 def test_ranks_that_alternate_between_hosts_take_different_devices(host: StandInHost) -> None:
