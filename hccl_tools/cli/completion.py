@@ -22,7 +22,7 @@ _FOLDERS = {"DIR"}
 def equip(command: click.Command) -> click.Command:
     """Let the parameters of a command complete their values; the command can only be completed then."""
     for param in command.params:
-        metavar = getattr(param, "metavar", None)
+        metavar = (getattr(param, "metavar", None) or "").strip("[]")  # [FILE] may be left out
         words = _WORDS.get(f"{command.name} {param.name}") or _WORDS.get(str(param.name))
         if metavar in _FILES | _FOLDERS:
             param.type = click.Path(file_okay=metavar in _FILES)
