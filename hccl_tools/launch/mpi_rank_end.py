@@ -1,4 +1,4 @@
-"""What a shim says of the end of its rank: one JSON line, to the launcher's file or to mpirun's stdout.
+"""What a shim says of the end of its rank to the launcher: one JSON line in a file.
 
 Open MPI and Slurm end the other ranks when it exits; MPICH has to be asked.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import time
 from _json import encode_basestring_ascii
 
@@ -17,7 +16,7 @@ TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
     from hccl_tools.launch.shim import Prepared
 
-#: Where the launcher finds what became of each rank; by hand it goes to mpirun's stdout.
+#: Where the launcher finds what became of each rank.
 ENDS_FILE = "rank_ends.jsonl"
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 _LAST_LINES = 20
@@ -54,10 +53,6 @@ def tell(prepared: Prepared, *, pid: int, code: int, duration: float, log: str) 
     }
     members = (f"{_as_json(name)}: {_as_json(value)}" for name, value in facts.items())
     line = "{" + ", ".join(members) + "}\n"
-    if not prepared.launched:
-        sys.stdout.write(line)
-        sys.stdout.flush()
-        return
     descriptor = os.open(os.path.join(prepared.run_dir, ENDS_FILE), _FLAGS, 0o666)
     os.write(descriptor, line.encode())
     os.close(descriptor)

@@ -183,7 +183,7 @@ def text(report: Mapping[str, Any], unwritten: str | None = None) -> str:
     """The report for people, without the verdict; ``unwritten``: why report.json could not be written."""
     lines: list[str] = []
     first = report["first_failure"]
-    lines += _first_failure(first, report["began_on"]) if first else [_head(report)]
+    lines += failure_lines(first, report["began_on"]) if first else [_head(report)]
     lines += _consequences(report["consequences"], after_failure=bool(first))
     for process in report["stuck"]:
         whose = "" if process["rank"] is None else f" of rank {process['rank']}"
@@ -212,7 +212,8 @@ def _head(report: Mapping[str, Any]) -> str:
     return f"{what}{where} after {seconds(report['duration'])}"
 
 
-def _first_failure(first: Mapping[str, Any], elsewhere: str | None) -> list[str]:
+def failure_lines(first: Mapping[str, Any], elsewhere: str | None = None) -> list[str]:
+    """The failure of a rank for people; ``elsewhere`` is the host on which it happened, if not here."""
     device = "" if first["rank"] < 0 else f"device {first['device']}, "
     pid = f", pid {first['pid']}" if first["pid"] else ""
     after = seconds(first["duration"] or 0.0)

@@ -29,6 +29,7 @@ _PASSED_ON = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
     signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGTSTP,
 )  # fmt: skip
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 #: Milliseconds between two looks at a followed log.
 _LOOK = 20
@@ -77,23 +78,29 @@ def run(prepared: Prepared) -> int:
     pid = _start(prepared.argv, prepared.environment, log, said)
     follower = _follower(log) if _is_shown(prepared.rank, prepared.tail) else None
     parent = os.getppid()
-    status = _watch(pid, signals, follower, parent)
+    status, was_asked = _watch(pid, signals, follower, parent)
     duration = time.monotonic() - began
     _end_rest(keep=scheduler)
     if follower:
         _show(follower, last=True)
     code = os.waitstatus_to_exitcode(status)
     is_orphan = os.getppid() != parent
-    if (code != 0 and not is_orphan) or prepared.launched:
+    if prepared.launched:
         from hccl_tools.launch import mpi_rank_end  # noqa: PLC0415  (while the rank starts nobody needs it)
 
         mpi_rank_end.tell(prepared, pid=pid, code=code, duration=duration, log=log)
+    elif code != 0 and not is_orphan and not was_asked:
+        from hccl_tools.launch import rank_failure  # noqa: PLC0415  (most ranks end well)
+
+        rank_failure.say(prepared, pid=pid, status=status, duration=duration, log=log)
     if scheduler:
         from hccl_tools.launch import rank_scheduler  # noqa: PLC0415  (rank 0 only, and not always)
 
         rank_scheduler.end(scheduler, prepared.port, patiently=code == 0)
     code = code if code >= 0 else 128 - code
     if code != 0 and not prepared.launched and not is_orphan:
+        from hccl_tools.launch import mpi_rank_end  # noqa: PLC0415
+
         mpi_rank_end.end_job(code)
     return code
 
@@ -152,23 +159,27 @@ def _become(argv: tuple[str, ...], variables: Mapping[str, str], log: int, paren
         os._exit(code)
 
 
-def _watch(pid: int, signals: int, follower: Follower | None, parent: int) -> int:
-    """Pass signals on and show the log until the rank has ended; return its wait status.
+def _watch(pid: int, signals: int, follower: Follower | None, parent: int) -> tuple[int, bool]:
+    """Pass signals on and show the log until the rank has ended.
+
+    Return its wait status and whether it was asked to end.
 
     When ``parent``, our own, has ended, the rank is killed.
     """
     poller = select.poll()
     poller.register(signals, select.POLLIN)
+    was_asked = False
     while True:
         poller.poll(_LOOK if follower else None)
         for received in kernel.read_signals(signals):
             if received.number != signal.SIGCHLD:
                 _pass_on(pid, received.number if os.getppid() == parent else signal.SIGKILL)
+                was_asked = was_asked or received.number in _ENDING
         if follower:
             _show(follower)
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            return status
+            return status, was_asked
         _collect_adopted(but=pid)
 
 

@@ -1,0 +1,67 @@
+"""What a shim that was typed by hand under mpirun prints of a failure of its rank: the report of ``launch``.
+
+The first rank that fails says everything, a later one that fails by itself one line; those that were ended
+for it say nothing. Under ``launch`` the launcher does this for all ranks.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch import report
+from hccl_tools.launch.outcome import RankEnd, seconds
+from hccl_tools.launch.plan import RankProcess
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.shim import Prepared
+
+#: In the run directory: the rank that failed first.
+FIRST_FAILURE = "first_failure"
+
+
+def say(prepared: Prepared, *, pid: int, status: int, duration: float, log: str) -> None:
+    """Print how a rank failed that nobody had asked to end.
+
+    Args:
+        prepared: The rank.
+        pid: Its process.
+        status: Its raw wait status.
+        duration: Seconds from its start to its end.
+        log: The path of its log.
+    """
+    process = RankProcess(
+        rank=prepared.rank,
+        host=os.uname().nodename,
+        server_index=0,
+        device=prepared.device,
+        device_id=prepared.device,
+        environment={},
+        argv=prepared.argv,
+        log=log,
+    )
+    ended = time.monotonic()
+    end = RankEnd(process, log, pid=pid, started=ended - duration, ended=ended, status=status)
+    if _is_first(prepared):
+        first = report.first_failure(end, killed_by_oom=None)
+        lines = [*report.failure_lines(first), f"  logs: {prepared.run_dir}"]
+    else:
+        lines = [f"{process.name} failed, too: {end.way} after {seconds(duration)} (log: {log})"]
+    # In one write: other ranks write to the same place.
+    sys.stderr.write("hccl-tools: " + "\n".join(lines) + "\n")
+    sys.stderr.flush()
+
+
+def _is_first(prepared: Prepared) -> bool:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        descriptor = os.open(os.path.join(prepared.run_dir, FIRST_FAILURE), flags, 0o600)
+        os.write(descriptor, f"{prepared.rank}\n".encode())
+        os.close(descriptor)
+    except FileExistsError:
+        return False
+    except OSError:
+        return True  # A full disk, say: rather twice than not at all.
+    return True
