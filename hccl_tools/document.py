@@ -182,7 +182,7 @@ class Document:
 
         if self.problem:
             return [Span(self.problem.offset, self.problem.offset) for _ in paths]
-        found = find_spans(self._decoded[0], paths)
+        found = find_spans(self._decoded[0], paths, unique=not self.duplicate_count)
         if not self._body and self._blocks is None:
             return found
         at = self._byte_offsets(index for span in found for index in span if index is not None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 _DEPTH_LIMIT = 100
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
+#: Items of a list that hold no others, with their commas: where none is wanted, they are passed in one step.
+_PLAIN_ITEMS = re.compile(
+    r'(?:(?:\{[ \t\n\r]*\}|\[[ \t\n\r]*\]|[-+.\w]+|"[^"\\]*")[ \t\n\r]*,[ \t\n\r]*){1,1000}'
+)
 _COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
 _TEXT_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]')
 _DEEPER = {"{": 1, "[": 1, "}": -1, "]": -1}
@@ -40,36 +45,47 @@ class Span(NamedTuple):
 
 
 class _Wanted(dict[Any, "_Wanted"]):
-    """The wanted places below one value; ``span`` is the value's own."""
+    """The wanted places below one value; ``span`` is its own, ``asked`` says whether that is wanted, too."""
 
-    span: Span | None = None
+    def __init__(self) -> None:
+        super().__init__()
+        self.span: Span | None = None
+        self.asked = False
+        self.found: list[_Wanted] = []
 
     def forget(self) -> None:
         """Drop what was found: the key came again, and the last one counts."""
         self.span = None
-        for inner in self.values():
+        for inner in self.found:
             inner.forget()
+        self.found.clear()
 
 
-def find_spans(text: str, paths: Iterable[tuple[str | int, ...]]) -> list[Span]:
+class _AllFound(Exception):  # noqa: N818  (it is good news)
+    """The place of every path is known."""
+
+
+def find_spans(text: str, paths: Iterable[tuple[str | int, ...]], *, unique: bool = False) -> list[Span]:
     """Return the span of each path, in characters.
 
     Args:
         text: Holds a valid JSON value; what follows the value does not matter.
         paths: Object keys and list indices, outermost first, in any order.
+        unique: No object has a key twice, so that nothing behind the last place has to be looked at.
     """
     wanted = [path[:_DEPTH_LIMIT] for path in paths]
     # Numbers are only stepped over: no limit on their digits may stop that.
     step = json.JSONDecoder(parse_int=str, parse_float=str).scan_once  # type: ignore[attr-defined]
     try:
-        root = _scanned(text, wanted, step)
+        root = _scanned(text, wanted, step, unique=unique)
     except RecursionError:  # the text is nested deeper than Python's scanner goes
-        root = _scanned(text, wanted, lambda text, at: _step_over_brackets(text, at) or step(text, at))
+        deep = lambda text, at: _step_over_brackets(text, at) or step(text, at)  # noqa: E731
+        root = _scanned(text, wanted, deep, unique=unique)
     return [_nearest(root, path) for path in wanted]
 
 
-def _scanned(text: str, wanted: Iterable[tuple[str | int, ...]], step: _Step) -> _Wanted:
-    root = _Wanted()
+def _scanned(text: str, wanted: Iterable[tuple[str | int, ...]], step: _Step, *, unique: bool) -> _Wanted:
+    root, missing = _Wanted(), 0
     for path in wanted:
         node = root
         for key in path:
@@ -77,7 +93,10 @@ def _scanned(text: str, wanted: Iterable[tuple[str | int, ...]], step: _Step) ->
             if following is None:
                 following = node[key] = _Wanted()
             node = following
-    _Scan(text, step).value(_blanks(text, 0), root, None, None)
+        missing += not node.asked
+        node.asked = True
+    with suppress(_AllFound):
+        _Scan(text, step, missing if unique else -1).value(_blanks(text, 0), root, None, None)
     return root
 
 
@@ -94,14 +113,14 @@ def _step_over_brackets(text: str, at: int) -> tuple[None, int] | None:
 
 
 def _nearest(root: _Wanted, path: tuple[str | int, ...]) -> Span:
-    node, missing = root, False
+    """Return the span of a path, or where it leads nowhere that of its nearest ancestor."""
+    nodes = [root]
     for key in path:
-        if node[key].span is None:
-            missing = True
-            break
-        node = node[key]
-    span = node.span or Span(0, 0)
-    return Span(span.start, span.end) if missing else span
+        nodes.append(nodes[-1][key])
+    if (own := nodes[-1].span) is not None:
+        return own
+    span = next((node.span for node in reversed(nodes) if node.span is not None), Span(0, 0))
+    return Span(span.start, span.end)
 
 
 def _blanks(text: str, at: int) -> int:
@@ -111,9 +130,11 @@ def _blanks(text: str, at: int) -> int:
 class _Scan:
     """One pass over a text that is known to be valid."""
 
-    def __init__(self, text: str, step: _Step) -> None:
+    def __init__(self, text: str, step: _Step, missing: int) -> None:
         self._text = text
         self._step = step
+        #: How many places are not found yet; negative where the whole text is to be looked at.
+        self._missing = missing
 
     def value(self, at: int, node: _Wanted, key_start: int | None, key_end: int | None) -> int:
         """Note the span of the value at ``at`` and of what is wanted inside; return where it ends."""
@@ -123,6 +144,10 @@ class _Scan:
         else:
             end = self._object(at + 1, node) if char == "{" else self._list(at + 1, node)
         node.span = Span(at, end, key_start, key_end)
+        if node.asked:
+            self._missing -= 1
+            if not self._missing:
+                raise _AllFound
         return end
 
     def _object(self, at: int, node: _Wanted) -> int:
@@ -143,6 +168,7 @@ class _Scan:
             else:
                 if following.span is not None:
                     following.forget()
+                node.found.append(following)
                 at = self.value(at, following, key_start, key_end)
             at = _blanks(text, at)
             if text[at] == "}":
@@ -154,12 +180,18 @@ class _Scan:
         at = _blanks(text, at)
         if text[at] == "]":
             return at + 1
-        index = 0
+        index, last = 0, max((key for key in node if type(key) is int), default=-1)
         while True:
             following = node.get(index)
-            at = self.value(at, following, None, None) if following is not None else step(text, at)[1]
+            if following is None:
+                at = step(text, at)[1]
+            else:
+                node.found.append(following)
+                at = self.value(at, following, None, None)
             at = _blanks(text, at)
             if text[at] == "]":
                 return at + 1
             at = _blanks(text, at + 1)
             index += 1
+            while index > last and (run := _PLAIN_ITEMS.match(text, at)):
+                at = run.end()
