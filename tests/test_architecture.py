@@ -20,8 +20,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LAYERS: list[set[str]] = [
     {"errors", "hccl_codes", "install_hints", "records"},
     {"addresses", "device_range", "diagnostics.diagnostic", "document", "file_problem", "host_list"}
-    | {"json_clean", "json_problem", "json_text", "look_alikes", "parsed_value", "positions", "products"}
-    | {"reading", "ssh", "table", "writing"},
+    | {"json_clean", "json_problem", "json_text", "likeness", "look_alikes", "parsed_value", "positions"}
+    | {"products", "reading", "sparse_column", "ssh", "table", "writing"},
     {"discover", "formats"},
     {"recognition"},
     {"diagnostics", "repair", "rules", "schema"},

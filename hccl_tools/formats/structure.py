@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from hccl_tools.errors import TableError
+from hccl_tools.sparse_column import SparseColumn
 from hccl_tools.table import NULL
 
 if TYPE_CHECKING:
     from hccl_tools.table import Column
 
 _Object = dict[str, Any]
+#: Devices of up to so many different keys get whole columns only. With more, a key that one device in 16 or
+#: fewer have gets a sparse one, so that all columns together stay linear in the size of the file.
+_MANY_KEYS, _FEW = 64, 16
 _NUMBERS: frozenset[type] = frozenset({int, float, bool})
 
 
@@ -93,8 +98,13 @@ def columns(
         texts_if_there: Optional keys whose values must be strings.
     """
     found: dict[str, Column] = {key: list(texts(entries, key)) for key in required}
-    for key in _other_keys(entries):
+    keys = _other_keys(entries)
+    sparse = _sparse_columns(entries) if len(keys) > _MANY_KEYS else {}
+    for key in keys:
         if key in found:
+            continue
+        if key in sparse and key not in texts_if_there:
+            found[key] = cast("Column", sparse[key])
             continue
         column = [entry.get(key) for entry in entries]
         if None in column:
@@ -105,6 +115,18 @@ def columns(
         if key in texts_if_there and set(map(type, column)) - {str, type(None)}:
             raise StructureError((key,), f"{key} is not a string")
         found[key] = column
+    return found
+
+
+def _sparse_columns(entries: list[_Object]) -> dict[str, SparseColumn]:
+    """Return the columns of the keys that few entries have: in whole columns they would fill the memory."""
+    times = Counter(chain.from_iterable(entries))
+    found = {
+        key: SparseColumn(len(entries)) for key, number in times.items() if number * _FEW < len(entries)
+    }
+    for row, entry in enumerate(entries):
+        for key in found.keys() & entry.keys():
+            found[key].values[row] = NULL if entry[key] is None else entry[key]
     return found
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
+from hccl_tools.likeness import likeness
 from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.sparse_column import first_row
 from hccl_tools.table import read_uint
 
 if TYPE_CHECKING:
@@ -30,6 +33,10 @@ READ_KEYS = frozenset(
 )  # fmt: skip
 
 
+#: The same keys by their spelling without underscores.
+_PLAIN = {key.replace("_", ""): key for key in READ_KEYS}
+#: How alike a key must be to one that HCCL reads, 0 to 1, and how long it can be at most then, blanks included.
+_ALIKE, _LONGEST_MISSPELT = 0.85, 40
 #: Keys that no schema has and that are no mistakes: other programs read them.
 _KNOWN = frozenset(
     {
@@ -99,7 +106,6 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
         for key in keys:
             if key in READ_KEYS or key in _KNOWN:
                 continue
-            key.strip().lower().replace("-", "_")
             if meant := _meant(key):
                 yield Finding(
                     f'key "{key}" is ignored', (*path, key), f'did you mean "{meant}"?', at_key=True
@@ -108,14 +114,21 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
 
 def _meant(key: str) -> str | None:
     """Return the key that HCCL reads and that was surely meant."""
+    if len(key) > _LONGEST_MISSPELT:
+        return None
     folded = key.strip().lower().replace("-", "_")
-    for read in sorted(READ_KEYS):
-        if read.replace("_", "") == folded.replace("_", ""):
-            return read
-    from difflib import get_close_matches  # noqa: PLC0415  (few tables have a key that HCCL does not read)
+    if (plain := folded.replace("_", "")) in _PLAIN:
+        return _PLAIN[plain]
+    closest, meant = max(
+        ((likeness(folded, key, _ALIKE), key) for key in _of_length(len(folded))), default=(0.0, "")
+    )
+    return meant if closest else None
 
-    close = get_close_matches(folded, sorted(READ_KEYS), n=1, cutoff=0.85)
-    return close[0] if close else None
+
+@cache
+def _of_length(length: int) -> list[str]:
+    """Return the keys that a text of a length may be alike to."""
+    return [key for key in sorted(READ_KEYS) if abs(length - len(key)) <= (1 - _ALIKE) * (length + len(key))]
 
 
 def _key_sets(subject: Subject) -> Iterator[tuple[Iterable[str], Path]]:
@@ -128,6 +141,6 @@ def _key_sets(subject: Subject) -> Iterator[tuple[Iterable[str], Path]]:
             seen.add(keys)
             yield keys, subject.server_path(index)
     for key, column in table.columns.items():
-        row = next((row for row, value in enumerate(column) if value is not None), None)
+        row = first_row(column)
         if row is not None:
             yield (key,), subject.device_path(row)

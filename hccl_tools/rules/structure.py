@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.likeness import likeness
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from hccl_tools.schema import Violation, Violations
 
 _FORMATS = ("1.0", "1.2", "2.0", "group_list")
+#: How alike a key must be to the one that is missing, 0 to 1.
+_ALIKE = 0.75
 
 
 @rule(
@@ -153,13 +156,11 @@ def _near_key(value: Any, violation: Violation) -> str | None:
     """Return a hint where a missing key stands there under nearly the same name."""
     if violation.key is None:
         return None
-    from difflib import get_close_matches  # noqa: PLC0415  (only where a key is missing)
-
     from hccl_tools.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
 
-    keys = {key.lower(): key for key in value_at(value, violation.path)}
-    close = get_close_matches(violation.key, keys, n=1, cutoff=0.75)
-    return f'rename "{keys[close[0]]}" to "{violation.key}"' if close else None
+    keys = value_at(value, violation.path)
+    closest, key = max(((likeness(key.lower(), violation.key, _ALIKE), key) for key in keys), default=(0.0, ""))
+    return f'rename "{key}" to "{violation.key}"' if closest else None
 
 
 def _with_own_value(value: Any, violation: Violation) -> str | None:

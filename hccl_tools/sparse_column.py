@@ -1,0 +1,52 @@
+"""Columns of keys that few devices have.
+
+A table in which every device has a key of its own would have as many columns as devices, and the square of
+their number of values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class SparseColumn(Sequence[Any]):
+    """A column of a key that few devices have; it can be read like a list.
+
+    Attributes:
+        values: The values by row; all others are ``None``.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self.values: dict[int, Any] = {}
+
+    def __len__(self) -> int:
+        """Return the number of devices."""
+        return self._length
+
+    def __getitem__(self, row: Any) -> Any:
+        """Return the value of a row, or those of a slice."""
+        if isinstance(row, slice):
+            return [self.values.get(one) for one in range(*row.indices(self._length))]
+        return self.values.get(range(self._length)[row])
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the values of all rows."""
+        return map(self.values.get, range(self._length))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another column has the same values."""
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as a list has none
+
+
+def first_row(column: Sequence[Any]) -> int | None:
+    """Return the first row in which a column has a value; ``None`` where none has."""
+    if isinstance(column, SparseColumn):
+        return min(column.values, default=None)
+    return next((row for row, value in enumerate(column) if value is not None), None)
