@@ -150,8 +150,10 @@ def walk(value: Any, node: Node, path: Path, holder: Any, note: Note) -> None:
         for key in node.required:
             if key not in value:
                 note(value, path, "required", key, node)
-        for key, below in node.properties.items():
-            if key in value and not (below.is_leaf and type(value[key]) in below.types):  # type: ignore[operator]
+        properties = node.properties
+        for key in tuple(value):  # `note` may change the object
+            below = properties.get(key)
+            if below is not None and not (below.is_leaf and type(value[key]) in below.types):  # type: ignore[operator]
                 walk(value[key], below, (*path, key), value, note)
     elif kind is list:
         if len(value) < node.least:
@@ -189,10 +191,10 @@ class Violations:
 
     def _note(self, _holder: Any, path: Path, keyword: str, key: str | None, node: Node) -> None:
         rule_id, hint = (node.rules[keyword], node.hint) if key is None else node.required[key]
-        self.counts[rule_id] += 1
+        number = self.counts[rule_id] = self.counts.get(rule_id, 0) + 1
         faulty = key or (path[-1] if path else None)
         self.keys.add(faulty if type(faulty) is str else None)
-        if self.counts[rule_id] <= self._limit:
+        if number <= self._limit:
             self.kept.append(Violation(path, keyword, rule_id, key, hint))
 
 

@@ -192,6 +192,15 @@ class RankTable:
                 owner[row] = index
         return owner
 
+    @cached_property
+    def place_in_groups(self) -> dict[int, tuple[int, int]]:
+        """For each server of a group_list table its group and its place among the group's servers, from 0."""
+        return {
+            index: (number, place)
+            for number, group in enumerate(self.groups or ())
+            for place, index in enumerate(group.servers)
+        }
+
     def device(self, row: int) -> Device:
         """Return one device by row; its ids must be readable (a valid table's are)."""
         server_index = self.server_of_row[row]

@@ -14,6 +14,8 @@ _VERDICTS = {
     "refused": "HCCL refuses this table",
     "hangs": "HCCL waits 30 minutes for this table and then fails",
 }
+#: Characters of a value that a message quotes; a server_id may have 64 bytes, a device_ip several addresses.
+_LONGEST_QUOTE = 200
 #: From worst to mildest.
 SEVEREST_FIRST: tuple[Consequence, ...] = ("refused", "hangs", "fails-later", "forbidden", "advice")
 
@@ -69,6 +71,11 @@ def conclusion(report: Report, counted: str) -> str:
     is_or_are = "is" if len(report.left_out) == 1 else "are"
     rules = f"{', '.join(report.left_out)} {is_or_are} {report.left_out_as}"
     return f"{counted or 'nothing shown'} ({rules}), but {verdict(report)}"
+
+
+def quoted(text: str) -> str:
+    """Return a value of a table in quotes, in short where it is long: a message may repeat it many times."""
+    return f'"{text}"' if len(text) <= _LONGEST_QUOTE else f'"{text[:_LONGEST_QUOTE]}..."'
 
 
 def count(number: int, noun: str) -> str:

@@ -112,7 +112,5 @@ def device_path(table: RankTable, row: int) -> Path:
 
 def server_path(table: RankTable, index: int) -> Path:
     """Return where an instance's entry stands."""
-    for number, group in enumerate(table.groups or []):
-        if index in group.servers:
-            return ("group_list", number, "instance_list", index - group.servers[0])
-    raise IndexError(index)
+    number, place = table.place_in_groups[index]
+    return ("group_list", number, "instance_list", place)

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import family, is_unset, packed
+from hccl_tools.addresses import is_unset
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.rules.network import addresses_read, all_plain, hosts_set, intra_roce, servers_unread
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules.network import (
+    addresses_read,
+    all_plain,
+    hosts_set,
+    intra_roce,
+    packed_addresses,
+    servers_unread,
+)
 from hccl_tools.rules.registry import Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -157,15 +165,14 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
     """
     if all_plain(subject):
         return
+    packed = packed_addresses(subject)
     for row, addresses in enumerate(addresses_read(subject)):
-        for address in addresses:
-            if family(address) is None or is_unset(address):
-                what = "is no IP address" if address else "has an empty part"
-                yield Finding(
-                    f'"{address or subject.table.device_ips[row]}" {what}',
-                    subject.device_path(row, "device_ip"),
-                    _HOW,
-                )
+        if "" in addresses:
+            message = f"{quoted(subject.table.device_ips[row])} has an empty part"
+            yield Finding(message, subject.device_path(row, "device_ip"), _HOW)
+        for address in filter(None, addresses):
+            if packed[address] is None or is_unset(address):
+                yield Finding(f'"{address}" is no IP address', subject.device_path(row, "device_ip"), _HOW)
 
 
 @rule(
@@ -188,10 +195,11 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
     """
     if all_plain(subject):
         return
+    packed = packed_addresses(subject)
     first: dict[str, int] = {}
     for row, addresses in enumerate(addresses_read(subject)):
         for address in addresses:
-            if packed(address) is None:
+            if packed[address] is None:
                 continue  # no address at all, which HCC403 says
             if address in first:
                 yield Finding(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.addresses import packed
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.rules.network import addresses_read, all_plain
+from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.rules.network import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.registry import Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -145,17 +145,18 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
     """
     if all_plain(subject) and not any(":" in ip for ip in subject.table.device_ips):
         return
+    packed = packed_addresses(subject)
     first: dict[bytes, tuple[str, int]] = {}
     for row, addresses in enumerate(addresses_read(subject)):
         for text in addresses:
-            value = packed(text)
+            value = packed[text]
             if value is None:
                 continue
             spelt, seen = first.setdefault(value, (text, row))
             if spelt != text:
-                related = (Related(subject.device_path(seen, "device_ip"), f'"{spelt}" here'),)
+                related = (Related(subject.device_path(seen, "device_ip"), f"{quoted(spelt)} here"),)
                 yield Finding(
-                    f'device_ip "{text}" is "{spelt}" in another spelling',
+                    f'device_ip "{text}" is {quoted(spelt)} in another spelling',
                     subject.device_path(row, "device_ip"),
                     "give every device its own address",
                     related,

@@ -21,6 +21,13 @@ _SOURCE = "MindSpore rank_table.md, Cross Cluster"
 _OK = '[{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]'
 
 
+#: The keys that a cluster needs, with message and hint for each.
+_NEEDED = {
+    key: (f"{key} is missing, empty or no string", f'add "{key}"')
+    for key in ("cluster_id", "az_id", "network_type")
+}
+
+
 def _clusters(subject: Subject) -> list[tuple[int, dict[str, Any]]]:
     entries = subject.table.fields.get("cluster_list")
     if not isinstance(entries, list):
@@ -57,13 +64,10 @@ def cluster_structure(subject: Subject) -> Iterator[Finding]:
         if not isinstance(entry, dict):
             yield Finding("a cluster is no object", path, f"write it as {_OK[1:-1]}")
             continue
-        for key in ("cluster_id", "az_id", "network_type"):
-            if not isinstance(entry.get(key), str) or not entry[key]:
-                yield Finding(
-                    f"{key} is missing, empty or no string",
-                    (*path, *((key,) if key in entry else ())),
-                    f'add "{key}"',
-                )
+        for key, (message, hint) in _NEEDED.items():
+            value = entry.get(key)
+            if not isinstance(value, str) or not value:
+                yield Finding(message, (*path, key) if key in entry else path, hint)
         if not _server_ids(entry):
             yield Finding(
                 "the cluster has no servers",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.products import NAME_THE_CHIP
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.topology import device_sets
@@ -113,7 +114,7 @@ def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
             earlier = seen.setdefault(numbers[row], row)
             if earlier != row and numbers[row] is not None:
                 yield Finding(
-                    f'device id "{ids[row]}" is used twice on server "{server.server_id}"',
+                    f'device id "{ids[row]}" is used twice on server {quoted(server.server_id)}',
                     subject.device_path(row, "device_id"),
                     "list every device of a server once",
                     (Related(subject.device_path(earlier, "device_id"), "first used here"),),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.addresses import family, is_unset
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.rules.network import addresses_read, all_plain, hosts_set, server_count
+from hccl_tools.rules.network import addresses_read, all_plain, hosts_set, packed_addresses, server_count
 from hccl_tools.rules.registry import Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -36,16 +36,17 @@ def mixed_device_ip_families(subject: Subject) -> Iterator[Finding]:
     """
     if server_count(subject) == 1 or (all_plain(subject) and len(subject.memo["families"]) == 1):
         return
+    packed = packed_addresses(subject)
     first: int | None = None
-    kind: int | None = None
+    size = 0
     for row, addresses in enumerate(addresses_read(subject)):
         for address in addresses:
-            found = family(address)
+            found = packed[address]
             if found is None or (len(addresses) == 1 and is_unset(address)):
                 continue
             if first is None:
-                first, kind = row, found
-            elif found != kind:
+                first, size = row, len(found)
+            elif len(found) != size:
                 related = (
                     Related(subject.device_path(first, "device_ip"), "the first address of the other family"),
                 )

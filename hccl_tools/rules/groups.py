@@ -12,7 +12,7 @@ from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table import read_uint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
 
@@ -82,7 +82,7 @@ def group_name(subject: Subject) -> Iterator[Finding]:
     Hint: give it a shorter name
     """
     names = [group.group_name for group in subject.table.groups or ()]
-    yield from _names(names, [("group_list", index, "group_name") for index in range(len(names))])
+    yield from _names(names, lambda index: ("group_list", index, "group_name"))
 
 
 @rule(
@@ -105,17 +105,18 @@ def pod_name(subject: Subject) -> Iterator[Finding]:
     Hint: give every pod_name its own name
     """
     names = [server.fields["pod_name"] for server in subject.table.servers]
-    yield from _names(names, [subject.server_path(index, "pod_name") for index in range(len(names))])
+    yield from _names(names, lambda index: subject.server_path(index, "pod_name"))
 
 
-def _names(names: list[str], paths: list[Path]) -> Iterator[Finding]:
+def _names(names: list[str], path_of: Callable[[int], Path]) -> Iterator[Finding]:
     first: dict[str, int] = {}
     for index, name in enumerate(names):
-        key = paths[index][-1]
         if len(name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
-            yield Finding(f"{key} has more than {LONGEST_NAME} bytes", paths[index], "give it a shorter name")
+            path = path_of(index)
+            yield Finding(f"{path[-1]} has more than {LONGEST_NAME} bytes", path, "give it a shorter name")
         if (seen := first.setdefault(name, index)) != index:
-            related = (Related(paths[seen], "first used here"),)
+            path = path_of(index)
+            related = (Related(path_of(seen), "first used here"),)
             yield Finding(
-                f'{key} "{name}" is used twice', paths[index], f"give every {key} its own name", related
+                f'{path[-1]} "{name}" is used twice', path, f"give every {path[-1]} its own name", related
             )

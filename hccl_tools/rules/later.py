@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.addresses import family
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.network import hosts_set
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.super_pods import pod_count
@@ -106,7 +107,7 @@ def mixed_super_pods(subject: Subject) -> Iterator[Finding]:
         pod = pod_of.get(server.server_id)
         if pod != current:
             if pod in done:
-                message = f'server "{server.server_id}" of super pod "{pod}" stands behind servers of another'
+                message = f'server "{server.server_id}" of super pod {quoted(str(pod))} stands behind servers of another'
                 yield Finding(
                     message,
                     subject.server_path(index, "server_id"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table import read_integer
 
@@ -73,7 +74,7 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
                 if (seen := first.setdefault(numbers[row], row)) != row:
                     related = (Related(("rank_list", seen, key), "first used here"),)
                     yield Finding(
-                        f'{key} {numbers[row]} is used twice in node "{server.server_id}"',
+                        f"{key} {numbers[row]} is used twice in node {quoted(server.server_id)}",
                         ("rank_list", row, key),
                         f"give every rank of a node its own {key}",
                         related,

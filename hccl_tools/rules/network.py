@@ -6,7 +6,7 @@ from collections import deque
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import AF_INET, family, inet_pton, is_unset
+from hccl_tools.addresses import AF_INET, family, inet_pton, is_unset, packed
 from hccl_tools.rules import job_variables
 
 if TYPE_CHECKING:
@@ -49,15 +49,31 @@ def addresses_read(subject: Subject) -> list[list[str]]:
     return known
 
 
+class PackedAddresses(dict[str, bytes | None]):
+    """Addresses in network order by their texts, ``None`` for what is not an address; each is read once."""
+
+    def __missing__(self, text: str) -> bytes | None:
+        value = self[text] = packed(text)
+        return value
+
+
+def packed_addresses(subject: Subject) -> PackedAddresses:
+    """Return the addresses of a table in network order, by their texts."""
+    known: PackedAddresses = subject.memo.setdefault("packed addresses", PackedAddresses())
+    return known
+
+
 def servers_unread(subject: Subject) -> frozenset[int]:
     """Return the instances of a group_list whose addresses HCCL leaves unread: those alone in their group.
 
     In the old "lab" form (deploy_mode) it reads all.
     """
-    groups = subject.table.groups or ()
-    if "deploy_mode" in subject.table.fields:
-        return frozenset()
-    return frozenset(group.servers[0] for group in groups if len(group.servers) == 1)
+    known: frozenset[int] | None = subject.memo.get("servers unread")
+    if known is None:
+        groups = () if "deploy_mode" in subject.table.fields else subject.table.groups or ()
+        known = frozenset(group.servers[0] for group in groups if len(group.servers) == 1)
+        subject.memo["servers unread"] = known
+    return known
 
 
 def _split(value: Any) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table import numbers, read_uint
 
@@ -121,7 +122,7 @@ def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
                 continue
             if (seen := first.setdefault((pod, sdid), row)) != row:
                 yield Finding(
-                    f'super_device_id "{sdid}" is used twice in super pod "{pod}"', subject.device_path(row, "super_device_id"),
+                    f'super_device_id "{sdid}" is used twice in super pod {quoted(pod)}', subject.device_path(row, "super_device_id"),
                     "give every device its own SDID; `npu-smi info -t spod-info -i N -c M` shows it",
                     (Related(subject.device_path(seen, "super_device_id"), "first used here"),),
                 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.registry import Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -57,15 +58,19 @@ def pod_count(subject: Subject) -> int:
 
 def listed_pods(subject: Subject) -> list[ListedPod]:
     """Return the super pods that HCCL takes: well-formed, and with an id."""
-    pods = []
-    entries = _entries(subject)
+    known: list[ListedPod] | None = subject.memo.get("listed pods")
+    if known is None:
+        known = subject.memo["listed pods"] = list(_listed_pods(_entries(subject)))
+    return known
+
+
+def _listed_pods(entries: Any) -> Iterator[ListedPod]:
     for index, entry in enumerate(entries) if isinstance(entries, list) else ():
         name = entry.get("super_pod_id") if isinstance(entry, dict) else None
         servers = entry.get("server_list") if isinstance(entry, dict) else None
         if isinstance(name, str) and name and isinstance(servers, list):
             names = [server.get("server_id") for server in servers if isinstance(server, dict)]
-            pods.append(ListedPod(index, name, [name for name in names if isinstance(name, str)]))
-    return pods
+            yield ListedPod(index, name, [name for name in names if isinstance(name, str)])
 
 
 @rule(
@@ -213,7 +218,7 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
             if name not in known:
                 path = ("super_pod_list", pod.number, "server_list", number, "server_id")
                 yield Finding(
-                    f'super pod "{pod.super_pod_id}" has server "{name}", which server_list has not',
+                    f'super pod {quoted(pod.super_pod_id)} has server "{name}", which server_list has not',
                     path,
                     "write the server_id as server_list has it",
                 )

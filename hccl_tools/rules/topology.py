@@ -138,10 +138,10 @@ def servers_of_refused_count(subject: Subject) -> list[str]:
     for server_id, rows in rows_by_server(subject).items():
         counts[trimmed(server_id)] += len(rows)
     size = subject.product.group_size or len(subject.table)
-    refused = []
+    refused, first = [], min(counts)
     for server_id, devices in sets.items():
         joined = any(count > 1 for count in Counter(device // size for device in set(devices)).values())
-        counted = counts[min((*counts, server_id))]
+        counted = counts[min(first, server_id)]
         if joined and counted not in (0, *_COUNTS):
             refused.append(server_id)
     return refused
