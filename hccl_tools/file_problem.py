@@ -1,4 +1,4 @@
-"""What can be wrong with a file as a whole: empty, no text, or text in another encoding than UTF-8."""
+"""What can be wrong with a file as a whole: empty, not text, or text in another encoding than UTF-8."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def unreadable(data: bytes, body: int) -> JsonProblem | None:
         body: Where its text begins, behind the byte order mark.
     """
     if not data[body:].strip(b" \t\n\r"):
-        what = "the file holds only blanks" if len(data) > body else "the file is empty"
+        what = "the file holds only spaces" if len(data) > body else "the file is empty"
         return JsonProblem("empty file", what, _AGAIN, body)
     for mark, name in _WIDE:
         if data.startswith(mark):
@@ -49,9 +49,9 @@ def no_text(data: bytes) -> JsonProblem | None:
         return _wide("UTF-16")
     for magic, what in _BINARY.items():
         if data.startswith(magic):
-            return JsonProblem("binary", f"the file is no text: it is {what}", _NOT_A_TABLE, 0)
+            return JsonProblem("binary", f"the file is not text: it is {what}", _NOT_A_TABLE, 0)
     if head.lstrip(b" \t\n\r")[:1] not in b"{[" and len(head.translate(None, _CONTROL)) < 0.9 * len(head):
-        return JsonProblem("binary", "the file is no text", _NOT_A_TABLE, 0)
+        return JsonProblem("binary", "the file is not text", _NOT_A_TABLE, 0)
     return None
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a text that is no JSON, in the words of the person who wrote it.
+"""What is wrong with a text that is not valid JSON, in the words of the person who wrote it.
 
 Rank tables are pasted from guides (comments, ``...``), from chats and word processors (curly quotes,
 full-width commas), printed by Python (single quotes, ``True``) and copied half. The reader stops where HCCL's
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from typing import Literal, NamedTuple
+
+from hccl_tools.look_alikes import look_alike
 
 Kind = Literal[
     "empty file", "cut off", "binary", "NUL", "utf-16", "bad utf-8", "comment", "trailing comma",
@@ -22,7 +24,7 @@ Expected = Literal["value", "key", "colon", "comma"]
 
 
 class JsonProblem(NamedTuple):
-    """Why a text is no JSON for HCCL.
+    """Why a text is not valid JSON for HCCL.
 
     ``message`` and ``hint`` are a diagnostic's: lower case, no full stop. ``offset`` is in characters while
     the text is read and in bytes of the file in ``Document.problem``.
@@ -77,6 +79,7 @@ _WORD_BEFORE = re.compile(r"[\w.+\-]+\Z")
 _NAN = re.compile(r"[-+]?(NaN|nan|Infinity|inf)\b")
 _PYTHON = re.compile(r"(True|False|None|TRUE|FALSE|NULL|Null|undefined|nil)\b")
 _JSON_WORD = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
+_KEY_BEFORE = re.compile(r'"([^"\\]*)"\s*:\s*\Z')
 _NUMBER_LIKE = re.compile(r"[-+]?(0[xX][0-9a-fA-F]+|[0-9]*\.?[0-9]*([eE][-+]?[0-9]*)?)")
 _WANTED = {"value": "a value", "key": "a key in quotes", "colon": "a colon", "comma": "a comma or bracket"}
 _INSIDE = {
@@ -85,8 +88,6 @@ _INSIDE = {
     '"': "inside a text",
 }
 _CONFLICT = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
-_FULL_WIDTH = {"\uff0c": ",", "\u3001": ",", "\uff1a": ":", "\uff1b": ";", "\uff5b": "{", "\uff5d": "}",
-               "\uff3b": "[", "\uff3d": "]", "\u3010": "[", "\u3011": "]"}  # fmt: skip
 _CURLY = "\u201c\u201d\u201e\u201f\u2018\u2019\u00ab\u00bb\uff02\uff07\u300c\u300d"
 _KUBERNETES = re.compile(r"\s*(---\s+)?(apiVersion|kind):\s")
 #: How to get the table out of the object that brings it to a pod.
@@ -115,16 +116,16 @@ def stray(place: Place) -> JsonError:
         if error is not None:
             return error
     if not place.opener:
-        message = f'this is no JSON: it begins with "{_beginning(place.rest)}"'
+        message = f'not valid JSON: the text begins with "{_beginning(place.rest)}"'
         return JsonError("other", message, "give the rank table, a JSON file", place.at)
-    message = f'"{place.rest[0]}" stands where {_WANTED[place.expected]} must stand'
-    return JsonError("other", message, "remove it, or put the text into double quotes", place.at)
+    message = f'unexpected "{place.rest[0]}" instead of {_WANTED[place.expected]}'
+    return JsonError("other", message, "remove it, or put the text in double quotes", place.at)
 
 
 def _kubernetes(place: Place) -> JsonError | None:
     if place.opener or not _KUBERNETES.match(place.text):
         return None
-    message = "this is a Kubernetes object in YAML, and the rank table the text under one of its data keys"
+    message = "this is a Kubernetes object in YAML; the rank table is the text under one of its data keys"
     return JsonError("Kubernetes object", message, KUBERNETES_HINT, place.at)
 
 
@@ -148,7 +149,7 @@ def _ending(place: Place) -> JsonError | None:
     if place.opener and any(word.startswith(text[at : at + 5]) for word in ("true", "false", "null")):
         return cut_off(len(text), place.opener)
     if text[at] == "\0":
-        return JsonError("NUL", "a zero byte (NUL) stands here, as in a half-written file", _AGAIN, at)
+        return JsonError("NUL", "zero byte (NUL), as in a half-written file", _AGAIN, at)
     return None
 
 
@@ -156,30 +157,30 @@ def _pasted(place: Place) -> JsonError | None:
     """Recognise what people paste together with a table."""
     rest, at = place.rest, place.at
     if rest.startswith(("//", "/*", "#", "<!--")):
-        return JsonError("comment", "a comment stands here, and JSON has none", "remove the comment", at)
+        return JsonError("comment", "comments are not allowed in JSON", "remove the comment", at)
     if rest.startswith(("...", "\u2026")):
-        return JsonError("ellipsis", "dots stand for something left out",
-                         "write out what they stand for, or remove them", at)  # fmt: skip
+        return JsonError("ellipsis", "dots in place of something left out",
+                         "write it out, or remove the dots", at)  # fmt: skip
     if rest.startswith(_CONFLICT):
-        return JsonError("merge conflict", "a merge conflict of git was left in the file",
-                         "resolve the conflict and remove its marker lines", at)  # fmt: skip
+        return JsonError("merge conflict", "unresolved merge conflict of git",
+                         "resolve it and remove its marker lines", at)  # fmt: skip
     return None
 
 
 def _punctuation(place: Place) -> JsonError | None:
     char, at = place.rest[0], place.at
     if char in "'`":
-        return JsonError("single quotes", "a single quote stands here, and JSON knows only double quotes",
+        return JsonError("single quotes", "single quote; JSON uses double quotes",
                          "write \" instead of '; if Python printed this, use json.dumps", at)  # fmt: skip
     if char in _CURLY:
-        return JsonError("curly quotes", f"the curly quote {char} stands here instead of a plain one",
+        return JsonError("curly quotes", f"curly quote {char} instead of a plain one",
                          'write " instead', at)  # fmt: skip
-    if char in _FULL_WIDTH:
-        return JsonError("full-width punctuation", f"the full-width {char} stands here",
-                         f"write {_FULL_WIDTH[char]} instead", at)  # fmt: skip
     if not char.isprintable() or char.isspace():
-        return JsonError("invisible character", f"an invisible character (U+{ord(char):04X}) stands here",
-                         "delete it, or write an ordinary blank", at)  # fmt: skip
+        return JsonError("invisible character", f"invisible character (U+{ord(char):04X})",
+                         "delete it, or use an ordinary space", at)  # fmt: skip
+    if (found := look_alike(char)) is not None:
+        message = f"{found.name} {char}"
+        return JsonError("full-width punctuation", message, f"use '{found.ascii}'", at)
     return None
 
 
@@ -188,11 +189,18 @@ def _literal(place: Place) -> JsonError | None:
         return None
     if found := _NAN.match(place.rest):
         hint = "write a number, or the text in quotes"
-        return JsonError("NaN", f"{found[0]} is no JSON number", hint, place.at)
+        return JsonError("NaN", f"{found[0]} is not a JSON number", hint, place.at)
     if found := _PYTHON.match(place.rest):
-        return JsonError("python literal", f"{found[0]} is not JSON",
-                         f"write {_JSON_WORD.get(found[0], 'null')}", place.at)  # fmt: skip
+        return JsonError("python literal", f"{found[0]} is not JSON", _instead_of(found[0], place), place.at)
     return None
+
+
+def _instead_of(word: str, place: Place) -> str:
+    """Return what to write for a word of Python's: HCCL reads no value that is true, false or null."""
+    key = _KEY_BEFORE.search(place.text, max(0, place.at - 80), place.at)
+    if key is not None and key[1] == "status":
+        return 'write "completed"'
+    return f"write {_JSON_WORD.get(word, 'null')}, or a text in double quotes where HCCL reads the value"
 
 
 def _bracket_or_comma(place: Place) -> JsonError | None:
@@ -200,16 +208,16 @@ def _bracket_or_comma(place: Place) -> JsonError | None:
     if char in "}]":
         comma = place.after - 1
         if place.expected in {"key", "value"} and comma >= 0 and place.text[comma] == ",":
-            message = f"a comma stands before the closing {char}"
+            message = f"trailing comma before {char}"
             return JsonError("trailing comma", message, "remove the comma", comma)
         if place.expected in {"value", "colon"} and place.opener == "{" and char == "}":
-            return JsonError("missing value", "a key has no value", "write : and the value behind it", at)
+            return JsonError("missing value", "a key has no value", "write : and the value after it", at)
         if place.opener:
             closer = "}" if place.opener == "{" else "]"
-            return JsonError("wrong bracket", f"{char} stands here, but {place.opener} is still open",
+            return JsonError("wrong bracket", f"unexpected {char}: {place.opener} is still open",
                              f"write {closer} first, or remove the {char}", at)  # fmt: skip
     if char == "," and place.opener and place.expected in {"key", "value"}:
-        return JsonError("missing value", "nothing stands before this comma", "remove the comma", at)
+        return JsonError("missing value", "missing value before this comma", "remove the comma", at)
     return None
 
 
@@ -220,13 +228,13 @@ def _number_or_word(place: Place) -> JsonError | None:
         return None
     start = at - len(place.read)
     if place.expected == "key":
-        return JsonError("unquoted key", f"the key {word} has no quotes", f'write "{word}"', at)
+        return JsonError("unquoted key", f"the key {word} is not in quotes", f'write "{word}"', at)
     if place.expected == "colon" or (place.expected == "comma" and start == at):
         return None
     if _NUMBER_LIKE.fullmatch(word):
-        return JsonError("number", f"{word} is no JSON number",
+        return JsonError("number", f"{word} is not a JSON number",
                          f'write it without + and needless zeros, or as a text: "{word}"', start)  # fmt: skip
-    return JsonError("unquoted text", f"{word} has no quotes", f'write "{word}"', start)
+    return JsonError("unquoted text", f"{word} is not in quotes", f'write "{word}"', start)
 
 
 def _missing(place: Place) -> JsonError | None:
@@ -235,8 +243,8 @@ def _missing(place: Place) -> JsonError | None:
         hint = "write : instead of =" if char == "=" else "write a colon between the key and its value"
         return JsonError("missing colon", "a key is not followed by a colon", hint, place.after)
     if place.expected == "comma" and (char in '"{[-' or char.isalnum()):
-        return JsonError("missing comma", "no comma stands behind this value", "write a comma", place.after)
+        return JsonError("missing comma", "missing comma after this value", "write a comma", place.after)
     if place.expected == "comma" and char == ":":
         hint = "write a comma, or check the quotes before it"
-        return JsonError("other", "a colon stands behind a value", hint, place.at)
+        return JsonError("other", "colon after a value", hint, place.at)
     return None

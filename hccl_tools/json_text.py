@@ -206,8 +206,8 @@ class Reader:
         behind = self._text[found.end() : found.end() + 1]
         # nlohmann's lexer takes a dot or an e behind digits for a part of the number, wherever it stands.
         if behind and not found[2] and behind in ("eE" if found[1] else ".eE"):
-            raise JsonError("number", f"{_short(found[0] + behind)} is no JSON number",
-                            "write digits behind it, or put the text into double quotes", at)  # fmt: skip
+            raise JsonError("number", f"{_short(found[0] + behind)} is not a JSON number",
+                            "write digits after it, or put the text in double quotes", at)  # fmt: skip
         value = number(found[0])
         if value is None:
             raise JsonError("number overflow", f"the number {_short(found[0])} is too large",
@@ -231,8 +231,8 @@ def _bad_text(text: str, at: int) -> JsonError:
     if char == "\\":
         return JsonError("bad escape", f"the text has the unknown escape {text[stop : stop + 2]}",
                          "write a backslash as \\\\", stop)  # fmt: skip
-    name = {"\t": "a tab", "\0": "a zero byte (NUL)"}.get(char, f"a control character (U+{ord(char):04X})")
-    return JsonError("control character", f"{name} stands inside a text in quotes",
+    name = {"\t": "tab", "\0": "zero byte (NUL)"}.get(char, f"control character (U+{ord(char):04X})")
+    return JsonError("control character", f"{name} inside a text in quotes",
                      f"remove it, or write \\u{ord(char):04x}", stop)  # fmt: skip
 
 

@@ -33,7 +33,7 @@ class Saved(NamedTuple):
         """Return what was done and what to type next."""
         from shlex import quote  # noqa: PLC0415  (what is printed with -o - needs no quoting)
 
-        done = "left as it is, for it holds this table already:" if self.unchanged else "wrote"
+        done = "already up to date:" if self.unchanged else "wrote"
         product = f" --product {self.product}" if self.product else ""
         return (
             f"{done} {self.path}\nnext: hccl-tools launch --rank-table {quote(self.path)}{product} train.py"
@@ -50,10 +50,10 @@ def parse_mode(digits: str) -> int:
     '0o640'
     """
     if not 3 <= len(digits) <= 4 or set(digits) - set("01234567"):
-        raise UsageError(f'--mode "{digits}" is no file mode', hint="give octal digits as chmod does: 640")
+        raise UsageError(f'--mode "{digits}" is not a file mode', hint="give octal digits as chmod does: 640")
     mode = int(digits, 8)
     if mode > 0o777 or not mode & 0o400:
-        raise UsageError(f'--mode "{digits}" bars the owner or is too much', hint="give one such as 640")
+        raise UsageError(f'--mode "{digits}" must let the owner read, and be at most 777', hint="give 640")
     return mode
 
 
@@ -175,7 +175,7 @@ def save(
                 os.chmod(path, mode)
             return Saved(path, unchanged=True, product=to_be_named(product, table))
         if not force:
-            what = "holds another table" if held is not None else "is no rank table"
+            what = "holds another table" if held is not None else "is not a rank table"
             raise TableError(f"{path} exists and {what}", hint="--force replaces it, -o writes elsewhere")
     written = write_atomically(path, formats.write(table), mode=mode)
     return Saved(written, product=to_be_named(product, table))

@@ -118,7 +118,7 @@ def load(
         text = "".join(render([report], "text", show_all=False, color=False)).rstrip()
         raise TableError(f"{report.file} cannot be used\n{text}")
     if report.table is None:
-        raise TableError(f"{report.file} is no table that can be used: {report.format_reason}")
+        raise TableError(f"{report.file} cannot be used: {report.format_reason}")
     return report.table, report
 
 
@@ -210,7 +210,7 @@ def _report(
     found: formats.Detection | None,
 ) -> Report:
     kept = tuple(sorted(findings.kept, key=_order))
-    reason = found.reason if found else "it is no JSON"
+    reason = found.reason if found else "not valid JSON"
     stopping = [
         rule
         for rule in findings.counts

@@ -270,3 +270,28 @@ def integers(value: Any) -> list[int]:
     if isinstance(value, list):
         return [number for item in value for number in integers(item)]
     return [value] if type(value) is int else []
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ('{"a": 1\uff0c "b": 2}', "full-width comma \uff0c", "use ','"),
+        ('{"a"\uff1a 1}', "full-width colon \uff1a", "use ':'"),
+        ('{"a": "1" "b": 2}', "missing comma after this value", "write a comma"),
+        ('{"a": 1,}', "trailing comma before }", "remove the comma"),
+        ('{"status": True}', "True is not JSON", 'write "completed"'),
+        ('{"status" : None}', "None is not JSON", 'write "completed"'),
+        (
+            '{"IsMindIEEPJob": True}',
+            "True is not JSON",
+            "write true, or a text in double quotes where HCCL reads the value",
+        ),
+        ("hosts", 'not valid JSON: the text begins with "hosts"', "give the rank table, a JSON file"),
+        ('{"a": @}', 'unexpected "@" instead of a value', "remove it, or put the text in double quotes"),
+    ],
+)
+def test_sentences(text: str, message: str, hint: str) -> None:
+    problem = Document.parse(text.encode(), "x").problem
+
+    assert problem is not None
+    assert (problem.message, problem.hint) == (message, hint)

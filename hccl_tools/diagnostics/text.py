@@ -74,7 +74,7 @@ def _report(report: Report, view: View, pen: _Pen) -> Iterator[str]:
 
 def _heading(report: Report, pen: _Pen) -> str:
     if report.format is None:
-        return f"{pen.safe(report.file)}: no rank table ({pen.safe(report.format_reason)})"
+        return f"{pen.safe(report.file)}: not a rank table: {pen.safe(report.format_reason)}"
     return (
         f"{pen.safe(report.file)}: format {report.format} ({pen.safe(report.format_reason)}), "
         f"product {report.product} ({pen.safe(report.product_reason)})"

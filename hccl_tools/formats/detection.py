@@ -24,14 +24,14 @@ _OTHERS = (
     ("server_group_list", "a MindIE service table (server_group_list); HCCL does not read it"),
     ("prefill_device_list", "a prefill/decode device list; HCCL does not read it"),
     ("apiVersion", "a Kubernetes object; the rank table is the text under one of its data keys"),
-    ("Servers", "an HCCL role table, which is no rank table"),
+    ("Servers", "an HCCL role table, not a rank table"),
     ("host_list", "a list of hosts, not a rank table"),
     ("nodes", "a description of nodes, not a rank table"),
 )
 
 
 class Detection(NamedTuple):
-    """What a document is: a format, or ``None`` for no rank table, and the reason in words."""
+    """What a document is: a format, or ``None`` if it is not a rank table, and the reason in words."""
 
     format: Format | None
     reason: str
@@ -69,7 +69,7 @@ def _version_words(value: dict[str, Any]) -> str:
     if "version" not in value:
         return "it has no version"
     version = value["version"]
-    return f'version is "{version[:20]}"' if isinstance(version, str) else "version is no string"
+    return f'version is "{version[:20]}"' if isinstance(version, str) else "version is not a string"
 
 
 def _kind(value: Any) -> str:

@@ -37,7 +37,7 @@ def _all_in_range(subject: Subject) -> bool:
     source="topoinfo_ranktableConcise.cc:423",
 )
 def device_id_no_number(subject: Subject) -> Iterator[Finding]:
-    """A device id is no number that HCCL can read.
+    """A device id is not a number that HCCL can read.
 
     Example: /server_list/0/device/1/device_id = "npu1"
     Instead: /server_list/0/device/1/device_id = "1"
@@ -49,7 +49,7 @@ def device_id_no_number(subject: Subject) -> Iterator[Finding]:
         if number is None or number < 0:
             value = subject.table.device_ids[row]
             yield Finding(
-                f'device id "{value}" is no number from 0 on',
+                f'device id "{value}" is not a whole number (0, 1, 2, ...)',
                 subject.device_path(row, "device_id"),
                 f"write the physical device id, 0 to {_limit(subject) - 1}",
             )

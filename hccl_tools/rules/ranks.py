@@ -37,7 +37,7 @@ def _are_0_to_n(subject: Subject) -> bool:
     source="topoinfo_ranktableConcise.cc:459",
 )
 def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
-    """A rank id is no number that HCCL can read.
+    """A rank id is not a number that HCCL can read.
 
     Example: /server_list/0/device/1/rank_id = "one"
     Instead: /server_list/0/device/1/rank_id = "1"
@@ -48,7 +48,7 @@ def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
     for row, number in enumerate(subject.table.rank_numbers):
         if number is None or not 0 <= number <= _UINT32_MAX:
             yield Finding(
-                f"rank id {_shown(subject, row)} is no number from 0 on",
+                f"rank id {_shown(subject, row)} is not a whole number (0, 1, 2, ...)",
                 subject.device_path(row, "rank_id"),
                 f"number the ranks 0 to {len(subject.table) - 1}",
             )

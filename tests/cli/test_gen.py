@@ -230,7 +230,7 @@ class TestFiles:
         done = host.gen("--devices", "0")
 
         assert done.returncode == 0
-        assert "left as it is" in done.stderr
+        assert "already up to date" in done.stderr
         assert path.stat().st_ino == before.st_ino
 
     @pytest.mark.parametrize("text", ["{}", "", "not json", '{"version": "1.0"}'])
@@ -242,7 +242,7 @@ class TestFiles:
         done = host.gen("--devices", "0")
 
         assert done.returncode == 1
-        assert f"error: {self.NAME} exists and is no rank table" in done.stderr
+        assert f"error: {self.NAME} exists and is not a rank table" in done.stderr
         assert path.read_text() == text
 
         assert host.gen("--devices", "0", "--force").returncode == 0

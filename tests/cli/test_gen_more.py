@@ -70,7 +70,7 @@ def test_the_file_of_an_ascend_950_bears_the_host_s_name(tmp_path: Path) -> None
         (0, 3, 3), (1, 2, 2),
     ]  # fmt: skip
     again = host.run("gen", "--devices", "3,2", "--server_ip", "10.0.0.5")
-    assert "left as it is" in again.stderr
+    assert "already up to date" in again.stderr
 
 
 def test_another_host_s_2_0_table_is_found_out(tmp_path: Path) -> None:

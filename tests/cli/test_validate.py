@@ -218,9 +218,9 @@ def test_quoted_patterns() -> None:
         (b"[" * 100_001, "nested more than 100,000 levels deep"),
         (b'{"a": ' + b"9" * 1_000_000 + b"}", "is too large"),
         (b'{"a": "\\ud800"}', "half of a character"),
-        (b'{"a": "\0"}', "a zero byte"),
+        (b'{"a": "\0"}', "zero byte (NUL)"),
         ('{"a": 1}'.encode("utf-16"), "UTF-16"),
-        (b'{"version": "1.0",}', "a comma stands before the closing }"),
+        (b'{"version": "1.0",}', "trailing comma before }"),
     ],
     ids=lambda part: repr(part)[:20],
 )

@@ -114,7 +114,7 @@ def test_servers_of_2_0_are_its_nodes() -> None:
         (table("2.0"), "2.0", 'version is "2.0"'),
         (table("group_list"), "group_list", "it has group_list and no version"),
         ({"server_list": []}, "1.0", "it has no version, but it has server_list"),
-        ({"version": 1.0, "rank_list": []}, "2.0", "version is no string, but it has rank_list"),
+        ({"version": 1.0, "rank_list": []}, "2.0", "version is not a string, but it has rank_list"),
         ([], None, "it is a list, not an object"),
         ("text", None, "it is a string, not an object"),
         (None, None, "it is null, not an object"),

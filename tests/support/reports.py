@@ -75,7 +75,7 @@ def sound(file: str = "sound.json") -> Report:
 
 
 def broken(data: bytes = b'{\n  "version": "1.0",\n}\n', file: str = "broken.json") -> Report:
-    """Return a report on what is no JSON."""
+    """Return a report on what is not valid JSON."""
     document = Document.parse(data, file)
     assert document.problem is not None
     problem = document.problem
@@ -86,7 +86,7 @@ def broken(data: bytes = b'{\n  "version": "1.0",\n}\n', file: str = "broken.jso
         problem.hint,
         offset=problem.offset,
     )
-    return Report(file, None, "it is no JSON", "910a", "assumed", (finding,), "refused", document)
+    return Report(file, None, "not valid JSON", "910a", "assumed", (finding,), "refused", document)
 
 
 def parsed() -> Report:
