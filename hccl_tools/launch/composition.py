@@ -51,22 +51,22 @@ def check_assigned(assigned: Mapping[str, str], seats: Sequence[Seat], facts: Jo
     """
     notes: list[str] = []
     if RUN_VARIABLE in assigned:
-        raise UsageError(f"--env {RUN_VARIABLE}: hccl-tools sets it for itself", hint="leave it out")
-    for name in assigned.keys() & {variable.name for variable in environment.VARIABLES}:
+        raise UsageError(f"{RUN_VARIABLE} is set by hccl-tools for itself", hint="leave it out of --env")
+    for name in sorted(assigned.keys() & {variable.name for variable in environment.VARIABLES}):
         ours = [found[name] for _, found in variables(seats, facts, {}) if name in found]
         if name == "RANK_TABLE_FILE" and facts.table:
             raise UsageError(
-                f"--env {name}: the ranks get a copy of the table that has been checked",
-                hint=f"--rank-table {assigned[name]}",
+                f"{name}={assigned[name]} is not the table of this job, of which every rank gets a copy",
+                hint=f"name the table by --rank-table {assigned[name]}, not by --env",
             )
         if len(set(ours)) > 1:
             raise UsageError(
-                f"--env {name}={assigned[name]} sets it for all ranks, but {name} differs between them",
-                hint="leave it out: each rank gets its own",
+                f"{name}={assigned[name]} sets it for all ranks, but {name} differs between them",
+                hint=f"leave {name} out of --env: each rank gets its own",
             )
         if ours and ours[0] != assigned[name]:
-            notes.append(f"--env {name}={assigned[name]} replaces {ours[0]}")
-    return sorted(notes)
+            notes.append(f"{name}={assigned[name]} (--env) replaces {ours[0]}")
+    return notes
 
 
 def wants_scheduler(facts: JobFacts, frameworks: Mapping[str, str]) -> bool:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.errors import LaunchError
+from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch import (
     describe,
     interpreter,
@@ -140,7 +140,10 @@ def _prepare(wanted: SpawnOptions, folder: str) -> Prepared:
         # paddle's endpoints are set under every start, so there is always a port.
         start_port=wanted.start_port or ports.free_port(),
     )
-    prepared = planning.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
+    try:
+        prepared = planning.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
+    except UsageError as error:
+        raise SpawnOptionError(error.message, hint=error.hint) from error
     here = sum(process.rank >= 0 for process in prepared.plan.local)
     if wanted.ranks not in {None, here}:
         raise SpawnOptionError(f"nprocs={wanted.ranks}, but the table has {here} ranks on this machine")
