@@ -18,7 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 #: Lowest first: a module imports from its own row and from the rows above it in this list, never from below.
 LAYERS: list[set[str]] = [
-    {"errors", "hccl_codes", "install_hints", "records"},
+    {"errors", "hccl_codes", "install_hints", "printable", "records"},
     {"addresses", "device_range", "diagnostics.diagnostic", "document", "file_problem", "host_list"}
     | {"json_clean", "json_problem", "json_text", "likeness", "look_alikes", "parsed_value", "positions"}
     | {"products", "reading", "sparse_column", "ssh", "table", "writing"},

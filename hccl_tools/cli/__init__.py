@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.errors import HcclToolsError
+from hccl_tools.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,17 +158,10 @@ def _folder_is_there() -> bool:
 
 
 def _told(message: str, hint: str | None, exit_code: int) -> int:
-    click.echo(f"error: {_printable(message)}", err=True)
+    click.echo(escaped(f"error: {message}", keep="\n"), err=True)
     if hint:
-        click.echo(f"  help: {_printable(hint)}", err=True)
+        click.echo(escaped(f"  help: {hint}", keep="\n"), err=True)
     return exit_code
-
-
-def _printable(text: str) -> str:
-    """Keep what files and tools had to say from steering the terminal."""
-    if text.replace("\n", "").isprintable():
-        return text
-    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
 
 
 def _told_by_click(error: click.ClickException, args: Sequence[str], command_path: str) -> int:

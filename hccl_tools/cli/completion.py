@@ -51,7 +51,7 @@ class _Word(click.ParamType):  # type: ignore[type-arg]  # not generic before cl
 def _runs(ctx: click.Context) -> Iterable[str]:
     from hccl_tools.launch import runs  # noqa: PLC0415  (each source loads what it needs)
 
-    return ["latest", *(run.name for run in runs.find(ctx.params.get("log_dir") or "log"))]
+    return ["latest", *(run.name for run in runs.find(ctx.params.get("log_dir") or "log", quiet=True))]
 
 
 def _rules(_ctx: click.Context) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.placing import place
-from hccl_tools.diagnostics.wording import visible
+from hccl_tools.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ def render(reports: Iterable[Report], view: View) -> Iterator[str]:
         for placed in place(report, shown):
             yield line(report, placed, ascii_only=view.ascii_only)
         for rule, number in folded.items():
-            file = visible(report.file, ascii_only=view.ascii_only)
+            file = escaped(report.file, ascii_only=view.ascii_only)
             yield f"{file}: ... and {number:,} more {rule.id} (`--all`)\n"
 
 
@@ -31,4 +31,4 @@ def line(report: Report, placed: Placed, *, ascii_only: bool) -> str:
     at = f":{where.start.line}:{where.start.column}" if where else ""
     pointer = f" ({finding.pointer})" if finding.pointer else ""
     text = f"{report.file}{at}: {finding.rule.severity} {finding.rule.id} {finding.message}{pointer}"
-    return visible(text, ascii_only=ascii_only) + "\n"
+    return escaped(text, ascii_only=ascii_only) + "\n"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics import concise
 from hccl_tools.diagnostics.placing import place
-from hccl_tools.diagnostics.wording import SEVEREST_FIRST, count, hccl_says, visible
+from hccl_tools.diagnostics.wording import SEVEREST_FIRST, count, hccl_says
+from hccl_tools.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -74,7 +75,7 @@ def _annotation(report: Report, placed: Placed) -> str:
 
 
 def _data(text: str) -> str:
-    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return escaped(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.diagnostics.wording import visible
+from hccl_tools.printable import escaped
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.placing import Place
@@ -48,7 +48,7 @@ def snippet(document: Document, place: Place, *, ascii_only: bool = False) -> Sn
             document.data, stop, end, _WINDOW if whole else _WINDOW - len(before + marked)
         )
     before, marked, after = (
-        visible(part.replace("\t", "    "), ascii_only=ascii_only) for part in (before, marked, after)
+        escaped(part.replace("\t", "    "), ascii_only=ascii_only) for part in (before, marked, after)
     )
     left = (_CUT if cut_left else "") + before
     source = left + marked + after + (_CUT if cut_right else "")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.placing import View, place
 from hccl_tools.diagnostics.snippet import snippet
-from hccl_tools.diagnostics.wording import conclusion, count, hccl_says, reference, visible
+from hccl_tools.diagnostics.wording import conclusion, count, hccl_says, reference
+from hccl_tools.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,7 +34,7 @@ class _Pen:
 
     def safe(self, text: str) -> str:
         """Make text from outside safe to print."""
-        return visible(text, ascii_only=self._ascii)
+        return escaped(text, ascii_only=self._ascii)
 
 
 def render(reports: Iterable[Report], view: View) -> Iterator[str]:

@@ -20,19 +20,6 @@ _LONGEST_QUOTE = 200
 SEVEREST_FIRST: tuple[Consequence, ...] = ("refused", "hangs", "fails-later", "forbidden", "advice")
 
 
-def visible(text: str, *, ascii_only: bool = False) -> str:
-    r"""Return text that may be sent to a terminal: what does not print stands as ``\u001b``."""
-    if ascii_only and not text.isascii():
-        text = "".join(char if char.isascii() else _escape(char) for char in text)
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else _escape(char) for char in text)
-
-
-def _escape(char: str) -> str:
-    return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"
-
-
 def hccl_says(finding: Diagnostic) -> str:
     """Return what HCCL does about a finding, whatever it does about others in the table."""
     code = finding.rule.hccl_code

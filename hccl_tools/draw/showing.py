@@ -9,9 +9,10 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.diagnostics.wording import count, visible
+from hccl_tools.diagnostics.wording import count
 from hccl_tools.draw import description, tree
 from hccl_tools.fingerprint import fingerprint
+from hccl_tools.printable import escaped
 from hccl_tools.products import by_name
 from hccl_tools.server_order import blocks
 
@@ -62,9 +63,9 @@ class View:
         """Return the lines for people: one rank, or the tree under a heading."""
         ascii_only = _is_ascii()
         if self.rank is not None:
-            return [visible(line, ascii_only=ascii_only) for line in self._rank_lines(servers[0], self.rank)]
+            return [escaped(line, ascii_only=ascii_only) for line in self._rank_lines(servers[0], self.rank)]
         style = tree.Style(_width(), ascii_only, by_name(self.report.product).group_size, unfold)
-        return [visible(self._heading(servers[0]), ascii_only=ascii_only), *tree.lines(servers, style)]
+        return [escaped(self._heading(servers[0]), ascii_only=ascii_only), *tree.lines(servers, style)]
 
     def _heading(self, first: ServerFacts) -> str:
         if self.way is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.diagnostics.wording import visible
+from hccl_tools.printable import escaped
 from hccl_tools.server_order import FOLD_ABOVE, blocks
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _drawn(nodes: list[_Node], margin: str, style: Style) -> Iterator[str]:
             continue
         last = place == len(nodes) - 1
         yield _clipped(
-            margin + (corner if last else tee) + visible(node.text, ascii_only=style.ascii_only), style
+            margin + (corner if last else tee) + escaped(node.text, ascii_only=style.ascii_only), style
         )
         yield from _drawn(node.children, margin + ("    " if last else bar), style)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch.environment import masked
@@ -46,7 +45,6 @@ def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
         "exported_variables": masked(exported(plan, environment)),
         "command": list(command),
         # By these the logs of other hosts are fetched.
-        "launcher_python": sys.executable,
         "slurm_job": environment.get("SLURM_JOB_ID"),
         "processes": [_process(process, plan) for process in plan.processes],
     }

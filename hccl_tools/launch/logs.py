@@ -61,7 +61,7 @@ class Follower:
         self.prefix = prefix
         self.live = live
         self.redrawn_every = _REDRAWN_EVERY[0 if live else 1]
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         self._offset = offset
         self._shown_at = time.monotonic()
         #: Nobody writes to it any more.

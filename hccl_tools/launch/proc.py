@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 
 from hccl_tools.records import NamedTuple
@@ -49,6 +50,19 @@ def status(pid: int) -> Status | None:
         return None
     cpu = int(fields[11]) + int(fields[12])
     return Status(pid, int(fields[1]), fields[0], int(fields[3]), cpu, int(fields[19]))
+
+
+def started(process: Status) -> float:
+    """When a process started, in seconds since the epoch."""
+    return time.time() - float(read("/proc/uptime").split()[0]) + process.start / CLOCK_TICKS
+
+
+def user(pid: int) -> int:
+    """The user (by number) as whom a process acts, -1 when there is none of that number."""
+    for line in read(f"/proc/{pid}/status").splitlines():
+        if line.startswith("Uid:"):
+            return int(line.split()[2])
+    return -1
 
 
 def ends_with(pid: int) -> int:

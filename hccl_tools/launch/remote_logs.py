@@ -12,8 +12,8 @@ import tempfile
 import threading
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools import ssh
-from hccl_tools.errors import InputError
+from hccl_tools import host_list, ssh
+from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch import end_messages, runs
 from hccl_tools.launch.interpreter import on_path
 from hccl_tools.launch.log_sender import ALIVE, EVERY, OVER
@@ -135,26 +135,33 @@ def start(run: Run, host: str, asked: dict[str, Any], typed_ssh: str | None) -> 
         typed_ssh: The ssh that the user has named.
 
     Raises:
-        UsageError: There is no such ssh.
+        UsageError: There is no such ssh, the run is another user's, or it does not name a host.
     """
-    plan = runs.plan_of(run)
+    if not runs.is_own(run):
+        raise UsageError(
+            f"{run.name} belongs to {runs.user_of(run.path)}: only what lies on this host is read of it",
+            hint="its log is on another host: look there, or ask its owner",
+        )
+    if (why := host_list.why_not_a_host(host)) and not host_list.is_ipv6(host):
+        raise UsageError(f'{run.name}: "{host}" {why}', hint=f"see {os.path.join(run.path, 'plan.json')}")
     path = runs.path_on(run, host)
-    there = _there(plan.get("launcher_python") or sys.executable, {**asked, "run": path})
-    job, srun = plan.get("slurm_job"), on_path("srun", os.environ)
-    if job and srun and run.state == "running" and (node := end_messages.nodes(run.path).get(host)):
+    there = _there({**asked, "run": path})
+    job, srun = runs.plan_of(run).get("slurm_job") or "", on_path("srun", os.environ)
+    node = end_messages.nodes(run.path).get(host, "")
+    if job.isdecimal() and srun and run.state == "running" and not host_list.why_not_a_host(node):
         return RemoteLogs(host, [*_step(srun, job, node), *there], path)
     over_ssh = ssh.command(typed_ssh, os.environ, wait=_CONNECT)
-    return RemoteLogs(host, [*over_ssh, *_ALIVE, host, shlex.join(there)], path)
+    return RemoteLogs(host, [*over_ssh, *_ALIVE, "--", host, shlex.join(there)], path)
 
 
-def _there(python: str, asked: dict[str, Any]) -> list[str]:
-    """Return what the other host runs: the same hccl-tools, which no PATH of a foreign shell need lead to."""
+def _there(asked: dict[str, Any]) -> list[str]:
+    """Return what the other host runs: this very hccl-tools, by the path that it has here."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     program = (
         f"import sys; sys.path.append({root!r}); from hccl_tools.launch.log_sender import main;"
         " sys.exit(main(sys.argv[1]))"
     )
-    return [python, "-c", program, json.dumps(asked)]
+    return [sys.executable, "-c", program, json.dumps(asked)]
 
 
 def _step(srun: str, job: str, node: str) -> list[str]:

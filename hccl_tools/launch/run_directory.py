@@ -83,7 +83,7 @@ def check_owner(run_dir: str, mode: int) -> None:
         LaunchError: It is such a one.
     """
     about = os.lstat(run_dir)
-    if not stat.S_ISDIR(about.st_mode) or not _is_own(run_dir, about):
+    if not is_own(run_dir):
         raise LaunchError(
             f"the run directory {run_dir} is not this user's",
             hint="give the job a --log-dir of your own",
@@ -94,10 +94,11 @@ def check_owner(run_dir: str, mode: int) -> None:
         )
 
 
-def _is_own(run_dir: str, about: os.stat_result) -> bool:
+def is_own(run_dir: str) -> bool:
     """Tell whether a directory is this user's, also where a server of NFS calls root by another name."""
-    if about.st_uid == os.geteuid():
-        return True
+    about = os.lstat(run_dir)
+    if not stat.S_ISDIR(about.st_mode) or about.st_uid == os.geteuid():
+        return stat.S_ISDIR(about.st_mode)
     probe = os.path.join(run_dir, f".owner-{os.urandom(16).hex()}")
     try:
         descriptor = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -70,6 +70,8 @@ def paths(
         if not os.path.exists(path):
             name = _name(rank)
             raise InputError(f"{run.name} has no log of {name} on this host", hint=_where(run, process))
+        if not os.path.isfile(path):
+            raise InputError(f"the log of {_name(rank)}, {path}, is not a regular file")
         found[_name(rank)] = path
     return found
 

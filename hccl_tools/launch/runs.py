@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
+import sys
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hccl_tools import host_list
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import proc
-from hccl_tools.launch.run_directory import ELSEWHERE, ENDED, HOLDER, LATEST
+from hccl_tools.launch import run_directory, run_files, run_members
+from hccl_tools.launch.run_directory import HOLDER, LATEST
+from hccl_tools.printable import escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-_RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
-_PAUSE = 0.05
+_MOST_NAMED = 8
 
 
 class Run(NamedTuple):
@@ -63,29 +64,63 @@ class Run(NamedTuple):
         return os.path.basename(self.path)
 
 
-def find(log_dir: str) -> list[Run]:
-    """Return the runs below a log directory, oldest first, and those that run elsewhere on this host."""
+def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
+    """Return the runs below a log directory, oldest first, and those that run elsewhere on this host.
+
+    What cannot be read is left out and, unless ``quiet``, named on stderr.
+    """
     here = os.path.abspath(log_dir)
     names = sorted(os.listdir(here)) if os.path.isdir(here) else []
     paths = [os.path.join(here, name) for name in names if name != LATEST]
-    paths = list(filter(_is_run, paths))
-    members = Counter(path for _pid, path in _members())
-    elsewhere = sorted(path for path in members.keys() - set(paths) if _is_run(path))
+    members = Counter(path for _pid, path in run_members.members())
+    elsewhere = sorted(path for path in members.keys() - set(paths) if run_files.is_run(path))
+    skipped = [(path, "it is another user's") for path in paths if _is_closed(path)]
+    found: list[Run] = []
+    for path in (*filter(run_files.is_run, paths), *elsewhere):
+        run, why = _tried(path)
+        found += [run] if run else []
+        skipped += [(path, why)] if why else []
+    if skipped and not quiet:
+        _tell_skipped(skipped)
     # By time: names begin with it, but tell whole seconds only.
-    found = [*sorted(map(read, paths), key=lambda run: (run.started, run.path)), *map(read, elsewhere)]
+    found.sort(key=lambda run: (os.path.dirname(run.path) != here, run.started, run.path))
     return [run._replace(left=members[run.path]) if run.state == "killed" else run for run in found]
+
+
+def _tried(path: str) -> tuple[Run | None, str]:
+    """Return the run in a directory, or why that cannot be read."""
+    try:
+        return read(path), ""
+    except run_files.MalformedRunError as error:
+        return None, error.message
+
+
+def _tell_skipped(skipped: list[tuple[str, str]]) -> None:
+    for path, why in skipped[:_MOST_NAMED]:
+        sys.stderr.write(f"hccl-tools: {escaped(f'{path} is left out: {why}')}\n")
+    if len(skipped) > _MOST_NAMED:
+        sys.stderr.write(f"hccl-tools: {len(skipped) - _MOST_NAMED} more are left out\n")
+
+
+def _is_closed(path: str) -> bool:
+    return os.path.isdir(path) and not os.access(path, os.R_OK | os.X_OK)
 
 
 def resolve(name: str, log_dir: str) -> Run:
     """Return the run that a user means: a path, a name in the log directory, its beginning, or ``latest``.
 
     Raises:
-        UsageError: There is no such run, or more than one.
+        UsageError: There is no such run, or more than one, or it cannot be read.
     """
-    if os.path.isdir(name) and os.path.exists(os.path.join(name, "plan.json")):
-        return read(os.path.realpath(name))
-    if name == LATEST and os.path.isdir(link := os.path.join(log_dir, LATEST)):
-        return read(os.path.realpath(link))
+    link = os.path.join(log_dir, LATEST)
+    for path in (name, link) if name == LATEST else (name,):
+        if run_files.is_run(path):
+            return read(os.path.realpath(path))
+        if _is_closed(path):
+            raise UsageError(
+                f"{os.path.realpath(path)} belongs to {user_of(path)}, and you may not look into it",
+                hint="ask them to open it, or to launch with --log-mode 750",
+            )
     all_runs = [run for run in find(log_dir) if run.name.startswith(name)]
     here = os.path.abspath(log_dir)
     found = [run for run in all_runs if os.path.dirname(run.path) == here] or all_runs
@@ -99,44 +134,71 @@ def resolve(name: str, log_dir: str) -> Run:
     )
 
 
+def user_of(path: str) -> str:
+    """Return the name of a file's owner, or its number."""
+    import pwd  # noqa: PLC0415  (for messages)
+
+    uid = os.stat(path).st_uid
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
+
+
+def is_own(run: Run) -> bool:
+    """Tell whether a run is this user's; those of others are only looked at."""
+    return run_directory.is_own(run.path)
+
+
 def read(path: str) -> Run:
-    """Return what a run directory says."""
-    plan, report = _json(os.path.join(path, "plan.json")), _json(os.path.join(path, "report.json"))
-    pid, host, started, kind = _holder(path)
+    """Return what a run directory says.
+
+    Raises:
+        MalformedRunError: It holds something else than a run.
+    """
+    plan, report, holder = run_files.plan(path), run_files.report(path), run_files.holder(path)
     ranks = [process for process in plan.get("processes", []) if process["rank"] >= 0]
-    if not report:
-        report = _noted_end(path)
+    if not report and holder.ended:
+        report = dict(zip(("exit_code", "reason"), holder.ended, strict=True))
     state = "running" if is_held(path) else "ended" if report else "killed"
-    if state == "killed" and host not in {"", os.uname().nodename}:
+    if state == "killed" and holder.host not in {"", os.uname().nodename}:
         state = "elsewhere"
     return Run(
         path,
         state,
-        pid,
-        host,
-        started,
+        holder.pid,
+        holder.host,
+        holder.started,
         len(ranks),
         report.get("exit_code"),
         tuple(ranks[0]["argv"]) if ranks else (),
         report.get("reason", ""),
-        kind,
+        holder.kind,
         max(1, len(plan.get("hosts", ()))),
     )
 
 
 def plan_of(run: Run) -> dict[str, Any]:
-    """Return a run's plan as ``plan.json`` has it, empty where it cannot be read."""
-    return _json(os.path.join(run.path, "plan.json"))
+    """Return a run's plan as ``plan.json`` has it, empty where it cannot be read.
+
+    Raises:
+        MalformedRunError: It is not a plan.
+    """
+    return run_files.plan(run.path)
 
 
 def report_of(run: Run) -> dict[str, Any]:
-    """Return a run's report as ``report.json`` has it, empty while there is none."""
-    return _json(os.path.join(run.path, "report.json"))
+    """Return a run's report as ``report.json`` has it, empty while there is none.
+
+    Raises:
+        MalformedRunError: It is not a report.
+    """
+    return run_files.report(run.path)
 
 
 def processes(run: Run) -> list[int]:
     """Return the processes of this host that belong to a run, whoever their parent is now."""
-    return [pid for pid, path in _members() if path == run.path]
+    return [pid for pid, path in run_members.members() if path == run.path]
 
 
 def is_over(run: Run) -> bool:
@@ -163,6 +225,8 @@ def _is_own_address(host: str) -> bool:
 
     from hccl_tools.launch import placement  # noqa: PLC0415
 
+    if host_list.why_not_a_host(host):
+        return False
     try:
         return placement.is_local_address(socket.gethostbyname(host))
     except (OSError, UnicodeError):
@@ -170,65 +234,21 @@ def _is_own_address(host: str) -> bool:
 
 
 def path_on(run: Run, host: str) -> str:
-    """Return where a host of a run has its part of it: the same path, unless each was started by hand."""
-    path: str = _json(os.path.join(run.path, ELSEWHERE)).get(host) or run.path
-    return path
+    """Return where a host of a run has its part of it: the same path, unless each was started by hand.
+
+    Raises:
+        MalformedRunError: What the launchers have told each other of that is not there as they write it.
+    """
+    return run_files.elsewhere(run.path).get(host) or run.path
 
 
 def is_held(path: str) -> bool:
     """Tell whether a launcher holds the lock of a run."""
     try:
-        with open(os.path.join(path, HOLDER), "rb") as file:
+        with open(run_files.open_data(os.path.join(path, HOLDER)), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
         return False
     return False
-
-
-def _holder(path: str) -> tuple[int, str, float, str]:
-    lines = proc.read(os.path.join(path, HOLDER)).splitlines()
-    pid, host, started, kind = (lines + ["0", "", "0", "launch"][len(lines) :])[:4]
-    return int(pid), host, float(started), kind
-
-
-def _noted_end(path: str) -> dict[str, Any]:
-    """Return what a launcher has noted that could not write its report, empty if it has not."""
-    for line in proc.read(os.path.join(path, HOLDER)).splitlines():
-        code, _, reason = line.removeprefix(ENDED).partition(" ")
-        if line.startswith(ENDED) and code.isdecimal():
-            return {"exit_code": int(code), "reason": reason}
-    return {}
-
-
-def _json(path: str) -> dict[str, Any]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            value: dict[str, Any] = json.load(file)
-    except (OSError, ValueError):
-        return {}
-    return value
-
-
-def _members() -> Iterator[tuple[int, str]]:
-    """Yield every process of this host that was started for some run, and that run's directory."""
-    for name in os.listdir("/proc"):
-        if name.isdigit() and (path := _run_of(name)):
-            status = proc.status(int(name))
-            if status is not None and status.state not in proc.ENDED_STATES:
-                yield int(name), path
-
-
-def _run_of(pid: str) -> str | None:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            data = b"\0" + file.read()
-    except OSError:
-        return None
-    _, found, rest = data.partition(f"\0{_RUN_VARIABLE}=".encode())
-    return os.fsdecode(rest.partition(b"\0")[0]) if found else None
-
-
-def _is_run(path: str) -> bool:
-    return os.path.exists(os.path.join(path, "plan.json"))

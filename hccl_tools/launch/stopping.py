@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shlex
 import signal
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from hccl_tools import host_list
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import proc, runs
+from hccl_tools.launch import proc, run_files, run_members, runs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hccl_tools.launch.runs import Run
 
 #: Seconds between two looks; from SIGTERM to the SIGINT at which a launcher kills; for SIGKILL to work.
 _PAUSE, _BEFORE_NOW, _KILL_WAIT = 0.05, 0.3, 5.0
+#: Seconds by which the time of day and the clock that counts from boot may have drifted apart.
+_CLOCKS_DIFFER = 60.0
 
 
 class Stopped(NamedTuple):
@@ -42,9 +49,10 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
         # On a shared disk its lock may well be seen here; its process id means another process.
         raise UsageError(
             f"the launcher of {run.name} is on {run.host}, this is {os.uname().nodename}",
-            hint=_what_to_type(run, now=now),
+            hint=_what_to_type(run, now=now) if runs.is_own(run) else f"ask {runs.user_of(run.path)}",
         )
-    left = runs.processes(run)
+    _check_owner(run)
+    left = _processes(run)
     if run.state != "running":
         return _without_launcher(run, left)
     if run.kind == "spawn":
@@ -70,15 +78,69 @@ def _what_to_type(run: Run, *, now: bool) -> str:
     """Return the command that stops a run whose launcher is on another host."""
     from hccl_tools.launch import end_messages  # noqa: PLC0415  (few look from another host)
 
-    plan = runs.plan_of(run)
-    stop = [plan.get("launcher_python") or sys.executable, "-m", "hccl_tools", "stop", run.path]
+    if host_list.why_not_a_host(run.host):
+        return f"see {os.path.join(run.path, 'plan.json')}: that is not a host name"
+    stop = [sys.executable, "-m", "hccl_tools", "stop", run.path]
     command = shlex.join([*stop, "--now"] if now else stop)
-    job, node = plan.get("slurm_job"), run.host.partition(".")[0]
-    if not job:
-        return f"ssh {run.host} {command}"
+    job, node = runs.plan_of(run).get("slurm_job") or "", run.host.partition(".")[0]
+    if not job.isdecimal():
+        return f"ssh -- {run.host} {shlex.quote(command)}"
     if node not in end_messages.nodes(run.path).values():
-        return f"`scancel {job}`, or ssh {run.host} {command}"
+        return f"`scancel {job}`, or ssh -- {run.host} {shlex.quote(command)}"
     return f"`scancel {job}`, or srun --jobid {job} --overlap -N1 -n1 -w {node} {command}"
+
+
+def _check_owner(run: Run) -> None:
+    """Refuse to end a run of another user; root may, as that user's processes alone are ended."""
+    if os.geteuid() != 0 and not runs.is_own(run):
+        raise UsageError(
+            f"{run.name} belongs to {runs.user_of(run.path)}",
+            hint=f"sudo {shlex.join(['hccl-tools', 'stop', run.path])}",
+        )
+
+
+def _user(run: Run) -> int:
+    """Return whose processes a run may consist of: its directory's owner's."""
+    return os.geteuid() if runs.is_own(run) else os.stat(run.path).st_uid
+
+
+def _processes(run: Run) -> list[int]:
+    """Return what is left of a run on this host; what another user has started is not part of it."""
+    user = _user(run)
+    return [pid for pid in runs.processes(run) if pid > 1 and proc.user(pid) == user]
+
+
+def _send(pid: int, number: int, is_meant: Callable[[int], bool]) -> None:
+    """Signal a process if it is the one that is meant; another may have its number by now.
+
+    Raises:
+        ProcessLookupError: There is none, or it is another.
+    """
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError as error:
+        if error.errno not in {errno.ENOSYS, errno.EPERM}:
+            raise ProcessLookupError from error
+        if is_meant(pid):  # Before Linux 5.3 there is a moment between the two.
+            os.kill(pid, number)
+        return
+    try:
+        if not is_meant(pid):
+            raise ProcessLookupError
+        signal.pidfd_send_signal(descriptor, number)
+    finally:
+        os.close(descriptor)
+
+
+def _is_launcher(run: Run, pid: int) -> bool:
+    """Tell whether a process is the launcher of a run: by its user and by the time at which it started."""
+    noted, process = run_files.holder(run.path), proc.status(pid)
+    if process is None or pid <= 1 or proc.user(pid) != _user(run):
+        return False
+    if noted.start:
+        return process.start == noted.start
+    # Of a run of an older version: it cannot have started after it noted itself.
+    return proc.started(process) < noted.started + _CLOCKS_DIFFER
 
 
 def _without_launcher(run: Run, left: list[int]) -> Stopped:
@@ -97,9 +159,9 @@ def _spawned(run: Run, left: list[int], *, wait: float) -> Stopped:
     """End the ranks only: the launcher is the user's own program, and is told by their end."""
     for pid in left:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
+            _send(pid, signal.SIGTERM, partial(_is_member, run))
     deadline = time.monotonic() + wait
-    while runs.processes(run) and time.monotonic() < deadline:
+    while _processes(run) and time.monotonic() < deadline:
         time.sleep(_PAUSE)
     over = _kill(run)
     return Stopped(over, f"the ranks of {run.name} have ended; pid {run.pid}, which called spawn, is told so")
@@ -107,18 +169,18 @@ def _spawned(run: Run, left: list[int], *, wait: float) -> Stopped:
 
 def _signal(run: Run, number: int) -> None:
     try:
-        os.kill(run.pid, number)
+        _send(run.pid, number, partial(_is_launcher, run))
     except ProcessLookupError:
-        # The lock is held, so that it lives: in another container, where the number means another process.
+        # The lock is held: by a process of another container, where the number means another process.
         if runs.is_held(run.path):
             raise UsageError(
-                f"the launcher of {run.name} runs in another container of this host", hint="stop it there"
+                f"process {run.pid} is not the launcher of {run.name}, whose lock is held all the same",
+                hint="it runs in another container of this host: stop it there",
             ) from None
-    except PermissionError as error:
-        raise UsageError(
-            f"the launcher of {run.name} (pid {run.pid}) belongs to another user",
-            hint=f"sudo hccl-tools stop {run.path}",
-        ) from error
+
+
+def _is_member(run: Run, pid: int) -> bool:
+    return run_members.run_of(pid) == run.path and proc.user(pid) == _user(run)
 
 
 def _wait(run: Run, seconds: float) -> bool:
@@ -133,13 +195,13 @@ def _wait(run: Run, seconds: float) -> bool:
 def _kill(run: Run) -> bool:
     """Kill what is left of a run on this host; false for what is stuck in the kernel."""
     deadline = time.monotonic() + _KILL_WAIT
-    while left := runs.processes(run):
+    while left := _processes(run):
         if time.monotonic() > deadline:
             return False
         _resume_keepers(left)
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                _send(pid, signal.SIGKILL, partial(_is_member, run))
         time.sleep(_PAUSE)
     return True
 

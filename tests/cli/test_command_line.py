@@ -193,7 +193,7 @@ def test_what_a_tool_said_cannot_steer_the_terminal(command_line: CommandLine) -
 
     assert done.code == 1
     assert "\x1b" not in done.err
-    assert "\\x1b[31mno" in done.err
+    assert "\\u001b[31mno" in done.err
 
 
 @pytest.mark.parametrize(

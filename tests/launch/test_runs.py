@@ -189,7 +189,7 @@ def test_run_on_another_host_is_not_touched() -> None:
     assert [one["state"] for one in listed()] == ["elsewhere"]
     assert "on some-host" in run("jobs").stdout
     assert done.returncode == 2
-    assert f"help: ssh some-host {sys.executable} -m hccl_tools stop {directory}\n" in done.stderr
+    assert f"help: ssh -- some-host '{sys.executable} -m hccl_tools stop {directory}'\n" in done.stderr
 
 
 def test_logs_of_ranks() -> None:

@@ -1,0 +1,198 @@
+"""The files of a run directory as data: checked once where they are read, whatever has written them.
+
+Another version may have, a disk may have been full, and a run directory may be another user's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hccl_tools.errors import UsageError
+from hccl_tools.launch.run_directory import ELSEWHERE, ENDED, HOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PLAN, REPORT = "plan.json", "report.json"
+#: Bytes; the plan of 65,536 ranks has about 100 MB.
+_LARGEST = 1 << 28
+_KINDS = ("launch", "spawn")
+
+
+class MalformedRunError(UsageError):
+    """A run directory holds a file that cannot be what it should be."""
+
+
+class Holder(NamedTuple):
+    """What the launcher of a run has noted of itself.
+
+    ``pid`` is 0 and ``host`` "" where nothing is noted. ``start`` is in clock ticks since boot, 0 where it is
+    not noted; ``ended`` is the exit code and reason where the launcher could not leave a report.
+    """
+
+    pid: int = 0
+    host: str = ""
+    started: float = 0.0
+    kind: str = "launch"
+    start: int = 0
+    ended: tuple[int, str] | None = None
+
+
+def is_run(path: str) -> bool:
+    """Tell whether a directory is that of a run which this user may look into."""
+    return os.path.isfile(os.path.join(path, PLAN))
+
+
+def plan(path: str) -> dict[str, Any]:
+    """Return the plan in a run directory, empty where there is none.
+
+    Raises:
+        MalformedRunError: It is not a plan.
+    """
+    return _checked(path, PLAN, _PLAN, "processes")
+
+
+def report(path: str) -> dict[str, Any]:
+    """Return the report in a run directory, empty where there is none.
+
+    Raises:
+        MalformedRunError: It is not a report.
+    """
+    return _checked(path, REPORT, _REPORT, "exit_code")
+
+
+def elsewhere(path: str) -> dict[str, str]:
+    """Return where the other hosts of a job have their parts of the run, by host.
+
+    Raises:
+        MalformedRunError: The file says something else.
+    """
+    found = _json(path, ELSEWHERE)
+    if not all(map(_is_path, found.values())):
+        raise MalformedRunError(f"{os.path.join(path, ELSEWHERE)} does not hold paths")
+    return found
+
+
+def holder(path: str) -> Holder:
+    """Return what the launcher of a run has noted of itself.
+
+    Raises:
+        MalformedRunError: The file says something else.
+    """
+    data = _read(path, HOLDER, 4096)
+    if not data:
+        return Holder()
+    *lines, last = data.decode(errors="replace").split("\n")
+    ended = [line.removeprefix(ENDED).partition(" ") for line in lines if line.startswith(ENDED)]
+    noted = [line for line in lines if not line.startswith(ENDED)]
+    try:
+        pid, host, started, kind, start = (noted + ["0", "", "0", "launch", "0"][len(noted) :])[:5]
+        found = Holder(int(pid), host, float(started), kind, int(start))
+    except ValueError:
+        found = Holder(-1)
+    is_sound = found.pid >= 0 and 0 <= found.started < math.inf and found.start >= 0 and not last
+    if not is_sound or found.kind not in _KINDS:
+        raise MalformedRunError(f"{os.path.join(path, HOLDER)} does not name a launcher")
+    code, _, reason = ended[-1] if ended else ("", "", "")
+    return found._replace(ended=(int(code), reason)) if code.isdecimal() and len(code) < 4 else found
+
+
+def open_data(path: str) -> int:
+    """Open a file to read; a pipe or a device, which could hold this process up, is refused.
+
+    Raises:
+        OSError: It cannot be opened, or is not a regular file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(f"{path} is not a regular file")
+
+
+def _read(path: str, name: str, most: int) -> bytes:
+    """Return a file of a run directory, "" where it is not there or cannot be read."""
+    try:
+        with open(open_data(os.path.join(path, name)), "rb") as file:
+            return file.read(most)
+    except OSError:
+        return b""
+
+
+def _json(path: str, name: str) -> dict[str, Any]:
+    data = _read(path, name, _LARGEST)
+    if not data:
+        return {}
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise MalformedRunError(f"{os.path.join(path, name)} is not a JSON object")
+    return value
+
+
+def _checked(path: str, name: str, checks: dict[str, Callable[[Any], bool]], needed: str) -> dict[str, Any]:
+    value = _json(path, name)
+    for key, is_right in checks.items():
+        if (key in value or (value and key == needed)) and not is_right(value.get(key)):
+            raise MalformedRunError(f"{os.path.join(path, name)}: {key} is not what a launcher writes")
+    return value
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and "\0" not in value
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_text_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_rank(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -1 <= value < 1 << 31
+
+
+def _is_processes(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, dict)
+        and _is_rank(one.get("rank"))
+        and _is_text(one.get("host"))
+        and isinstance(one.get("here", True), bool)
+        and _is_path(one.get("log"))
+        and _is_texts(one.get("argv"))
+        for one in value
+    )
+
+
+def _is_exit_code(value: Any) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 256)
+
+
+def _is_failure(value: Any) -> bool:
+    return value is None or (isinstance(value, dict) and _is_rank(value.get("rank")))
+
+
+_PLAN: dict[str, Callable[[Any], bool]] = {
+    "processes": _is_processes,
+    "hosts": _is_texts,
+    "engine": _is_text,
+    "meeting": _is_text_or_none,
+    "slurm_job": _is_text_or_none,
+}
+_REPORT: dict[str, Callable[[Any], bool]] = {
+    "exit_code": _is_exit_code,
+    "reason": _is_text,
+    "first_failure": _is_failure,
+}

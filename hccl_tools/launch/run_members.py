@@ -1,0 +1,42 @@
+"""The processes of this host that were started for some run, by what their environment says."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch import proc
+from hccl_tools.launch.holders import RUN_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def members() -> Iterator[tuple[int, str]]:
+    """Yield every process of this host that was started for some run, and that run's directory.
+
+    A process that claims a run of another user is left out, unless it is this user's own.
+    """
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (path := run_of(int(name))):
+            status = proc.status(int(name))
+            if status is not None and status.state not in proc.ENDED_STATES and _may_claim(int(name), path):
+                yield int(name), path
+
+
+def _may_claim(pid: int, path: str) -> bool:
+    try:
+        return proc.user(pid) in {os.geteuid(), os.stat(path).st_uid}
+    except OSError:
+        return False
+
+
+def run_of(pid: int) -> str | None:
+    """Return the run directory of the job that a process was started for, ``None`` where none is known."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            data = b"\0" + file.read()
+    except OSError:
+        return None
+    _, found, rest = data.partition(f"\0{RUN_VARIABLE}=".encode())
+    return os.fsdecode(rest.partition(b"\0")[0]) if found else None
