@@ -25,6 +25,10 @@ _INSTALLED = re.compile(
 _ASK = "import sys; print(sys.executable); print('\\n'.join(sys.path))"
 
 
+#: Why a start is ``table`` where no framework is installed.
+NO_FRAMEWORK = "the ranks' Python has no MindSpore, torch or paddle"
+
+
 class ProgramMissingError(LaunchError):
     """The program or its interpreter is not there."""
 
@@ -122,7 +126,7 @@ def choose_start(frameworks: Mapping[str, str], *, cpu: bool) -> tuple[Start, st
         return "torch", f"torch {torch}"
     if "paddle" in frameworks:
         return "torch", f"paddle {frameworks['paddle']}, whose ranks meet as torch's do"
-    return "table", "the ranks' Python has no MindSpore, torch or paddle"
+    return "table", NO_FRAMEWORK
 
 
 def command(kind: ProgramKind, program: tuple[str, ...], python: str) -> tuple[str, ...]:
@@ -158,9 +162,9 @@ def check_program(
         _check_executable(name, environ)
         return
     if not os.path.exists(name):
-        raise ProgramMissingError(
-            f'the script "{name}" is not there', hint=f"looked for {os.path.abspath(name)}"
-        )
+        looked = f"looked for {os.path.abspath(name)}"
+        hint = f"--no-python starts the program {name}" if on_path(name, environ) else looked
+        raise ProgramMissingError(f'the script "{name}" is not there', hint=hint)
     is_package = os.path.isdir(name) and os.path.exists(os.path.join(name, "__main__.py"))
     if os.path.isdir(name) and not is_package:
         raise ProgramRefusedError(

@@ -64,7 +64,7 @@ def prepare(
     run_dir = request.run_dir or run_directory.path_for(request.log_dir, environ)
     copy = os.path.join(run_dir, TABLE_COPY)
     job = jobs.of_request(request, around, notes, made_at=copy)
-    python, start, start_reason = _start(request, environ, has_table=job.table is not None)
+    python, start, start_reason = _start(request, environ, notes, has_table=job.table is not None)
     if job.table is None:
         job = jobs.with_own_table(job, request, around, copy, start)
         notes += job.table.notes if job.table else ()
@@ -141,7 +141,7 @@ def _chosen(job: Job, start: Start, reason: str, python: interpreter.Interpreter
 
 
 def _start(
-    request: Request, environ: Mapping[str, str], *, has_table: bool
+    request: Request, environ: Mapping[str, str], notes: list[str], *, has_table: bool
 ) -> tuple[interpreter.Interpreter, Start, str]:
     """Return the ranks' Python, how the framework is started, and why so."""
     mpi_ranks = request.engine == "mpirun" and not has_table
@@ -154,6 +154,8 @@ def _start(
         reason = "--start" if request.start else "ranks are MPI processes" if mpi_ranks else "a plain program"
         return python, settled, reason
     start, reason = interpreter.choose_start(python.frameworks, cpu=request.cpu)
+    if request.cpu and reason == interpreter.NO_FRAMEWORK:
+        notes.append(f"{reason} ({python.path}); --python names another")
     return python, start, reason
 
 

@@ -283,6 +283,7 @@ def test_dry_run_as_json() -> None:
         (["--no-table", "-n", "1", "--python", "nopython", "hello.py"], 127, '"nopython" is not there'),
         (["--no-table", "-n", "1", "--python", "./hello.py", "hello.py"], 126, "is not executable"),
         (["--no-table", "-n", "1", "-m", "no.such"], 127, 'the module "no.such" is not there'),
+        (["--no-table", "-n", "1", "bash", "job.sh"], 127, "--no-python starts the program bash"),
         (["--no-table", "-n", "1", "python", "-O", "hello.py"], 2, "only -u and -m can stand between"),
         (["--no-table", "-n", "1", "--python", "python3.9", "python", "hello.py"], 2, "leave one out"),
         (["--no-table", "-n", "1", "python"], 2, "only -u and -m can stand between"),

@@ -246,6 +246,18 @@ def test_several_machines_cannot_meet_at_loopback() -> None:
         tableless.master(("127.0.0.1", "10.0.0.2"), Request(program=("train.py",)))
 
 
+@pytest.mark.usefixtures("script")
+def test_rehearsal_without_a_framework_hints_at_another_python(own_directory: Path) -> None:
+    bare = own_directory / "python"
+    bare.write_text("#!/bin/sh\necho /opt/bare/python\n")
+    bare.chmod(0o755)
+    request = Request(("train.py",), ranks=2, cpu=True, python=str(bare))
+
+    said = "the ranks' Python has no MindSpore, torch or paddle (/opt/bare/python); --python names another"
+    assert said in prepare(request).plan.notes
+    assert said not in prepare(request._replace(start="table")).plan.notes
+
+
 def test_program_that_is_not_there() -> None:
     with pytest.raises(ProgramMissingError, match=r'script "train.py" is not there') as caught:
         plan(ranks=1, no_table=True)

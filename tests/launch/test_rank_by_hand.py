@@ -144,6 +144,22 @@ def test_the_table_of_the_shell_is_taken(mpirun: Mpirun, start: str, host: Stand
     assert f"RANK_TABLE_FILE of your shell is taken, {table}" in ours[0]
 
 
+def test_the_other_ranks_take_over_what_the_first_has_found_in_the_shells_table(host: StandInHost) -> None:
+    table = write_table(("127.0.0.1", (4, 5, 6, 7)))
+    environ = environment_of(host, RANK_TABLE_FILE=table)
+    options = rank_options.parse(["--start", "table", "train.py"])
+
+    rank_by_hand.prepare(options, world(0, 4), environ)
+    left = rank_settled.read(options, world(2, 4), environ)
+
+    assert left == rank_by_hand.prepare(options, world(2, 4), environ)
+    assert left is not None
+    assert left.device == 6
+    assert rank_settled.read(options, world(2, 4), environment_of(host)) is None
+    write_table(("127.0.0.1", (7, 6, 5, 4)))
+    assert rank_settled.read(options, world(2, 4), environ) is None
+
+
 def test_the_first_rank_says_what_was_taken(host: StandInHost, capsys: pytest.CaptureFixture[str]) -> None:
     environ = environment_of(host, ASCEND_RT_VISIBLE_DEVICES="4,5,6,7")
     for rank in range(2):
