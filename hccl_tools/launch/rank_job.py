@@ -65,8 +65,10 @@ def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> R
     ask = options.scheduler_port is None and options.start in {None, "mpi"}
     python = interpreter.find(options.python, own=True, environ=environ, ask=ask)
     start, reason = _start(options, python.frameworks, has_table=loaded is not None)
-    # MindSpore has no MPI start on the CPU: there its ranks meet at a scheduler.
-    cpu = options.cpu or (start == "mpi" and not around.nodes and "mindspore" in python.frameworks)
+    # MindSpore has no MPI start on the CPU: there its ranks meet at a scheduler, at an address that is known.
+    can_meet = world.one_host or options.master_address is not None or loaded is not None
+    for_mindspore = start == "mpi" and not around.nodes and "mindspore" in python.frameworks
+    cpu = options.cpu or (for_mindspore and can_meet)
     if loaded is not None:
         _check_passed_on(loaded, options, world, environ)
         job = _of_table(loaded, why, request, around, world)
@@ -124,7 +126,7 @@ def _check_passed_on(
         return
     raise LaunchError(
         f"{named} names {loaded.path}, but mpirun does not pass it to the ranks of other hosts",
-        hint=f"mpirun -x {named} ..., or name it behind the shim: --rank-table {loaded.path}",
+        hint=f"mpirun -x {named} ..., or -m hccl_tools.launch.rank --rank-table {loaded.path} ...",
     )
 
 

@@ -243,6 +243,14 @@ def test_several_hosts_without_a_table_have_to_say_where_they_meet(host: StandIn
     assert (found["MASTER_ADDR"], found["RANK"], found["LOCAL_RANK"]) == ("10.0.0.1", "3", "1")
 
 
+def test_mpi_ranks_of_several_hosts_need_no_meeting() -> None:
+    Path("train.py").touch()
+    found = by_hand(world(2, 4, 2), {"PATH": "/usr/bin:/bin"})
+
+    assert (found["RANK_ID"], found["DEVICE_ID"]) == ("2", "0")
+    assert "MS_SCHED_HOST" not in found
+
+
 @pytest.mark.parametrize("typed", ["RANK_ID=7", "DEVICE_ID=0", "HCCL_TOOLS_RUN_DIR=x", "RANK_TABLE_FILE=x"])
 def test_variables_that_ranks_cannot_share_are_refused(host: StandInHost, typed: str) -> None:
     table = write_table(("127.0.0.1", (4, 5, 6, 7)))
