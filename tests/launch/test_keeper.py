@@ -329,6 +329,19 @@ def test_closing_the_pipe_ends_everyone(tmp_path: Path) -> None:
     assert proc.status(begun.pid) is None
 
 
+def test_a_caller_that_is_no_subreaper_keeps_nothing_of_a_killed_keeper(
+    kept: keeper.Keeper, tmp_path: Path
+) -> None:
+    """As in ``spawn``: the caller's process is left as it is."""
+    tasks = [task(tmp_path, 0, *sh("setsid sleep 300 & echo $!; wait"))]
+    kept.start_tasks(tasks, dict(os.environ), str(tmp_path))
+    log = tmp_path / "rank_0.log"
+    assert eventually(lambda: log.exists() and log.read_text().endswith("\n"))
+    some_events(kept, 1)
+    os.kill(kept.pid, signal.SIGKILL)
+    assert eventually(lambda: state(int(log.read_text())) in ("", "Z"), 5.0)
+
+
 def test_a_process_forked_by_the_launcher_does_not_keep_the_job_alive(jobs: Jobs, tmp_path: Path) -> None:
     """It holds the launcher's end of the pipe open: the end of the launcher itself is what counts."""
     script = (
