@@ -12,7 +12,7 @@ import re
 from _socket import AF_INET, AF_INET6, inet_pton
 
 __all__ = [
-    "AF_INET", "AF_INET6", "V2_CHECKS",
+    "AF_INET", "AF_INET6", "UNSET", "V2_CHECKS",
     "family", "inet_pton", "is_eid", "is_unset", "is_v2_ipv4", "is_v2_ipv6", "packed",
 ]  # fmt: skip
 
@@ -20,6 +20,8 @@ _OCTET = r"(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
 _IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
 _EID = re.compile(r"[0-9A-Fa-f]{32}")
 _IPV6_COLONS = 2
+#: The address that HCCL takes for none.
+UNSET = "0.0.0.0"  # noqa: S104  (compared, never bound)  # nosec B104
 _FAMILIES = {4: AF_INET, 16: AF_INET6}
 
 
@@ -43,7 +45,7 @@ def family(text: str) -> int | None:
 
 def is_unset(text: str) -> bool:
     """Whether HCCL takes a valid address for none at all: ``0.0.0.0``, with or without an interface."""
-    return text.partition("%")[0].partition("\0")[0] == "0.0.0.0"  # noqa: S104  (nothing is bound)
+    return text.partition("%")[0].partition("\0")[0] == UNSET
 
 
 def is_v2_ipv4(text: str) -> bool:

@@ -113,7 +113,7 @@ class _Keeping:
         if not head or body is None:
             return False
         if kind == channel.START:
-            tasks, self.common, directory, self.stdin_for = marshal.loads(body)  # noqa: S302  (ours)
+            tasks, self.common, directory, self.stdin_for = marshal.loads(body)  # noqa: S302  (the launcher's own pipe)  # nosec B302
             self.waiting = [Task(*task) for task in reversed(tasks)]
             self.started = 0
             self.busy, self.failed = True, False

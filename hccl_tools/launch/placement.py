@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Variables by which platforms tell a container its own address (ModelArts, Volcano, Kubernetes manifests).
 _ADDRESS_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP", "POD_IP")
+#: To this and to ``::`` a socket can be bound although no machine has them.
+_UNSPECIFIED = "0.0.0.0"  # noqa: S104  (compared, never bound)  # nosec B104
 
 
 class UnrecognisedError(LaunchError):
@@ -89,7 +91,7 @@ def is_address(text: str) -> bool:
 
 def is_local_address(text: str) -> bool:
     """Tell whether an address is one of this machine's: only to those can a socket be bound."""
-    if not is_address(text) or text in {"0.0.0.0", "::"}:  # noqa: S104  (compared, not bound)
+    if not is_address(text) or text in {_UNSPECIFIED, "::"}:
         return False
     import socket  # noqa: PLC0415
 

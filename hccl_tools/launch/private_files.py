@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _JOB = "job-"
+#: Where others may write as well: the directory made there is checked before it is used.
+_TMP = "/tmp"  # noqa: S108  # nosec B108
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108  # nosec B108
 #: How the files begin by which the first MPI rank of a host tells the others what it found out.
 SHIMS = "ranks-"
 #: Seconds after which what a killed process has left is removed: nobody is about to lock or read it.
@@ -126,7 +129,7 @@ def open_own(path: str) -> int:
 
 def _paths(environ: Mapping[str, str]) -> Iterator[str]:
     name = f"hccl-tools-{os.geteuid()}"
-    for parent in (environ.get("TMPDIR") or "/tmp", "/dev/shm", environ.get("XDG_RUNTIME_DIR")):  # noqa: S108
+    for parent in (environ.get("TMPDIR") or _TMP, _SHARED_MEMORY, environ.get("XDG_RUNTIME_DIR")):
         if parent:
             yield os.path.join(os.path.abspath(parent), name)
 

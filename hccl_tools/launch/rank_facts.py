@@ -103,7 +103,7 @@ def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | N
 def _part(descriptor: int, index: int) -> Any:
     places = os.pread(descriptor, 2 * _PLACE, _PLACE * index)
     begin, end = (int.from_bytes(places[at : at + _PLACE], "little") for at in (0, _PLACE))
-    return marshal.loads(os.pread(descriptor, end - begin, begin))  # noqa: S302  (the launcher's own file)
+    return marshal.loads(os.pread(descriptor, end - begin, begin))  # noqa: S302  (the launcher's own file)  # nosec B302
 
 
 def _is_still(path: str, digest: bytes) -> bool:

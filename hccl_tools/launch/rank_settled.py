@@ -122,7 +122,7 @@ def _wait(world: MpiWorld, environ: Mapping[str, str]) -> Left | None:
     while time.monotonic() < deadline:
         try:
             with open(private_files.open_own(path), "rb") as file:
-                run_dir, made_for, table, settled = marshal.load(file)  # noqa: S302  (this user's own file)
+                run_dir, made_for, table, settled = marshal.load(file)  # noqa: S302  (this user's own file)  # nosec B302
         except FileNotFoundError:
             if first is None:
                 first = first_rank.find()

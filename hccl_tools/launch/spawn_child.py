@@ -57,11 +57,11 @@ def _call(path: str) -> Any:
 
     global _preparing  # noqa: PLW0603  (of this process, which is one rank)
     with open(private_files.open_own(path), "rb") as file:
-        preparation = pickle.load(file)  # noqa: S301  (written by the parent)
+        preparation = pickle.load(file)  # noqa: S301  (written by the parent)  # nosec B301
         _preparing = True
         # The path first: the function's module may be found there only.
         spawn.prepare(preparation)
-        function, args = pickle.load(file)  # noqa: S301
+        function, args = pickle.load(file)  # noqa: S301  (written by the parent)  # nosec B301
         _preparing = False
     return function(*args)
 

@@ -46,7 +46,7 @@ def _tried(value: Any, text: str, kind: type[Exception]) -> bytes | None:
     """Return the bytes if they lead back to an exception of this very kind."""
     try:
         data = pickle.dumps((value, text))
-        found = pickle.loads(data)[0]  # noqa: S301  (our own bytes)
+        found = pickle.loads(data)[0]  # noqa: S301  (our own bytes)  # nosec B301
     except Exception:  # noqa: BLE001  (whatever its __reduce__ raises)
         return None
     return data if type(found) is kind else None

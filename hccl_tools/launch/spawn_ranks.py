@@ -161,4 +161,4 @@ class Shown:
 
 def _unpickled(path: str) -> Any:
     with open(private_files.open_own(path), "rb") as file:
-        return pickle.load(file)  # noqa: S301  (written by our own child)
+        return pickle.load(file)  # noqa: S301  (written by our own child)  # nosec B301

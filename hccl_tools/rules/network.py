@@ -6,7 +6,7 @@ from collections import deque
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import AF_INET, family, inet_pton, is_unset, packed
+from hccl_tools.addresses import AF_INET, UNSET, family, inet_pton, is_unset, packed
 from hccl_tools.rules import job_variables
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def all_plain(subject: Subject) -> bool:
         if known:
             families = _families(ips)
             subject.memo["families"] = families
-            known = None not in families and "0.0.0.0" not in ips and not any("%" in ip for ip in ips)  # noqa: S104
+            known = None not in families and UNSET not in ips and not any("%" in ip for ip in ips)
         subject.memo["addresses are plain"] = known
     return known
 
