@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.addresses import AF_INET, family
-from hccl_tools.diagnostics.wording import count
 from hccl_tools.errors import TableError
+from hccl_tools.phrases import count
 
 if TYPE_CHECKING:
     from hccl_tools.table import RankTable, Server
@@ -78,7 +78,8 @@ def paired(table: RankTable, index: int, spare: RankTable) -> Pair:
         )
     if len(new.rows) != len(old.rows):
         raise TableError(
-            f"the spare {new.server_id} has {len(new.rows)} devices, {old.server_id} has {len(old.rows)}",
+            f"the spare {new.server_id} has {count(len(new.rows), 'device')}, "
+            f"{old.server_id} has {len(old.rows)}",
             hint="give a spare with as many devices, or make a new table",
         )
     ids, spare_ids = table.device_numbers, spare.device_numbers

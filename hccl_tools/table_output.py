@@ -114,9 +114,11 @@ def print_text(whole: str) -> None:
     """Print the text of a table on standard output, to its last byte.
 
     Raises:
-        WriteError: It does not take the text: a full disk behind ``>``.
+        WriteError: It is closed, or does not take the text: a full disk behind ``>``.
         BrokenPipeError: The reader has gone.
     """
+    if sys.__stdout__ is None and getattr(sys.stdout, "name", os.devnull) == os.devnull:
+        raise WriteError("standard output is closed: the table cannot be printed", hint="use -o FILE")
     try:
         sys.stdout.write(whole)
         sys.stdout.flush()

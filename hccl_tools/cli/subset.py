@@ -36,6 +36,7 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     beside the old one, NAME.r1.json, never over a table that is there.
     """
     from hccl_tools import table_output  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.phrases import count  # noqa: PLC0415
     from hccl_tools.product_choice import product_of  # noqa: PLC0415
     from hccl_tools.subsetting import subset  # noqa: PLC0415
     from hccl_tools.table_input import Inputs  # noqa: PLC0415
@@ -47,7 +48,8 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     names = [name.strip() for name in servers.split(",") if name.strip()] if servers is not None else None
     ids = _device_ids(devices, product_of(before, settings["product"])) if devices else None
     after = subset(before, servers=names, devices=ids)
-    kept = f"{len(after.servers)} of {len(before.servers)} servers, {len(after)} of {len(before)} ranks"
+    of_servers, of_ranks = count(len(before.servers), "server"), count(len(before), "rank")
+    kept = f"{len(after.servers)} of {of_servers}, {len(after)} of {of_ranks}"
     changes = [f"kept: {kept}", f"the ranks are numbered anew, 0 to {len(after) - 1}"]
     new = table_output.text(after).encode()
     revise.deliver(file, inputs.data(file), before, after, new, changes=changes, **settings)

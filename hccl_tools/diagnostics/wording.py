@@ -65,11 +65,6 @@ def quoted(text: str) -> str:
     return f'"{text}"' if len(text) <= _LONGEST_QUOTE else f'"{text[:_LONGEST_QUOTE]}..."'
 
 
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 error``, ``65,516 errors``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def reference(related: Related, file: str, place: Place | None) -> str:
     """Return a related place on one line: ``first used at table.json:7:67``."""
     where = f"{file}:{place.start.line}:{place.start.column}" if place else pointer(related.path) or "/"

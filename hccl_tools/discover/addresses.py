@@ -8,6 +8,7 @@ from hccl_tools.discover import hccn_conf, hccn_tool
 from hccl_tools.discover.address import packed
 from hccl_tools.discover.facts import DeviceFacts, Reading
 from hccl_tools.errors import DiscoveryError
+from hccl_tools.phrases import as_root, devices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -137,7 +138,7 @@ def _refuse_missing(asked: Sequence[Asked], conf: HccnConf) -> None:
     if not missing:
         return
     first, rest = missing[0], missing[1:]
-    also = f" (and none for device {', '.join(str(one.device_id) for one in rest)})" if rest else ""
+    also = f" (and none for {devices(one.device_id for one in rest)})" if rest else ""
     raise DiscoveryError(
         f"no address for device {first.device_id}: {_why(first)}{also}",
         hint=conf.remedy or _hint(first),
@@ -151,7 +152,7 @@ def _why(one: Asked) -> str:
 def _hint(one: Asked) -> str:
     words = one.tool.problem or ""
     if "permission denied" in words:
-        return "hccn_tool answers root alone: run this with sudo"
+        return f"hccn_tool answers root alone: {as_root('gen ...')}"
     if "not exist!" in words:
         return "see which devices there are: ls /dev/davinci*"
     if words == hccn_tool.ABSENT:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools.discover import address
 from hccl_tools.discover.facts import Reading
 from hccl_tools.errors import DiscoveryError, InputError
+from hccl_tools.phrases import as_root
 
 if TYPE_CHECKING:
     from hccl_tools.discover.site import Site
@@ -91,7 +92,7 @@ def _absent(error: OSError) -> str:
 
 def _remedy(path: str) -> str:
     return (
-        f"the driver makes {path} readable for root alone (640): run this with sudo, or have root copy it "
+        f"the driver makes {path} readable for root alone (640): {as_root('gen ...')}, or have root copy it "
         "and pass --hccn-conf COPY"
     )
 

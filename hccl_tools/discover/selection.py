@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools.device_range import parse
 from hccl_tools.discover import visible
 from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.phrases import count as counted
+from hccl_tools.phrases import devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -69,7 +71,7 @@ def visible_devices(wanted: Wanted, site: Site, product: Product) -> Visible | N
     absent = [device_id for device_id in found.ids if nodes and device_id not in nodes]
     if absent:
         raise DiscoveryError(
-            f"{found.source} names device {_listed(absent)}, but there is no /dev/davinci{absent[0]}: "
+            f"{found.source} names {devices(absent)}, but there is no /dev/davinci{absent[0]}: "
             f"this host has {_listed(nodes)}",
             hint="name devices that are here, or start the container with those",
         )
@@ -114,7 +116,8 @@ def _by_ids(text: str, ids: str, seen: Visible | None, site: Site, product: Prod
         if max(parsed.ids) < len(seen.ids):
             as_logical = _listed(sorted(seen.ids)[position] for position in parsed.ids)
             hint = f"as logical ids they are the physical devices {as_logical}: type --ids logical for that"
-        raise UsageError(f"device {_listed(outside)} is not among the visible devices {seen}", hint=hint)
+        are = "is" if len(outside) == 1 else "are"
+        raise UsageError(f"{devices(outside)} {are} not among the visible devices {seen}", hint=hint)
     return Selection(parsed.ids, (), (*parsed.warnings, *_hidden(parsed.ids, seen, site)))
 
 
@@ -135,7 +138,8 @@ def _by_position(text: str, option: str, seen: Visible | None, site: Site, produ
         hint = f'{option} counts among them, from 0: at most "[0,{len(seen.ids)})"'
         if as_physical:
             hint = f"{option} counts among them; for physical ids type --devices {_compact(parsed.ids)}"
-        raise UsageError(f"{asked} goes beyond the {len(seen.ids)} visible devices {seen}", hint=hint)
+        there = counted(len(seen.ids), "visible device")
+        raise UsageError(f"{asked} goes beyond the {there} {seen}", hint=hint)
     chosen = tuple(seen.ids[position] for position in parsed.ids)
     warnings = (*parsed.warnings, *_hidden(chosen, seen, site))
     if chosen == parsed.ids:
@@ -166,8 +170,8 @@ def _all(seen: Visible | None, site: Site) -> Selection:
     beyond = [position for position in logical if position >= len(ascending)]
     if beyond:
         raise DiscoveryError(
-            f"{visible.LOGICAL_VARIABLE} names device {_listed(beyond)}, but its ids count from 0 among the "
-            f"{len(ascending)} visible devices {seen}",
+            f"{visible.LOGICAL_VARIABLE} names {devices(beyond)}, but its ids count from 0 among the "
+            f"{counted(len(ascending), 'visible device')} {seen}",
             hint="correct it, or name the physical ids with --devices",
         )
     chosen = tuple(ascending[position] for position in logical)
@@ -186,7 +190,7 @@ def _hidden(chosen: Sequence[int], seen: Visible | None, site: Site) -> tuple[st
     if not hidden:
         return ()
     setting = f"{visible.LOGICAL_VARIABLE}={_listed(logical)}"
-    return (f"{setting} in this environment hides device {_listed(hidden)} from processes started here",)
+    return (f"{setting} in this environment hides {devices(hidden)} from processes started here",)
 
 
 def _listed(ids: Iterable[int]) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover import npu_smi
 from hccl_tools.errors import DiscoveryError
+from hccl_tools.phrases import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,6 +86,6 @@ def _odd_places(places: Mapping[int, SuperPodPlace]) -> tuple[str, ...]:
     device_id, place = odd[0]
     warning = (
         f"device {device_id}: super_device_id {place.super_device_id} belongs to server index "
-        f"{place.super_device_id >> 22}, npu-smi says {place.server_index} ({len(odd)} devices so)"
+        f"{place.super_device_id >> 22}, npu-smi says {place.server_index} ({count(len(odd), 'device')} so)"
     )
     return (warning,)

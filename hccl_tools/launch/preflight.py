@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.phrases import devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -80,11 +81,11 @@ def _missing_devices(plan: Plan, nodes: Sequence[int]) -> Iterator[str]:
     missing = sorted(device for device in _devices(plan) if device not in nodes)
     if not missing or (plan.table is None and not nodes):
         return
-    listed = ", ".join(map(str, missing))
     if nodes:
-        yield f"device {listed} is not on this host, which has {', '.join(map(str, nodes))}"
+        are = "is" if len(missing) == 1 else "are"
+        yield f"{devices(missing)} {are} not on this host, which has {', '.join(map(str, nodes))}"
     else:
-        yield f"this host has no NPU: there is no /dev/davinci* for device {listed}"
+        yield f"this host has no NPU: there is no /dev/davinci* for {devices(missing)}"
 
 
 def _unusable_devices(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:

@@ -31,6 +31,7 @@ from hccl_tools.launch.request import Request
 from hccl_tools.launch.spawn_context import SpawnContext
 from hccl_tools.launch.spawn_errors import SpawnOptionError
 from hccl_tools.launch.starting import PLAN_FILE
+from hccl_tools.phrases import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -146,7 +147,8 @@ def _prepare(wanted: SpawnOptions, folder: str) -> Prepared:
         raise SpawnOptionError(error.message, hint=error.hint) from error
     here = sum(process.rank >= 0 for process in prepared.plan.local)
     if wanted.ranks not in {None, here}:
-        raise SpawnOptionError(f"nprocs={wanted.ranks}, but the table has {here} ranks on this machine")
+        own = count(here, "rank")
+        raise SpawnOptionError(f"nprocs={wanted.ranks}, but the table has {own} on this machine")
     return prepared
 
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
-from hccl_tools import device_range, products
+from hccl_tools import device_range, phrases, products
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import environment, log_places, placement
 from hccl_tools.launch.spawn_errors import SpawnOptionError
@@ -188,7 +188,7 @@ def _devices(
             f"{name}={value!r} names no devices: {error.message}", hint=error.hint
         ) from error
     if count not in {None, len(devices)}:
-        raise SpawnOptionError(f"nprocs={count}, but {name} names {len(devices)} devices")
+        raise SpawnOptionError(f"nprocs={count}, but {name} names {phrases.count(len(devices), 'device')}")
     visible = _visible(environ, cpu=cpu)
     if not cpu and (outside := visible.outside(list(devices))):
         raise SpawnOptionError(f"{name}: device {outside[0]} is not visible here ({visible.source})")

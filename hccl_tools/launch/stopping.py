@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools import host_list
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import proc, run_files, run_members, runs
+from hccl_tools.phrases import as_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +96,7 @@ def _check_owner(run: Run) -> None:
     if os.geteuid() != 0 and not runs.is_own(run):
         raise UsageError(
             f"{run.name} belongs to {runs.user_of(run.path)}",
-            hint=f"sudo {shlex.join(['hccl-tools', 'stop', run.path])}",
+            hint=as_root(f"stop {shlex.quote(run.path)}"),
         )
 
 

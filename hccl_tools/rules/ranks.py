@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.phrases import count
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table import read_integer
 
@@ -77,7 +78,7 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     for row, number in enumerate(subject.table.rank_numbers):
         if number is not None and size <= number <= _UINT32_MAX:
             yield Finding(
-                f"rank id {_shown(subject, row)} is too high for {size} ranks",
+                f"rank id {_shown(subject, row)} is too high for {count(size, 'rank')}",
                 subject.device_path(row, "rank_id"),
                 f"number the ranks 0 to {size - 1} without a gap",
             )

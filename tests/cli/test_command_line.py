@@ -128,8 +128,19 @@ def test_a_closed_stdout(tmp_path: Path, call: str) -> None:
 
     done = in_shell(f"$tool {call} >&-", tmp_path)
 
-    assert done.returncode == 0
+    assert done.returncode == (1 if call.startswith("gen") else 0)
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("call", ["gen --simulate 910a", "convert t.json --to group_list", "merge t.json"])
+def test_a_table_that_goes_nowhere_is_an_error(tmp_path: Path, call: str) -> None:
+    (tmp_path / "t.json").write_text(_TABLE_1P)
+
+    done = in_shell(f"$tool {call} -o - >&-", tmp_path)
+
+    assert done.returncode == 1
+    assert "error: standard output is closed: the table cannot be printed" in done.stderr
+    assert in_shell(f"$tool {call} -o - >/dev/null", tmp_path).returncode == 0
 
 
 @pytest.mark.parametrize("call", _PRINTING)

@@ -423,6 +423,6 @@ class TestContainers:
 
         done = host.gen("--devices", "0-3")
 
-        refused(host, done, 2, "device 0,1,2,3 is not among the visible devices 4,5,6,7")
+        refused(host, done, 2, "devices 0,1,2,3 are not among the visible devices 4,5,6,7")
         assert "physical devices 4,5,6,7: type --ids logical" in done.stderr
         written(host, host.gen("--devices", "0-3", "--ids", "logical"), "hccl_4p_4567_10.0.0.5.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -97,7 +98,7 @@ def test_permission_denied(tmp_path: Path) -> None:
     message, hint = refusal(make_host(tmp_path / "host", denied=True), 0)
 
     assert "permission denied" in message
-    assert "sudo" in hint
+    assert f"sudo {sys.executable} -m hccl_tools gen" in hint
 
 
 def test_a_hanging_tool_is_not_asked_again(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_an_id_that_fits_only_the_other_reading_shows_both(root: Path) -> None:
     assert "--devices 4-7" in (error.hint or "")
 
     error = refused(root, devices="0-3")
-    assert "device 0,1,2,3 is not among the visible devices 4,5,6,7" in error.message
+    assert "devices 0,1,2,3 are not among the visible devices 4,5,6,7" in error.message
     assert "physical devices 4,5,6,7" in (error.hint or "")
     assert "--ids logical" in (error.hint or "")
 
@@ -169,4 +169,4 @@ def test_devices_that_cann_s_variable_hides_are_said(root: Path) -> None:
     selection = chosen(root, environ={RT: "0,1"}, devices="0-3")
 
     assert selection.ids == (0, 1, 2, 3)
-    assert "hides device 2,3" in selection.warnings[0]
+    assert "hides devices 2,3" in selection.warnings[0]

@@ -42,7 +42,7 @@ def settings(**environ: str) -> list[str]:
 
 
 def test_host_without_npus() -> None:
-    assert check(plan(4, 5)).errors == ("this host has no NPU: there is no /dev/davinci* for device 4, 5",)
+    assert check(plan(4, 5)).errors == ("this host has no NPU: there is no /dev/davinci* for devices 4,5",)
     assert check(plan(4, 5, cpu=True)) == Findings()
     assert check(plan(0, 1, table=None)) == Findings()
 
