@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import DiscoveryError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from hccl_tools.discover.site import Site
 
@@ -101,7 +101,11 @@ def logical(environ: Mapping[str, str]) -> tuple[int, ...] | None:
 def present(site: Site) -> tuple[int, ...]:
     """Return the physical ids of this host's or container's device nodes, ascending by number."""
     try:
-        names = os.listdir(site.path("/dev"))  # noqa: PTH208
+        return device_nodes(os.listdir(site.path("/dev")))  # noqa: PTH208
     except OSError:
         return ()
+
+
+def device_nodes(names: Iterable[str]) -> tuple[int, ...]:
+    """Return the N of all ``davinciN`` among the names of ``/dev``, ascending."""
     return tuple(sorted(int(match[1]) for name in names if (match := _DAVINCI.fullmatch(name))))

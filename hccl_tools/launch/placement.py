@@ -224,7 +224,7 @@ def master_of(table: RankTable, seats: Sequence[Seat]) -> str:
 
 def present_devices(environ: Mapping[str, str]) -> tuple[int, ...]:
     """Return the device ids that this host or container holds, ascending; empty without NPUs."""
-    from hccl_tools.launch.visible import device_nodes  # noqa: PLC0415
+    from hccl_tools.discover.visible import device_nodes  # noqa: PLC0415
 
     # The variable is discover's (`site.ROOT_VARIABLE`), which this path does not load.
     try:

@@ -6,18 +6,16 @@ container that holds physical 4-7 calls them 0-3, and ASCEND_RT_VISIBLE_DEVICES 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from hccl_tools.discover import visible
 from hccl_tools.errors import DiscoveryError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 #: What the runtime itself heeds in every process, and what container runtimes are told.
-RUNTIME_VARIABLE = "ASCEND_RT_VISIBLE_DEVICES"
-LIMITS = (RUNTIME_VARIABLE, "ASCEND_VISIBLE_DEVICES")
-_DEVICE_NODE = re.compile(r"davinci([0-9]+)")
+LIMITS = (visible.LOGICAL_VARIABLE, visible.PHYSICAL_VARIABLE)
 
 
 class VisibleDevices(NamedTuple):
@@ -66,10 +64,10 @@ def visible_devices(
     """
     container = _container_devices(environ, cpu=cpu)
     present = nodes or container or None
-    source = "/dev/davinci*" if nodes else "ASCEND_VISIBLE_DEVICES" if container else ""
+    source = "/dev/davinci*" if nodes else visible.PHYSICAL_VARIABLE if container else ""
     limited = present
     if nodes and container is not None:
-        source = "ASCEND_VISIBLE_DEVICES"
+        source = visible.PHYSICAL_VARIABLE
         shared = [device for device in nodes if device in container]
         if not (shared or cpu):
             raise UsageError(
@@ -77,18 +75,23 @@ def visible_devices(
                 hint=f"its devices are {', '.join(map(str, nodes))} (/dev/davinci*)",
             )
         limited = tuple(shared) or nodes
-    chosen_text = environ.get(RUNTIME_VARIABLE, "").strip()
+    chosen_text = environ.get(visible.LOGICAL_VARIABLE, "").strip()
     if not chosen_text:
         return VisibleDevices(present, present, limited, source) if present else VisibleDevices()
     indices = _runtime_ids(environ)
     if present and (missing := [index for index in indices if index >= len(present)]):
         raise UsageError(
-            f"{RUNTIME_VARIABLE}={chosen_text} names device {missing[0]} of {len(present)}",
+            f"{visible.LOGICAL_VARIABLE}={chosen_text} names device {missing[0]} of {len(present)}",
             hint=f"it counts the devices of {source} from 0: 0 to {len(present) - 1}",
         )
     counted = tuple(sorted(present[index] if present else index for index in indices))
     chosen = tuple(device for device in counted if limited is None or device in limited)
-    return VisibleDevices(present, counted, chosen, RUNTIME_VARIABLE)
+    if not (chosen or cpu):
+        raise UsageError(
+            f"{visible.LOGICAL_VARIABLE}={chosen_text} leaves no device of those that {source} names",
+            hint=f"these are {', '.join(map(str, limited or ()))}",
+        )
+    return VisibleDevices(present, counted, chosen, visible.LOGICAL_VARIABLE)
 
 
 def unlimited(environ: Mapping[str, str]) -> dict[str, str]:
@@ -96,22 +99,11 @@ def unlimited(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name not in LIMITS}
 
 
-def device_nodes(names: list[str]) -> tuple[int, ...]:
-    """Return the N of all ``davinciN`` among the names of ``/dev``, ascending."""
-    return tuple(sorted(int(match[1]) for name in names if (match := _DEVICE_NODE.fullmatch(name))))
-
-
 def _container_devices(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | None:
-    if not environ.get("ASCEND_VISIBLE_DEVICES"):
-        return None
-    from hccl_tools.discover import visible  # noqa: PLC0415  (where the variable is set)
-
     return None if cpu and visible.are_virtual(environ) else _read(visible.physical, environ)
 
 
 def _runtime_ids(environ: Mapping[str, str]) -> tuple[int, ...]:
-    from hccl_tools.discover import visible  # noqa: PLC0415  (where the variable is set)
-
     return _read(visible.logical, environ) or ()
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from hccl_tools.discover.visible import physical as discovered
 from hccl_tools.errors import DiscoveryError, UsageError
-from hccl_tools.launch.visible import VisibleDevices, device_nodes, visible_devices
+from hccl_tools.launch.visible import VisibleDevices, visible_devices
 
 HOST = tuple(range(8))
 
@@ -114,7 +114,9 @@ def test_container_variable_that_names_no_device_of_the_host() -> None:
     assert visible_devices({"ASCEND_VISIBLE_DEVICES": "12"}, HOST, cpu=True).chosen == HOST
 
 
-def test_device_nodes_are_sorted_by_number() -> None:
-    names = ["davinci10", "davinci2", "davinci_manager", "null", "davinci0"]
+def test_two_variables_that_leave_nothing() -> None:
+    environ = {"ASCEND_VISIBLE_DEVICES": "0-3", "ASCEND_RT_VISIBLE_DEVICES": "4,5"}
 
-    assert device_nodes(names) == (0, 2, 10)
+    with pytest.raises(UsageError, match="ASCEND_RT_VISIBLE_DEVICES=4,5 leaves no device") as caught:
+        visible_devices(environ, HOST)
+    assert caught.value.hint == "these are 0, 1, 2, 3"
