@@ -16,6 +16,8 @@ Path = tuple[str | int, ...]
 Consequence = Literal["refused", "hangs", "fails-later", "forbidden", "advice"]
 Severity = Literal["error", "warning"]
 Verdict = Literal["accepted", "refused", "hangs"]
+#: How the lines of examples begin in a rule's docstring.
+EXAMPLE_MARKS = ("Base: ", "Example: ", "Instead: ", "Hint: ")
 
 #: The consequences by which HCCL itself stops a job (``--only-hccl``).
 HCCL_CONSEQUENCES: frozenset[Consequence] = frozenset({"refused", "hangs"})
@@ -40,7 +42,8 @@ class RuleFacts(NamedTuple):
 
     ``id`` is what people quote (``HCC203``), ``name`` completes "allow ..." (``duplicate-rank-id``),
     ``source`` names the document or source line that the rule enforces, ``hccl_code`` the error code
-    that HCCL shows (``EI0014``), or ``None`` where it only logs.
+    that HCCL shows (``EI0014``), or ``None`` where it only logs. ``doc`` is the rule's docstring: a title,
+    why it matters, then the lines of the examples, which begin with one of ``EXAMPLE_MARKS``.
     """
 
     id: str
@@ -48,6 +51,20 @@ class RuleFacts(NamedTuple):
     consequence: Consequence
     source: str
     hccl_code: str | None = None
+    doc: str = ""
+
+    @property
+    def title(self) -> str:
+        """The first line of the docstring, without its full stop."""
+        return self.doc.strip().partition("\n")[0].rstrip(".")
+
+    @property
+    def why(self) -> str:
+        """What the docstring says besides title and examples, its lines as they stand."""
+        from inspect import cleandoc  # noqa: PLC0415  (few outputs want it)
+
+        lines = cleandoc(self.doc).splitlines()[1:]
+        return "\n".join(line for line in lines if not line.startswith(EXAMPLE_MARKS)).strip()
 
     @property
     def severity(self) -> Severity:

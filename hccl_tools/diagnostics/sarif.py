@@ -58,7 +58,9 @@ def _driver(rules: list[RuleFacts]) -> dict[str, Any]:
             {
                 "id": facts.id,
                 "name": facts.name,
-                "shortDescription": {"text": facts.name.replace("-", " ")},
+                "shortDescription": {"text": facts.title or facts.name.replace("-", " ")},
+                **({"fullDescription": {"text": facts.why}} if facts.why else {}),
+                # No helpUri: the pages of the rules have no public address.
                 "help": {"text": f"`hccl-tools rules {facts.id}` explains this rule. Source: {facts.source}"},
                 "defaultConfiguration": {"level": facts.severity},
                 "properties": {"consequence": facts.consequence, "hccl_code": facts.hccl_code},

@@ -160,7 +160,7 @@ def _split(args: list[str]) -> tuple[dict[str, list[str]], set[str], list[str]]:
 
             close = difflib.get_close_matches(name, [*_WITH_VALUE, *_FLAGS], n=1)
             raise UsageError(
-                f"there is no option {word}", hint=f"did you mean {close[0]}?" if close else None
+                f"no such option {word}", hint=f"did you mean {close[0]}?" if close else None
             )
     return values, flags, args[position:]
 
@@ -171,7 +171,7 @@ def _start(text: str | None) -> Start | None:
     if text in {None, "auto"}:
         return None
     if text not in FAMILIES:
-        raise UsageError(f'--start "{text}"', hint=f"one of auto, {', '.join(FAMILIES)}")
+        raise UsageError(f'--start "{text}" is not one of auto, {", ".join(FAMILIES)}')
     return text
 
 

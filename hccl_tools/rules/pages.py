@@ -34,18 +34,16 @@ _EXAMPLE = re.compile(r"^(Base|Example|Instead|Hint): (.*)$", re.MULTILINE)
 
 def page(rule: Rule) -> str:
     """Return one rule's page in Markdown."""
-    facts, doc = rule.facts, cleandoc(rule.check.__doc__ or "")
-    title, _, rest = doc.partition("\n")
-    why = _EXAMPLE.sub("", rest).strip()
+    facts, doc = rule.facts, cleandoc(rule.facts.doc)
     examples = dict(_EXAMPLE.findall(doc))
     code = f", with {facts.hccl_code}" if facts.hccl_code else ""
     in_such = f", in {example_words.base(examples['Base'])}" if "Base" in examples else ""
     lines = [
         f"# {facts.id} {facts.name}",
         "",
-        title,
+        f"{facts.title}.",
         "",
-        *([why, ""] if why else []),
+        *([facts.why, ""] if facts.why else []),
         f"* Consequence: {facts.consequence} ({CONSEQUENCES[facts.consequence]}{code})",
         f"* Severity: {facts.severity}",
         f"* Tables: {_tables(rule)}",

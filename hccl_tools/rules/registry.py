@@ -138,7 +138,7 @@ class Rule(NamedTuple):
     @property
     def title(self) -> str:
         """The first line of the docstring."""
-        return (self.check.__doc__ or "").strip().splitlines()[0].rstrip(".")
+        return self.facts.title
 
 
 _RULES: dict[str, Rule] = {}
@@ -171,7 +171,7 @@ def rule(
     def declare(check: Callable[[Subject], Iterable[Finding]]) -> Callable[[Subject], Iterable[Finding]]:
         if rule_id in _RULES:
             raise ValueError(f"{rule_id} is both {_RULES[rule_id].facts.name} and {name}")
-        facts = RuleFacts(rule_id, name, consequence, source, code)
+        facts = RuleFacts(rule_id, name, consequence, source, code, check.__doc__ or "")
         _RULES[rule_id] = Rule(facts, check, formats, stage, needs)
         return check
 

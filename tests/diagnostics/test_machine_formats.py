@@ -12,7 +12,11 @@ from jsonschema import Draft4Validator
 from hccl_tools.diagnostics import render
 from hccl_tools.diagnostics.diagnostic import Diagnostic
 from hccl_tools.document import Document
+from hccl_tools.rules.pages import page
+from hccl_tools.rules.registry import all_rules
+from hccl_tools.validation import validate
 from tests.support import reports
+from tests.support.tables import table
 
 SARIF_SCHEMA = Path(__file__).parent.parent / "data" / "sarif-2.1.0-rtm.5.json"
 EVERYTHING = (reports.table(), reports.sound("folder/a b%.json"), reports.broken(), reports.parsed())
@@ -200,3 +204,16 @@ def test_concise_folds() -> None:
 
     assert lines[20:] == ["many.json: ... and 980 more HCC203 (`--all`)"]
     assert len("".join(render([reports.many(1000)], "concise", show_all=True)).splitlines()) == 1000
+
+
+def test_sarif_explains_the_rules_as_their_pages_do() -> None:
+    value = table("1.0", 1, 8)
+    value["server_list"][0]["device"][1]["rank_id"] = "0"
+
+    (rule,) = sarif(validate(value))["runs"][0]["tool"]["driver"]["rules"]
+
+    own_page = page(all_rules()["HCC203"])
+    assert rule["shortDescription"]["text"] == own_page.splitlines()[2].rstrip(".")
+    assert rule["fullDescription"]["text"] in own_page
+    assert rule["fullDescription"]["text"] != rule["shortDescription"]["text"]
+    assert "Example:" not in rule["fullDescription"]["text"]
