@@ -137,7 +137,7 @@ def _lines(path: str) -> Sequence[str]:
         reason = (error.strerror or str(error)).lower()
         raise InputError(f"the hostfile {path} cannot be read: {reason}") from None
     except UnicodeDecodeError:
-        raise InputError(f"the hostfile {path} is no text") from None
+        raise InputError(f"the hostfile {path} is not a text file") from None
 
 
 def _items(text: str, option: str) -> Iterator[str]:
@@ -192,7 +192,8 @@ def _numbers(inside: str, text: str, option: str) -> list[str]:
 
 def _checked(name: str, text: str, option: str) -> str:
     if match := _BARE_RANGE.fullmatch(name):
-        raise UsageError(f'{option}: "{name}" is no host', hint=f"for a range write {match[1]}[{match[2]}]")
+        hint = f"for a range write {match[1]}[{match[2]}]"
+        raise UsageError(f'{option}: "{name}" is not a host', hint=hint)
     why = why_not_a_host(name)
     if why in _HINTS:
         raise UsageError(f'{option}: "{name}" {why}', hint=_HINTS[why])

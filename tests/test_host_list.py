@@ -49,7 +49,7 @@ def test_a_list_means_these_hosts_in_this_order(text: str, hosts: list[str]) -> 
         ("n[a-b]", '"a-b" in brackets is neither a number nor a range'),
         ("n[1-99999999]", "more than 16,384 hosts"),
         ("n[1-1000][1-1000]", "stands for 1,000,000 hosts"),
-        ("10.0.0.1-16", '"10.0.0.1-16" is no host'),
+        ("10.0.0.1-16", '"10.0.0.1-16" is not a host'),
         ("root@10.0.0.1", "names a user"),
         ("fe80::1", "has a colon"),
         ("-oProxyCommand=x", "is not a host name"),

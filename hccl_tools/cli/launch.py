@@ -238,7 +238,7 @@ def _tail(text: str) -> Tail:
         return ()
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise UsageError(f'--tail "{text}" names no ranks', hint="for example --tail 0,3 or --tail all")
+        raise UsageError(f'--tail "{text}" is not a list of ranks', hint="such as --tail 0,3, or --tail all")
     return tuple(int(part) for part in parts)
 
 

@@ -83,7 +83,7 @@ def agreed_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, str
     if not text:
         return DEFAULT_PORT, "the default"
     if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise UsageError(f'FLAGS_START_PORT="{text}" is no port', hint="a number from 1024 to 65535")
+        raise UsageError(f'FLAGS_START_PORT="{text}" is not a port', hint="a number from 1024 to 65535")
     return int(text), "FLAGS_START_PORT"
 
 

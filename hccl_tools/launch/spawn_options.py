@@ -224,7 +224,7 @@ def _path(name: str, value: Any) -> str:
     try:
         return os.fsdecode(value)
     except TypeError as error:
-        raise SpawnOptionError(f"{name}={value!r} is no path") from error
+        raise SpawnOptionError(f"{name}={value!r} is not a path") from error
 
 
 def _log_mode(value: Any) -> int:
@@ -238,7 +238,7 @@ def _env(value: Any) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise SpawnOptionError(f"env={value!r} is no mapping of names to values: env={{'GLOG_v': '2'}}")
+        raise SpawnOptionError(f"env={value!r} is not a mapping of names to values: env={{'GLOG_v': '2'}}")
     try:
         found = environment.parse_assignments((f"{key}={text}" for key, text in value.items()), where="env")
     except UsageError as error:
@@ -252,19 +252,19 @@ def _port(options: Mapping[str, Any]) -> int | None:
     port = options.get("start_port") or options.get("started_port")
     if port is None or (isinstance(port, int) and 1024 <= port <= 65535):
         return port
-    raise SpawnOptionError(f"start_port={port!r} is no port: 1024 to 65535")
+    raise SpawnOptionError(f"start_port={port!r} is not a port: 1024 to 65535")
 
 
 def _seconds(name: str, value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
         return float(value)
-    raise SpawnOptionError(f"{name}={value!r} is no number of seconds, from 0")
+    raise SpawnOptionError(f"{name}={value!r} is not a number of seconds, 0 or more")
 
 
 def _words(name: str, value: Any) -> tuple[str, ...]:
     words = value.split(",") if isinstance(value, str) else _listed(value)
     if not all(isinstance(word, str) for word in words):
-        raise SpawnOptionError(f"{name}={value!r} is no list of names")
+        raise SpawnOptionError(f"{name}={value!r} is not a list of names")
     return tuple(word.strip() for word in words)
 
 
@@ -275,5 +275,5 @@ def _tail(value: Any) -> Tail:
         return "all"
     ranks = value.split(",") if isinstance(value, str) else _listed(value)
     if not all(str(rank).strip().isdecimal() for rank in ranks):
-        raise SpawnOptionError(f'tail={value!r} names no ranks: tail=0, tail=[0, 3], "all" or None')
+        raise SpawnOptionError(f'tail={value!r} is not a list of ranks: tail=0, tail=[0, 3], "all" or None')
     return tuple(int(rank) for rank in ranks)

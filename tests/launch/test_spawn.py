@@ -513,13 +513,13 @@ def test_old_names_of_options_are_taken_and_said(old: str, words: str) -> None:
         ("nprocs='2'", "nprocs='2': must be at least 1"),
         ("args=5, nprocs=1", "write args=(5,)"),
         ("args='abc', nprocs=1", "write args=('abc',)"),
-        ("grace='x', nprocs=1", "grace='x' is no number of seconds"),
-        ("env=3, nprocs=1", "env=3 is no mapping"),
+        ("grace='x', nprocs=1", "grace='x' is not a number of seconds"),
+        ("env=3, nprocs=1", "env=3 is not a mapping"),
         ("env={'A B': 1}, nprocs=1", "is not NAME=VALUE"),
         ("env={'RANK_ID': 1}, nprocs=1", "RANK_ID is each rank's own"),
         ("env={'DEVICE_ID': 1}, nprocs=2, cpu=True", "but DEVICE_ID differs between them"),
-        ("start_port=80, nprocs=1", "start_port=80 is no port"),
-        ("tail='first', nprocs=1", "tail='first' names no ranks"),
+        ("start_port=80, nprocs=1", "start_port=80 is not a port"),
+        ("tail='first', nprocs=1", "tail='first' is not a list of ranks"),
     ],
 )
 def test_wrong_options_are_told_before_anything_starts(arguments: str, words: str) -> None:
