@@ -109,7 +109,7 @@ def _to_group_list(table: RankTable, *, renumber: bool) -> RankTable:
     plain.servers = servers
     plain.groups = [Group("group", range(len(servers)))]
     own = plain.columns.pop("rank_id")
-    plain.columns["rank_id"] = group_list.rank_ids(servers, plain.device_ids)
+    plain.columns["rank_id"] = group_list.rank_ids(servers, plain.device_numbers)
     if not renumber and table.rank_numbers != plain.rank_numbers:
         moved = [row for row, rank in enumerate(plain.rank_numbers) if rank != table.rank_numbers[row]]
         row = moved[0]

@@ -123,7 +123,7 @@ def _table(collected: Collected, sequence: list[int]) -> RankTable:
         collected.fields,
     )
     if table.format == "group_list":
-        table.columns["rank_id"] = group_list.rank_ids(table.servers, table.device_ids)
+        table.columns["rank_id"] = group_list.rank_ids(table.servers, table.device_numbers)
     else:
         table.rank_numbers = list(ranks)  # known here; reading them from the texts again would take 8 ms
     return table

@@ -56,7 +56,7 @@ def subset(
         _fields(table, own),
     )
     if made.format == "group_list":
-        made.columns["rank_id"] = group_list.rank_ids(own, made.device_ids)
+        made.columns["rank_id"] = group_list.rank_ids(own, made.device_numbers)
     return made
 
 

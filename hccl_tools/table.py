@@ -9,6 +9,7 @@ back from a round trip as it was.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -181,7 +182,11 @@ class RankTable:
     @cached_property
     def device_numbers(self) -> list[int | None]:
         """The device ids as HCCL reads them; ``None`` where it refuses the text."""
-        return numbers(self.device_ids)
+        ids = self.device_ids  # the same few on every server: each is read once
+        different = list(set(ids)) if set(map(type, ids)) == {str} else ids
+        if len(different) == len(ids):
+            return numbers(ids)
+        return list(map(dict(zip(different, numbers(different), strict=True)).__getitem__, ids))
 
     @cached_property
     def server_of_row(self) -> list[int]:
@@ -224,13 +229,11 @@ def numbers(column: Column) -> list[int | None]:
     """Return a column as numbers as HCCL reads them: texts by ``read_uint``, JSON numbers cut to integers."""
     if set(map(type, column)) == {str}:
         text = "".join(column)
-        if (
-            text.isdecimal()
-            and text.isascii()
-            and "" not in column
-            and max(map(len, column)) <= _SAFE_DIGITS
-        ):
-            return list(map(int, column))
+        if text.isdecimal() and text.isascii():
+            with suppress(ValueError):  # of an empty text, and one of thousands of digits
+                found = list(map(int, column))
+                if max(found) <= _UINT32_MAX:
+                    return found  # type: ignore[return-value]  # nobody changes it
     return [read_uint(value) if isinstance(value, str) else read_integer(value) for value in column]
 
 

@@ -76,9 +76,9 @@ def wait_for(file: str, seconds: float | None) -> None:
     Raises:
         TableError: It was not ready in time.
     """
-    from hccl_tools import waiting  # noqa: PLC0415  (only where a table is read)
-
     if seconds is not None:
+        from hccl_tools import waiting  # noqa: PLC0415  (hardly ever asked for)
+
         waiting.wait(file, seconds=seconds, tell=lambda line: click.echo(line, err=True))
 
 

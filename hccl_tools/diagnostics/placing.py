@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from hccl_tools.positions import Span
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """How reports are to be shown.
 
     Attributes:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import structure
 from hccl_tools.formats.writing import dump_at, members, write_document
-from hccl_tools.table import Group, RankTable, Server, numbers
+from hccl_tools.table import Group, RankTable, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,24 +51,26 @@ def read(value: dict[str, Any]) -> RankTable:
     ]
     if "rank_id" in columns:
         declared["rank_id"] = columns.pop("rank_id")
-    columns["rank_id"] = rank_ids(servers, columns["device_id"])
     fields = {key: value[key] for key in value if key not in _TOP_KEYS}
-    return RankTable("group_list", servers, columns, status, groups=groups, fields=fields, declared=declared)
+    table = RankTable("group_list", servers, columns, status, groups=groups, fields=fields, declared=declared)
+    columns["rank_id"] = rank_ids(servers, table.device_numbers)
+    return table
 
 
 def _bounds(lists: list[list[dict[str, Any]]]) -> Iterator[tuple[int, int]]:
     return pairwise(accumulate(map(len, lists), initial=0))
 
 
-def rank_ids(servers: list[Server], device_ids: list[str]) -> list[str]:
+def rank_ids(servers: list[Server], device_numbers: list[int | None]) -> list[str]:
     """Number the devices as HCCL does: servers by their ids as text, then devices by id."""
-    device_numbers = numbers(device_ids)
-    order = sorted(
-        (server.server_id, device_numbers[row] or 0, row) for server in servers for row in server.rows
-    )
-    numbered = [""] * len(device_ids)
-    for rank, (_, _, row) in enumerate(order):
-        numbered[row] = str(rank)
+    rows: dict[str, list[int]] = {}
+    for server in servers:
+        rows.setdefault(server.server_id, []).extend(server.rows)
+    number_of = [number or 0 for number in device_numbers].__getitem__
+    order = chain.from_iterable(sorted(rows[name], key=number_of) for name in sorted(rows))
+    numbered = [""] * len(device_numbers)
+    for row, rank in zip(order, map(str, range(len(device_numbers))), strict=False):
+        numbered[row] = rank
     return numbered
 
 

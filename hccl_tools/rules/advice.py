@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.addresses import AF_INET
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.network import addresses_read, all_plain, packed_addresses
@@ -143,7 +144,7 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/device/0/device_ip = "fd00::1"; /server_list/0/device/1/device_ip = "fd00::2"
     Hint: give every device its own address
     """
-    if all_plain(subject) and not any(":" in ip for ip in subject.table.device_ips):
+    if all_plain(subject) and subject.memo["families"] == {AF_INET}:
         return
     packed = packed_addresses(subject)
     first: dict[bytes, tuple[str, int]] = {}

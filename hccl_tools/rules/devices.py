@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
@@ -24,8 +24,12 @@ def _limit(subject: Subject) -> int:
 
 
 def _all_in_range(subject: Subject) -> bool:
-    ids, limit = set(subject.table.device_ids), _limit(subject)
-    return ids <= set(map(str, range(limit))) if subject.table.format != "2.0" else ids <= set(range(limit))
+    known: bool | None = subject.memo.get("device ids in range")
+    if known is None:
+        right = range(_limit(subject))
+        ids: set[Any] = set(right) if subject.table.format == "2.0" else set(map(str, right))
+        known = subject.memo["device ids in range"] = ids.issuperset(subject.table.device_ids)
+    return known
 
 
 @rule(

@@ -43,7 +43,10 @@ def empty_device_ip(subject: Subject) -> Iterator[Finding]:
     a3 = subject.product.needs_device_ip == "never"
     if subject.product.needs_device_ip == "always" or (a3 and pod_count(subject) == 1):
         return
-    for row, value in enumerate(subject.table.device_ips):
+    ips = subject.table.device_ips
+    if "" not in ips and not (a3 and None in ips):
+        return
+    for row, value in enumerate(ips):
         if value == "" or (a3 and value is None):
             yield Finding(
                 f"{subject.rank_name(row)} has no address, so links to other servers fail",

@@ -94,7 +94,7 @@ def all_plain(subject: Subject) -> bool:
         if known:
             families = _families(ips)
             subject.memo["families"] = families
-            known = None not in families and UNSET not in ips and not any("%" in ip for ip in ips)
+            known = None not in families and UNSET not in ips and "%" not in "".join(ips)
         subject.memo["addresses are plain"] = known
     return known
 

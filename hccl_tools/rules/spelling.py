@@ -77,14 +77,18 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
 
 
 def _are_plain(column: Column) -> bool:
-    """Whether all texts of a column are numbers as one writes them, asked of its different texts at once."""
+    """Whether all texts of a column are numbers as one writes them, asked of the column as one text."""
     if set(map(type, column)) != {str}:
         return False
-    values = set(column)
-    if "" in values:
-        return False
-    text = "".join(values)
-    return text.isdecimal() and text.isascii() and {"0"}.issuperset([one for one in values if one[0] == "0"])
+    lines = "\n".join(["", *column, ""])
+    digits = lines.replace("\n", "")
+    return (
+        digits.isdecimal()
+        and digits.isascii()
+        and lines.count("\n") == len(column) + 1
+        and "\n\n" not in lines
+        and lines.count("\n0") == lines.count("\n0\n")
+    )
 
 
 @rule(

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from hccl_tools import formats, schema
 from hccl_tools.formats import StructureError
@@ -45,6 +45,7 @@ def test_reader_refuses_exactly_what_the_schema_refuses(value: Any) -> None:
         assert violations == []
 
 
+@settings(deadline=None)  # the first example loads the engines
 @given(damaged_tables())
 def test_general_validators_find_the_same(value: Any) -> None:
     found = formats.detect(value).format

@@ -79,7 +79,7 @@ def group_lists(draw: st.DrawFn) -> RankTable:
         Server(one.server_id, one.rows, None, {"pod_name": f"pod-{one.server_id}"}) for one in plain.servers
     ]
     made = RankTable("group_list", servers, dict(plain.columns), groups=[Group("g", range(len(servers)))])
-    made.columns["rank_id"] = group_list.rank_ids(servers, made.device_ids)
+    made.columns["rank_id"] = group_list.rank_ids(servers, made.device_numbers)
     return made
 
 
