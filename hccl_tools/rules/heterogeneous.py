@@ -55,7 +55,7 @@ def heterogeneous_table(subject: Subject) -> Iterator[Finding]:
 
 
 def as_table(value: _Object) -> RankTable:
-    """Return a table without faults as the 1.0 table that HCCL's later checks see."""
+    """Return a table without faults as the 1.0 table that HCCL's later checks see: a negative id wraps."""
     servers: list[Server] = []
     columns: dict[str, list[Any]] = {"rank_id": [], "device_id": [], "device_ip": []}
     for node in value["node_list"]:
@@ -63,7 +63,7 @@ def as_table(value: _Object) -> RankTable:
         for rank in node["ranks"]:
             address = rank.get("rank_ip")
             columns["rank_id"].append(rank["rank_id"])
-            columns["device_id"].append(str(read_int(rank["device_id"])))
+            columns["device_id"].append(str((read_int(rank["device_id"]) or 0) % (1 << 32)))
             columns["device_ip"].append(
                 address if address and isinstance(address, str) else node["node_addr"]
             )

@@ -85,6 +85,9 @@ ACCEPTED = {
     "mode tcp": table([rank(0)], mode="tcp"),
     "device_id with junk": one(device_id=" +7x"),
     "device_id 31": one(device_id="31"),
+    "device_id -2": table(
+        *([rank(8 * node + n, device_id=str(n - 3 * (n == 1))) for n in range(8)] for node in range(2))
+    ),
     "port 0": one(port="0"),
     "port 70000": one(port="70000"),
     "port negative": one(port="-1"),
