@@ -84,8 +84,11 @@ def test_numbers_grow_when_hccl_writes_them() -> None:
 
 
 def test_a_text_is_measured_only_where_it_may_be_too_long() -> None:
-    numbers = b"[" + b"1e14," * 100 + b"1]"
+    numbers = b"[" + b"1e14," * 50_000 + b"1]"
+    texts = b'["' + b"x" * 1_000_000 + b'"]'
 
-    assert not compact_size.may_exceed(numbers, 1_816)
-    assert compact_size.may_exceed(numbers, 1_815)
-    assert not compact_size.may_exceed(b"[" + b"x" * 500 + b"]", 502 + 26)
+    assert not compact_size.may_exceed(numbers, len(numbers) + 50_001 * 13)
+    assert compact_size.may_exceed(numbers, len(numbers) + 50_001 * 13 - 1)
+    assert compact_size.may_exceed(texts, len(texts) + 12)
+    assert not compact_size.may_exceed(texts, len(texts) + 13)
+    assert compact_size.may_exceed(texts, len(texts) - 1)
