@@ -68,13 +68,11 @@ def check(
     product: str | None,
     ignore: Sequence[str] = (),
     name: str | None = None,
-    product_source: str | None = None,
 ) -> Report:
     """Return what ``validate`` will say to a table that is not written yet.
 
     A table with findings is judged as a text, so that each has its line and column. ``name`` is what the
-    report calls it, where its file will not have the usual name, ``product_source`` where ``product`` comes
-    from.
+    report calls it, where its file will not have the usual name.
     """
     from hccl_tools import validation  # noqa: PLC0415  (the rules are needed for nothing else here)
 
@@ -82,8 +80,7 @@ def check(
     if report.ok:
         return report
     report = validation.validate(text(table).encode(), product=product, ignore=ignore)
-    reason = product_source or report.product_reason
-    return report._replace(file=name or file_name(table), product_reason=reason)
+    return report._replace(file=name or file_name(table))
 
 
 def shown(report: Report) -> str:

@@ -30,7 +30,7 @@ LAYERS: list[set[str]] = [
     {"validation"},
     {"collected", "conversion", "fingerprint", "generation", "local_check", "merge_conflicts", "merging"}
     | {"replacement", "revision", "server_order", "spare", "subsetting", "super_pod_plan", "table_input"}
-    | {"table_output", "targets", "waiting"},
+    | {"table_output", "targets", "unwritten", "waiting"},
     {"doctor", "draw", "gathering", "launch", "scaling"},
     {"cli", "__main__"},
 ]

@@ -104,7 +104,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     over your ssh, or by srun inside a Slurm allocation; servers stand in the order of the list, and nothing
     is written unless all have answered.
     """
-    from hccl_tools import generation, table_output  # noqa: PLC0415  (`--help` does not need them)
+    from hccl_tools import generation, table_output, unwritten  # noqa: PLC0415  (not for --help)
 
     many = gather_options.wanted(options)
     target = gen_options.target(options, many=many)
@@ -117,11 +117,11 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         gen_options.check(target, table.format, options["output"])
     ignore = [rule.strip() for text in options["ignore"] for rule in text.split(",")]
     to_stdout = options["output"] == table_output.STDOUT
-    product, source = facts[0].product, facts[0].product_source
-    report = table_output.check(table, product=product, ignore=ignore, product_source=source)
+    product = facts[0].product
+    report = table_output.check(table, product=product, ignore=ignore)
     if not report.ok:
-        click.echo(table_output.shown(report), err=to_stdout, nl=False)
-        raise table_output.refusal(report)
+        click.echo(unwritten.shown(report, facts), err=True, nl=False)
+        raise unwritten.refusal(report)
     if to_stdout:
         table_output.print_out(table)
     else:

@@ -47,7 +47,7 @@ def deliver(
     digits = table_output.parse_mode(mode) if mode is not None else None
     to_stdout = output == table_output.STDOUT
     path = None if to_stdout else revision.target("table.json" if is_stream(file) else file, output)
-    _check(new, path or "table", to_stdout, product=product, ignore=ignore)
+    _check(new, to_stdout, product=product, ignore=ignore)
     for line in changes:
         click.echo(line, err=True)
     click.echo(f"fingerprint {fingerprint(before)} becomes {fingerprint(after)}", err=True)
@@ -62,14 +62,14 @@ def deliver(
     click.echo(table_output.Saved(path, product=named).told(), err=True)
 
 
-def _check(new: bytes, name: str, to_stdout: bool, **judged: Any) -> None:
-    from hccl_tools import table_output  # noqa: PLC0415
+def _check(new: bytes, to_stdout: bool, **judged: Any) -> None:
+    from hccl_tools import table_output, unwritten  # noqa: PLC0415
     from hccl_tools.validation import validate  # noqa: PLC0415
 
-    report = validate(new, **judged)._replace(file=name)
+    report = validate(new, **judged)._replace(file=unwritten.NAME)
     if not report.ok:
         click.echo(table_output.shown(report), err=to_stdout, nl=False)
-        raise table_output.refusal(report)
+        raise unwritten.refusal(report)
     if report.table is None:
         raise TableError(f"no table is written: {report.format_reason}")
 

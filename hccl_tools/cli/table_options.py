@@ -108,14 +108,14 @@ def deliver(
     Raises:
         TableError: The table has an error, or something else stands where it should go.
     """
-    from hccl_tools import table_output  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools import table_output, unwritten  # noqa: PLC0415  (`--help` does not need them)
 
     digits = table_output.parse_mode(mode) if mode is not None else None
-    report = table_output.check(table, product=product, ignore=ignore, name=name)
+    report = table_output.check(table, product=product, ignore=ignore, name=unwritten.NAME)
     to_stdout = output == table_output.STDOUT
     if not report.ok:
         click.echo(table_output.shown(report) + _blamed(report, origins), err=to_stdout, nl=False)
-        raise table_output.refusal(report)
+        raise unwritten.refusal(report)
     if to_stdout:
         table_output.print_out(table)
         return

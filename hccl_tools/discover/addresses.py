@@ -65,7 +65,7 @@ def find(
     devices, warnings = [], []
     for one in asked:
         chosen: Reading = getattr(one, first) if getattr(one, first).ips else getattr(one, second)
-        devices.append(DeviceFacts(one.device_id, chosen.ips, chosen.source))
+        devices.append(DeviceFacts(one.device_id, chosen.ips, chosen.source, place=chosen.place))
         if chosen is one.conf and one.tool.problem not in (None, "", hccn_tool.ABSENT, NOT_ASKED):
             warnings.append(f"device {one.device_id}: {one.tool.problem}; address from {chosen.source}")
         elif not one.agree():

@@ -18,12 +18,14 @@ class Reading(NamedTuple):
         ips: The addresses, one per port; empty where the source has none.
         problem: Why there is none, in the source's own words where it had any.
         worth_asking: False where asking for further devices is pointless: the tool hangs or stays busy.
+        place: File and line, where the source is a file.
     """
 
     source: str
     ips: tuple[str, ...] = ()
     problem: str | None = None
     worth_asking: bool = True
+    place: str = ""
 
 
 class DeviceFacts(NamedTuple):
@@ -36,6 +38,7 @@ class DeviceFacts(NamedTuple):
         super_device_id: Its id inside its super pod (SDID), on an A3; zero is a valid one.
         local_id: Its number in the topology file, on an Ascend 950.
         levels: Its network levels as a 2.0 table writes them, on an Ascend 950; lowest first.
+        place: File and line of its addresses, where they are from a file.
     """
 
     device_id: int
@@ -44,6 +47,7 @@ class DeviceFacts(NamedTuple):
     super_device_id: int | None = None
     local_id: int | None = None
     levels: tuple[dict[str, Any], ...] = ()
+    place: str = ""
 
     def told(self) -> str:
         """Return what was found and where, on one line."""

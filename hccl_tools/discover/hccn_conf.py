@@ -54,7 +54,7 @@ class HccnConf(NamedTuple):
             if address.packed(value) is None or address.is_unset(value):
                 told = f'{self.path} line {line} gives "{value}" for {name}_{device_id}, which is no address'
                 return Reading(self.path, problem=told)
-            return Reading(self.path, (value,))
+            return Reading(self.path, (value,), place=f"{self.path}:{line}")
         return Reading(self.path, problem=f"{self.path} has no address_{device_id}")
 
 

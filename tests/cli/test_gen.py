@@ -307,10 +307,10 @@ class TestWhatItRefuses:
         done = host.gen("--devices", "0,4")
 
         refused(host, done, 1, "no table is written")
-        assert "HCC" in done.stdout
+        assert "HCC" in done.stderr
 
     def test_the_rule_may_be_ignored(self, host: StandInHost) -> None:
-        found = [word for word in host.gen("--devices", "0,4").stdout.split() if word.startswith("error[HCC")]
+        found = [word for word in host.gen("--devices", "0,4").stderr.split() if word.startswith("error[HCC")]
         rule = found[0].removeprefix("error[").removesuffix("]:")
 
         assert host.gen("--devices", "0,4", "--ignore", rule).returncode == 0

@@ -157,3 +157,18 @@ def test_a_mistyped_range_is_told_with_the_right_one(
 
     assert error in refusal(host, done)
     assert instead in done.stderr
+
+
+def test_a_refused_table_names_the_source_and_no_file_that_is_not_there(tmp_path: Path) -> None:
+    """The cause is a line of hccn.conf, and a table that nobody wrote was cited by line and column."""
+    conf = conf_text({0: "192.168.100.100", 1: "192.168.101.100", 2: "192.168.102.100", 3: "192.168.100.100"})
+    host = make_host(tmp_path / "host", tools=(), conf=conf)
+    path = host.root / "etc" / "hccn.conf"
+
+    done = host.gen("--devices", "0-3", "-o", "hb1.json")
+
+    assert refusal(host, done) == "error: no table is written: it has 1 error"
+    assert f" --> device 3: 192.168.100.100 ({path}:7)\n" in done.stderr
+    assert f" = first used: device 0: 192.168.100.100 ({path}:1)\n" in done.stderr
+    assert "hccl_4p" not in done.stdout + done.stderr
+    assert (done.stdout + done.stderr).count("is used twice") == 1
