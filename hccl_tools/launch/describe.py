@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.environment import masked
+from hccl_tools.launch import masking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ SCHEMA_VERSION = 1
 #: Shown in the plan because they change what HCCL does; the launcher passes them unchanged.
 _PASSED_PREFIXES = ("HCCL_", "ASCEND_")
 _OURS = "HCCL_TOOLS_"
+_STEERS_TERMINALS = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 def as_bytes(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> bytes:
@@ -40,15 +42,17 @@ def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
         "chosen": dict(plan.chosen),
         "notes": list(plan.notes),
         "removed_variables": list(plan.removed),
-        "passed_variables": masked(passed_on(environment)),
-        "common_variables": masked(plan.common),
-        "exported_variables": masked(exported(plan, environment)),
-        "command": list(command),
+        "passed_variables": masking.variables(passed_on(environment)),
+        "common_variables": masking.variables(plan.common),
+        "exported_variables": masking.variables(exported(plan, environment)),
+        "command": masking.arguments(command),
         # By these the logs of other hosts are fetched.
         "slurm_job": environment.get("SLURM_JOB_ID"),
         "processes": [_process(process, plan) for process in plan.processes],
     }
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    # JSON escapes the control characters of ASCII alone; a terminal heeds others, too.
+    return _STEERS_TERMINALS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _process(process: RankProcess, plan: Plan) -> dict[str, Any]:
@@ -62,8 +66,8 @@ def _process(process: RankProcess, plan: Plan) -> dict[str, Any]:
         "device_id": process.device_id,
         "log": process.log,
         "cores": list(plan.cores.get(process.rank, ())) or None,
-        "argv": list(process.argv),
-        "environment": masked(process.environment),
+        "argv": masking.arguments(process.argv),
+        "environment": masking.variables(process.environment),
     }
 
 

@@ -262,15 +262,3 @@ def read_environment_file(path: str) -> dict[str, str]:
             quoted = len(inner) >= 2 and inner[0] == inner[-1] and inner[0] in "\"'"
             found[name] = inner[1:-1] if quoted else inner
     return found
-
-
-_SECRET = ("TOKEN", "SECRET", "PASSW", "CREDENTIAL", "APIKEY")
-
-
-def masked(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables for display: values of names that speak of secrets (API_KEY ...) are hidden."""
-    return {name: "***" if _is_secret(name.upper()) else value for name, value in environment.items()}
-
-
-def _is_secret(name: str) -> bool:
-    return "KEY" in name.split("_") or any(word in name for word in _SECRET)

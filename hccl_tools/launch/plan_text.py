@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import binding
+from hccl_tools.launch import binding, masking
 from hccl_tools.launch.describe import exported, passed_on
-from hccl_tools.launch.environment import masked
+from hccl_tools.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def as_text(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> str:
     """Return a plan as text: what was chosen, the ranks in columns, command lines and variables."""
-    return "\n".join(_lines(plan, environment, command)) + "\n"
+    return escaped("\n".join(_lines(plan, environment, command)) + "\n", keep="\n")
 
 
 def _lines(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -> Iterator[str]:
@@ -36,7 +36,7 @@ def _lines(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -
     yield ""
     if command:
         yield "command:"
-        yield "  " + shlex.join(command)
+        yield "  " + shlex.join(masking.arguments(command))
         yield ""
     yield "each process:" if plan.processes else ""
     yield from _command_lines(plan)
@@ -83,8 +83,9 @@ def _bound(plan: Plan, text: str) -> tuple[str, ...]:
 def _command_lines(plan: Plan) -> Iterator[str]:
     """Yield one command line per process of this host, as one could type it; of all where it has none."""
     for process in plan.local or plan.processes:
-        yield f"  {process.name}: {_assignments(process.environment)} {shlex.join(process.argv)}"
+        argv = shlex.join(masking.arguments(process.argv))
+        yield f"  {process.name}: {_assignments(process.environment)} {argv}"
 
 
 def _assignments(environment: Mapping[str, str]) -> str:
-    return " ".join(f"{name}={shlex.quote(value)}" for name, value in masked(environment).items())
+    return " ".join(f"{name}={shlex.quote(value)}" for name, value in masking.variables(environment).items())

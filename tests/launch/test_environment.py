@@ -249,9 +249,3 @@ def test_environment_file_names_the_line(tmp_path: Path) -> None:
         environment.read_environment_file(str(file))
     with pytest.raises(UsageError, match="No such file"):
         environment.read_environment_file(str(tmp_path / "absent"))
-
-
-def test_secrets_are_masked() -> None:
-    shown = environment.masked({"HF_TOKEN": "abc", "WANDB_KEY": "def", "KEYBOARD": "de"})
-
-    assert shown == {"HF_TOKEN": "***", "WANDB_KEY": "***", "KEYBOARD": "de"}

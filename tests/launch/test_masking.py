@@ -1,0 +1,70 @@
+"""Secrets do not stand in plans: not in what is printed, not in what is kept."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hccl_tools.launch import masking
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (["--token", "abc", "--lr", "1"], ["--token", "***", "--lr", "1"]),
+        (["--token", "--lr", "1"], ["--token", "--lr", "1"]),
+        (["--password=x y", "-api_key=z"], ["--password=***", "-api_key=***"]),
+        (["https://u:pw@host/x?token=abc&y=1"], ["https://u:***@host/x?token=***&y=1"]),
+        (["export TOKEN=abc; PASS='a b' run --key k"], ["export TOKEN=***; PASS='***' run --key ***"]),
+        (['{"password": "x y", "a": 1}'], ['{"password": "***", "a": 1}']),
+        (["db.password=abc", "hf_" + "a" * 20], ["db.password=***", "***"]),
+        (["Authorization: Bearer abcdefgh"], ["Authorization: *** ***"]),
+        (["-----BEGIN RSA PRIVATE KEY-----\nabc"], ["***"]),
+        (["--tokenizer", "llama", "--eos-token-id", "2"], ["--tokenizer", "llama", "--eos-token-id", "2"]),
+        (["--num_key_value_heads=8", "the token of it"], ["--num_key_value_heads=8", "the token of it"]),
+    ],
+)
+def test_arguments(argv: list[str], shown: list[str]) -> None:
+    assert masking.arguments(argv) == shown
+
+
+def test_variables() -> None:
+    secret = ("HF_TOKEN", "WANDB_KEY", "ASCEND_AUTH", "DB_PWD", "apiToken", "AWS_ACCESS_KEY_ID", "PASSWD")
+    plain = ("KEYBOARD", "PWD", "TOKENIZERS_PARALLELISM", "SSH_AUTH_SOCK", "RANK_ID")
+
+    shown = masking.variables(dict.fromkeys((*secret, *plain), "abc"))
+
+    assert shown == {**dict.fromkeys(secret, "***"), **dict.fromkeys(plain, "abc")}
+    assert masking.variables({"http_proxy": "http://u:p@h:1"}) == {"http_proxy": "http://u:***@h:1"}
+
+
+@pytest.mark.parametrize("text", ["a.", "key=", 'key="', "a://", " --key ", "eyJ", "-----BEGIN PRIVATE KEY"])
+def test_masking_takes_linear_time(text: str) -> None:
+    began = time.monotonic()
+    masking.text(text * (1_000_000 // len(text)))
+
+    assert time.monotonic() - began < 10
+
+
+def test_plans_hold_no_secret_and_ranks_get_them_all() -> None:
+    launch = [sys.executable, "-m", "hccl_tools", "launch", "--no-table", "-n", "1", "--start", "table"]
+    typed = ["--env", "ASCEND_AUTH=hush1", "--env", "URL=ftp://me:hush2@h", "--no-python"]
+    program = ["sh", "-c", 'echo "$ASCEND_AUTH $URL $*"', "sh", "--token", "hush3", "--password=hush4"]
+
+    shown = [
+        subprocess.run([*launch, *dry, *typed, *program], capture_output=True, text=True, check=True).stdout
+        for dry in (["--dry-run"], ["--dry-run=json"])
+    ]
+    done = subprocess.run([*launch, *typed, *program], capture_output=True, text=True, check=True)
+
+    run_dir = Path("log/latest").resolve()
+    kept = [path.read_text() for path in run_dir.iterdir() if path.name != "rank_0.log"]
+    assert not [text for text in (*shown, *kept, done.stderr) if "hush" in text]
+    assert done.stdout == "hush1 ftp://me:hush2@h --token hush3 --password=hush4\n"
+    argv = json.loads((run_dir / "plan.json").read_text())["processes"][0]["argv"]
+    assert argv[-3:] == ["--token", "***", "--password=***"]
