@@ -16,6 +16,7 @@ from itertools import islice
 from typing import IO
 
 from hccl_tools.errors import InputError
+from hccl_tools.printable import escaped
 
 #: The largest file that is read. HCCL refuses a 1.x table whose compact text exceeds 40 MiB; six times that
 #: leaves room for indented ones, and a mistaken argument (a checkpoint, a core dump) ends at once. HCCL takes
@@ -129,7 +130,7 @@ def _dangling(name: str) -> InputError:
 
 def _shown(name: str) -> str:
     """Return a file name as it can be shown on one line."""
-    text = name if name.isprintable() else ascii(name)[1:-1]
+    text = escaped(name)
     return text if len(text) <= 300 else text[:300] + "..."
 
 

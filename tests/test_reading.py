@@ -144,9 +144,9 @@ def test_the_limit_itself_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_odd_names() -> None:
-    assert refusal("a\0b").message == "the file name holds a zero byte: a\\x00b"
+    assert refusal("a\0b").message == "the file name holds a zero byte: a\\u0000b"
     assert refusal("x" * 5000).message.startswith("the file name is too long: xxx")
-    assert refusal("a\x1b[31m\n").message == "no such file: a\\x1b[31m\\n"
+    assert refusal("a\x1b[31m\n").message == "no such file: a\\u001b[31m\\u000a"
 
 
 def run(stdin: int | None, before: Callable[[], None] | None = None) -> str:

@@ -136,7 +136,15 @@ def _secure_streams() -> None:
     told = sys.__stderr__
     if told is not None and sys.stderr is told:
         raw = io.BufferedWriter(_Unheard(2, "w", closefd=False))
-        sys.stderr = io.TextIOWrapper(raw, encoding=told.encoding, errors=told.errors, line_buffering=True)
+        sys.stderr = _Printable(raw, encoding=told.encoding, errors=told.errors, line_buffering=True)
+
+
+class _Printable(io.TextIOWrapper):
+    """A stream for messages: what tables, tools and other hosts had to say cannot steer the terminal."""
+
+    def write(self, text: str) -> int:
+        super().write(escaped(text, keep="\n\t"))
+        return len(text)
 
 
 class _Unheard(io.FileIO):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from typing import Any
 
@@ -65,4 +66,6 @@ def command(  # noqa: PLR0917  (click hands them over by name)
         goes_on = (lambda: not runs.is_over(found)) if follow else None
         here = run_logs.paths(found, wanted.get("", ()), while_=goes_on)
         sources += run_logs.local(here, prefixed=len(chosen) > 1, lines=lines)
-        run_logs.show(sources, is_over=lambda: goes_on is None or not goes_on())
+        # What another user has written is not to steer this user's terminal.
+        escape = sys.stdout.isatty() and not runs.is_own(found)
+        run_logs.show(sources, is_over=lambda: goes_on is None or not goes_on(), escape=escape)

@@ -11,6 +11,8 @@ import os
 import select
 import stat
 
+from hccl_tools.printable import escaped
+
 #: The most one write() may hand to a descriptor that we had to leave blocking: POSIX's PIPE_BUF on Linux.
 _SAFE = 4096
 _ERASE = b"\r\x1b[K"
@@ -171,7 +173,7 @@ class Console:
 
     def say(self, text: str) -> None:
         """A sentence of the launcher's own; the lines after its first one belong to it and are indented."""
-        first, *rest = [line for line in text.split("\n") if line]
+        first, *rest = [escaped(line, keep="\t") for line in text.split("\n") if line]
         indent = "" if all(line.startswith("  ") for line in rest) else "  "
         self.err.say("\n".join([f"hccl-tools: {first}", *(indent + line for line in rest)]))
 

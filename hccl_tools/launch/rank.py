@@ -34,8 +34,10 @@ def main(args: list[str] | None = None) -> int:
         prepared = _prepared(args, world, os.environ)
     except HcclToolsError as error:
         if world is None or world.local_rank == 0:
+            from hccl_tools.printable import escaped  # noqa: PLC0415  (a rank that starts does without)
+
             hint = f"\n  help: {error.hint}" if error.hint else ""
-            sys.stderr.write(f"error: {error.message}{hint}\n")
+            sys.stderr.write(escaped(f"error: {error.message}{hint}\n", keep="\n\t"))
         else:
             from hccl_tools.launch import first_rank  # noqa: PLC0415  (rare)
 

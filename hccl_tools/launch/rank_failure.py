@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch import report
 from hccl_tools.launch.outcome import RankEnd, seconds
 from hccl_tools.launch.plan import RankProcess
+from hccl_tools.printable import escaped
 
 if TYPE_CHECKING:
     from hccl_tools.launch.shim import Prepared
@@ -50,7 +51,7 @@ def say(prepared: Prepared, *, pid: int, status: int, duration: float, log: str)
     else:
         lines = [f"{process.name} failed, too: {end.way} after {seconds(duration)} (log: {log})"]
     # In one write: other ranks write to the same place.
-    sys.stderr.write("hccl-tools: " + "\n".join(lines) + "\n")
+    sys.stderr.write(escaped("hccl-tools: " + "\n".join(lines) + "\n", keep="\n\t"))
     sys.stderr.flush()
 
 

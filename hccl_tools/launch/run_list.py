@@ -7,6 +7,8 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
+from hccl_tools.printable import escaped
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -39,7 +41,8 @@ def as_json(runs: Sequence[Run]) -> str:
 def _row(run: Run) -> tuple[str, ...]:
     code = "-" if run.exit_code is None else str(run.exit_code)
     age = spoken(run.age) if run.started else "-"
-    return (_directory(run.path), _state(run), str(run.ranks), str(run.hosts), age, code, _program(run))
+    row = (_directory(run.path), _state(run), str(run.ranks), str(run.hosts), age, code, _program(run))
+    return tuple(map(escaped, row))
 
 
 def _directory(path: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hccl_tools.errors import InputError
 from hccl_tools.launch import runs
 from hccl_tools.launch.logs import Follower, generation
+from hccl_tools.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -83,8 +84,13 @@ def local(logs: Mapping[str, str], *, prefixed: bool, lines: int | None) -> list
     ]
 
 
-def show(sources: Sequence[Source], *, is_over: Callable[[], bool]) -> None:
-    """Write what comes to standard output until the run is over, or nothing can come any more.
+def show(sources: Sequence[Source], *, is_over: Callable[[], bool], escape: bool = False) -> None:
+    r"""Write what comes to standard output until the run is over, or nothing can come any more.
+
+    Args:
+        sources: What reads the logs.
+        is_over: Whether the run is over.
+        escape: Let what does not print stand as ``\u001b``: another user has written it.
 
     Raises:
         InputError: Some of it could not be had; what could was shown.
@@ -92,7 +98,7 @@ def show(sources: Sequence[Source], *, is_over: Callable[[], bool]) -> None:
     told: set[Source] = set()
     while True:
         over = is_over()
-        while sum(_write(source.read(last=over)) for source in sources):
+        while sum(_write(source.read(last=over), escape=escape) for source in sources):
             continue
         for source in sources:
             if source.error and source not in told and len(sources) > 1:
@@ -190,8 +196,9 @@ def _where(run: Run, process: dict[str, Any]) -> str:
     return "it has not started" if run.state == "running" else f"see {run.path}"
 
 
-def _write(data: bytes) -> int:
-    view = memoryview(data)
+def _write(data: bytes, *, escape: bool) -> int:
+    shown = escaped(data.decode(errors="replace"), keep="\n\t").encode() if escape else data
+    view = memoryview(shown)
     while view:
         view = view[os.write(1, view) :]
     return len(data)

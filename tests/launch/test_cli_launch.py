@@ -99,7 +99,7 @@ def test_run_directory_has_time_and_a_random_ending() -> None:
     name = run_dir("out/nojob").name
     stamp, ending = name.rsplit("-", 1)
     assert time.strptime(stamp, "%Y%m%d-%H%M%S")
-    assert len(ending) == 4
+    assert len(ending) == 32
 
 
 def test_slurms_job_is_in_the_name() -> None:
