@@ -25,7 +25,7 @@ _ALL_VISIBLE = ("auto", "npu", "gpu", "xpu")
 
 def _launch(**options: Any) -> int:
     request = request_of(options, own_python=click.get_current_context().find_root().info_name == MODULE_NAME)
-    request = request._replace(remarks=_remarks(tuple(options["program"]), click.get_current_context()))
+    request = request._replace(remarks=_remarks(request.program, click.get_current_context()))
     if options["hostfile"] or os.environ.get("SLURM_JOB_NODELIST"):
         from hccl_tools.cli import launch_table  # noqa: PLC0415  (other jobs have their table, or one host)
 

@@ -370,7 +370,7 @@ def test_a_python_before_the_program_is_its_interpreter(program: list[str]) -> N
 
 def test_arguments_that_are_options_of_launch_are_noted() -> None:
     typed = ("--no-table", "-n", "1", *TABLE_START)
-    noted = launch(*typed, "hello.py", "--dry-run", "--log_dir=x", "--epochs", "3")
+    noted = launch(*typed, "python", "hello.py", "--dry-run", "--log_dir=x", "--epochs", "3")
     meant = launch(*typed, "--", "hello.py", "--dry-run")
     plain = launch(*typed, "hello.py", "--epochs", "3")
 
