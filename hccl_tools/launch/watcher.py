@@ -54,7 +54,8 @@ def _watch(launcher: int, keeper: int) -> NoReturn:
         os.setsid()
         kernel.name_process("hccl-watcher")
         kernel.die_with_parent(_LAUNCHER_ENDED)
-        leave_callers_files(set())
+        if (stdin := leave_callers_files(set())) >= 0:
+            os.close(stdin)
         _wait_for(keeper, launcher)
         end_descendants()
     finally:

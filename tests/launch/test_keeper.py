@@ -192,6 +192,13 @@ def test_the_keeper_holds_no_file_of_the_caller(jobs: Jobs) -> None:
     assert str(Path(f"/proc/{job.launcher.pid}/fd/1").readlink()) not in files
 
 
+def test_the_watcher_holds_no_file_at_all(jobs: Jobs) -> None:
+    job = jobs.start(sh("echo $$; sleep 300"), popen={"stdin": subprocess.PIPE})
+    assert job.says("\n", 0)
+    folder = Path(f"/proc/{process_of(job, 'hccl-watcher')}/fd")
+    assert eventually(lambda: {str(entry.readlink()) for entry in folder.iterdir()} == {"/dev/null"}, 5.0)
+
+
 RANK_STATE = """
 import os, signal
 fields = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines())
