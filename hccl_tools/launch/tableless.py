@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.placement import is_address, is_local_address, is_loopback
+from hccl_tools.phrases import count as counted
 
 if TYPE_CHECKING:
     from hccl_tools.launch.request import Request
@@ -90,7 +91,8 @@ def devices(request: Request, visible: VisibleDevices, host_count: int) -> list[
         ids = listed(request.devices, available)
         if count not in (None, len(ids)):
             raise UsageError(
-                f"{count} ranks per machine, but --devices names {len(ids)}", hint="leave one out"
+                f"{counted(count, 'rank')} per machine, but --devices names {len(ids)}",
+                hint="leave one out",
             )
         return ids
     if count is None:
@@ -108,8 +110,9 @@ def devices(request: Request, visible: VisibleDevices, host_count: int) -> list[
     if available and count <= len(available):
         return list(available[:count])
     if available and not (request.cpu or request.no_table or request.ignore_visible):
+        are = "is" if len(available) == 1 else "are"
         raise LaunchError(
-            f"{count} ranks need {count} devices, but {len(available)} are visible ({visible.source})",
+            f"{count} ranks need {count} devices, but {len(available)} {are} visible ({visible.source})",
             hint="ask for fewer, rehearse on the CPU with --cpu, or say --no-table if none is needed",
         )
     return list(range(count))

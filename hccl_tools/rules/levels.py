@@ -247,7 +247,8 @@ def uneven_rank_addresses(subject: Subject) -> Iterator[Finding]:
         known, where = first.setdefault(key, (size, path))
         if known != size:
             related = (Related((*where, "rank_addr_list"), f"{known} here"),)
-            message = f'{size} addresses in network instance "{key[1]}", where the first rank has {known}'
+            addresses = "address" if size == 1 else "addresses"
+            message = f'{size} {addresses} in network instance "{key[1]}", where the first rank has {known}'
             yield Finding(
                 message,
                 (*path, "rank_addr_list"),
