@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from os.path import normpath
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.addresses import packed
@@ -48,7 +49,7 @@ def check_kind(collected: Collected, name: str, table: RankTable) -> None:
     if table.format != "2.0" and table.status != "completed":
         raise MergeConflictError(
             f'{name} is not ready: its status is "{table.status}"', (Place(name, key="status"),),
-            hint=f"wait until it is completed: hccl-tools validate --wait 600 {name}",
+            hint=f"wait until it is completed: hccl-tools validate --wait 600 {quote(name)}",
         )  # fmt: skip
     if not collected.names:
         return
@@ -57,7 +58,7 @@ def check_kind(collected: Collected, name: str, table: RankTable) -> None:
         raise MergeConflictError(
             f"{name} is a {table.format} table, {first} a {collected.format} one: they cannot be merged",
             (),
-            hint=f"bring them to one format first: hccl-tools convert {name} --to {collected.format}",
+            hint=f"bring them to one format first: hccl-tools convert {quote(name)} --to {collected.format}",
         )
     if collected.status is not None and table.status is not None and table.status != collected.status:
         raise MergeConflictError(

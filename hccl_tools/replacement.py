@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
@@ -62,7 +63,7 @@ def replace_server(document: Document, server_id: str, spare: RankTable) -> Repl
         raise TableError(
             f"ranks would change: HCCL numbers a group_list by server_id, and {pair.new.server_id} "
             "sorts elsewhere",
-            hint=f"bring it to 1.0 first: hccl-tools convert {document.name} --to 1.0",
+            hint=f"bring it to 1.0 first: hccl-tools convert {quote(document.name)} --to 1.0",
         )
     return Replacement(data, changed, list(_told(pair, changed)))
 

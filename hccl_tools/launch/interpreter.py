@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -193,7 +194,7 @@ def _check_executable(name: str, environ: Mapping[str, str]) -> None:
         return
     if os.path.exists(name):
         raise ProgramRefusedError(
-            f'"{name}" is not executable', hint=f"`chmod +x {name}`, or start it with its interpreter"
+            f'"{name}" is not executable', hint=f"`chmod +x {quote(name)}`, or start it with its interpreter"
         )
     raise ProgramMissingError(f'the program "{name}" is not there', hint="give a path, or a name on PATH")
 

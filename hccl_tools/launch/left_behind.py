@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import proc
@@ -31,14 +32,18 @@ def of_last_run(log_dir: str) -> list[str]:
     path = os.path.realpath(os.path.join(log_dir, LATEST))
     if not os.path.exists(os.path.join(path, HOLDER)) or os.path.exists(os.path.join(path, "report.json")):
         return []
-    from hccl_tools.launch import runs  # noqa: PLC0415  (most runs have left their report)
+    from hccl_tools.launch import run_files, runs  # noqa: PLC0415  (most runs have left their report)
 
-    run = runs.read(path)
+    try:
+        run = runs.read(path)
+    except run_files.MalformedRunError:
+        return []
     left = runs.processes(run) if run.state == "killed" else []
     if not left:
         return []
     many = "1 process of it is" if len(left) == 1 else f"{len(left)} processes of it are"
-    return [f"the launcher of {path} was killed, and {many} left: `hccl-tools stop {path}` ends them"]
+    stop = shlex.join(["hccl-tools", "stop", path])
+    return [f"the launcher of {path} was killed, and {many} left: `{stop}` ends them"]
 
 
 def _described(pid: int) -> str:

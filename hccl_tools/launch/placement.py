@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError
@@ -151,14 +152,14 @@ def _by_loopback(table: RankTable, device_addresses: Mapping[int, str] | None, n
         raise LaunchError(
             f"the table's only server is \"{only.server_id}\", but this host's devices have other addresses",
             hint="write the table of this host with `hccl-tools gen`, or say `--server "
-            f"{only.server_id}` if it is right",
+            f"{shlex.quote(only.server_id)}` if it is right",
         )
     shown = ", ".join(f'"{server.server_id}"' for server in table.servers[:4])
     more = f" and {len(table.servers) - 4} more" if len(table.servers) > 4 else ""
     raise NotHereError(
         f"none of the table's servers is this host ({shown}{more})",
         hint=f"this host is {', '.join(names)}{_own_addresses()}; say which server it is with "
-        f"`--server {only.server_id}`, or rehearse the whole job here with `--cpu --all-here`",
+        f"`--server {shlex.quote(only.server_id)}`, or rehearse the whole job here with `--cpu --all-here`",
     )
 
 
@@ -183,7 +184,7 @@ def _ambiguous(table: RankTable, found: list[int], what: str) -> UnrecognisedErr
     shown = " and ".join(f'"{table.servers[index].server_id}"' for index in found[:4])
     return UnrecognisedError(
         f"servers {shown} are both this host by {what}",
-        hint=f"say which with `--server {table.servers[found[0]].server_id}`",
+        hint=f"say which with `--server {shlex.quote(table.servers[found[0]].server_id)}`",
     )
 
 

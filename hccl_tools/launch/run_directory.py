@@ -177,14 +177,26 @@ def fresh_log(run_dir: str, log: str, rank: int) -> int:
     """
     path = os.path.join(run_dir, log)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
         if path != os.devnull:
+            _check_single(descriptor, path)
             _take(descriptor, path)
             os.ftruncate(descriptor, 0)
         os.symlink(path, os.path.join(run_dir, f"rank_{rank}.log"))
     except OSError as error:
         raise LaunchError(f"the log {path} cannot be written: {error.strerror}") from error
     return descriptor
+
+
+def _check_single(descriptor: int, path: str) -> None:
+    """Refuse to empty a file that has another name as well: it may be anything, put there by another user."""
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+        os.close(descriptor)
+        raise LaunchError(
+            f"the log {path} is not a file of its own, but a hard link or not a regular file",
+            hint="remove it, or name another with --log-file or --log-dir",
+        )
 
 
 def _take(descriptor: int, path: str) -> None:

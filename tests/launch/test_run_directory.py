@@ -78,6 +78,17 @@ def test_log_outside_is_emptied_and_linked(own_directory: Path) -> None:
     assert (own_directory / "run" / "rank_0.log").readlink() == log
 
 
+def test_log_outside_that_is_a_hard_link_is_not_emptied(own_directory: Path) -> None:
+    victim, log = own_directory / "victim", own_directory / "workerlog.0"
+    victim.write_text("precious")
+    os.link(victim, log)
+
+    with pytest.raises(LaunchError, match="a hard link or not a regular file"):
+        run_directory.fresh_log(str(own_directory), str(log), 0)
+
+    assert victim.read_text() == "precious"
+
+
 def test_free_port_is_free_and_in_range() -> None:
     port = ports.free_port()
 

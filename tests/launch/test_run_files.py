@@ -241,3 +241,24 @@ def test_a_process_of_another_user_is_not_part_of_our_run(sound: Path, stranger:
         assert "no process of it is left" in tools("stop", str(sound)).stderr
         assert other.poll() is None
         other.kill()
+
+
+def test_launch_is_not_held_up_by_what_the_last_run_left(sound: Path) -> None:
+    (sound / "report.json").unlink()
+    (sound / "launcher").write_text("x\n")
+
+    done = tools(*LAUNCH, "true")
+
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+
+
+def test_a_command_in_a_hint_quotes_what_comes_from_a_table() -> None:
+    devices = [{"device_id": "0", "device_ip": "192.168.0.1", "rank_id": "0"}]
+    server = {"server_id": "a$(touch made)", "device": devices, "host_nic_ip": "reserve"}
+    table = {"version": "1.0", "server_count": "1", "server_list": [server], "status": "completed"}
+    Path("table.json").write_text(json.dumps(table))
+
+    done = tools("launch", "--rank-table", "table.json", "--cpu", "--start", "table", "--no-python", "true")
+
+    assert done.returncode == 125
+    assert "`--server 'a$(touch made)'`" in done.stderr
