@@ -22,6 +22,7 @@ GUARD_FAULTS = {
     "launcher-keeper-first": (("keeper", 9), ("launcher", 9)),
     "launcher-keeper-stopped": (("keeper", 19), ("launcher", 9)),
     "launcher-keeper-alone": (("keeper", 9),),
+    "launcher-watcher": (("watcher", 9), ("launcher", 9)),
     "launcher-watcher-keeper": (("watcher", 9), ("keeper", 9)),
 }
 #: Not among the trials, as something may be left: see ``faults.py --all-guards``.
