@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import hccl_tools
+from tests.support.hosts import described as machine_of
 from tests.support.hosts import described_910a, make_host
 
 if TYPE_CHECKING:
@@ -368,6 +369,22 @@ def test_a_spare_host_is_asked_for_its_devices_and_takes_the_ranks(cluster: Clus
     assert refused.returncode == 1
     assert "10.77.0.9: ssh: connect to host 10.77.0.9" in refused.stderr
     assert sorted(path.suffix for path in cluster.work.iterdir()) == ["", ".json", ".json"]
+
+
+def test_a_spare_host_of_another_product_is_warned_of(cluster: Cluster) -> None:
+    assert cluster.gen("--hosts", "10.77.0.1", "-o", str(cluster.work / "job.json")).returncode == 0
+    ascend = cluster.second.folder / "ascend"
+    shutil.rmtree(ascend)
+    make_host(ascend, machine_of("a2", 2), nodes=range(8))
+    command = [sys.executable, "-m", "hccl_tools", "replace", "job.json", "--server", "10.77.0.1"]
+    done = cluster.bed.first.run(
+        [*command, "--ssh", str(cluster.bed.ssh), "--with", "10.77.0.2"], cwd=cluster.work
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "warning: the spare 10.77.0.2 is a2 (" in done.stderr
+    assert "the table is judged for 910a" in done.stderr
+    assert "are in 1 network (/24), those of 10.77.0.1 in 4" in done.stderr
 
 
 SHOW = "import os; print(*(os.environ[n] for n in ('RANK_ID', 'DEVICE_ID', 'SERVER_ID', 'RANK_SIZE')))"
