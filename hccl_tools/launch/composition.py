@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import environment
+from hccl_tools.launch.run_directory import RUN_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.environment import JobFacts
     from hccl_tools.launch.placement import Seat
 
-#: By this a process that a job has left behind is recognised.
-RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
 
 
 def common(environ: Mapping[str, str], facts: JobFacts, *, run_dir: str, buffered: bool) -> dict[str, str]:

@@ -8,13 +8,12 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.launch import proc
+from hccl_tools.launch.run_directory import RUN_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _NODE = re.compile(r"/dev/davinci([0-9]+)")
-#: Set for every rank, so that a process left over from an older run is known as such.
-RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
 
 
 class Holder(NamedTuple):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 LATEST = "latest"
+#: Set for every process of a job, so that one left over from an older run is known as such.
+RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
 #: The mode of a run directory that nobody else may look into.
 PRIVATE = 0o700
 _OTHERS_WRITE = 0o022

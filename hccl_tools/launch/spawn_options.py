@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 from hccl_tools import device_range, phrases, products
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import environment, log_places, placement
+from hccl_tools.launch.run_directory import RUN_VARIABLE
 from hccl_tools.launch.spawn_errors import SpawnOptionError
 from hccl_tools.launch.visible import visible_devices
 
@@ -34,7 +35,7 @@ _BACKENDS: dict[str, dict[str, str]] = {
 _OLD_NAMES = {"selected_devices": "devices", "started_port": "start_port", "use_paddlecloud": None}
 _OF_SEVERAL_MACHINES = ("ips", "cluster_node_ips", "node_ip")
 #: By these a rank knows where its result belongs.
-_OWN_VARIABLES = frozenset({"RANK_ID", "HCCL_TOOLS_RUN_DIR"})
+_OWN_VARIABLES = frozenset({"RANK_ID", RUN_VARIABLE})
 _GRACE = 15.0
 _HIGHEST_DEVICE = 1024
 

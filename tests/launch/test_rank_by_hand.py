@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import planning, rank_by_hand, rank_options, rank_settled
+from hccl_tools.launch import holders, planning, rank_by_hand, rank_options, rank_settled
 from hccl_tools.launch.environment import MPI_PREFIXES
 from hccl_tools.launch.mpi_world import MpiWorld
 from hccl_tools.launch.request import Request
@@ -142,6 +142,23 @@ def test_the_table_of_the_shell_is_taken(mpirun: Mpirun, start: str, host: Stand
     assert len(ours) == 1
     assert f"4 ranks, devices 4, 5, 6, 7, start {start} (--start)" in ours[0]
     assert f"RANK_TABLE_FILE of your shell is taken, {table}" in ours[0]
+
+
+@every_mpirun
+@pytest.mark.mpi
+def test_a_process_of_a_rank_is_known_by_its_run(mpirun: Mpirun, host: StandInHost) -> None:
+    node = host.root / "dev/davinci0"
+    shim = [sys.executable, "-m", "hccl_tools.launch.rank", "--no-table", "--keep-binding", "--no-python"]
+    command = mpirun.ranks(1, *shim, "sh", "-c", f"exec 3<{node}; echo $$; exec sleep 60")
+    environ = environment_of(host, HOME=str(Path.cwd()), TMPDIR=str(Path.cwd()))
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as job:
+        assert job.stdout is not None
+        pid = job.stdout.readline().strip()
+        found = [holder for holder in holders.holders([0]) if str(holder.pid) == pid]
+        job.terminate()
+
+    assert [holder.run for holder in found] == [str(Path("log/latest").resolve())]
 
 
 def test_the_other_ranks_take_over_what_the_first_has_found_in_the_shells_table(host: StandInHost) -> None:
