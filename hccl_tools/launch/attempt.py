@@ -14,6 +14,7 @@ from hccl_tools.launch import channel
 from hccl_tools.launch import signals as received
 from hccl_tools.launch.outcome import Outcome, RankEnd, Reason
 from hccl_tools.launch.process_limit import why_not_started
+from hccl_tools.launch.readable import Readable
 from hccl_tools.launch.signal_names import signal_name
 from hccl_tools.launch.timers import Timers
 
@@ -60,47 +61,39 @@ class Attempt:
         self.first: RankEnd | None = None
         self.elsewhere: Cause | None = None
         self.stuck: list[Status] = []
-        self.notes: list[str] = []
-        self.helpers: list[received.Helper] = []
+        self.notes, self.helpers = list[str](), list[received.Helper]()
         self._followed = followed
-        self._phase, self._interrupted = _RUNNING, 0.0
-        self._began, self._end_began = time.monotonic(), float("inf")
-        self._ending: list[RankEnd] = []
+        self._phase, self._interrupted, self._began = _RUNNING, 0.0, time.monotonic()
+        self._end_began, self._ending = float("inf"), list[RankEnd]()
         # Processes that have not ended, ranks that have not ended well.
         self._left, self._ranks_left = len(ends), sum(end.process.rank >= 0 for end in ends)
-        self.timers = Timers()
-        self.at = self.timers.at
-        self._on_end: list[Callable[[RankEnd], None]] = []
+        self._timers = Timers()
+        self.at = self._timers.at
+        #: Called for every process that ends, when the end begins, when all are to be killed at once.
+        self.on_end: list[Callable[[RankEnd], None]] = []
         self.on_ending: list[Callable[[], None]] = []
         self.on_kill: list[Callable[[], None]] = []
         #: Whether a second SIGTERM, or one after Ctrl-C, is somebody's who does not want to wait any more.
         self.hears_sigterm_again = True
         #: How processes are asked to end; they are killed when the grace time and the slack are over.
         self.ask: Callable[[int], None] = keeper.signal
-        self._poller = select.poll()
-        self._acts: dict[int, Callable[[], None]] = {}
+        self._readable = Readable()
+        self._poller, self.on_readable = self._readable.poller, self._readable.on_readable
 
     def say(self, text: str) -> None:
         """Tell the user, now and in the report."""
         self.notes.append(text)
         self.console.say(text)
 
-    def on_end(self, act: Callable[[RankEnd], None]) -> None:
-        """Call ``act`` for every process that ends."""
-        self._on_end.append(act)
-
-    def on_readable(self, descriptor: int, act: Callable[[], None] | None) -> None:
-        """Call ``act`` whenever there is something to read from a descriptor; ``None``: no more."""
-        if act is not None:
-            self._acts[descriptor] = act
-            self._poller.register(descriptor, select.POLLIN)
-        elif self._acts.pop(descriptor, None) is not None:
-            self._poller.unregister(descriptor)
-
     @property
     def ranks_ended_well(self) -> bool:
         """Whether every rank has; the scheduler may still run."""
         return not self._ranks_left
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether its end has begun."""
+        return self._phase != _RUNNING
 
     @property
     def running(self) -> list[RankEnd]:
@@ -128,6 +121,12 @@ class Attempt:
             self.at("terminate", self.grace / 3, lambda: self.ask(signal.SIGTERM))
         self.at("kill", self.grace + self.slack, self.kill)
 
+    def end_for(self, cause: Cause) -> None:
+        """Begin to end the job for what another process of it has reported."""
+        if self._phase == _RUNNING:
+            self.elsewhere = cause
+            self.end(cause.reason, cause.detail, cause.signal or signal.SIGTERM)
+
     def run(self) -> Outcome:
         """See the job to its end; the processes have been handed to the keeper."""
         self._poller.register(self.keeper.fileno(), select.POLLIN)
@@ -147,7 +146,7 @@ class Attempt:
         for stream in self.console.streams:
             if stream.waiting:
                 poller.register(stream.fileno(), select.POLLOUT)
-        due = min(self.followers.next_look, self.timers.next_due)
+        due = min(self.followers.next_look, self._timers.next_due)
         wait = None if due == float("inf") else max(0.0, due - time.monotonic()) * 1000 + 0.5
         ready = {descriptor for descriptor, _ in poller.poll(wait)}
         for stream in self.console.streams:
@@ -159,13 +158,12 @@ class Attempt:
             self._hear(event)
         for number in self.signals.read():
             self._receive(number)
-        for act in {self._acts[descriptor] for descriptor in ready & self._acts.keys()}:
-            act()
+        self._readable.run(ready)
         if self.keeper.gone and self._phase != _OVER:
             self._give_up()
         if time.monotonic() >= self.followers.next_look:
             self.followers.show()
-        self.timers.run()
+        self._timers.run()
 
     def _hear(self, event: Event) -> None:
         end = self.ends[event.task]
@@ -212,7 +210,7 @@ class Attempt:
         end.asked = when > self._end_began
         if end in self._ending and self.elsewhere is None:
             self.first, self._ending = end, []
-        for act in self._on_end:
+        for act in self.on_end:
             act(end)
         if self._phase != _RUNNING:
             return
@@ -267,13 +265,15 @@ class Attempt:
         from hccl_tools.launch import lost_keeper  # noqa: PLC0415  (rare)
 
         if self._phase == _RUNNING:
-            self.reason = "keeper"
+            self._phase, self.reason = _KILLING, "keeper"
+            for act in self.on_ending:
+                act()
         self.stuck = lost_keeper.end_job(self, _GIVE_UP)
         self._phase = _OVER
 
     def outcome(self) -> Outcome:
         """How it ended, as far as is known here."""
-        outcome = Outcome(self.reason, self.ends, self.age, first=self.first, signal=self.signal)
-        outcome.stuck, outcome.notes, outcome.detail = self.stuck, self.notes, self.detail
-        outcome.elsewhere = self.elsewhere
-        return outcome
+        return Outcome(
+            self.reason, self.ends, self.age, self.first, self.signal, self.stuck,
+            detail=self.detail, notes=self.notes, elsewhere=self.elsewhere,
+        )  # fmt: skip

@@ -49,5 +49,6 @@ class Cause(NamedTuple):
             "keeper": f"the keeper process on {self.host} was killed, and every rank there with it",
             "refused": f"{self.host} does not start its part: {self.detail}",
             "host": self.detail,
+            "daemon": self.detail,
         }
         return sentences.get(self.reason, f"{self.host}: {self.detail or self.reason}")

@@ -1,222 +1,224 @@
-"""The launcher's wires to the supervisors that mpirun or srun has started for it on all hosts.
+"""The launcher's connections to the agents that mpirun or srun has started for it.
 
-A host whose wire closes without a word is lost: Slurm would notice that after 5 minutes, Open MPI after a
-quarter of an hour if output was on its way. When one host's part ends before its time, all others are told at
-once, and their ranks have the grace time that was asked for, not the engine's.
+An agent is a supervisor on each host, or a shim for each rank on this host. It says who it is, why its part
+ends before its time, and how its ranks have ended. One whose connection closes before that is lost: Slurm
+would notice after 5 minutes, Open MPI after a quarter of an hour if output was on its way. The first that
+ends before its time ends the job: all others are asked to end their ranks, which have the grace time that
+was asked for, not the engine's.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import select
-import signal
-import socket
-import sys
 import time
-from contextlib import suppress
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import host_ends, rank_ends, wire
-from hccl_tools.launch.other_hosts import LAUNCHER_VARIABLE
-from hccl_tools.launch.signal_names import signal_name
+from hccl_tools.launch import host_ends, rank_ends, verdict, wire
+from hccl_tools.launch.agents import Agent, Agents
+from hccl_tools.launch.cause import Cause
+from hccl_tools.launch.descriptors import FileLimit
+from hccl_tools.launch.engine_end import SLACK, EngineEnd
+from hccl_tools.launch.launcher_link import VARIABLE
+from hccl_tools.launch.own_addresses import own_addresses
+from hccl_tools.launch.signals import ENDING
+from hccl_tools.launch.verdict import Finding, Reports
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from hccl_tools.launch.attempt import Attempt
-    from hccl_tools.launch.outcome import Outcome
+    from hccl_tools.launch.outcome import Outcome, RankEnd
     from hccl_tools.launch.plan import Plan
-    from hccl_tools.launch.wire import Wire
 
-#: Seconds for the last words, once the engine has ended.
+#: Seconds that agents which have ended get to be read, once the engine has ended.
 _LAST_WORDS = 2.0
-#: Seconds beyond the grace time for supervisors to say that they are done, and for the engine to follow them.
-_SLACK, _ENGINE = 5.0, 3.0
-#: Any address: asking the kernel for the way there sends nothing. (Reserved for documentation.)
-_FAR_AWAY = "192.0.2.1"
-#: Hosts to which the way is asked for: all are on few networks.
-_ASKED = 32
-
-
-class _Guest:
-    """Who has come: a supervisor once it has said of which server (index in the table) it is."""
-
-    def __init__(self, connection: Wire) -> None:
-        self.wire, self.descriptor = connection, connection.fileno()
-        self.server: int | None = None
-        self.done = False
+#: Seconds from the loss of an agent until the job ends for it: that of the engine may show by then.
+_COLLECT = 0.1
 
 
 class EngineDoor:
-    """Where the supervisors of a job come to; open for all its restarts."""
+    """Where the agents of a job connect to; open for all its restarts."""
 
-    def __init__(self, plan: Plan, token: str) -> None:
+    def __init__(self, plan: Plan) -> None:
         """Open it.
 
-        Args:
-            plan: The job.
-            token: By which its supervisors make themselves known.
-
         Raises:
-            OSError: There is no port to be had.
+            OSError: No port is free.
         """
         self._plan = plan
-        self._addresses = _own_addresses(plan.hosts)
+        self._has_supervisors = bool(plan.supervisor)
+        self._addresses = own_addresses(plan.hosts) if self._has_supervisors else []
         any_6 = next((address for address in self._addresses if ":" in address), "")
-        self._listener = wire.door(any_6, 0)
-        self._word = token
-        self._guests: list[_Guest] = []
-        #: The servers that have said how their part ends.
-        self._spoken: set[int] = set()
-        #: Those whose wire has closed.
-        self._gone: set[int] = set()
-        self._hosts = {process.server_index for process in plan.ranks}
+        self._listener = wire.door(any_6, 0) if self._has_supervisors else wire.door("127.0.0.1", 0)
+        self._token = os.urandom(16).hex()
+        self._limit = FileLimit()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._agents = Agents(self._plan)
+        self._ending: EngineEnd | None = None
+        self._reports = Reports()
         self._attempt: Attempt | None = None
 
     @property
     def environment(self) -> dict[str, str]:
-        """By what supervisors find it."""
+        """By what agents find it."""
         port = self._listener.getsockname()[1]
-        return {LAUNCHER_VARIABLE: f"{self._word}@{port}@{','.join(self._addresses)}"}
+        return {VARIABLE: f"{self._token}@{port}@{','.join(self._addresses)}"}
 
     def watch(self, attempt: Attempt) -> None:
-        """Let supervisors come, and end this start of the job when one of them is lost."""
-        self._forget()
+        """Let agents connect, and end this start of the job when one of them ends before its time."""
+        self._hang_up()
         self._attempt = attempt
         attempt.on_readable(self._listener.fileno(), self._come)
-        attempt.on_kill.append(lambda: self._say("kill"))
-        attempt.ask = self._ask
+        attempt.on_end.append(self._engine_ended)
+        if not self._has_supervisors:
+            return  # Shims and ranks are on this host, and the keeper signals them itself.
+        self._ending = EngineEnd(attempt, self._agents)
         if self._plan.engine_flavour.startswith("mpich"):
             from hccl_tools.launch import unreached  # noqa: PLC0415  (MPICH only)
 
-            unreached.watch(attempt, self._came, self._plan.run_dir, self._word)
+            unreached.watch(attempt, self._came, self._plan.run_dir, self._lose_way)
 
     def explain(self, outcome: Outcome) -> None:
-        """Put what the supervisors have said in the place of the engine in how this start ended."""
-        self._hear_last_words()
-        rank_ends.explain(self._plan, outcome, self._word)
-
-    def _hear_last_words(self) -> None:
-        deadline = time.monotonic() + _LAST_WORDS
-        while self._guests and (left := deadline - time.monotonic()) > 0:
-            poller = select.poll()
-            for guest in self._guests:
-                poller.register(guest.descriptor, select.POLLIN)
-            poller.poll(left * 1000)
-            for guest in list(self._guests):
-                self._hear(guest)
-        self._forget()
+        """Decide how this start ended."""
+        self._wait_for_reports()
+        verdict.decide(self._plan, outcome, self._reports)
+        self._hang_up()
 
     def close(self) -> None:
         """Close it; supervisors that are left end their ranks."""
-        self._forget()
+        self._hang_up()
         self._listener.close()
 
-    def _forget(self) -> None:
-        for guest in self._guests:
-            guest.wire.close()
-        self._guests.clear()
-        self._spoken.clear()
-        self._gone.clear()
-        self._attempt = None
+    def _hang_up(self) -> None:
+        for agent in self._agents.connected:
+            agent.wire.close()
+        self._forget()
 
-    def _came(self) -> tuple[list[str], int]:
-        """Return the hosts that no supervisor has come from, and how many have come and gone."""
-        missing = self._hosts - {guest.server for guest in self._guests} - self._gone
-        return [host_ends.name(self._plan, server) for server in sorted(missing)], len(self._gone)
-
-    def _come(self) -> None:
-        while (connection := wire.accept(self._listener)) is not None:
-            guest = _Guest(connection)
-            self._guests.append(guest)
-            if self._attempt is not None:
-                self._attempt.on_readable(guest.descriptor, partial(self._hear, guest))
-
-    def _hear(self, guest: _Guest) -> None:
-        for word in guest.wire.words():
-            if guest.server is not None and word.get("hccl_tools") == host_ends.DONE:
-                guest.done = True
-                self._let_go()
-            elif guest.server is not None:
-                self._note(guest.server, word)
-            elif word.get("hello") == self._word and isinstance(word.get("server"), int):
-                guest.server = word["server"]
-                guest.wire.send({"word": "welcome"})
-            else:
-                guest.wire.closed = True
-                break
-        if guest.wire.closed:
-            self._lose(guest)
-
-    def _note(self, server: int, facts: dict[str, Any]) -> None:
-        """Keep what a supervisor has said where what engines hand on is looked for, too."""
-        with suppress(OSError), open(os.path.join(self._plan.run_dir, host_ends.ENDS_FILE), "ab") as file:
-            file.write((json.dumps(facts, ensure_ascii=False) + "\n").encode())
-        if facts.get("hccl_tools") in host_ends.LAST_WORDS:
-            self._spoken.add(server)
-        if facts.get("hccl_tools") == host_ends.ENDING:
-            self._say("end", why=f"the job ends on {host_ends.name(self._plan, server)}")
-
-    def _lose(self, guest: _Guest) -> None:
-        self._guests.remove(guest)
-        if guest.server is not None:
-            self._gone.add(guest.server)
-        if self._attempt is not None:
-            self._attempt.on_readable(guest.descriptor, None)
-            if guest.server is not None and guest.server not in self._spoken:
-                self._attempt.end("host", host_ends.lost(self._plan, "supervisor", guest.server))
-        guest.wire.close()
-        self._let_go()
-
-    def _ask(self, number: int) -> None:
-        """Have supervisors ask the ranks to end: srun kills at once, mpirun of Open MPI 4 after 2 s."""
+    def _wait_for_reports(self) -> None:
+        """The engine has ended: let agents that are left end, and wait for their reports."""
         attempt = self._attempt
         if attempt is None:
             return
-        if not self._guests or {*self._hosts} - {guest.server for guest in self._guests} - self._gone:
-            attempt.keeper.signal(number)  # Some were not reached.
-            return
-        attempt.slack = _SLACK
-        self._say("end", why=f"the launcher ends the job ({signal_name(number)})", signal=number)
-        self._let_go()
+        if self._ending is not None:
+            self._ending.say_end()
+        left_running = any(agent.number >= 0 and not agent.done for agent in self._agents.connected)
+        seconds = attempt.grace + SLACK if left_running and self._has_supervisors else _LAST_WORDS
+        deadline = time.monotonic() + seconds
+        while self._agents.connected and (left := deadline - time.monotonic()) > 0:
+            poller = select.poll()
+            poller.register(attempt.signals.fileno(), select.POLLIN)
+            for agent in self._agents.connected:
+                poller.register(agent.descriptor, select.POLLIN)
+            poller.poll(left * 1000)
+            if ENDING & set(attempt.signals.read()):
+                self._agents.say("kill")
+            for agent in list(self._agents.connected):
+                self._hear(agent)
 
-    def _let_go(self) -> None:
-        """Once no host has ranks any more, let all supervisors go, and the engine."""
-        if not all(guest.done for guest in self._guests):
-            return
-        for guest in self._guests:
-            guest.wire.send({"word": "go"})
-        if self._attempt is not None and self._attempt.reason != "ended":
-            # One that has lost a host would wait for it.
-            self._attempt.at("engine", _ENGINE, partial(self._attempt.keeper.signal, signal.SIGTERM))
-            self._attempt.at("kill", 2 * _ENGINE, self._attempt.kill)
+    def _came(self) -> tuple[list[str], int]:
+        """Return the hosts that no supervisor has come from, and how many have come and gone."""
+        missing = sorted(self._agents.missing)
+        return [host_ends.name(self._plan, number) for number in missing], len(self._agents.gone)
 
-    def _say(self, word: str, **more: str | int) -> None:
-        for guest in self._guests:
-            if guest.server is not None and guest.server not in self._spoken:
-                guest.wire.send({"word": word, **more})
+    def _engine_ended(self, end: RankEnd) -> None:
+        """End what mpirun has left of a job; that of Open MPI 5 may exit with 0."""
+        for agent in list(self._agents.connected):
+            self._hear(agent)
+        if end.process.rank >= 0 and self._attempt is not None and not self._agents.have_all_reported:
+            what = f"{end.process.name} has ended before its ranks: {end.way}"
+            self._attempt.end_for(verdict.lost_process(os.uname().nodename, what))
 
+    def _lose_way(self, what: str) -> None:
+        cause = verdict.lost_process(os.uname().nodename, what)
+        self._reports.add(Finding(-1, cause))
+        if self._attempt is not None:
+            self._attempt.end_for(cause)
 
-def opened(plan: Plan, token: str) -> tuple[EngineDoor | None, dict[str, str]]:
-    """Open it, and return by which variable supervisors find it; without a port they mark what they print."""
-    try:
-        door = EngineDoor(plan, token)
-    except OSError as error:
-        sys.stderr.write(f"hccl-tools: no port for the other hosts to come to: {error.strerror}\n")
-        return None, {LAUNCHER_VARIABLE: token}
-    return door, door.environment
+    def _come(self) -> None:
+        while (connection := wire.accept(self._listener)) is not None:
+            self._limit.allows(connection.fileno())
+            agent = Agent(connection)
+            self._agents.connected.append(agent)
+            if self._attempt is not None:
+                self._attempt.on_readable(agent.descriptor, partial(self._hear, agent))
 
+    def _hear(self, agent: Agent) -> None:
+        try:
+            for word in agent.wire.words():
+                self._take(agent, word)
+        except (KeyError, TypeError, ValueError):
+            agent.wire.closed = True  # Nothing that an agent of this version says.
+        if agent.wire.closed:
+            self._lose(agent)
 
-def _own_addresses(hosts: Iterable[str]) -> list[str]:
-    """Return the addresses by which others reach this host, those on the way to the job's hosts first."""
-    found: dict[str, None] = {}
-    for host in (*islice(hosts, _ASKED), _FAR_AWAY):
-        with suppress(OSError, UnicodeError):
-            family, kind, _, _, there = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0]
-            with socket.socket(family, kind) as probe:
-                probe.connect(there)
-                found[str(probe.getsockname()[0])] = None
-    return [address for address in found if not address.startswith("127.") and address != "::1"]
+    def _take(self, agent: Agent, word: dict[str, Any]) -> None:
+        """Act on one message.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is not one of ours.
+        """
+        if not agent.is_ours:
+            if word["hello"] != self._token:
+                raise ValueError(word)
+            agent.is_ours = True
+            agent.wire.send({"word": "welcome"})
+        if "agent" in word:
+            self._begin(agent, word)
+        if "ended_by_engine" in word:
+            agent.ended_by_engine = True
+        if "cause" in word:
+            self._add(agent, Cause.of(word["cause"], str(word["cause"]["host"])))
+        if "ranks" in word:
+            self._end(agent, [rank_ends.parse(self._plan, facts) for facts in word["ranks"]])
+
+    def _begin(self, agent: Agent, word: dict[str, Any]) -> None:
+        if word["agent"] not in self._agents.numbers:
+            raise ValueError(word)
+        agent.number, agent.pid, agent.parent = int(word["agent"]), int(word["pid"]), word["parent"]
+        if self._has_supervisors:
+            host = host_ends.name(self._plan, agent.number)
+            host_ends.note(self._plan.run_dir, host, str(word["node"]))
+            if self._ending is not None:
+                self._ending.join()
+
+    def _end(self, agent: Agent, ends: list[RankEnd]) -> None:
+        agent.done = True
+        self._agents.done.add(agent.number)
+        self._reports.ranks |= {end.process.rank: end for end in ends}
+        if not self._has_supervisors:
+            for end in ends:
+                if end.status and not agent.ended_by_engine:
+                    self._add(agent, Cause(end.process.host, "failed", end.code or 1), end)
+        if self._ending is not None:
+            self._ending.let_go()
+
+    def _add(self, agent: Agent, cause: Cause, end: RankEnd | None = None, *, lost: bool = False) -> None:
+        """Note why an agent's part ends before its time, and end the job."""
+        if end is not None and any(finding.agent == agent.number for finding in self._reports.findings):
+            return  # It has said more than that its rank has failed.
+        if cause.reason == "daemon" and not lost and self._is_engine(agent.parent):
+            agent.ended_by_engine = True
+        attempt = self._attempt
+        if attempt is None or agent.ended_by_engine:
+            return  # How the engine itself has ended, the keeper tells.
+        self._reports.add(Finding(agent.number, cause, end, lost))
+        # MPICH kills what it has started when it is killed, and may be collected after that.
+        attempt.at(f"found {agent.number}", _COLLECT if lost else 0.0, partial(attempt.end_for, cause))
+
+    def _is_engine(self, parent: list[str | int]) -> bool:
+        ends = self._attempt.ends if self._attempt is not None else []
+        return parent in [[os.uname().nodename, end.pid] for end in ends if end.process.rank >= 0]
+
+    def _lose(self, agent: Agent) -> None:
+        self._agents.connected.remove(agent)
+        if self._attempt is not None:
+            self._attempt.on_readable(agent.descriptor, None)
+        if agent.number >= 0:
+            self._agents.gone.add(agent.number)
+            if not agent.done:
+                self._add(agent, host_ends.loss(self._plan, agent.number, agent.pid), lost=True)
+        agent.wire.close()
+        if self._ending is not None:
+            self._ending.let_go()

@@ -1,26 +1,24 @@
-"""A supervisor's wire to the launcher that has had it started by mpirun or srun.
+"""A supervisor's connection to the launcher that has had it started by mpirun or srun.
 
 The engine's own connection does not do: output on its way into a cable that was cut keeps it open for a
 quarter of an hour, and srun's is never asked about. By this one a supervisor knows within seconds that its
-launcher was killed or its host is cut off, and ends its ranks. Where it does not come about, what is to be
-said goes through the engine's output instead, or into the run directory beside the launcher.
+launcher was killed or its host is cut off, and ends its ranks. It also watches the engine's process that has
+started it.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import select
-import signal
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hccl_tools.launch import end_messages, host_ends, rank_ends
+from hccl_tools.errors import LaunchError
+from hccl_tools.launch import host_ends, oom, rank_ends, report, verdict
 from hccl_tools.launch import wire as wires
-from hccl_tools.launch.other_hosts import LAUNCHER_VARIABLE
-from hccl_tools.launch.run_directory import HOLDER
-from hccl_tools.launch.signals import ENDING
+from hccl_tools.launch.cause import Cause
+from hccl_tools.launch.launcher_link import VARIABLE
+from hccl_tools.launch.parent import Parent
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -33,105 +31,126 @@ if TYPE_CHECKING:
 
 #: Where Slurm's srun is reached from the nodes of its step.
 _SRUN_ADDRESS = "SLURM_SRUN_COMM_HOST"
-#: Seconds to reach an address, for the launcher's answer, for a reader of standard output, and beyond the
-#: grace time for all other hosts to have ended their ranks.
-_REACH, _ANSWER, _READER, _OTHERS = 2.0, 5.0, 1.0, 10.0
-#: What any pipe takes at once (PIPE_BUF).
-_SAFE = 4096
+#: Seconds to reach an address, and for the launcher's answer.
+_REACH, _ANSWER = 2.0, 5.0
+#: Seconds beyond the grace time for all other hosts to have ended their ranks.
+_OTHERS = 10.0
 
 
 class EngineWire:
-    """Where a supervisor says how it goes on its host, and hears when it has to end."""
+    """Where a supervisor reports how it goes on its host, and hears when it has to end."""
 
-    def __init__(self, run_dir: str, environ: MutableMapping[str, str]) -> None:
-        """Take out of the environment, for no rank to see it, where the launcher is."""
-        self._run_dir = run_dir
-        self._token, _, self._place = environ.pop(LAUNCHER_VARIABLE, "").partition("@")
+    def __init__(self, environ: MutableMapping[str, str]) -> None:
+        """Reach the launcher; where it is, is taken out of the environment, for no rank to see it.
+
+        Raises:
+            LaunchError: It cannot be reached.
+        """
+        self._parent = Parent()
+        self._oom_kills = oom.kills()
         self._srun = environ.get(_SRUN_ADDRESS, "")
-        self._wire: Wire | None = None
-        self._patience = 0.0
-        self._plan: Plan | None = None
+        self._wire = _connected(environ.pop(VARIABLE, ""), self._srun)
+        self._host = host_ends.own_name()
+        self._patience, self._told_to_end = 0.0, False
+        self._attempt: Attempt | None = None
 
     def begin(self, plan: Plan) -> None:
-        """Reach the launcher and say that this host begins its part."""
-        self._plan = plan
-        port, _, addresses = self._place.partition("@")
-        if port:
-            others = (self._srun, *addresses.split(","), "127.0.0.1")
-            hello = {"hello": self._token, "server": host_ends.server_of(plan)}
-            self._wire = _reached(int(port), [address for address in dict.fromkeys(others) if address], hello)
-        self._tell(host_ends.began(plan))
+        """Report that this host begins its part, and what Slurm calls it."""
+        first = plan.local[0]
+        self._host = first.host
+        node, parent = host_ends.own_name(), [os.uname().nodename, self._parent.pid]
+        self._wire.send({"agent": first.server_index, "node": node, "pid": os.getpid(), "parent": parent})
 
     def refuse(self, error: HcclToolsError) -> None:
-        """Say that this host does not start its part."""
-        self._tell(host_ends.refused(error))
+        """Report that this host does not start its part."""
+        self._wire.send({"cause": verdict.refusal(self._host, error.message).as_dict()})
 
     def watch(self, attempt: Attempt) -> None:
-        """Say when the end begins here, and begin it when the launcher says so or is lost."""
-        self._patience = attempt.grace + _OTHERS
-        attempt.on_ending.append(self._tell_ending)
-        if self._wire is not None:
-            attempt.on_readable(self._wire.fileno(), lambda: self._hear(attempt))
+        """Hear the launcher, watch the engine, and report why this part ends before its time."""
+        self._attempt, self._patience = attempt, attempt.grace + _OTHERS
+        attempt.on_ending.append(self._report_ending)
+        attempt.on_readable(self._wire.fileno(), lambda: self._hear(attempt))
+        self._parent.watch(attempt, lambda: self._lose_parent(attempt))
 
-    def end(self, outcome: Outcome) -> None:
-        """Say how this host's part ended, and hang up."""
-        if outcome.reason == "ended" and self._plan is not None:
-            self._tell(host_ends.ended(self._plan))
-        if outcome.reason == "failed" and outcome.first is not None:
-            self._tell(rank_ends.failed(outcome.first))
-        if self._wire is not None:
-            if outcome.reason != "ended" and not self._wire.closed:
-                # To an engine the first that goes is the cause; Open MPI 4 then leaves the others 2 s.
-                self._wire.send({"hccl_tools": host_ends.DONE})
-                select.select([self._wire], [], [], self._patience)
-            self._wire.close()
+    def report_end(self, outcome: Outcome) -> None:
+        """Report how the ranks of this host have ended; none of their processes is left."""
+        ends = [rank_ends.as_dict(end) for end in outcome.ends if end.process.rank >= 0]
+        cause = self._cause(outcome) if outcome.reason != "ended" and not self._told_to_end else None
+        self._wire.send({"ranks": ends} if cause is None else {"cause": cause.as_dict(), "ranks": ends})
 
-    def _tell_ending(self) -> None:
-        if self._plan is not None:
-            self._tell(host_ends.ending(self._plan))
+    def end(self, outcome: Outcome) -> int:
+        """Hang up, after a failure not before all hosts have ended their ranks; return the exit code.
 
-    def _tell(self, facts: dict[str, Any]) -> None:
-        facts = {**facts, "time": facts.get("time", time.time())}
-        if self._wire is not None:
-            self._wire.send(facts)
+        To mpirun a bad exit code is a reason to kill the others, which takes Open MPI 4 up to 9 s. The
+        launcher knows how the ranks have ended, so mpirun gets 0. Slurm keeps the code in its records.
+        """
+        deadline, let_go = time.monotonic() + self._patience, False
+        if outcome.reason != "ended":
+            while not let_go and not self._wire.closed and (left := deadline - time.monotonic()) > 0:
+                select.select([self._wire], [], [], left)
+                let_go = any(word.get("word") == "go" for word in self._wire.words())
+        self._wire.close()
+        return 0 if let_go and not self._srun else outcome.exit_code
+
+    def _report_ending(self) -> None:
+        attempt = self._attempt
+        if attempt is None:
             return
-        data = (json.dumps(facts, ensure_ascii=False) + "\n").encode()
-        with contextlib.suppress(OSError):  # Nobody may be there any more to hear it.
-            if not _is_launchers_host(self._run_dir):
-                _write_patiently(end_messages.mark(self._token).encode() + data)
-                return
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            descriptor = os.open(os.path.join(self._run_dir, host_ends.ENDS_FILE), flags, 0o644)
-            os.write(descriptor, data)
-            os.close(descriptor)
+        if attempt.signal and not self._srun:
+            # An mpirun that ends its job says why. (Slurm's signals are those of scancel and time limits.)
+            self._told_to_end |= attempt.signals.senders.get(attempt.signal) == self._parent.pid
+            if self._told_to_end:
+                self._wire.send({"ended_by_engine": True})
+        if attempt.reason != "ended" and not self._told_to_end:
+            self._wire.send({"cause": self._cause(attempt.outcome()).as_dict()})
+
+    def _cause(self, outcome: Outcome) -> Cause:
+        first = None
+        if outcome.first is not None:
+            killed = oom.kills().since(self._oom_kills)
+            first = report.first_failure(outcome.first, killed_by_oom=killed)
+        return Cause(self._host, outcome.reason, outcome.exit_code, outcome.detail, outcome.signal, first)
+
+    def _lose_parent(self, attempt: Attempt) -> None:
+        parent = self._parent
+        what = f"{parent.name} (pid {parent.pid}) on {self._host} was killed, or has ended before its ranks"
+        attempt.console.abandon()  # Its pipe from us may be full.
+        attempt.end("daemon", what)
 
     def _hear(self, attempt: Attempt) -> None:
         wire = self._wire
-        if wire is None:
-            return
         for word in wire.words():
             if word.get("word") == "kill":
+                self._told_to_end = True
                 attempt.kill()
             elif word.get("word") == "end":
-                number = word.get("signal", signal.SIGTERM)
-                attempt.end("host", str(word.get("why")), number if number in ENDING else signal.SIGTERM)
+                self._told_to_end = self._told_to_end or not attempt.is_ending
+                attempt.end_for(Cause.of(word.get("cause"), self._host))
         if wire.closed:
+            self._told_to_end = True
             attempt.on_readable(wire.fileno(), None)
             attempt.console.abandon()  # What the engine does not take any more must not hold us.
             attempt.end("host", "the launcher was killed, or its host is down or cut off")
 
 
-def _reached(port: int, addresses: list[str], hello: dict[str, Any]) -> Wire | None:
-    """Return a wire on which the launcher has answered; somebody else may have an address of its, too."""
-    for address in addresses:
-        wire = wires.connect((address, port), _REACH)
+def _connected(told: str, srun: str) -> Wire:
+    """Return a connection on which the launcher has answered; another host may have one of its addresses."""
+    token, _, rest = told.partition("@")
+    port, _, listed = rest.partition("@")
+    addresses = [address for address in dict.fromkeys((srun, *listed.split(","), "127.0.0.1")) if address]
+    for address in addresses if port else ():
+        wire = wires.connect((address, int(port)), _REACH)
         if wire is None:
             continue
-        wire.send(hello)
+        wire.send({"hello": token})
         if _is_welcome(wire):
             return wire
         wire.close()
-    return None
+    where = f"at {', '.join(addresses)}, port {port}" if port else f"{VARIABLE} is not set"
+    raise LaunchError(
+        f"{host_ends.own_name()} cannot reach the launcher that has started it: {where}",
+        hint="allow TCP connections from the job's hosts to the host where the job is started",
+    )
 
 
 def _is_welcome(wire: Wire) -> bool:
@@ -141,21 +160,3 @@ def _is_welcome(wire: Wire) -> bool:
         for said in wire.words():
             return said.get("word") == "welcome"
     return False
-
-
-def _is_launchers_host(run_dir: str) -> bool:
-    """Whether the launcher that has started the supervisors runs on this host."""
-    try:
-        with open(os.path.join(run_dir, HOLDER), encoding="utf-8") as file:
-            pid, host = file.read().split("\n")[:2]
-    except (OSError, ValueError):
-        return False
-    return host == os.uname().nodename and pid != str(os.getpid())
-
-
-def _write_patiently(data: bytes) -> None:
-    """Write to standard output; a reader that takes nothing for a second is none."""
-    poller = select.poll()
-    poller.register(1, select.POLLOUT)
-    while data and poller.poll(_READER * 1000):
-        data = data[os.write(1, data[:_SAFE]) :]

@@ -1,4 +1,4 @@
-"""What a shim says of the end of its rank to the launcher: one JSON line in a file.
+"""What a shim reports of the end of its rank to the launcher.
 
 Open MPI and Slurm end the other ranks when it exits; MPICH has to be asked.
 """
@@ -7,55 +7,44 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
+import signal
 from _json import encode_basestring_ascii
-
-from hccl_tools.launch.signal_names import signal_name
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
-    from hccl_tools.launch.shim import Prepared
+    from collections.abc import Mapping
 
-#: Where the launcher finds what became of each rank.
-ENDS_FILE = "rank_ends.jsonl"
-_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-_LAST_LINES = 20
-_LAST_BYTES = 16384
+    from hccl_tools.launch.launcher_link import LauncherLink
 
 
-def tell(prepared: Prepared, *, pid: int, code: int, duration: float, log: str) -> None:
-    """Say how a rank ended.
+
+def report(
+    link: LauncherLink, rank: int, *, pid: int, status: int, duration: float, log: str, lost: str
+) -> None:
+    """Report to the launcher how a rank ended.
 
     Args:
-        prepared: The rank.
+        link: The connection to the launcher.
+        rank: The rank.
         pid: Its process.
-        code: Its exit code, negative for a signal.
+        status: Its raw wait status.
         duration: Seconds from its start to its end.
-        log: The path of its log, whose end is told of a failure.
+        log: The path of its log.
+        lost: Which process of the engine was lost, where the rank was killed for that.
     """
-    lines = _last_lines(log) if code else []
-    traceback = next(
-        (index for index in reversed(range(len(lines))) if lines[index].startswith("Traceback ")), None
-    )
-    facts = {
-        "hccl_tools": "rank failed" if code else "rank ended",
-        "rank": prepared.rank,
-        "device": prepared.device,
-        "host": os.uname().nodename,
-        "pid": pid,
-        "exit_code": code if code >= 0 else 128 - code,
-        "signal": signal_name(-code) if code < 0 else None,
-        "time": time.time(),
-        "duration": round(duration, 3),
-        "log": log,
-        "last_lines": lines[-_LAST_LINES:],
-        "traceback": lines[traceback:] if traceback is not None else None,
-    }
-    members = (f"{_as_json(name)}: {_as_json(value)}" for name, value in facts.items())
-    line = "{" + ", ".join(members) + "}\n"
-    descriptor = os.open(os.path.join(prepared.run_dir, ENDS_FILE), _FLAGS, 0o666)
-    os.write(descriptor, line.encode())
-    os.close(descriptor)
+    facts: dict[str, str | float | None] = {
+        "rank": rank, "pid": pid, "status": status, "duration": round(duration, 3), "asked": None, "log": log,
+    }  # fmt: skip
+    cause: dict[str, str | float] = {
+        "host": os.uname().nodename, "reason": "daemon", "exit_code": 128 + signal.SIGKILL,
+        "detail": lost,
+    }  # fmt: skip
+    told = f'"cause": {_object(cause)}, ' if lost else ""
+    link.send(f'{{{told}"ranks": [{_object(facts)}]}}\n')
+
+
+def _object(facts: Mapping[str, str | float | list[str] | None]) -> str:
+    return "{" + ", ".join(f"{_as_json(name)}: {_as_json(value)}" for name, value in facts.items()) + "}"
 
 
 def _as_json(value: str | float | list[str] | None) -> str:
@@ -77,10 +66,3 @@ def end_job(code: int) -> None:
         return
     with contextlib.suppress(OSError):
         os.write(int(descriptor), f"cmd=abort exitcode={code}\n".encode())
-
-
-def _last_lines(log: str) -> list[str]:
-    with open(log, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - _LAST_BYTES))
-        return file.read().decode("utf-8", "replace").splitlines()[-200:]

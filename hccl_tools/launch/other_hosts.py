@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.job_table import TABLE_FROM_ENVIRONMENT
+from hccl_tools.launch.launcher_link import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.request import Request
 
 _TABLE_VARIABLE = "HCCL_TOOLS_TABLE_"
-#: Where supervisors find their launcher; its value is known once that waits for them.
-LAUNCHER_VARIABLE = "HCCL_TOOLS_LAUNCHER"
 #: Linux takes at most 128 KiB for one variable.
 _PART = 100_000
 _EXPORTED_NAMES = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONUNBUFFERED")
@@ -83,7 +82,7 @@ def _goes_along(name: str) -> bool:
 
 def to_show(names: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
     """Return what goes along as a plan shows it: without the packed table, and what is ours alone."""
-    ours = (_TABLE_VARIABLE, LAUNCHER_VARIABLE)
+    ours = (_TABLE_VARIABLE, VARIABLE)
     return {name: environ.get(name, "") for name in names if not name.startswith(ours)}
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.plan import RankProcess
     from hccl_tools.launch.proc import Status
 
-Reason = Literal["ended", "failed", "timeout", "signal", "log-error", "keeper", "host", "refused"]
+Reason = Literal["ended", "failed", "timeout", "signal", "log-error", "keeper", "host", "daemon", "refused"]
 
 #: The exit code of a job that exceeded its ``--timeout``, as timeout(1) has it.
 TIMED_OUT = 124
@@ -39,7 +39,7 @@ class RankEnd:
     raw wait status, ``error`` the errno that kept the program from running, ``peak`` the largest memory in
     KiB, ``cpu`` its CPU time in seconds. ``asked`` is whether it ended after the launcher had asked it to,
     ``None`` where that cannot be told.
-    ``kept`` is a file of this host with the end of the log, where that lies on another host.
+    ``is_elsewhere`` is whether another launcher has reported it; its log lies on that one's host.
     """
 
     process: RankProcess
@@ -52,7 +52,7 @@ class RankEnd:
     cpu: float = 0.0
     peak: int = 0
     asked: bool | None = None
-    kept: str = ""
+    is_elsewhere: bool = False
 
     @property
     def code(self) -> int | None:
@@ -92,8 +92,8 @@ class Outcome:
     """How the job on this host ended.
 
     ``reason`` is why the end began: every rank ended by itself, one failed, the time was over, the launcher
-    was signalled, the logs could not be written, the keeper was killed, another host was lost, nothing could
-    be started.
+    was signalled, the logs could not be written, the keeper was killed, another host was lost, a
+    process of the engine was lost, nothing could be started.
     ``first`` is the first failure in time, ``signal`` what the launcher received, ``stuck`` the processes
     that the kernel did not let go, ``notes`` what was said on the way. ``duration`` is in seconds.
     ``elsewhere`` is the cause where the end began on another host; ``first`` and ``signal`` are not set then.
@@ -123,6 +123,7 @@ class Outcome:
             "signal": 128 + self.signal,
             "keeper": 128 + signal.SIGKILL,
             "host": 128 + signal.SIGKILL,
+            "daemon": 128 + signal.SIGKILL,
         }
         return codes.get(self.reason, LAUNCHER_FAILED)
 
@@ -132,5 +133,7 @@ class Outcome:
 
         When those ended that were asked to, within milliseconds of each other, says nothing.
         """
-        others = [end for end in self.ends if end is not self.first and end.status != 0]
+        told = (self.elsewhere.first_failure if self.elsewhere else None) or {}
+        first = self.first.process.rank if self.first else told.get("rank")
+        others = [end for end in self.ends if end.process.rank != first and end.status != 0]
         return sorted(others, key=_place)

@@ -191,7 +191,7 @@ def _for_other_hosts(
                 "--rank-table FILE",
             )
         return (), {}
-    from hccl_tools.launch import other_hosts  # noqa: PLC0415  (only such engines need it)
+    from hccl_tools.launch import launcher_link, other_hosts  # noqa: PLC0415  (only such engines need it)
 
     run_dir = os.path.dirname(facts.table or "")
     command = other_hosts.supervisor(
@@ -200,7 +200,7 @@ def _for_other_hosts(
     return command, {
         **other_hosts.exported(kept, also=request.export, usual=request.export_defaults),
         **other_hosts.pack_table(job.table.data),
-        other_hosts.LAUNCHER_VARIABLE: "",
+        launcher_link.VARIABLE: "",
     }
 
 

@@ -11,7 +11,7 @@ import os
 import sys
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.launch import mpi_world, shim
+from hccl_tools.launch import launcher_link, mpi_world, shim
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def main(args: list[str] | None = None) -> int:
 
             rank_options.parse(args)  # A wrong call is told even where mpirun has not started it.
         world = mpi_world.from_environment(os.environ)
+        link = launcher_link.from_environment(os.environ, world.rank)
         prepared = _prepared(args, world, os.environ)
     except HcclToolsError as error:
         if world is None or world.local_rank == 0:
@@ -44,7 +45,7 @@ def main(args: list[str] | None = None) -> int:
             # mpirun ends all at the first bad exit, and the one that tells the reason may be slower.
             first_rank.wait_for_end()
         return error.exit_code
-    return shim.run(prepared)
+    return shim.run(prepared, link)
 
 
 def _prepared(args: list[str], world: MpiWorld, environ: Mapping[str, str]) -> Prepared:

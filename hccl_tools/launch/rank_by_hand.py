@@ -59,7 +59,6 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
         environment={**kept, **starts[world.rank][1]},
         run_dir=run_dir,
         tail="none" if options.run_dir else options.tail,  # The launcher shows the logs itself.
-        launched=options.run_dir is not None,
         keep_binding=options.keep_binding,
         exec=options.exec,
         scheduler=_scheduler(options, world, facts, found.python, kept),

@@ -94,7 +94,6 @@ def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | N
         environment={**kept, **common, **variables},
         run_dir=run_dir,
         tail="none",  # The launcher shows the logs itself.
-        launched=True,
         cores=cores,
         restart=restart,
     )

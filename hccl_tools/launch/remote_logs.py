@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools import host_list, ssh
 from hccl_tools.errors import InputError, UsageError
-from hccl_tools.launch import end_messages, runs
+from hccl_tools.launch import host_ends, runs
 from hccl_tools.launch.interpreter import on_path
 from hccl_tools.launch.log_sender import ALIVE, EVERY, OVER
 
@@ -147,7 +147,7 @@ def start(run: Run, host: str, asked: dict[str, Any], typed_ssh: str | None) -> 
     path = runs.path_on(run, host)
     there = _there({**asked, "run": path})
     job, srun = runs.plan_of(run).get("slurm_job") or "", on_path("srun", os.environ)
-    node = end_messages.nodes(run.path).get(host, "")
+    node = host_ends.nodes(run.path).get(host, "")
     if job.isdecimal() and srun and run.state == "running" and not host_list.why_not_a_host(node):
         return RemoteLogs(host, [*_step(srun, job, node), *there], path)
     over_ssh = ssh.command(typed_ssh, os.environ, wait=_CONNECT)

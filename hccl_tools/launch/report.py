@@ -71,7 +71,7 @@ def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> dict[str, An
     """Everything there is to say about the rank that failed first, ready for JSON."""
     from hccl_tools.launch import excerpt, hints  # noqa: PLC0415  (most jobs end well)
 
-    lines = excerpt.log_end(first.kept or first.log)
+    lines = excerpt.log_end(first.log)
     codes = excerpt.hccl_codes(lines)
     traceback = excerpt.last_traceback(lines)
     said = hints.for_traceback(traceback, first.process.argv) + hints.for_codes(codes)
@@ -100,7 +100,7 @@ def _end(end: RankEnd) -> dict[str, Any]:
         "peak_memory_kib": end.peak,
         "asked_to_end": end.asked,
         "log": end.log,
-        "log_host": process.host if end.kept else None,
+        "log_host": process.host if end.is_elsewhere else None,
     }
 
 
@@ -206,6 +206,7 @@ def _head(report: Mapping[str, Any]) -> str:
         "log-error": "the job was ended, as its logs cannot be written",
         "keeper": report["detail"] or "the job's keeper process was killed",
         "host": "a host of the job was lost",
+        "daemon": "a process that the job needs was lost",
         "refused": "the start was broken off",
     }.get(report["reason"], "the job failed")
     where = f" on {report['began_on']}" if report["began_on"] else ""
@@ -265,6 +266,6 @@ def verdict(report: Mapping[str, Any]) -> str:
     elif reason == "keeper":
         lost = report["detail"] or "its keeper process was killed"
         why = f" is the launcher's own: {lost}, and every rank with it"
-    else:  # "host" among them: its detail says which and what.
+    else:  # "host" and "daemon" among them: its detail says which and what.
         why = f" is the launcher's own: {report['detail'] or reason}"
     return f"exit code {code}{why}"

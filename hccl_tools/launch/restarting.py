@@ -83,10 +83,6 @@ def _processes(prepared: Prepared, number: int) -> Sequence[RankProcess]:
     from hccl_tools.launch import rank_facts  # noqa: PLC0415
     from hccl_tools.launch.engines import starter  # noqa: PLC0415
 
-    # What was said of the ends before is not about those to come.
-    for name in os.listdir(plan.run_dir):
-        if name.endswith("_ends.jsonl"):
-            os.unlink(os.path.join(plan.run_dir, name))
     if plan.supervisor:
         at = plan.supervisor.index("--")
         told = (*plan.supervisor[:at], f"--restart={number}", *plan.supervisor[at:])

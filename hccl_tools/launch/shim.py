@@ -16,6 +16,7 @@ import signal
 import time
 
 from hccl_tools.launch import kernel, proc
+from hccl_tools.launch.launcher_link import Above
 from hccl_tools.records import NamedTuple
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
@@ -23,24 +24,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import NoReturn
 
+    from hccl_tools.launch.launcher_link import LauncherLink
     from hccl_tools.launch.logs import Follower
 
 _PASSED_ON = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
     signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGTSTP,
 )  # fmt: skip
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 #: Milliseconds between two looks at a followed log.
 _LOOK = 20
+#: Milliseconds between two looks at the process that has started this one, where the kernel does not tell.
+_LOOK_ABOVE = 250
 
 
 class Prepared(NamedTuple):
     """One rank, ready to start.
 
-    ``tail`` names the ranks that are shown. ``launched`` says that ``launch`` wants to be told the end.
-    ``scheduler`` is the argv and environment of MindSpore's, on rank 0 only, ``port`` where it listens.
-    ``cores`` are those the rank is bound to, none for all. After a
+    ``tail`` names the ranks that are shown. ``scheduler`` is the argv and environment of MindSpore's, on
+    rank 0 only, ``port`` where it listens. ``cores`` are those the rank is bound to, none for all. After a
     ``restart`` its log has a name of its own.
     """
 
@@ -50,7 +52,6 @@ class Prepared(NamedTuple):
     environment: dict[str, str]
     run_dir: str
     tail: str = "0"
-    launched: bool = False
     keep_binding: bool = False
     exec: bool = False
     scheduler: tuple[tuple[str, ...], dict[str, str]] | None = None
@@ -59,37 +60,42 @@ class Prepared(NamedTuple):
     restart: int = 0
 
 
-def run(prepared: Prepared) -> int:
-    """Start the rank and see it to its end; return its exit code, 128+n for signal n."""
+def run(prepared: Prepared, link: LauncherLink | None = None) -> int:
+    """Start the rank and see it to its end; return its exit code, 128+n for signal n.
+
+    ``link`` is the connection to the launcher, if one has started mpirun.
+    """
     said = "" if prepared.keep_binding else _unbind()
     if prepared.cores:
         os.sched_setaffinity(0, prepared.cores)
     if prepared.exec:
         os.execvpe(prepared.argv[0], prepared.argv, prepared.environment)  # noqa: S606  (no shell)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON})
-    if not prepared.launched:
+    if link is None:
         _leave_the_original_to_mpirun()
     kernel.become_subreaper()
     signals = kernel.signal_descriptor({signal.SIGCHLD, *_PASSED_ON})
     scheduler = _start_scheduler(prepared)
     again = f".restart_{prepared.restart}" if prepared.restart else ""
     log = os.path.join(prepared.run_dir, f"rank_{prepared.rank}{again}.log")
+    above = Above(link)
     began = time.monotonic()
     pid = _start(prepared.argv, prepared.environment, log, said)
     follower = _follower(log) if _is_shown(prepared.rank, prepared.tail) else None
-    parent = os.getppid()
-    status, was_asked = _watch(pid, signals, follower, parent)
+    status = _watch(pid, signals, follower, above)
     duration = time.monotonic() - began
     _end_rest(keep=scheduler)
     if follower:
         _show(follower, last=True)
     code = os.waitstatus_to_exitcode(status)
-    is_orphan = os.getppid() != parent
-    if prepared.launched:
+    is_orphan = above.has_gone()
+    if link is not None:
         from hccl_tools.launch import mpi_rank_end  # noqa: PLC0415  (while the rank starts nobody needs it)
 
-        mpi_rank_end.tell(prepared, pid=pid, code=code, duration=duration, log=log)
-    elif code != 0 and not is_orphan and not was_asked:
+        mpi_rank_end.report(
+            link, prepared.rank, pid=pid, status=status, duration=duration, log=log, lost=above.lost
+        )
+    elif code != 0 and not is_orphan and not above.asked:
         from hccl_tools.launch import rank_failure  # noqa: PLC0415  (most ranks end well)
 
         rank_failure.say(prepared, pid=pid, status=status, duration=duration, log=log)
@@ -98,7 +104,7 @@ def run(prepared: Prepared) -> int:
 
         rank_scheduler.end(scheduler, prepared.port, patiently=code == 0)
     code = code if code >= 0 else 128 - code
-    if code != 0 and not prepared.launched and not is_orphan:
+    if code != 0 and link is None and not is_orphan:
         from hccl_tools.launch import mpi_rank_end  # noqa: PLC0415
 
         mpi_rank_end.end_job(code)
@@ -159,27 +165,23 @@ def _become(argv: tuple[str, ...], variables: Mapping[str, str], log: int, paren
         os._exit(code)
 
 
-def _watch(pid: int, signals: int, follower: Follower | None, parent: int) -> tuple[int, bool]:
-    """Pass signals on and show the log until the rank has ended.
+def _watch(pid: int, signals: int, follower: Follower | None, above: Above) -> int:
+    """Pass signals on and show the log until the rank has ended; return its wait status.
 
-    Return its wait status and whether it was asked to end.
-
-    When ``parent``, our own, has ended, the rank is killed.
+    When what has started this process has ended, the rank is killed.
     """
     poller = select.poll()
     poller.register(signals, select.POLLIN)
-    was_asked = False
+    wait = _LOOK_ABOVE if above.watch(poller) else None
     while True:
-        poller.poll(_LOOK if follower else None)
-        for received in kernel.read_signals(signals):
-            if received.number != signal.SIGCHLD:
-                _pass_on(pid, received.number if os.getppid() == parent else signal.SIGKILL)
-                was_asked = was_asked or received.number in _ENDING
+        poller.poll(_LOOK if follower else wait)
+        for number in above.judge(kernel.read_signals(signals)):
+            _pass_on(pid, number)
         if follower:
             _show(follower)
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            return status, was_asked
+            return status
         _collect_adopted(but=pid)
 
 

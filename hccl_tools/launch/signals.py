@@ -36,6 +36,8 @@ class Signals:
         self._ignored = {number for number in handled if signal.getsignal(number) is signal.SIG_IGN}
         self._handled = handled - (self._ignored & {signal.SIGHUP})
         self._mask: set[int] = set()
+        #: Which process has sent a signal last, by number.
+        self.senders: dict[int, int] = {}
         self._descriptor = -1
 
     def __enter__(self) -> Signals:  # noqa: PYI034  (Self needs Python 3.11)
@@ -57,10 +59,10 @@ class Signals:
 
     def read(self) -> list[int]:
         """The signals that have come since the last call; does not block."""
+        received = kernel.read_signals(self._descriptor)
+        self.senders |= {number: sender for number, _, sender in received}
         return [
-            number
-            for number, from_process, _ in kernel.read_signals(self._descriptor)
-            if from_process or number not in self._ignored
+            number for number, from_process, _ in received if from_process or number not in self._ignored
         ]
 
 

@@ -55,7 +55,7 @@ class EarlyExit:
 
     def __init__(self, attempt: Attempt, after: float) -> None:
         self._attempt, self._after = attempt, after
-        attempt.on_end(self._ended)
+        attempt.on_end.append(self._ended)
 
     def _ended(self, end: RankEnd) -> None:
         if end.status == 0 and end.process.rank >= 0:

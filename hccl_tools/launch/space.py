@@ -21,7 +21,7 @@ class LogSpace:
     def __init__(self, attempt: Attempt, run_dir: str, on_error: Literal["warn", "stop"]) -> None:
         self._attempt, self._run_dir, self._on_error = attempt, run_dir, on_error
         self._said_low = self._said_full = False
-        attempt.on_end(self._ended)
+        attempt.on_end.append(self._ended)
         self._look()
 
     def _ended(self, end: RankEnd) -> None:

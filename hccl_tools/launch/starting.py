@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
@@ -37,10 +36,11 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
     """
     signals.speak_in_background()
     line: Line | None = None
-    part = _part_of_job(request)
+    part: EngineWire | None = None
     try:
         # First of all, so that it comes up while this process reads its table.
         guard = keeper.current() or keeper.start()
+        part = _part_of_job(request)
         prepared = prepared_launch(request)
         plan = prepared.plan
         # Where each host has a supervisor, that looks at its host.
@@ -54,6 +54,7 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         between = _between_restarts(prepared, request, options["max_restarts"], line)
         # Both are released by the kernel when this process ends, however it does.
         locks = [lock, *_hold(prepared, request, again=options["restart"] > 0)]
+        door = _open_door(plan)
     except BaseException as error:
         if started := keeper.current():
             started.close()
@@ -61,27 +62,25 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
             _tell_refusal(error, part, line)
         raise
     _announce(plan, warnings, part)
-    token, door, variables = _open_door(plan)
     from hccl_tools.launch import supervisor  # noqa: PLC0415  (a refused launch does not need it)
 
     outcome = supervisor.supervise(
         _processes(plan),
         run_dir=plan.run_dir,
-        environment={**prepared.environment, **plan.common, **variables},
+        environment={**prepared.environment, **plan.common, **(door.environment if door else {})},
         working_dir=plan.working_dir,
         options=_supervision(
-            options, plan, request.tail, between=between, line=line, part=part, door=door, token=token
+            options, plan, request.tail, between=between, line=line, part=part, door=door
         ),
         keeper=guard,
         locks=locks,
     )
     _remove_private(plan)
-    if part is not None:
-        part.end(outcome)
+    code = outcome.exit_code if part is None else part.end(outcome)
     for connected in (line, door):
         if connected is not None:
             connected.close()
-    return outcome.exit_code
+    return code
 
 
 def _remove_private(plan: Plan) -> None:
@@ -156,17 +155,19 @@ def _part_of_job(request: Request) -> EngineWire | None:
     os.dup2(1, 2)  # Shown where the job was started; the engine's own stderr is not.
     from hccl_tools.launch.engine_wire import EngineWire  # noqa: PLC0415  (on other hosts only)
 
-    return EngineWire(request.run_dir, os.environ)
+    return EngineWire(os.environ)
 
 
-def _open_door(plan: Plan) -> tuple[str, EngineDoor | None, dict[str, str]]:
-    """Return a token of the run, what its supervisors connect to, and by which variables they find both."""
-    if not plan.supervisor:
-        return "", None, {}
-    from hccl_tools.launch import engine_door  # noqa: PLC0415  (for several hosts only)
+def _open_door(plan: Plan) -> EngineDoor | None:
+    """Let what the engine will start connect: a supervisor on each host, or a shim for each rank here."""
+    if plan.engine == "loop":
+        return None
+    from hccl_tools.launch.engine_door import EngineDoor  # noqa: PLC0415  (for engines only)
 
-    token = os.urandom(16).hex()
-    return (token, *engine_door.opened(plan, token))
+    try:
+        return EngineDoor(plan)
+    except OSError as error:
+        raise LaunchError(f"no TCP port for the job's processes to connect to: {error.strerror}") from error
 
 
 def _tell_refusal(error: HcclToolsError, part: EngineWire | None, line: Line | None) -> None:
@@ -229,7 +230,6 @@ def _supervision(
     line: Line | None,
     part: EngineWire | None,
     door: EngineDoor | None,
-    token: str,
 ) -> Any:
     from hccl_tools.launch.supervisor import Supervision  # noqa: PLC0415
 
@@ -244,31 +244,25 @@ def _supervision(
         max_restarts=options["max_restarts"],
         restart=options["restart"],
         before_restart=between,
-        explain=_explain(plan, door, token),
         reports=part is None,
         line=line,
         cpus=plan.cores if plan.engine == "loop" else None,
-        **_shown(plan, tail, part or door, token),
+        **_shown(plan, tail, part, door),
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
         scheduler_wait=_SCHEDULER_WAIT if plan.here is None else _SCHEDULER_WAIT_FOR_OTHERS,
     )
 
 
-def _shown(plan: Plan, tail: Tail, connected: EngineWire | EngineDoor | None, token: str) -> dict[str, Any]:
-    if plan.engine == "loop":
-        found: dict[str, Any] = {"tail": tail}
-    else:
+def _shown(
+    plan: Plan, tail: Tail, part: EngineWire | None, door: EngineDoor | None
+) -> dict[str, Any]:
+    """Return what is shown, and what watches the job and explains its end besides the supervision."""
+    found: dict[str, Any] = {"tail": tail}
+    if door is not None:
         from hccl_tools.launch.engines import shown  # noqa: PLC0415  (an engine's jobs only)
 
-        found = shown.options(plan, tail, token)
-    return found if connected is None else {**found, "watch": connected.watch}
-
-
-def _explain(plan: Plan, door: EngineDoor | None, token: str) -> Any:
-    if plan.engine == "loop":
-        return None
-    if door is not None:
-        return door.explain
-    from hccl_tools.launch import rank_ends  # noqa: PLC0415
-
-    return partial(rank_ends.explain, plan, token=token)
+        found = shown.options(plan, tail, door.watch)
+        found["explain"] = door.explain
+    elif part is not None:
+        found |= {"watch": part.watch, "explain": part.report_end}
+    return found

@@ -193,6 +193,7 @@ class _Host:
     def watch(self, attempt: Attempt) -> None:
         """Set up what watches the job beside the attempt itself."""
         options = self.options
+        attempt.on_ending.append(lambda: self.telling.interrupted(attempt))
         if options.watch:
             options.watch(attempt)
         LogSpace(attempt, self.run_dir, options.on_log_error)

@@ -18,6 +18,7 @@ from hccl_tools.launch.signals import ENDING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.console import Console
     from hccl_tools.launch.outcome import Outcome, RankEnd
     from hccl_tools.launch.signals import Signals
@@ -55,6 +56,11 @@ class Telling:
         made = self._report(outcome)
         self._console.say(report.text(made))
         self._told, self._attempts = outcome, made["attempts"]
+
+    def interrupted(self, attempt: Attempt) -> None:
+        """Write a report as soon as the launcher is asked to end: a batch system may not let it finish."""
+        if attempt.reason == "signal":
+            report.write(self._report(attempt.outcome()), f"{self._run_dir}/report.json")
 
     def end(self, outcome: Outcome, signals: Signals, locks: Sequence[int] = ()) -> None:
         """Write the report, close the locks; if the job did not end well, pass it on, print it, judge."""

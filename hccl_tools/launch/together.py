@@ -57,7 +57,7 @@ class Together:
         self._until = float("inf")
         attempt.on_ending.append(self._tell)
         attempt.on_kill.append(lambda: line.say("kill", restart))
-        attempt.on_end(self._notice)
+        attempt.on_end.append(self._notice)
         if line.leads:
             attempt.scheduler_wait = float("inf")  # Ranks elsewhere may need it for long.
         for server in line.others:

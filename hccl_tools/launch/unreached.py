@@ -1,52 +1,72 @@
-"""Hosts that MPICH's mpiexec cannot reach: it waits for ever for one whose ssh has failed.
+"""What has become of the ssh and of the proxies by which MPICH's mpiexec reaches its hosts.
 
-It has one child per host, ssh or its own proxy, and collects none before the end. Each host that has come and
-gone accounts for one that has ended; one more is the ssh to a host that nobody has come from.
+It has one child per host, ssh or its own proxy, and collects none before the end. It waits for ever for a
+host whose ssh has failed, and exits with 255 in the end where an ssh was killed. Each host that has come and
+gone accounts for one that has ended; one more is the ssh to a host that nobody has come from, or was lost.
 """
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import end_messages, excerpt, proc
+from hccl_tools.launch import excerpt, parent, proc
 from hccl_tools.launch.engines.starter import ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.launch.attempt import Attempt
+    from hccl_tools.launch.proc import Status
 
 #: Seconds between two looks.
 _LOOK = 0.5
 
 
-def watch(attempt: Attempt, hosts: Callable[[], tuple[list[str], int]], run_dir: str, token: str) -> None:
-    """End the job when mpiexec's way to a host has ended that nobody has come from.
+def watch(
+    attempt: Attempt,
+    hosts: Callable[[], tuple[list[str], int]],
+    run_dir: str,
+    lost: Callable[[str], None],
+) -> None:
+    """End the job when mpiexec's way to a host has ended that is needed.
 
     Args:
         attempt: This start of the job.
         hosts: Returns the hosts that nobody has come from, and how many have come and gone.
-        run_dir: The run directory, for what ssh has said, and hosts that only the engine's output comes from.
-        token: What marks that output.
+        run_dir: The run directory, for what ssh has said.
+        lost: Called with what was lost after all hosts had come.
     """
 
     def look() -> None:
-        ended = _ended_children(attempt)
         missing, gone = hosts()  # Later: a host says so before its way ends.
         if not missing:
-            return
-        if ended <= gone:
+            for child in _children(attempt):
+                parent.on_end_of(child.pid, attempt, partial(ended, child))
+        elif len(_ended(attempt)) <= gone:
             attempt.at("unreached", _LOOK, look)
-        elif left := [host for host in missing if host not in end_messages.nodes(run_dir, token)]:
+        else:
             said = excerpt.last_lines(excerpt.log_end(os.path.join(run_dir, ERRORS)), 1)
-            why = f"{', '.join(left)} cannot be reached" + "".join(f": {line}" for line in said)
+            why = f"{', '.join(missing)} cannot be reached" + "".join(f": {line}" for line in said)
             attempt.end("refused", why)
+
+    def ended(child: Status) -> None:
+        name = proc.read(f"/proc/{child.pid}/comm").strip()
+        what = f"{name} (pid {child.pid}) was killed, or has ended before the ranks that it has started"
+        attempt.at(f"ended {child.pid}", _LOOK, partial(judge, what))
+
+    def judge(what: str) -> None:
+        if len(_ended(attempt)) > hosts()[1]:
+            lost(what)
 
     look()
 
 
-def _ended_children(attempt: Attempt) -> int:
+def _children(attempt: Attempt) -> list[Status]:
     engine = next(end for end in attempt.ends if end.process.rank >= 0)
-    children = [process for process in proc.processes().values() if process.parent == engine.pid]
-    return sum(process.state in proc.ENDED_STATES for process in children) if engine.pid else 0
+    return [process for process in proc.processes().values() if engine.pid and process.parent == engine.pid]
+
+
+def _ended(attempt: Attempt) -> list[Status]:
+    return [process for process in _children(attempt) if process.state in proc.ENDED_STATES]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -60,6 +61,14 @@ def supervisor_on(host: Host) -> int:
 
 def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def _ancestors(pid: int) -> list[int]:
+    found = []
+    while pid > 1:
+        pid = _parent(pid)
+        found.append(pid)
+    return found
 
 
 @dataclass
@@ -122,6 +131,50 @@ def test_killed_supervisor(job: Running) -> None:
 
     assert job.launcher.returncode == 128 + signal.SIGKILL, said
     assert f"supervisor on {job.bed.second.address} (ranks 0, 3) ended without a word" in said
+
+
+def test_killed_daemon(job: Running) -> None:
+    """The engine's own process there: mpirun of Open MPI 5 exits with 0 then, MPICH's mpiexec waits."""
+    daemon = _parent(supervisor_on(job.bed.second))
+    name = Path(f"/proc/{daemon}/comm").read_text().strip()
+    os.kill(daemon, signal.SIGKILL)
+
+    said = job.end(DEATH_S + LOAD_S)
+
+    assert job.launcher.returncode == 128 + signal.SIGKILL, said
+    assert name in {"prted", "orted", "hydra_pmi_proxy"}
+    assert f"exit code 137: {name} (pid {daemon}) on {job.bed.second.address} was killed" in said
+
+
+def test_killed_mpirun(job: Running) -> None:
+    names = ("mpirun", "mpiexec", "prterun")
+    (mpirun,) = [
+        pid for pid in job.bed.first.pids() if Path(f"/proc/{pid}/comm").read_text().startswith(names)
+    ]
+    os.kill(mpirun, signal.SIGKILL)
+
+    said = job.end(DEATH_S + LOAD_S)
+
+    assert job.launcher.returncode == 128 + signal.SIGKILL, said
+    by_its_supervisor = rf"exit code 137: \S+ \(pid {mpirun}\) on {job.bed.first.address} was killed"
+    assert re.search(rf"mpi\S+ failed first: killed by SIGKILL|{by_its_supervisor}", said), said
+
+
+def test_killed_keeper(job: Running) -> None:
+    supervisor = supervisor_on(job.bed.second)
+    (keeper,) = [
+        pid
+        for pid in job.bed.second.pids()
+        if Path(f"/proc/{pid}/comm").read_text() == "hccl-keeper\n" and supervisor in _ancestors(pid)
+    ]
+    began = time.monotonic()
+    os.kill(keeper, signal.SIGKILL)
+
+    said = job.end(DEATH_S + LOAD_S)
+
+    assert time.monotonic() - began < GRACE_S + DEATH_S
+    assert job.launcher.returncode == 128 + signal.SIGKILL, said
+    assert f"the keeper process on {job.bed.second.address} was killed" in said
 
 
 @pytest.mark.parametrize("program", [QUIET, TALKING], ids=["quiet", "talking"])

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from tests.beds.two_hosts import TwoHosts
     from tests.support.mpiruns import Mpirun
 
-#: Rank 1 fails until it has been started for the second time.
-ONCE = 'echo up; [ "$RANK_ID" != 1 ] || [ -e been.here ] || { touch been.here; exit 7; }'
+#: Rank 1 fails, once all ranks are up, until it has been started for the second time.
+ONCE = """echo up; touch up.$RANK_ID; [ "$RANK_ID" != 1 ] || [ -e been.here ] || {
+    while [ "$(ls up.* | wc -l)" -lt "$RANK_SIZE" ]; do sleep 0.01; done; touch been.here; exit 7; }"""
 LAUNCH = (sys.executable, "-m", "hccl_tools", "launch", "--max-restarts", "2", "--grace", "2")
 
 

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +18,8 @@ from tests.support import two_by_two
 from tests.support.mpiruns import MPIRUNS, every_mpirun
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.beds.two_hosts import Host, TwoHosts
     from tests.support.mpiruns import Mpirun
 
@@ -214,11 +215,8 @@ def test_killed_launcher_leaves_nothing_on_either_host(
 
 
 def _sleepers(two_hosts: TwoHosts) -> list[int]:
-    pids = [*two_hosts.first.pids(), *two_hosts.second.pids()]
-    commands = {pid: Path(f"/proc/{pid}/cmdline") for pid in pids}
-    return [
-        pid for pid, path in commands.items() if path.exists() and path.read_bytes() == b"sleep\x0061\x00"
-    ]
+    hosts = (two_hosts.first, two_hosts.second)
+    return [pid for host in hosts for pid, command in host.commands().items() if command == ["sleep", "61"]]
 
 
 def _wait(condition: Any) -> None:

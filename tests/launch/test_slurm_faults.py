@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -27,6 +28,8 @@ pytestmark = pytest.mark.bed
 
 #: Seconds that the guide states from the loss of a host, without the grace time.
 LOSS_S = 20.0
+#: Seconds that the guide states from a death to the end of the job, without the grace time of all jobs here.
+DEATH_S, GRACE_S = 10.0, 2.0
 #: What a busy machine may add.
 LOAD_S = 15.0
 #: Ranks that nothing but a signal ends: quiet ones, and such as always have output on its way.
@@ -128,6 +131,71 @@ def test_a_killed_launcher_leaves_nothing_on_the_nodes(cluster: Cluster) -> None
         job.communicate(timeout=60)
 
         assert eventually(lambda: not cluster.ranks(), LOSS_S)
+
+
+def _slurmstepds(cluster: Cluster) -> list[int]:
+    """Return the processes of Slurm that have started the ranks of the second node."""
+    commands = cluster.bed.second.commands()
+    return [pid for pid, command in commands.items() if command[0].startswith("slurmstepd: [")]
+
+
+def test_a_killed_slurmstepd_ends_the_job_and_is_named(cluster: Cluster) -> None:
+    """Srun does not notice, and waits for ever."""
+    with cluster.running(QUIET) as job:
+        (slurmstepd,) = _slurmstepds(cluster)
+        os.kill(slurmstepd, signal.SIGKILL)
+        _, said = job.communicate(timeout=GRACE_S + DEATH_S + LOAD_S)
+
+        assert eventually(lambda: not cluster.ranks(), 5)
+    assert job.returncode == 128 + signal.SIGKILL, said
+    assert f"exit code 137: slurmstepd (pid {slurmstepd}) on 10.79.0.2 was killed" in said
+
+
+def test_ranks_that_have_ended_well_do_not_wait_for_srun(cluster: Cluster) -> None:
+    over = Path.cwd() / "over"
+    with cluster.running(f"echo up; until [ -e {over} ]; do sleep 0.1 6464e-9; done") as job:
+        (slurmstepd,) = _slurmstepds(cluster)
+        os.kill(slurmstepd, signal.SIGSTOP)
+        try:
+            over.touch()
+            _, said = job.communicate(timeout=DEATH_S + LOAD_S)
+        finally:
+            os.kill(slurmstepd, signal.SIGCONT)
+
+    assert job.returncode == 0, said
+    assert "srun did not end within 3 s after all ranks: ending it" in said
+
+
+def test_a_killed_srun_is_named(cluster: Cluster) -> None:
+    with cluster.running(QUIET) as job:
+        commands = cluster.bed.login.commands()
+        srun = min(pid for pid, command in commands.items() if command[0].endswith("/srun"))
+        os.kill(srun, signal.SIGKILL)
+        _, said = job.communicate(timeout=GRACE_S + DEATH_S + LOAD_S)
+
+        assert eventually(lambda: not cluster.ranks(), 5)
+    assert job.returncode == 128 + signal.SIGKILL, said
+    assert "srun failed first: killed by SIGKILL" in said
+
+
+def test_scancel_leaves_a_report_although_slurm_kills_the_launcher(cluster: Cluster) -> None:
+    """Without ``exec`` the shell of the batch script ends at once, and Slurm kills what it has started."""
+    first, second = cluster.hosts[1:]
+    launch = two_by_two.command(("10.79.0.1", "10.79.0.2"), "--engine", "slurm", "--start", "torch")
+    Path("table.json").rename(cluster.path(first) / "table.json")
+    program = shlex.join([*launch, "--grace", "2", "--no-python", "sh", "-c", QUIET])
+    Path("job.sh").write_text(f"#!/bin/sh\ncd {cluster.bed.login.disk}/{cluster.place}\n{program}\n")
+    options = ("--parsable", "-N2", "--ntasks-per-node=1", "-o", str(Path.cwd() / "out"))
+    job = cluster.bed.run(["sbatch", *options, str(Path.cwd() / "job.sh")]).stdout.strip()
+    logs = [(first, 1), (first, 2), (second, 0), (second, 3)]
+    assert eventually(lambda: all(cluster.log(host, f"rank_{rank}.log") for host, rank in logs))
+
+    cluster.bed.run(["scancel", job])
+
+    assert eventually(lambda: not cluster.bed.run(["squeue", "--noheader"]).stdout)
+    assert eventually(lambda: not cluster.ranks(), 5)
+    report = json.loads(cluster.log(first, "report.json"))
+    assert (report["reason"], report["exit_code"]) == ("signal", 128 + signal.SIGTERM)
 
 
 @pytest.mark.parametrize("options", [[], ["--now"]], ids=["in good order", "--now"])

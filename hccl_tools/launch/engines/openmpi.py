@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hccl_tools.launch.plan import Plan
 
-#: Seconds between mpirun's SIGTERM and its SIGKILL to supervisors. Version 4 always waits for all of them,
-#: more than once, and so gets few: there the ranks have these 2 s, not the whole grace time.
-_PATIENCE = {"openmpi-4": 2, "openmpi-5": 20}
+#: Seconds between mpirun's SIGTERM and its SIGKILL to supervisors, where it ends a job by itself. Version 4
+#: always waits for all of them, several times, and so gets few.
+_PATIENCE = {"openmpi-4": 1, "openmpi-5": 20}
 #: A host that no longer answers is given up after 5 s of silence and 5 unanswered probes of 2 s; Open MPI
 #: would begin to ask after 5 minutes. Seconds, and a number of probes.
 _KEEPALIVE = {"time": 5, "intvl": 2, "probes": 5}
@@ -29,7 +29,7 @@ def for_hosts(plan: Plan) -> list[str]:
         options.append("--allow-run-as-root")
     options += ["--map-by", "ppr:1:node", "--bind-to", "none"]
     # Supervisors end their ranks themselves; mpirun's own 0.25 s (5) or 1 s (4) would cut their grace short.
-    options += ["--mca", "odls_base_sigkill_timeout", str(_PATIENCE.get(plan.engine_flavour, 2))]
+    options += ["--mca", "odls_base_sigkill_timeout", str(_PATIENCE.get(plan.engine_flavour, 1))]
     for name, value in _KEEPALIVE.items():
         options += ["--mca", f"oob_tcp_keepalive_{name}", str(value)]
     prefix = os.path.dirname(os.path.dirname(plan.engine_program))

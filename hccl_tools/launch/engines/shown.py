@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import end_messages, mpi_ranks
+from hccl_tools.launch import mpi_ranks
 from hccl_tools.launch.engines import mpich
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.plan import Plan
     from hccl_tools.launch.request import Tail
 
 
-def options(plan: Plan, tail: Tail, token: str) -> dict[str, Any]:
-    """Return the options of ``Supervision`` that settle it.
+def options(plan: Plan, tail: Tail, watch: Callable[[Attempt], None]) -> dict[str, Any]:
+    """Return the options of ``Supervision`` that settle it; ``watch`` is called with every attempt.
 
-    Supervisors write what they show to the engine's output; besides, that holds what they say to the launcher
-    alone, and MPICH's words of a process that was killed. Ranks as MPI processes have their logs here.
+    Supervisors write what they show to the engine's output; besides, that holds MPICH's words of a process
+    that was killed. Ranks as MPI processes have their logs here.
     """
-    if not plan.supervisor:
-        style = "prefix" if tail == "all" or len(tail) > 1 else "auto"
-        return {"tail": (), "log_style": style, "watch": partial(mpi_ranks.watch, plan=plan, shown=tail)}
-    own = mpich.OWN_WORDS if plan.engine_flavour.startswith("mpich") else ()
-    return {"tail": (0,), "hidden": (end_messages.mark(token).encode(), *own)}
+    if plan.supervisor:
+        own = mpich.OWN_WORDS if plan.engine_flavour.startswith("mpich") else ()
+        return {"tail": (0,), "hidden": own, "watch": watch}
+
+    def watch_and_show(attempt: Attempt) -> None:
+        watch(attempt)
+        mpi_ranks.watch(attempt, plan, tail)
+
+    style = "prefix" if tail == "all" or len(tail) > 1 else "auto"
+    return {"tail": (), "log_style": style, "watch": watch_and_show}

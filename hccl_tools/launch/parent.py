@@ -1,0 +1,60 @@
+"""Noticing the end of the process that has started this one: prted, orted, hydra_pmi_proxy, slurmstepd ...
+
+An engine that loses one of its own processes may notice it late or never, or exit with 0; what that process
+has started notices it at once.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch import proc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hccl_tools.launch.attempt import Attempt
+
+#: Seconds between two looks where the kernel (before 5.3) has no process descriptors.
+_LOOK = 0.25
+
+
+class Parent:
+    """The process that has started this one."""
+
+    def __init__(self) -> None:
+        self.pid = os.getppid()
+        self.name = proc.read(f"/proc/{self.pid}/comm").strip() or "the parent process"
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended. One outside of our PID namespace (0) cannot be watched."""
+        return self.pid > 0 and os.getppid() != self.pid
+
+    def watch(self, attempt: Attempt, act: Callable[[], None]) -> None:
+        """Call ``act`` once when it has ended."""
+        if self.pid > 0 and not on_end_of(self.pid, attempt, act):
+            self._look(attempt, act)
+
+    def _look(self, attempt: Attempt, act: Callable[[], None]) -> None:
+        if self.gone:
+            act()
+        else:
+            attempt.at("parent", _LOOK, lambda: self._look(attempt, act))
+
+
+def on_end_of(pid: int, attempt: Attempt, act: Callable[[], None]) -> bool:
+    """Call ``act`` once when a process has ended; false where the kernel cannot tell, or it has gone."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return False
+
+    def ended() -> None:
+        attempt.on_readable(descriptor, None)
+        os.close(descriptor)
+        act()
+
+    attempt.on_readable(descriptor, ended)
+    return True

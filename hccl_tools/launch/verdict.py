@@ -1,0 +1,159 @@
+"""The verdict on a job that an engine (mpirun, srun) has started, from what its agents have reported.
+
+An agent is a process of ours that the engine starts: a supervisor on each host, or a shim for each MPI rank.
+A job has ended well only if every rank was reported to have exited with 0. The engine's own exit code can
+turn that into a failure, never a failure into success: mpirun of Open MPI 5 exits with 0 after it has lost a
+host.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.launch.cause import Cause
+from hccl_tools.launch.engines.starter import ERRORS
+from hccl_tools.launch.outcome import LAUNCHER_FAILED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.launch.outcome import Outcome, RankEnd
+    from hccl_tools.launch.plan import Plan
+
+#: The exit code of a job that lost a process it cannot do without.
+KILLED = 128 + signal.SIGKILL
+_MOST_RANKS = 8
+
+
+class Finding(NamedTuple):
+    """Why an agent's part of the job ended before its time.
+
+    Attributes:
+        agent: Its number: the index of its server, or its rank. -1 before it has said which it is.
+        cause: The reason, as the agent reported it or as the end of its connection shows it.
+        end: The rank that failed, where it ran on this host.
+        lost: Whether the agent itself was lost: its connection has closed.
+    """
+
+    agent: int
+    cause: Cause
+    end: RankEnd | None = None
+    lost: bool = False
+
+
+class Reports:
+    """What was reported during one start of a job: findings in the order of their arrival, ends by rank."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.ranks: dict[int, RankEnd] = {}
+
+    def add(self, finding: Finding) -> None:
+        """Add a finding; it replaces an earlier one of the same agent in that one's place.
+
+        That an agent was lost later says nothing against the reason that it has reported.
+        """
+        for index, earlier in enumerate(self.findings):
+            if earlier.agent == finding.agent >= 0:
+                if not finding.lost:
+                    self.findings[index] = finding
+                return
+        self.findings.append(finding)
+
+    def first(self) -> Finding | None:
+        """Return the finding that explains the others.
+
+        The loss of an engine's process ends everything that it has started, so it comes before what arrived
+        earlier; a signal to an agent comes last, since an engine sends it to all when it ends a job.
+        """
+        return min(self.findings, key=_order, default=None)
+
+
+def _order(finding: Finding) -> int:
+    return 1 if finding.lost else {"daemon": 0, "signal": 2}.get(finding.cause.reason, 1)
+
+
+def decide(plan: Plan, outcome: Outcome, reports: Reports) -> None:
+    """Replace the engine in an outcome by its ranks, and its exit code by the verdict.
+
+    Args:
+        plan: The job.
+        outcome: How the engine's own process ended here, and why if this launcher has ended the job.
+        reports: What the agents have reported.
+    """
+    engine = _engine(outcome)
+    scheduler = [end for end in outcome.ends if end is not engine]
+    decided = outcome.elsewhere is None and outcome.reason not in {"failed", "ended"}
+    if not decided:
+        _judge(plan, outcome, reports, engine)
+    if outcome.first is engine:
+        errors = os.path.join(plan.run_dir, ERRORS)
+        if os.path.exists(errors) and os.path.getsize(errors):
+            engine.log = errors
+        if not reports.ranks:
+            return  # The engine has not started anything: its own end is all there is.
+    outcome.ends = scheduler + sorted(reports.ranks.values(), key=lambda end: end.process.rank)
+
+
+def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> None:
+    first, name, own = reports.first(), engine.process.name, outcome.first
+    stopped = bool(engine.asked)  # By this launcher: its exit code says nothing then.
+    outcome.elsewhere, outcome.first = None, None
+    if engine.signal and not stopped:
+        outcome.reason, outcome.first = "failed", engine
+    elif first is not None and first.end is not None:
+        outcome.reason, outcome.first = "failed", first.end
+    elif first is not None:
+        outcome.reason, outcome.elsewhere = first.cause.reason, first.cause
+    elif own is not None and own is not engine:
+        outcome.reason, outcome.first = "failed", own  # The scheduler, on this host.
+    elif engine.code and not stopped:
+        outcome.reason, outcome.first = "failed", engine
+        if not _unreported(plan, reports):
+            outcome.notes.append(f"every rank has exited with 0, and then {name} with {engine.code}")
+    elif missing := _unreported(plan, reports):
+        outcome.reason = "host"
+        outcome.detail = f"{name} has ended the job before {ranks_text(missing)} had exited with 0"
+    else:
+        outcome.reason = "ended"
+
+
+def _unreported(plan: Plan, reports: Reports) -> list[int]:
+    """Return the ranks that were not reported to have exited with 0."""
+    ends = reports.ranks
+    return [rank for rank in range(plan.world_size) if rank not in ends or ends[rank].status != 0]
+
+
+def reason_to_end(outcome: Outcome) -> Cause:
+    """Return why a job that is ending does so, as far as is known, for those that have to end with it."""
+    if outcome.elsewhere is not None:
+        return outcome.elsewhere
+    host, code = os.uname().nodename, outcome.exit_code or KILLED
+    if outcome.reason not in {"ended", "failed"}:
+        return Cause(host, outcome.reason, code, outcome.detail, outcome.signal)
+    engine = _engine(outcome)
+    return Cause(host, "daemon", code, f"{engine.process.name} has ended before the job: {engine.way}")
+
+
+def _engine(outcome: Outcome) -> RankEnd:
+    return next(end for end in outcome.ends if end.process.rank >= 0)
+
+
+def lost_process(host: str, what: str) -> Cause:
+    """Return the cause of a job that has lost a process of its engine, or one that watches over a rank."""
+    return Cause(host, "daemon", KILLED, what)
+
+
+def refusal(host: str, message: str) -> Cause:
+    """Return the cause of a job one of whose hosts does not start its part."""
+    return Cause(host, "refused", LAUNCHER_FAILED, message)
+
+
+def ranks_text(ranks: Sequence[int]) -> str:
+    """``rank 3``, ``ranks 0, 1, 2``: some numbers in words."""
+    listed = ", ".join(map(str, ranks[:_MOST_RANKS]))
+    if len(ranks) > _MOST_RANKS:
+        listed += f" and {len(ranks) - _MOST_RANKS} more"
+    return f"rank{'s' if len(ranks) > 1 else ''} {listed}"
