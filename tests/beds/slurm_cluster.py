@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,12 +78,11 @@ def _start_daemons(stack: ExitStack, bed: SlurmCluster, folder: Path) -> None:
     wait_until(lambda: bed.states() == ["idle", "idle"], "two idle nodes", log=folder / "slurmctld.log")
 
 
-@pytest.fixture(scope="session")
-def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
-    """A login node and the nodes n1 and n2, which share no disk but the bed's own folders."""
+@contextmanager
+def make_slurm_cluster(folder: Path) -> Iterator[SlurmCluster]:
+    """A cluster with its files in a folder, until the context is left."""
     programs = ["munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo", "scancel"]
     need("slurm_cluster", [*programs, "ip", "nsenter", "unshare", "hostname"])
-    folder = tmp_path_factory.mktemp("slurm_cluster")
     folder.chmod(0o755)
     tag = f"{os.getpid()}"
     with ExitStack() as stack:
@@ -103,4 +102,11 @@ def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmClu
         stack.callback(end_processes, lambda: pids_with_environment(f"SLURM_CONF={bed.config}"))
         start_munge(stack, folder, bed.env)
         _start_daemons(stack, bed, folder)
+        yield bed
+
+
+@pytest.fixture(scope="session")
+def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
+    """A login node and the nodes n1 and n2, which share no disk but the bed's own folders."""
+    with make_slurm_cluster(tmp_path_factory.mktemp("slurm_cluster")) as bed:
         yield bed

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -223,11 +223,10 @@ def _write_ssh(folder: Path, known_hosts: Path) -> Path:
     return wrapper
 
 
-@pytest.fixture(scope="session")
-def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
-    """Two hosts, 10.77.0.1 and 10.77.0.2, that reach each other through ``ssh`` and nothing else."""
+@contextmanager
+def make_two_hosts(folder: Path) -> Iterator[TwoHosts]:
+    """Two hosts with their files in a folder, until the context is left."""
     need("two_hosts", ["ip", "sshd", "ssh", "ssh-keygen", "bash", "unshare", "hostname"])
-    folder = tmp_path_factory.mktemp("two_hosts")
     tag = f"{os.getpid()}"
     with ExitStack() as stack:
         addresses = ("10.77.0.1", "10.77.0.2")
@@ -248,3 +247,10 @@ def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
         for host in (first, second):
             wait_until(partial(_answers, host), f"sshd on {host.address}", log=host.folder / "sshd.log")
         yield TwoHosts(first, second, _write_ssh(folder, known_hosts))
+
+
+@pytest.fixture(scope="session")
+def two_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
+    """Two hosts, 10.77.0.1 and 10.77.0.2, that reach each other through ``ssh`` and nothing else."""
+    with make_two_hosts(tmp_path_factory.mktemp("two_hosts")) as bed:
+        yield bed
