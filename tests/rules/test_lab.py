@@ -81,3 +81,23 @@ def test_a_group_name_is_used_once() -> None:
     assert validate(value).verdict == "refused"
     halves[1]["group_name"] = "g1"
     assert validate(value).verdict == "accepted"
+
+
+@pytest.mark.parametrize(
+    ("device_id", "product", "verdict"),
+    [
+        ("7", "910a", "accepted"),
+        ("8", "910a", "refused"),
+        ("2147483648", "910a", "refused"),
+        ("31", "a2", "accepted"),
+        ("32", "a2", "refused"),
+        ("2147483647", "a2", "refused"),
+        ("2147483648", "a2", "accepted"),
+        ("4294967295", "a2", "refused"),
+    ],
+)
+def test_device_ids_as_hccl_compares_them(device_id: str, product: str, verdict: str) -> None:
+    value = table("lab", 1, 1)
+    value["group_list"][0]["instance_list"][0]["devices"][0]["device_id"] = device_id
+
+    assert validate(value, product=product).verdict == verdict
