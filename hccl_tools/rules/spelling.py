@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.likeness import likeness
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.sparse_column import first_row
-from hccl_tools.table import read_uint
+from hccl_tools.table import are_digits, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,13 +78,12 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
 
 def _are_plain(column: Column) -> bool:
     """Whether all texts of a column are numbers as one writes them, asked of the column as one text."""
-    if set(map(type, column)) != {str}:
+    try:
+        lines = "\n".join(["", *column, ""])
+    except TypeError:  # not all are texts
         return False
-    lines = "\n".join(["", *column, ""])
-    digits = lines.replace("\n", "")
     return (
-        digits.isdecimal()
-        and digits.isascii()
+        are_digits(lines)
         and lines.count("\n") == len(column) + 1
         and "\n\n" not in lines
         and lines.count("\n0") == lines.count("\n0\n")
