@@ -1,7 +1,8 @@
 """Time and memory of ``hccl-tools validate``: ``python -m benchmarks.validate [RUNS]``.
 
-Held against ``python -c "import json,sys; json.load(open(sys.argv[1]))"`` on the same file: the least that
-anything written in Python can do with a table.
+Sound tables are held against ``python -c "import json,sys; json.load(open(sys.argv[1]))"`` on the same file:
+the least that anything written in Python can do with a table. A megabyte in which everything is wrong must
+take at most a second and 200 MB.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
+from benchmarks import broken
 from benchmarks.measuring import Contender, Row, alternate, report
 
 if TYPE_CHECKING:
     from benchmarks.measuring import Figures
 
 LOAD = ["python", "-c", "import json,sys; json.load(open(sys.argv[1]))"]
-FORMATS = ("1.0", "1.2", "2.0", "group_list")
+#: Format -> the most that ``validate`` may take of ``json.load``'s time.
+LIMITS = {"1.0": 3.5, "1.2": 3.5, "2.0": 1.9, "group_list": 3.5}
+#: The outputs that are measured on broken tables; concise and github do a part of what text does.
+OUTPUTS = ("text", "json", "sarif")
 
 
 def make(folder: Path, table_format: str, servers: int, *rest: str) -> str:
@@ -74,20 +79,42 @@ def growth(folder: Path, runs: int) -> Row:
     )
 
 
+def broken_rows(folder: Path, runs: int) -> list[Row]:
+    """Return the lines of tables of a megabyte in which everything is wrong, the worst of all outputs."""
+    rows = []
+    for name in broken.TABLES:
+        path = str(folder / "broken.json")
+        subprocess.run([sys.executable, "-m", "benchmarks.broken", name, "1000000", path], check=True)
+        figures = alternate(
+            [
+                Contender(output, ["hccl-tools", "validate", "-f", output, path], may_fail=(1,))
+                for output in OUTPUTS
+            ],
+            runs,
+        )
+        seconds = max(each.seconds for each in figures.values())
+        megabytes = max(each.megabytes for each in figures.values())
+        rows.append(Row(name, seconds, "s", "a second", 1, 1))
+        rows.append(Row("  peak memory", megabytes, "MB", "200 MB", 200, 1))
+    return rows
+
+
 def main(runs: int) -> None:
     """Measure and print."""
     folder = Path(mkdtemp(prefix="hccl-tools-bench-"))
     try:
         rows = rows_of("1.0, 8 ranks", against_load(make(folder, "1.0", 1), runs))
-        for table_format in FORMATS:
+        for table_format, limit in LIMITS.items():
             both = against_load(make(folder, table_format, 8192), runs)
-            rows += rows_of(f"{table_format}, 65,536 ranks", both, 5, 3)
+            rows += rows_of(f"{table_format}, 65,536 ranks", both, limit, 2.1)
         wrong = against_load(make(folder, "1.0", 8192, "wrong"), max(3, runs // 3), may_fail=(1,))
         rows += rows_of("1.0, 65,536 ranks, every device wrong", wrong, 25, 8)
         rows.append(growth(folder, runs))
+        worst = broken_rows(folder, max(1, runs // 5))
     finally:
         shutil.rmtree(folder)
     report(f"validate: medians of {runs}, whole processes", rows)
+    report("validate: 1 MB in which everything is wrong, the worst of all outputs", worst)
 
 
 if __name__ == "__main__":
