@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import private_files, table_lock
+from hccl_tools.launch import private_files, run_directory, table_lock
+from tests.support import two_by_two
 from tests.support.jobs import eventually
 from tests.support.mpiruns import MPIRUNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tests.beds.two_hosts import TwoHosts
     from tests.support.strangers import Stranger
 
 MODULE = (sys.executable, "-m", "hccl_tools.launch")
@@ -270,3 +272,31 @@ def test_colleagues_see_a_run_when_they_may(stranger: Stranger) -> None:
     listed = stranger.tools("jobs", "--log-dir", str(log_dir), "-f", "json")
     runs = json.loads(listed.stdout)["runs"]
     assert [one["path"] for one in runs] == [str(the_run(log_dir))]
+
+
+def test_a_directory_whose_server_calls_this_user_otherwise_is_own(
+    own_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on NFS with root squashing: what root makes there belongs to nobody."""
+    monkeypatch.setattr(os, "geteuid", lambda: own_directory.stat().st_uid + 1)
+
+    assert run_directory.is_own(str(own_directory))
+    assert not list(own_directory.iterdir())
+
+
+@pytest.mark.bed
+@pytest.mark.mpi
+@pytest.mark.skipif(not MPIRUNS, reason="no mpirun")
+def test_run_directories_of_all_hosts_have_the_mode(two_hosts: TwoHosts, own_directory: Path) -> None:
+    hosts = (two_hosts.first.address, two_hosts.second.address)
+    log_dir = two_hosts.first.disk / own_directory.name
+    options = ("--start", "torch", "--log-mode", "750", "--log-dir", str(log_dir), "--no-python", "true")
+
+    done = two_hosts.first.run(
+        [*two_by_two.command(hosts, *MPIRUNS[0].for_launch), *options], env=two_by_two.environ(two_hosts)
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    for host in (two_hosts.first, two_hosts.second):
+        (found,) = (host.folder / "disk" / own_directory.name).glob("2*")
+        assert stat.S_IMODE(found.stat().st_mode) == 0o750
