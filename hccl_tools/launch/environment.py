@@ -1,6 +1,6 @@
 """The variables of a rank: what is set for which start, what is removed, and what each is for.
 
-``VARIABLES`` is the contract; ``docs/launching.md`` prints it, and the tests go through it for every start.
+``VARIABLES`` is the contract; the tests go through it for every start and compare docs/environment.md.
 """
 
 from __future__ import annotations
