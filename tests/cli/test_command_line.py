@@ -192,7 +192,7 @@ def test_a_refused_table_names_where_the_product_is_from(command_line: CommandLi
     done = command_line("gen", "--simulate", "910a", "--device_num", "0-2")
 
     assert done.code == 1
-    assert "product 910a (--simulate)" in done.out.splitlines()[0]
+    assert "product 910a (--simulate)" in done.err.splitlines()[0]
 
 
 def test_what_a_tool_said_cannot_steer_the_terminal(command_line: CommandLine) -> None:
