@@ -167,6 +167,8 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
         return
     packed = packed_addresses(subject)
     for row, addresses in enumerate(addresses_read(subject)):
+        if not addresses:
+            continue
         if "" in addresses:
             message = f"{quoted(subject.table.device_ips[row])} has an empty part"
             yield Finding(message, subject.device_path(row, "device_ip"), _HOW)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
     from hccl_tools.table import Column
 
+#: The addresses of a device that has none: one list for all, which nobody changes.
+_NONE: list[str] = []
+
 
 def intra_roce(subject: Subject) -> bool:
     """Whether HCCL_INTRA_ROCE_ENABLE=1 makes addresses necessary on one server, too."""
@@ -42,10 +45,10 @@ def addresses_read(subject: Subject) -> list[list[str]]:
         table = subject.table
         known = [_split(value) for value in table.device_ips]
         if table.format == "group_list":
-            known = [addresses[:1] and [str(table.device_ips[row])] for row, addresses in enumerate(known)]
+            known = [[text] if addresses else _NONE for text, addresses in zip(table.device_ips, known, strict=True)]
             for index in servers_unread(subject):
                 for row in table.servers[index].rows:
-                    known[row] = []
+                    known[row] = _NONE
         subject.memo["addresses"] = known
     return known
 
@@ -79,7 +82,7 @@ def servers_unread(subject: Subject) -> frozenset[int]:
 
 def _split(value: Any) -> list[str]:
     if type(value) is not str or not value:
-        return []
+        return _NONE
     if "," not in value:
         return [value]
     parts = value.split(",")
