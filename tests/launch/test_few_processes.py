@@ -13,7 +13,9 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-LAUNCH = ("launch", "--no-table", "-n", "2", "--start", "table", "--no-python", "sh", "-c", "echo up; exit 0")
+LAUNCH = ("launch", "--no-table", "-n", "2", "--start", "table", "--no-python")
+#: One that is still there when the next is to be started.
+SLOW = ("sleep", "60")
 
 
 def launch_with(limit: int) -> subprocess.CompletedProcess[str]:
@@ -24,7 +26,7 @@ def launch_with(limit: int) -> subprocess.CompletedProcess[str]:
     # The Python that runs the tests may lie in a directory that only root may enter.
     user = ("setpriv", "--reuid", "65533", "--clear-groups", "--inh-caps", "-all,+dac_override")
     other = (*user, "--ambient-caps", "+dac_override") if own else ()
-    command = (*other, "prlimit", f"--nproc={limit}", sys.executable, "-m", "hccl_tools", *LAUNCH)
+    command = (*other, "prlimit", f"--nproc={limit}", sys.executable, "-m", "hccl_tools", *LAUNCH, *SLOW)
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -56,9 +58,8 @@ def test_interpreter_cannot_be_started_a_second_time() -> None:
     program = (
         "import sys; sys.executable = '/nowhere/python'; from hccl_tools.cli import main; main(sys.argv[1:])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, *LAUNCH], capture_output=True, text=True, timeout=60, check=False
-    )
+    command = [sys.executable, "-c", program, *LAUNCH, "echo", "up"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     assert done.returncode == 0, done.stderr
     assert done.stdout == "up\n"
