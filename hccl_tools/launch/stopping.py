@@ -176,7 +176,7 @@ def _signal(run: Run, number: int) -> None:
         if runs.is_held(run.path):
             raise UsageError(
                 f"process {run.pid} is not the launcher of {run.name}, whose lock is held all the same",
-                hint="it runs in another container of this host: stop it there",
+                hint="if it runs in another container of this host, stop it there",
             ) from None
 
 
