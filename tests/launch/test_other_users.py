@@ -185,11 +185,15 @@ def test_a_run_directory_of_another_user_is_refused(stranger: Stranger) -> None:
     place = stranger.folder / "run"
     stranger.python("import os, sys; os.mkdir(sys.argv[1]); os.chmod(sys.argv[1], 0o777)", str(place))
 
-    done = run(*LAUNCH[:-1], "--run-dir", str(place), LAUNCH[-1], "true")
-
-    assert done.returncode == 125
-    assert f"the run directory {place} is not this user's" in done.stdout + done.stderr
+    with pytest.raises(LaunchError, match=f"the run directory {place} is not this user's"):
+        run_directory.create(str(place), shared=True)
     assert not list(place.iterdir())
+    place.rmdir()
+    place.mkdir()
+    place.chmod(0o777)
+    with pytest.raises(LaunchError, match="other users may write to the run directory"):
+        run_directory.create(str(place), shared=True)
+    run_directory.create(str(place), shared=True, mode=0o777)
 
 
 @pytest.mark.bed
