@@ -52,11 +52,14 @@ class EngineDoor:
         self._listener = wire.door(any_6, 0) if self._has_supervisors else wire.door("127.0.0.1", 0)
         self._token = os.urandom(16).hex()
         self._limit = FileLimit()
+        #: Its list of ready descriptors is in order of time: of two losses the first is the cause.
+        self._order = select.epoll()
         self._forget()
 
     def _forget(self) -> None:
         self._agents = Agents(self._plan)
         self._ending: EngineEnd | None = None
+        self._engine_has_ended = False
         self._reports = Reports()
         self._attempt: Attempt | None = None
 
@@ -71,6 +74,7 @@ class EngineDoor:
         self._hang_up()
         self._attempt = attempt
         attempt.on_readable(self._listener.fileno(), self._come)
+        attempt.on_readable(self._order.fileno(), self._hear_ready)
         attempt.on_end.append(self._engine_ended)
         if not self._has_supervisors:
             return  # Shims and ranks are on this host, and the keeper signals them itself.
@@ -89,10 +93,12 @@ class EngineDoor:
     def close(self) -> None:
         """Close it; supervisors that are left end their ranks."""
         self._hang_up()
+        self._order.close()
         self._listener.close()
 
     def _hang_up(self) -> None:
         for agent in self._agents.connected:
+            self._order.unregister(agent.descriptor)
             agent.wire.close()
         self._forget()
 
@@ -109,13 +115,11 @@ class EngineDoor:
         while self._agents.connected and (left := deadline - time.monotonic()) > 0:
             poller = select.poll()
             poller.register(attempt.signals.fileno(), select.POLLIN)
-            for agent in self._agents.connected:
-                poller.register(agent.descriptor, select.POLLIN)
+            poller.register(self._order.fileno(), select.POLLIN)
             poller.poll(left * 1000)
             if ENDING & set(attempt.signals.read()):
                 self._agents.say("kill")
-            for agent in list(self._agents.connected):
-                self._hear(agent)
+            self._hear_ready()
 
     def _came(self) -> tuple[list[str], int]:
         """Return the hosts that no supervisor has come from, and how many have come and gone."""
@@ -124,9 +128,11 @@ class EngineDoor:
 
     def _engine_ended(self, end: RankEnd) -> None:
         """End what mpirun has left of a job; that of Open MPI 5 may exit with 0."""
-        for agent in list(self._agents.connected):
-            self._hear(agent)
-        if end.process.rank >= 0 and self._attempt is not None and not self._agents.have_all_reported:
+        self._hear_ready()
+        if end.process.rank < 0 or self._attempt is None:
+            return
+        self._engine_has_ended = True
+        if not self._agents.have_all_reported:
             what = f"{end.process.name} has ended before its ranks: {end.way}"
             self._attempt.end_for(verdict.lost_process(os.uname().nodename, what))
 
@@ -141,8 +147,13 @@ class EngineDoor:
             self._limit.allows(connection.fileno())
             agent = Agent(connection)
             self._agents.connected.append(agent)
-            if self._attempt is not None:
-                self._attempt.on_readable(agent.descriptor, partial(self._hear, agent))
+            self._order.register(agent.descriptor, select.EPOLLIN)
+
+    def _hear_ready(self) -> None:
+        agents = {agent.descriptor: agent for agent in self._agents.connected}
+        for descriptor, _ in self._order.poll(0):
+            if descriptor in agents:
+                self._hear(agents[descriptor])
 
     def _hear(self, agent: Agent) -> None:
         try:
@@ -201,7 +212,7 @@ class EngineDoor:
         if cause.reason == "daemon" and not lost and self._is_engine(agent.parent):
             agent.ended_by_engine = True
         attempt = self._attempt
-        if attempt is None or agent.ended_by_engine:
+        if attempt is None or agent.ended_by_engine or (lost and self._engine_has_ended):
             return  # How the engine itself has ended, the keeper tells.
         self._reports.add(Finding(agent.number, cause, end, lost))
         # MPICH kills what it has started when it is killed, and may be collected after that.
@@ -213,8 +224,7 @@ class EngineDoor:
 
     def _lose(self, agent: Agent) -> None:
         self._agents.connected.remove(agent)
-        if self._attempt is not None:
-            self._attempt.on_readable(agent.descriptor, None)
+        self._order.unregister(agent.descriptor)
         if agent.number >= 0:
             self._agents.gone.add(agent.number)
             if not agent.done:
