@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from hccl_tools.launch.attempt import Attempt
-    from hccl_tools.launch.outcome import RankEnd
 
 #: Below this many bytes a warning is due; below the second the disk counts as full.
 _LOW, _FULL = 64 << 20, 64 << 10
@@ -20,14 +19,20 @@ class LogSpace:
 
     def __init__(self, attempt: Attempt, run_dir: str, on_error: Literal["warn", "stop"]) -> None:
         self._attempt, self._run_dir, self._on_error = attempt, run_dir, on_error
+        self._full = f"the disk of {run_dir} is full: what the ranks write to their logs is lost"
         self._said_low = self._said_full = False
-        attempt.on_end.append(self._ended)
+        attempt.on_ending.append(self._ending)
         self._look()
 
-    def _ended(self, end: RankEnd) -> None:
-        """A rank that fails on a full disk may do so before the next look."""
-        if end.status and is_full(self._run_dir):
-            self._judge(0)
+    def _ending(self) -> None:
+        """A rank that fails on a full disk may do so before the next look; then the disk is the cause."""
+        attempt = self._attempt
+        if attempt.reason != "failed" or not is_full(self._run_dir):
+            return
+        self._judge(0)
+        if self._on_error == "stop":
+            attempt.reason, attempt.detail = "log-error", self._full
+            attempt.first = attempt.elsewhere = None
 
     def _look(self) -> None:
         free = free_bytes(self._run_dir)
@@ -40,10 +45,9 @@ class LogSpace:
             self._said_low = self._said_full = False
         elif free < _FULL and not self._said_full:
             self._said_low = self._said_full = True
-            full = f"the disk of {self._run_dir} is full: what the ranks write to their logs is lost"
-            self._attempt.say(full)
+            self._attempt.say(self._full)
             if self._on_error == "stop":
-                self._attempt.end("log-error", full)
+                self._attempt.end("log-error", self._full)
         elif not self._said_low:
             self._said_low = True
             self._attempt.say(f"only {free / (1 << 20):.1f} MiB are left for the logs in {self._run_dir}")

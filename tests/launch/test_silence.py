@@ -141,15 +141,22 @@ WRITER = (
 
 
 @pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param(("--no-table", "--start", "table"), id="loop"),
+        pytest.param(("--engine", "mpirun", "--cpu", "--start", "mpi"), id="mpirun", marks=pytest.mark.mpi),
+    ],
+)
+@pytest.mark.parametrize(
     ("options", "code", "state"), [((), 1, "failed"), (("--on-log-error", "stop"), 125, "disk full")]
 )
 def test_the_disk_is_named_as_the_cause(
-    small_disk: Path, options: tuple[str, ...], code: int, state: str
+    small_disk: Path, options: tuple[str, ...], code: int, state: str, engine: tuple[str, ...]
 ) -> None:
     """A rank that fails for want of room ends before the launcher looks at the disk for the next time."""
     (small_disk.parent / "writer.py").write_text(WRITER)
     hccl_tools = [sys.executable, "-m", "hccl_tools"]
-    launch = ["launch", "--no-table", "-n", "2", "--start", "table", "--grace", "1", *options]
+    launch = ["launch", *engine, "-n", "2", "--grace", "1", *options]
     here = ["--log-dir", str(small_disk)]
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
