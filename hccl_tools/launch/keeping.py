@@ -150,11 +150,14 @@ class _Keeping:
         """Tell of every process that has ended, in order, and when none is left."""
         if not self.busy:
             return
-        for pid, index, status, cpu, peak in self.deaths.collect():
+        deaths = self.deaths.collect()
+        # One time for all: the launcher acts on the first failure before it hears of the next.
+        collected = time.monotonic_ns()
+        for pid, index, status, cpu, peak in deaths:
             if status and not self.failed:
                 self.failed = True
                 self.tell_who_is_ending()
-            self.tell(channel.ENDED, index, pid, status, cpu=cpu, extra=peak)
+            self.tell(channel.ENDED, index, pid, status, cpu=cpu, extra=peak, when=collected)
         if self.deaths.nobody_left and not self.waiting:
             self.busy = False
             self.tell(channel.EMPTY)
@@ -166,10 +169,18 @@ class _Keeping:
                 self.tell(channel.ENDING, index, pid, status)
 
     def tell(
-        self, kind: int, index: int = 0, pid: int = 0, value: int = 0, *, cpu: int = 0, extra: int = 0
+        self,
+        kind: int,
+        index: int = 0,
+        pid: int = 0,
+        value: int = 0,
+        *,
+        cpu: int = 0,
+        extra: int = 0,
+        when: int = 0,
     ) -> None:
         """Have an event for the launcher: at once if it matters, else with some others."""
-        self.untold.append(Event(kind, index, pid, value, time.monotonic_ns(), cpu, extra))
+        self.untold.append(Event(kind, index, pid, value, when or time.monotonic_ns(), cpu, extra))
         if value or not self.waiting or len(self.untold) >= _TOLD_TOGETHER:
             self.tell_now()
 
