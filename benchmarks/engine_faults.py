@@ -202,7 +202,8 @@ def main() -> int:
     print(f"seed {options.seed}; grace {GRACE:g} s; worst: seconds from the fault to the launcher's end")
     heads = f"{'left over':>10} {'wrong code':>11} {'wrong cause':>12} {'hung':>6} {'late':>6} {'worst':>9}"
     print(f"{'hosts, engine':<12} trials {heads}")
-    base = Path(mkdtemp(prefix="hccl-tools-faults-"))
+    # TMPDIR may be long, and the path of a socket has at most 108 bytes.
+    base = Path(mkdtemp(prefix="hccl-tools-faults-", dir="/tmp"))
     base.chmod(0o755)
     good = True
     with ExitStack() as stack:
