@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from hccl_tools.version import __version__
+
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
     from hccl_tools.conversion import convert
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from hccl_tools.merging import merge
     from hccl_tools.table import RankTable
     from hccl_tools.validation import validate
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "CurrentRank": "hccl_tools.launch.current",

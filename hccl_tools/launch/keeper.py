@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch import channel, kernel, proc
 from hccl_tools.launch.process_limit import why_not_started
+from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -161,9 +162,8 @@ def current() -> Keeper | None:
 
 def _start_interpreter(commands: int, events: int, launcher: int) -> int:
     """Return the new process's id, 0 where this interpreter cannot be started a second time."""
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     program = (
-        f"import sys; sys.path.insert(0, {root!r}); from hccl_tools.launch.keeping import serve;"
+        f"import sys; sys.path.insert(0, {IMPORT_ROOT!r}); from hccl_tools.launch.keeping import serve;"
         f" serve({commands}, {events}, {launcher})"
     )
     os.set_inheritable(commands, True)

@@ -17,6 +17,7 @@ from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch import host_ends, runs
 from hccl_tools.launch.interpreter import on_path
 from hccl_tools.launch.log_sender import ALIVE, EVERY, OVER
+from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,9 +157,8 @@ def start(run: Run, host: str, asked: dict[str, Any], typed_ssh: str | None) -> 
 
 def _there(asked: dict[str, Any]) -> list[str]:
     """Return what the other host runs: this very hccl-tools, by the path that it has here."""
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     program = (
-        f"import sys; sys.path.append({root!r}); from hccl_tools.launch.log_sender import main;"
+        f"import sys; sys.path.append({IMPORT_ROOT!r}); from hccl_tools.launch.log_sender import main;"
         " sys.exit(main(sys.argv[1]))"
     )
     return [sys.executable, "-c", program, json.dumps(asked)]

@@ -32,6 +32,7 @@ from hccl_tools.launch.spawn_context import SpawnContext
 from hccl_tools.launch.spawn_errors import SpawnOptionError
 from hccl_tools.launch.starting import PLAN_FILE
 from hccl_tools.phrases import count
+from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -122,11 +123,10 @@ def _prepare(wanted: SpawnOptions, folder: str) -> Prepared:
     start = wanted.start
     if start is None:
         start, _reason = interpreter.choose_start(interpreter.installed_frameworks(sys.path), cpu=wanted.cpu)
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     # What this interpreter was started with (-W, -X, -O ...) is meant for the ranks as well.
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
     request = Request(
-        program=(sys.executable, *flags, "-c", _CHILD.format(root=root, folder=folder)),
+        program=(sys.executable, *flags, "-c", _CHILD.format(root=IMPORT_ROOT, folder=folder)),
         kind="program",
         python=sys.executable,
         rank_table=wanted.rank_table,
