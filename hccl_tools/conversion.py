@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import TableError
 from hccl_tools.formats import group_list
-from hccl_tools.phrases import count
+from hccl_tools.notation.phrases import count
 from hccl_tools.table import Group, RankTable, Server, SuperPod
 
 if TYPE_CHECKING:

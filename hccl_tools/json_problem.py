@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from hccl_tools.look_alikes import look_alike
+from hccl_tools.notation.look_alikes import look_alike
 
 Kind = Literal[
     "empty file", "cut off", "binary", "NUL", "utf-16", "bad utf-8", "comment", "trailing comma",

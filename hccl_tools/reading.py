@@ -16,7 +16,7 @@ from itertools import islice
 from typing import IO
 
 from hccl_tools.errors import InputError
-from hccl_tools.printable import escaped
+from hccl_tools.notation.printable import escaped
 
 #: The largest file that is read. HCCL refuses a 1.x table whose compact text exceeds 40 MiB; six times that
 #: leaves room for indented ones, and a mistaken argument (a checkpoint, a core dump) ends at once. HCCL takes

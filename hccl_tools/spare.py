@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.addresses import AF_INET, family
 from hccl_tools.errors import TableError
-from hccl_tools.phrases import count
+from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
     from hccl_tools.table import RankTable, Server

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from hccl_tools import formats
 from hccl_tools.diagnostics.wording import hccl_says
 from hccl_tools.errors import TableError
-from hccl_tools.phrases import count
-from hccl_tools.printable import escaped
+from hccl_tools.notation.phrases import count
+from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools.device_range import parse
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.device_range import parse
 
 
 def ids(text: str, limit: int = 8) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.errors import InputError, UsageError
-from hccl_tools.host_list import fold, parse, read_hostfile
+from hccl_tools.notation.host_list import fold, parse, read_hostfile
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from hccl_tools.phrases import as_root, count, devices
+from hccl_tools.notation.phrases import as_root, count, devices
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 devices"), (1, "1 device"), (65_536, "65,536 devices")])

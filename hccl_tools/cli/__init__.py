@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.printable import escaped
+from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -88,7 +88,7 @@ def _seats(inputs: Inputs, file: str | None, target: str) -> dict[str, Seat] | N
 
 def _tell(before: RankTable, after: RankTable) -> None:
     from hccl_tools import conversion  # noqa: PLC0415
-    from hccl_tools.phrases import count  # noqa: PLC0415
+    from hccl_tools.notation.phrases import count  # noqa: PLC0415
 
     if before.format == after.format:
         click.echo(f"the table is {before.format} already: it is written as it is", err=True)

@@ -106,8 +106,8 @@ def facts_of(host: str, request: Request, options: dict[str, Any]) -> HostFacts:
         GatheringError: It has not answered.
         UsageError: It is no host.
     """
-    from hccl_tools import host_list  # noqa: PLC0415
     from hccl_tools.gathering.across import Asking, ask  # noqa: PLC0415
+    from hccl_tools.notation import host_list  # noqa: PLC0415
 
     asking = Asking(options.pop("engine"), options.pop("gather_timeout"), ssh=options.pop("ssh"))
     gathered = ask(host_list.parse(host, option="the host"), request, asking)
@@ -165,7 +165,7 @@ def _gathered(request: Request, options: dict[str, Any]) -> Gathered | None:
 
 
 def _hosts(options: dict[str, Any]) -> tuple[str, ...]:
-    from hccl_tools import host_list  # noqa: PLC0415
+    from hccl_tools.notation import host_list  # noqa: PLC0415
 
     if options["hostfile"]:
         return host_list.read_hostfile(options["hostfile"])

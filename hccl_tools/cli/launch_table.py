@@ -27,7 +27,7 @@ def with_table(request: Request, options: dict[str, Any], environ: Mapping[str, 
         LaunchError: A host has not answered, or HCCL would refuse the table.
     """
     if options["hostfile"]:
-        from hccl_tools import host_list  # noqa: PLC0415
+        from hccl_tools.notation import host_list  # noqa: PLC0415
 
         if request.rank_table is not None or request.no_table:
             raise UsageError("--hostfile makes a table of its own", hint="leave --rank-table, --no-table out")
@@ -62,9 +62,9 @@ def _allocated(request: Request, environ: Mapping[str, str]) -> tuple[str, ...]:
     by_loop = click.get_current_context().get_parameter_source("engine") != click.core.ParameterSource.DEFAULT
     if not environ.get("SLURM_JOB_NODELIST") or (request.engine == "loop" and by_loop):
         return ()
-    from hccl_tools import host_list  # noqa: PLC0415
     from hccl_tools.gathering.across import in_allocation, in_step  # noqa: PLC0415
     from hccl_tools.launch import job_table  # noqa: PLC0415
+    from hccl_tools.notation import host_list  # noqa: PLC0415
 
     if not in_allocation(environ) or job_table.locate(request, environ) is not None:
         return ()

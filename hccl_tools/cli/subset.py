@@ -36,7 +36,7 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     beside the old one, NAME.r1.json, never over a table that is there.
     """
     from hccl_tools import table_output  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.phrases import count  # noqa: PLC0415
+    from hccl_tools.notation.phrases import count  # noqa: PLC0415
     from hccl_tools.product_choice import product_of  # noqa: PLC0415
     from hccl_tools.subsetting import subset  # noqa: PLC0415
     from hccl_tools.table_input import Inputs  # noqa: PLC0415
@@ -56,7 +56,7 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
 
 
 def _device_ids(text: str, product: Product) -> tuple[int, ...]:
-    from hccl_tools import device_range  # noqa: PLC0415
+    from hccl_tools.notation import device_range  # noqa: PLC0415
 
     found = device_range.parse(text, device_limit=product.device_limit, product=product.name)
     for warning in found.warnings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.placing import place
-from hccl_tools.printable import escaped
+from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics import concise
 from hccl_tools.diagnostics.placing import place
 from hccl_tools.diagnostics.wording import SEVEREST_FIRST, hccl_says
-from hccl_tools.phrases import count
-from hccl_tools.printable import escaped
+from hccl_tools.notation.phrases import count
+from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.placing import View, place
 from hccl_tools.diagnostics.snippet import snippet
 from hccl_tools.diagnostics.wording import conclusion, hccl_says, reference
-from hccl_tools.phrases import count
-from hccl_tools.printable import escaped
+from hccl_tools.notation.phrases import count
+from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

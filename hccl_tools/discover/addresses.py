@@ -8,7 +8,7 @@ from hccl_tools.discover import hccn_conf, hccn_tool
 from hccl_tools.discover.address import packed
 from hccl_tools.discover.facts import DeviceFacts, Reading
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.phrases import as_root, devices
+from hccl_tools.notation.phrases import as_root, devices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

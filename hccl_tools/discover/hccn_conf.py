@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools.discover import address
 from hccl_tools.discover.facts import Reading
 from hccl_tools.errors import DiscoveryError, InputError
-from hccl_tools.phrases import as_root
+from hccl_tools.notation.phrases import as_root
 
 if TYPE_CHECKING:
     from hccl_tools.discover.site import Site

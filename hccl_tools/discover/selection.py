@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.device_range import parse
 from hccl_tools.discover import visible
 from hccl_tools.errors import DiscoveryError, UsageError
-from hccl_tools.phrases import count as counted
-from hccl_tools.phrases import devices
+from hccl_tools.notation.device_range import parse
+from hccl_tools.notation.phrases import count as counted
+from hccl_tools.notation.phrases import devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

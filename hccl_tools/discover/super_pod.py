@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover import npu_smi
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.phrases import count
+from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.draw import description, tree
 from hccl_tools.fingerprint import fingerprint
-from hccl_tools.phrases import count
-from hccl_tools.printable import escaped
+from hccl_tools.notation.phrases import count
+from hccl_tools.notation.printable import escaped
 from hccl_tools.products import by_name
 from hccl_tools.server_order import blocks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.printable import escaped
+from hccl_tools.notation.printable import escaped
 from hccl_tools.server_order import FOLD_ABOVE, blocks
 
 if TYPE_CHECKING:

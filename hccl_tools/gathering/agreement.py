@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.gathering.failures import GatheringError
-from hccl_tools.host_list import fold
+from hccl_tools.notation.host_list import fold
 from hccl_tools.server_order import address_key
 from hccl_tools.table import Server
 

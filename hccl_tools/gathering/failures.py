@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.host_list import fold
+from hccl_tools.notation.host_list import fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ import os
 import select
 import stat
 
-from hccl_tools.printable import escaped
+from hccl_tools.notation.printable import escaped
 
 #: The most one write() may hand to a descriptor that we had to leave blocking: POSIX's PIPE_BUF on Linux.
 _SAFE = 4096

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools import host_list
 from hccl_tools.errors import LaunchError
+from hccl_tools.notation import host_list
 
 if TYPE_CHECKING:
     from hccl_tools.launch.planning import Prepared

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch import binding, masking
 from hccl_tools.launch.describe import exported, passed_on
-from hccl_tools.printable import escaped
+from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.phrases import devices
+from hccl_tools.notation.phrases import devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

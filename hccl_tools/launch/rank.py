@@ -35,7 +35,7 @@ def main(args: list[str] | None = None) -> int:
         prepared = _prepared(args, world, os.environ)
     except HcclToolsError as error:
         if world is None or world.local_rank == 0:
-            from hccl_tools.printable import escaped  # noqa: PLC0415  (a rank that starts does without)
+            from hccl_tools.notation.printable import escaped  # noqa: PLC0415  (a rank that starts does without)
 
             hint = f"\n  help: {error.hint}" if error.hint else ""
             sys.stderr.write(escaped(f"error: {error.message}{hint}\n", keep="\n\t"))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch import report
 from hccl_tools.launch.outcome import RankEnd, seconds
 from hccl_tools.launch.plan import RankProcess
-from hccl_tools.printable import escaped
+from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from hccl_tools.launch.shim import Prepared

@@ -7,7 +7,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
-from hccl_tools.printable import escaped
+from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

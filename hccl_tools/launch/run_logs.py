@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hccl_tools.errors import InputError
 from hccl_tools.launch import runs
 from hccl_tools.launch.logs import Follower, generation
-from hccl_tools.printable import escaped
+from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

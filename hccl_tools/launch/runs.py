@@ -9,11 +9,11 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hccl_tools import host_list
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import run_directory, run_files, run_members
 from hccl_tools.launch.run_directory import HOLDER, LATEST
-from hccl_tools.printable import escaped
+from hccl_tools.notation import host_list
+from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

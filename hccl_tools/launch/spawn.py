@@ -31,7 +31,7 @@ from hccl_tools.launch.request import Request
 from hccl_tools.launch.spawn_context import SpawnContext
 from hccl_tools.launch.spawn_errors import SpawnOptionError
 from hccl_tools.launch.starting import PLAN_FILE
-from hccl_tools.phrases import count
+from hccl_tools.notation.phrases import count
 from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:

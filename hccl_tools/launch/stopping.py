@@ -12,10 +12,10 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools import host_list
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import proc, run_files, run_members, runs
-from hccl_tools.phrases import as_root
+from hccl_tools.notation import host_list
+from hccl_tools.notation.phrases import as_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable

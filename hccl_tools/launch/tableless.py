@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.placement import is_address, is_local_address, is_loopback
-from hccl_tools.phrases import count as counted
+from hccl_tools.notation.phrases import count as counted
 
 if TYPE_CHECKING:
     from hccl_tools.launch.request import Request
@@ -124,7 +124,7 @@ def listed(text: str, available: tuple[int, ...] | None) -> list[int]:
     Raises:
         UsageError: The text cannot be read, or names one that is not there.
     """
-    from hccl_tools import device_range  # noqa: PLC0415  (rarely needed)
+    from hccl_tools.notation import device_range  # noqa: PLC0415  (rarely needed)
 
     limit = len(available) if available else 1024
     beyond = f"name visible devices, counted from 0 to {limit - 1}"

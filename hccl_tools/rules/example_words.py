@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from hccl_tools.phrases import count
+from hccl_tools.notation.phrases import count
 from hccl_tools.products import PRODUCTS
 
 _STEPS = (

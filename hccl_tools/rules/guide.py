@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.phrases import count
+from hccl_tools.notation.phrases import count
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.topology import OTHER_CHIP, device_sets, devices_place, servers_of_refused_count
 

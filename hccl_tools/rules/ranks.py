@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.phrases import count
+from hccl_tools.notation.phrases import count
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table import read_integer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from hccl_tools.likeness import likeness
+from hccl_tools.notation.likeness import likeness
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.sparse_column import first_row
 from hccl_tools.table import are_digits, read_uint

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.likeness import likeness
+from hccl_tools.notation.likeness import likeness
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 
 if TYPE_CHECKING:

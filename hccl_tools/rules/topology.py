@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.phrases import count as counted
+from hccl_tools.notation.phrases import count as counted
 from hccl_tools.rules.registry import Finding, Subject, rule
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools import host_list
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.interpreter import ProgramMissingError, on_path
+from hccl_tools.notation import host_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hccl_tools import look_alikes
 from hccl_tools.errors import UsageError
+from hccl_tools.notation import look_alikes
 from hccl_tools.products import NAME_THE_CHIP
 
 _ITEM = re.compile(
