@@ -12,7 +12,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
-from hccl_tools.document import Document
+from hccl_tools.document.document import Document
 from hccl_tools.errors import TableError
 from hccl_tools.spare import Pair, check_kind, check_super_pod, index_of, network_warning, paired
 

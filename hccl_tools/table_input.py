@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
 from hccl_tools.collected import Batch
-from hccl_tools.document import Document
+from hccl_tools.document.document import Document
+from hccl_tools.document.fast_parser import UNCLEAN, parse_clean
+from hccl_tools.document.reading import STDIN, STDIN_SHOWN, is_stream, read_file, shown_name
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
-from hccl_tools.json_clean import UNCLEAN, parse_clean
-from hccl_tools.reading import STDIN, STDIN_SHOWN, is_stream, read_file, shown_name
 from hccl_tools.table import read_uint
 
 if TYPE_CHECKING:

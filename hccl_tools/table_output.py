@@ -7,10 +7,10 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools import formats
+from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
 from hccl_tools.generation import file_name
 from hccl_tools.products import DEFAULT_FOR_FORMAT
-from hccl_tools.writing import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -182,7 +182,7 @@ def save(
 
 def _held(path: str) -> RankTable | None:
     """Return the table that a file holds, whatever its layout; None for anything else."""
-    from hccl_tools.document import Document, read_file  # noqa: PLC0415  (only where a file stands already)
+    from hccl_tools.document.document import Document, read_file  # noqa: PLC0415  (only where a file stands already)
 
     try:
         return formats.read(Document.parse(read_file(path), path).value)

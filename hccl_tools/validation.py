@@ -139,8 +139,8 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _subject(source: Any, limit: int | None) -> tuple[Subject, str]:
-    from hccl_tools.document import Document  # noqa: PLC0415  (a table in memory needs no parser)
-    from hccl_tools.reading import is_stream, read_file, shown_name  # noqa: PLC0415
+    from hccl_tools.document.document import Document  # noqa: PLC0415  (a table in memory needs no parser)
+    from hccl_tools.document.reading import is_stream, read_file, shown_name  # noqa: PLC0415
 
     unknown = assume(None)[0]
     if isinstance(source, (str, os.PathLike)):
@@ -155,7 +155,7 @@ def _subject(source: Any, limit: int | None) -> tuple[Subject, str]:
 
 
 def _subject_of_object(source: Any) -> Subject:
-    from hccl_tools.parsed_value import NotJsonError, as_read  # noqa: PLC0415  (not for files)
+    from hccl_tools.document.parsed_value import NotJsonError, as_read  # noqa: PLC0415  (not for files)
 
     unknown = assume(None)[0]
     try:

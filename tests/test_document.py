@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools.document import Document
+from hccl_tools.document.document import Document
 
 TABLE = b"""{
     "version": "1.0",

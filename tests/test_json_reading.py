@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hccl_tools import json_clean
-from hccl_tools.document import Document
-from hccl_tools.json_clean import NESTING_LIMIT
-from hccl_tools.json_problem import JsonError
-from hccl_tools.json_text import Reader
+from hccl_tools.document import fast_parser
+from hccl_tools.document.document import Document
+from hccl_tools.document.fast_parser import NESTING_LIMIT
+from hccl_tools.document.strict_parser import Reader
+from hccl_tools.document.syntax_problem import JsonError
 
 ROWS = [
     json.loads(line)
@@ -250,9 +250,9 @@ def test_a_fast_parser_says_clean_only_where_the_slow_reader_agrees(text: str) -
         return
     expected = read(text)
 
-    for parse in (json_clean.parse_clean, json_clean._parse_with_stdlib):
+    for parse in (fast_parser.parse_clean, fast_parser._parse_with_stdlib):
         value = parse(data)
-        if value is not json_clean.UNCLEAN:
+        if value is not fast_parser.UNCLEAN:
             assert expected == (typed(value), [], "")
 
 
@@ -260,8 +260,8 @@ def test_a_fast_parser_says_clean_only_where_the_slow_reader_agrees(text: str) -
 def test_the_fast_parsers_do_take_ordinary_documents(value: Any) -> None:
     text = json.dumps(value, ensure_ascii=False)
     if text.isascii() and "\\" not in text and not any(abs(number) >= 1 << 63 for number in integers(value)):
-        assert json_clean.parse_clean(text.encode()) is not json_clean.UNCLEAN
-        assert json_clean._parse_with_stdlib(text.encode()) is not json_clean.UNCLEAN
+        assert fast_parser.parse_clean(text.encode()) is not fast_parser.UNCLEAN
+        assert fast_parser._parse_with_stdlib(text.encode()) is not fast_parser.UNCLEAN
 
 
 def integers(value: Any) -> list[int]:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from hccl_tools import validate
 from hccl_tools.diagnostics import FORMATS, render
-from hccl_tools.json_clean import NESTING_LIMIT
-from hccl_tools.parsed_value import NotJsonError, as_read
+from hccl_tools.document.fast_parser import NESTING_LIMIT
+from hccl_tools.document.parsed_value import NotJsonError, as_read
 from tests.support.tables import table
 
 HALF = "\ud800"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hccl_tools import formats, generation
 from hccl_tools.discover.survey import Request, survey
-from hccl_tools.document import Document
+from hccl_tools.document.document import Document
 from hccl_tools.errors import TableError
 from hccl_tools.merging import merge
 from hccl_tools.replacement import Replacement, differences, replace_server, spliced

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
-from hccl_tools import formats, json_clean, validate
+from hccl_tools import formats, validate
+from hccl_tools.document import fast_parser
 from hccl_tools.errors import InputError, TableError, UsageError
 from hccl_tools.validation import check_table, load
 from tests.support.strategies import damaged_tables
@@ -41,7 +42,7 @@ def test_fast_and_slow_parser_give_one_verdict(value: Any) -> None:
     data = json.dumps(value).encode()
     fast = validate(data)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_clean, "import_module", _refuse_import)
+        patch.setattr(fast_parser, "import_module", _refuse_import)
         slow = validate(data)
 
     assert fast.findings == slow.findings

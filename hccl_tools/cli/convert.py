@@ -57,7 +57,7 @@ def command(
     neither made from them nor turned into them. The table goes into NAME.v1.0.json, or where -o says.
     """
     from hccl_tools import conversion  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.reading import is_stream  # noqa: PLC0415
+    from hccl_tools.document.reading import is_stream  # noqa: PLC0415
     from hccl_tools.table_input import Inputs  # noqa: PLC0415
 
     gc.disable()  # a large table is half a million objects without a cycle

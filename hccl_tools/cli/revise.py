@@ -41,8 +41,8 @@ def deliver(
         TableError: It has an error, or its file is there already.
     """
     from hccl_tools import revision, table_output  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.document.reading import is_stream  # noqa: PLC0415
     from hccl_tools.fingerprint import fingerprint  # noqa: PLC0415
-    from hccl_tools.reading import is_stream  # noqa: PLC0415
 
     digits = table_output.parse_mode(mode) if mode is not None else None
     to_stdout = output == table_output.STDOUT
@@ -55,7 +55,7 @@ def deliver(
     if path is None:
         table_output.print_text(new.decode())
         return
-    from hccl_tools.writing import write_atomically  # noqa: PLC0415
+    from hccl_tools.document.writing import write_atomically  # noqa: PLC0415
 
     write_atomically(path, [new.decode()], mode=digits)
     named = table_output.to_be_named(product, after)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.document import Document
+    from hccl_tools.document.document import Document
     from hccl_tools.table import RankTable
 
 #: Where in a document: object keys and array indices, outermost first.

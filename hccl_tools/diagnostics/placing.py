@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report, RuleFacts
-    from hccl_tools.document import Document, Position
-    from hccl_tools.positions import Span
+    from hccl_tools.document.document import Document, Position
+    from hccl_tools.document.spans import Span
 
 
 class View(NamedTuple):

@@ -9,7 +9,7 @@ from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.placing import Place
-    from hccl_tools.document import Document
+    from hccl_tools.document.document import Document
 
 #: Characters of the line that are shown; a table without line breaks may have millions.
 _WINDOW = 110

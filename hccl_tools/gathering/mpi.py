@@ -6,9 +6,9 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.gathering.member import MPI4PY_MISSING_HINT
-from hccl_tools.writing import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -47,7 +47,7 @@ def _place(prepared: Prepared, index: int) -> str:
                 return f"{path}: "  # It was converted for the ranks: its lines are others.
     except OSError:
         return f"{path}: "
-    from hccl_tools.document import Document  # noqa: PLC0415  (for this message only)
+    from hccl_tools.document.document import Document  # noqa: PLC0415  (for this message only)
     from hccl_tools.formats import module  # noqa: PLC0415
 
     key = "host_ip" if table.servers[index].host_ip else "server_id"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from hccl_tools.discover.facts import HostState
-    from hccl_tools.document import Document
+    from hccl_tools.document.document import Document
     from hccl_tools.products import Product
     from hccl_tools.table import RankTable
 

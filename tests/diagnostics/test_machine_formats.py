@@ -11,7 +11,7 @@ from jsonschema import Draft4Validator
 
 from hccl_tools.diagnostics import render
 from hccl_tools.diagnostics.diagnostic import Diagnostic
-from hccl_tools.document import Document
+from hccl_tools.document.document import Document
 from hccl_tools.rules.pages import page
 from hccl_tools.rules.registry import all_rules
 from hccl_tools.validation import validate

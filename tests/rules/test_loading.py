@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools import validate
-from hccl_tools.document import Document
+from hccl_tools.document.document import Document
 from hccl_tools.rules import compact_size
 from tests.support.tables import table
 

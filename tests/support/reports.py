@@ -11,7 +11,7 @@ from hccl_tools.diagnostics.diagnostic import (
     RuleFacts,
     Verdict,
 )
-from hccl_tools.document import Document
+from hccl_tools.document.document import Document
 
 TABLE = """\
 {

@@ -11,8 +11,8 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from hccl_tools.json_clean import NESTING_LIMIT, number
-from hccl_tools.json_problem import Expected, JsonError, Place, cut_off, stray
+from hccl_tools.document.fast_parser import NESTING_LIMIT, number
+from hccl_tools.document.syntax_problem import Expected, JsonError, Place, cut_off, stray
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _PLAIN_TEXT = re.compile(r'"([^"\\\x00-\x1f]*)"')

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hccl_tools.json_clean import NESTING_LIMIT, UNCLEAN, parse_clean
-from hccl_tools.reading import read_file
-from hccl_tools.writing import write_atomically
+from hccl_tools.document.fast_parser import NESTING_LIMIT, UNCLEAN, parse_clean
+from hccl_tools.document.reading import read_file
+from hccl_tools.document.writing import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hccl_tools.json_problem import JsonProblem
-    from hccl_tools.json_text import DuplicateKey
-    from hccl_tools.positions import Span
+    from hccl_tools.document.spans import Span
+    from hccl_tools.document.strict_parser import DuplicateKey
+    from hccl_tools.document.syntax_problem import JsonProblem
 
 __all__ = ["Document", "Position", "read_file", "write_atomically"]
 
@@ -102,9 +102,9 @@ class Document:
 
     def _read_slowly(self, limit: int | None) -> None:
         # Most files are clean, and every start of a job waits until its table has been read.
-        from hccl_tools.file_problem import bad_byte_problem, no_text, unreadable  # noqa: PLC0415
-        from hccl_tools.json_problem import JsonError  # noqa: PLC0415
-        from hccl_tools.json_text import DuplicateKey, Reader  # noqa: PLC0415
+        from hccl_tools.document.encoding_problem import bad_byte_problem, no_text, unreadable  # noqa: PLC0415
+        from hccl_tools.document.strict_parser import DuplicateKey, Reader  # noqa: PLC0415
+        from hccl_tools.document.syntax_problem import JsonError  # noqa: PLC0415
 
         self.problem = unreadable(self.data, self._body)
         if self.problem:
@@ -178,7 +178,7 @@ class Document:
         A path that leads nowhere gets the span of its nearest ancestor. In a file that is no JSON every path
         leads to the place of the problem.
         """
-        from hccl_tools.positions import Span, find_spans  # noqa: PLC0415  (only where something is wrong)
+        from hccl_tools.document.spans import Span, find_spans  # noqa: PLC0415  (only where something is wrong)
 
         if self.problem:
             return [Span(self.problem.offset, self.problem.offset) for _ in paths]

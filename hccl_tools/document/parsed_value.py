@@ -10,7 +10,7 @@ import math
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.json_clean import NESTING_LIMIT
+from hccl_tools.document.fast_parser import NESTING_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

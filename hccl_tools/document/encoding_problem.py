@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 
-from hccl_tools.json_problem import JsonProblem
+from hccl_tools.document.syntax_problem import JsonProblem
 
 _WIDE = (
     (codecs.BOM_UTF32_LE, "UTF-32"), (codecs.BOM_UTF32_BE, "UTF-32"),
