@@ -24,7 +24,7 @@ def make_hosts(folder: str) -> None:
     from benchmarks.tables import large_table  # noqa: PLC0415  (the measuring process stays small)
     from hccl_tools import formats  # noqa: PLC0415
     from hccl_tools.subsetting import subset  # noqa: PLC0415
-    from hccl_tools.table import RankTable  # noqa: PLC0415
+    from hccl_tools.table.model import RankTable  # noqa: PLC0415
 
     table = large_table("1.0", SERVERS)
     for number, server in enumerate(table.servers):

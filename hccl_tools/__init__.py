@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from hccl_tools.launch.spawn import spawn
     from hccl_tools.launch.spawn_errors import RankFailedError
     from hccl_tools.merging import merge
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
     from hccl_tools.validation import validate
 
 _HOMES = {
     "CurrentRank": "hccl_tools.launch.current",
     "Diagnostic": "hccl_tools.diagnostics.diagnostic",
     "RankFailedError": "hccl_tools.launch.spawn_errors",
-    "RankTable": "hccl_tools.table",
+    "RankTable": "hccl_tools.table.model",
     "Report": "hccl_tools.diagnostics.diagnostic",
     "convert": "hccl_tools.conversion",
     "current_rank": "hccl_tools.launch.current",

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hccl_tools.table import RankTable, Server, SuperPod
+from hccl_tools.table.model import RankTable, Server, SuperPod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.table import Column, Format
+    from hccl_tools.table.model import Column, Format
 
 
 class Batch(NamedTuple):

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import TableError
 from hccl_tools.formats import group_list
 from hccl_tools.notation.phrases import count
-from hccl_tools.table import Group, RankTable, Server, SuperPod
+from hccl_tools.table.model import Group, RankTable, Server, SuperPod
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.super_pod_plan import Seat
-    from hccl_tools.table import Column, Format
+    from hccl_tools.table.model import Column, Format
 
 #: What HCCL reads of a device in 1.0 and 1.2, and what in 1.2 alone.
 _SERVER_LIST_KEYS = frozenset(

@@ -6,13 +6,13 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import TableError
-from hccl_tools.table import Group, RankTable, Server, SuperPod
+from hccl_tools.table.model import Group, RankTable, Server, SuperPod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.discover.facts import DeviceFacts, HostFacts
-    from hccl_tools.table import Column, Format
+    from hccl_tools.table.model import Column, Format
 
 #: What every generator of these tables writes beside the devices; HCCL does not read it.
 _FIELDS = {"host_nic_ip": "reserve"}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.discover import here, host
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.products import PRODUCT_VARIABLE
 from hccl_tools.recognition import Recognised, recognise
+from hccl_tools.table.products import PRODUCT_VARIABLE
 from hccl_tools.validation import validate
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.discover.facts import HostState
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 
 class LocalCheck:

@@ -7,15 +7,15 @@ from os.path import normpath
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hccl_tools.addresses import packed
 from hccl_tools.errors import TableError
-from hccl_tools.table import numbers
+from hccl_tools.table.addresses import packed
+from hccl_tools.table.model import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from hccl_tools.collected import Collected
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 _NAMES_SHOWN = 3
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from hccl_tools import merge_conflicts, server_order
+from hccl_tools import merge_conflicts
 from hccl_tools.collected import Batch, Collected
 from hccl_tools.errors import TableError
 from hccl_tools.formats import group_list
 from hccl_tools.merge_conflicts import MergeConflictError, Place
-from hccl_tools.table import Group, RankTable
+from hccl_tools.table import ordering
+from hccl_tools.table.model import Group, RankTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hccl_tools.table import SuperPod
+    from hccl_tools.table.model import SuperPod
 
 #: How servers are ordered: as given, by server_id as text, or by address as a number.
 Order = Literal["given", "server-id", "ip"]
@@ -70,7 +71,7 @@ def _sequence(collected: Collected, order: Order) -> list[int]:
     if order == "server-id":
         indices.sort(key=lambda index: collected.servers[index].server_id)
     elif order == "ip":
-        keys = [server_order.address_key(server) for server in collected.servers]
+        keys = [ordering.address_key(server) for server in collected.servers]
         if None in keys:
             raise _without_address(collected, keys.index(None))
         indices.sort(key=cast("list[tuple[int, bytes]]", keys).__getitem__)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.products import PRODUCT_VARIABLE, assume, read_name
 from hccl_tools.rules.registry import Subject
+from hccl_tools.table.products import PRODUCT_VARIABLE, assume, read_name
 
 if TYPE_CHECKING:
-    from hccl_tools.products import Product
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
+    from hccl_tools.table.products import Product
 
 #: The formats of more than one product.
 _LEGACY = ("1.0", "1.2", "group_list")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.addresses import packed
+from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hccl_tools.discover.facts import HostState
-    from hccl_tools.table import RankTable, Server
+    from hccl_tools.table.model import RankTable, Server
 
 _BROAD_LOOPBACK = "127."
 

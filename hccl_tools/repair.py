@@ -16,7 +16,7 @@ from hccl_tools.schema import compiled, walk
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.schema import Node, Violations
-    from hccl_tools.table import Format
+    from hccl_tools.table.model import Format
 
 #: Harmless values of keys that must be there, by the type that the format gives them.
 _TEXTS = {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 #: What belongs to the hardware, so that the spare must say it where the table does.
 _OF_DEVICE = ("device_id", "device_ip", "super_device_id", "backup_device_ip", "dpu_ip")

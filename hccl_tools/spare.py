@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import AF_INET, family
 from hccl_tools.errors import TableError
 from hccl_tools.notation.phrases import count
+from hccl_tools.table.addresses import AF_INET, family
 
 if TYPE_CHECKING:
-    from hccl_tools.table import RankTable, Server
+    from hccl_tools.table.model import RankTable, Server
 
 #: What must be the same on both, where both say it: the kind of machine.
 _KIND = ("hardware_type",)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import TableError
 from hccl_tools.formats import group_list
-from hccl_tools.table import Group, RankTable, Server, SuperPod
+from hccl_tools.table.model import Group, RankTable, Server, SuperPod
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from hccl_tools import formats
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
-from hccl_tools.table import RankTable, read_uint
+from hccl_tools.table.model import RankTable, read_uint
 
 _FORM = 'write {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "0", "1": "65537"}}}'
 

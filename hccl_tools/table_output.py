@@ -10,13 +10,13 @@ from hccl_tools import formats
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
 from hccl_tools.generation import file_name
-from hccl_tools.products import DEFAULT_FOR_FORMAT
+from hccl_tools.table.products import DEFAULT_FOR_FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 #: Standard output in place of a file.
 STDOUT = "-"

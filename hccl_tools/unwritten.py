@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Path, Report
     from hccl_tools.discover.facts import HostFacts
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 #: What messages call it.
 NAME = "the new table"

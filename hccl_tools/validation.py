@@ -15,7 +15,6 @@ from hccl_tools import formats, other_forms, product_choice
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnostic, Report, Verdict
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
-from hccl_tools.products import assume
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import (
     LOCAL,
@@ -27,13 +26,14 @@ from hccl_tools.rules.registry import (
     rule_by_id,
     table_rules,
 )
+from hccl_tools.table.products import assume
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from hccl_tools.diagnostics.diagnostic import RuleFacts
     from hccl_tools.discover.facts import HostState
-    from hccl_tools.table import Format, RankTable
+    from hccl_tools.table.model import Format, RankTable
 
 _LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104", "HCC116", "HCC117"})
 #: What HCCL has no limit for, so that the verdict is ours.
@@ -54,7 +54,7 @@ def validate(
 
     Args:
         source: A path (``-`` for standard input), the bytes of a file, or a parsed JSON object or list.
-        product: One of ``hccl_tools.products.PRODUCTS``; by default the one that the table's format is for.
+        product: A name in ``hccl_tools.table.products.PRODUCTS``; by default that of the table's format.
         select: Report only these rules: ids, prefixes (``HCC2``) or names.
         ignore: Leave these rules out.
         env: The job's environment variables. Four of HCCL's change its verdict: HCCL_INTRA_ROCE_ENABLE,

@@ -12,14 +12,14 @@ from hypothesis import given
 from hccl_tools import formats, super_pod_plan
 from hccl_tools.conversion import convert, lost, made_up
 from hccl_tools.errors import TableError
-from hccl_tools.fingerprint import fingerprint
 from hccl_tools.super_pod_plan import Seat, seats
+from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.validation import check_table
 from tests.support.clusters import devices_of, group_lists, host_table, super_pod_tables, tables
 from tests.support.tables import table
 
 if TYPE_CHECKING:
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 #: Other people's files: read in place where they are at hand, never part of this repository.
 WILD = Path(__file__).parents[2] / "shared" / "corpus" / "wild"

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools import formats
-from hccl_tools.fingerprint import LENGTH, fingerprint
+from hccl_tools.table.fingerprint import LENGTH, fingerprint
 from tests.support.clusters import tables
 from tests.support.tables import table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 FORMATS = ("1.0", "1.2", "2.0", "group_list")
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from hccl_tools import formats
 from hccl_tools.collected import Batch
 from hccl_tools.errors import TableError
-from hccl_tools.fingerprint import fingerprint
 from hccl_tools.merge_conflicts import MergeConflictError, Place
 from hccl_tools.merging import merge, merge_batches
+from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.validation import check_table
 from tests.support.clusters import host, host_table
 
 if TYPE_CHECKING:
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 FORMATS = ("1.0", "1.2", "2.0", "group_list")
 

@@ -9,7 +9,7 @@ import pytest
 
 from hccl_tools import validate
 from hccl_tools.errors import UsageError
-from hccl_tools.products import PRODUCTS, by_chip, read_name
+from hccl_tools.table.products import PRODUCTS, by_chip, read_name
 from tests.support.tables import table
 
 README = Path(__file__).parents[1] / "README.md"

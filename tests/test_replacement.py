@@ -19,7 +19,7 @@ from hccl_tools.validation import validate
 from tests.support.clusters import devices_of, host, host_table, tables
 
 if TYPE_CHECKING:
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 FORMATS = ("1.0", "1.2", "2.0", "group_list")
 

@@ -10,7 +10,7 @@ import pytest
 
 from hccl_tools import generation, table_output, validation
 from hccl_tools.discover.survey import MADE, Request, survey
-from hccl_tools.products import PRODUCTS
+from hccl_tools.table.products import PRODUCTS
 
 FOLDER = Path(__file__).parent.parent / "sample_tables"
 #: File -> the options of ``gen`` that make it, and the product it is for.

@@ -68,7 +68,7 @@ def _formats(_ctx: click.Context) -> Iterable[str]:
 
 
 def _products(_ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.products import PRODUCTS  # noqa: PLC0415
+    from hccl_tools.table.products import PRODUCTS  # noqa: PLC0415
 
     return PRODUCTS
 

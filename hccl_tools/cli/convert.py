@@ -14,7 +14,7 @@ from hccl_tools.cli.values import Choice
 
 if TYPE_CHECKING:
     from hccl_tools.super_pod_plan import Seat
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
     from hccl_tools.table_input import Inputs
 
 _EXAMPLES = """\

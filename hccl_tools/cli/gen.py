@@ -13,7 +13,7 @@ from hccl_tools.cli.values import Choice
 if TYPE_CHECKING:
     from hccl_tools.discover.facts import HostFacts
     from hccl_tools.discover.survey import Request
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 _EPILOG = """\b
 Examples:

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from hccl_tools.products import PRODUCT_VARIABLE, PRODUCTS, read_name
+from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, read_name
 
 _NAMES = f'{", ".join(PRODUCTS)}, or a chip or machine: 910B4, "Atlas 800T A2".'
 

@@ -10,7 +10,7 @@ import click
 from hccl_tools.cli import gather_options, options, revise, table_options
 
 if TYPE_CHECKING:
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
     from hccl_tools.table_input import Inputs
 
 _EXAMPLES = """\

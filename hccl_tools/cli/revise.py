@@ -12,7 +12,7 @@ from hccl_tools.errors import LaunchError, TableError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 output = click.option(
     "-o",
@@ -42,7 +42,7 @@ def deliver(
     """
     from hccl_tools import revision, table_output  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
-    from hccl_tools.fingerprint import fingerprint  # noqa: PLC0415
+    from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415
 
     digits = table_output.parse_mode(mode) if mode is not None else None
     to_stdout = output == table_output.STDOUT

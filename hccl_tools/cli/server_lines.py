@@ -9,7 +9,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 
 def tell(table: RankTable, origins: Sequence[str], *, in_order_given: bool) -> None:
@@ -20,7 +20,7 @@ def tell(table: RankTable, origins: Sequence[str], *, in_order_given: bool) -> N
         origins: For each server the file or host it is from.
         in_order_given: Whether the order is the user's own: then one that is not numeric is warned of.
     """
-    from hccl_tools import server_order  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.table import ordering  # noqa: PLC0415  (`--help` does not need it)
 
     click.echo("\n".join(_lines(table, origins)), err=True)
     if table.format == "group_list":
@@ -29,7 +29,7 @@ def tell(table: RankTable, origins: Sequence[str], *, in_order_given: bool) -> N
             err=True,
         )
         return
-    pair = server_order.out_of_order(table) if in_order_given else None
+    pair = ordering.out_of_order(table) if in_order_given else None
     if pair is not None:
         click.echo(
             f"warning: servers are not in the order of their addresses: {pair[0]} stands before {pair[1]}; "
@@ -39,7 +39,7 @@ def tell(table: RankTable, origins: Sequence[str], *, in_order_given: bool) -> N
 
 
 def _lines(table: RankTable, origins: Sequence[str]) -> Iterator[str]:
-    from hccl_tools.server_order import FOLD_ABOVE, blocks  # noqa: PLC0415
+    from hccl_tools.table.ordering import FOLD_ABOVE, blocks  # noqa: PLC0415
 
     width = max(len(server.server_id) for server in table.servers)
     shown = range(len(table.servers))

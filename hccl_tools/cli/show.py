@@ -15,7 +15,7 @@ from hccl_tools.errors import TableError, UsageError
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.draw.description import ServerFacts
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 _EXAMPLES = """\
   hccl-tools show hccl_2s_16p.json                    servers, groups, devices, ranks, addresses
@@ -83,7 +83,7 @@ def command(
     table_options.wait_for(file, wait)
     report, table = _read(file, product)
     if only_hash:
-        from hccl_tools.fingerprint import fingerprint  # noqa: PLC0415
+        from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415
 
         click.echo(fingerprint(table))
         return

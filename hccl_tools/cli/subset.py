@@ -10,7 +10,7 @@ from hccl_tools.cli import options, revise, table_options
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from hccl_tools.products import Product
+    from hccl_tools.table.products import Product
 
 _EXAMPLES = """\
   hccl-tools subset job.json --servers 10.0.0.1,10.0.0.2             two of its servers

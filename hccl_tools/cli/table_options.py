@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 

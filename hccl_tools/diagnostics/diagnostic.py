@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.document.document import Document
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 #: Where in a document: object keys and array indices, outermost first.
 Path = tuple[str | int, ...]

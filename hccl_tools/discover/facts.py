@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hccl_tools.table import Format
+    from hccl_tools.table.model import Format
 
 
 class Reading(NamedTuple):
@@ -65,7 +65,7 @@ class HostFacts(NamedTuple):
     Attributes:
         server_id: What the table calls the host: its address.
         server_id_source: Where that is from, as a phrase (``the address on the way to its network``).
-        product: A name of :data:`hccl_tools.products.PRODUCTS`.
+        product: A name of :data:`hccl_tools.table.products.PRODUCTS`.
         product_source: Where that is from, as a phrase.
         devices: In rank order.
         super_pod_id: The super pod it stands in, on an A3; "0" is a valid one.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover.tool import run
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.products import by_chip
+from hccl_tools.table.products import by_chip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hccl_tools.discover.site import Site
-    from hccl_tools.products import Product
+    from hccl_tools.table.products import Product
 
 
 class Wanted(NamedTuple):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.facts import DeviceFacts
 from hccl_tools.errors import UsageError
-from hccl_tools.products import read_name
+from hccl_tools.table.products import read_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools import products
 from hccl_tools.discover import addresses, host, selection, simulated, visible
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Selection, Visible, Wanted
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import UsageError
+from hccl_tools.table import products
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.table import Format
+    from hccl_tools.table.model import Format
 
 _DEFAULT_PRODUCT = "910a"
 #: Take what the platform states in a variable, else the server's own address.

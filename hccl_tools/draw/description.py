@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 #: Grows when a key of the JSON output changes its meaning or goes.
 SCHEMA_VERSION = 1

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.draw import description, tree
-from hccl_tools.fingerprint import fingerprint
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped
-from hccl_tools.products import by_name
-from hccl_tools.server_order import blocks
+from hccl_tools.table.fingerprint import fingerprint
+from hccl_tools.table.ordering import blocks
+from hccl_tools.table.products import by_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.draw.description import ServerFacts
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.notation.printable import escaped
-from hccl_tools.server_order import FOLD_ABOVE, blocks
+from hccl_tools.table.ordering import FOLD_ABOVE, blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.table import Format, RankTable
+    from hccl_tools.table.model import Format, RankTable
 
 __all__ = ["Detection", "StructureError", "detect", "module", "read", "write"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from hccl_tools.table import Format
+    from hccl_tools.table.model import Format
 
 #: Lists that tell a format when ``version`` does not: the key, the format, how messages name it.
 _LISTS: tuple[tuple[str, Format], ...] = (

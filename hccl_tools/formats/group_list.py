@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import structure
 from hccl_tools.formats.writing import dump_at, members, write_document
-from hccl_tools.table import Group, RankTable, Server
+from hccl_tools.table.model import Group, RankTable, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

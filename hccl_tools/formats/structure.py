@@ -7,11 +7,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 from hccl_tools.errors import TableError
-from hccl_tools.sparse_column import SparseColumn
-from hccl_tools.table import NULL
+from hccl_tools.table.model import NULL
+from hccl_tools.table.sparse_column import SparseColumn
 
 if TYPE_CHECKING:
-    from hccl_tools.table import Column
+    from hccl_tools.table.model import Column
 
 _Object = dict[str, Any]
 #: Devices of up to so many different keys get whole columns only. With more, a key that one device in 16 or

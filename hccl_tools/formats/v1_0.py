@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import structure
 from hccl_tools.formats.writing import dump_at, object_texts, write_document
-from hccl_tools.table import RankTable, Server
+from hccl_tools.table.model import RankTable, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.table import Format
+    from hccl_tools.table.model import Format
 
 _REQUIRED = ("device_id", "rank_id")
 #: Optional device keys that HCCL refuses unless they are strings, whatever else the table says.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.formats import v1_0
 from hccl_tools.formats.v1_0 import device_path, server_path
 from hccl_tools.formats.writing import write_document
-from hccl_tools.table import RankTable, SuperPod
+from hccl_tools.table.model import RankTable, SuperPod
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

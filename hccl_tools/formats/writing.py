@@ -6,12 +6,12 @@ import json
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.table import NULL
+from hccl_tools.table.model import NULL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from hccl_tools.table import Column
+    from hccl_tools.table.model import Column
 
 _INDENT = 4
 

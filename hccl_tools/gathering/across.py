@@ -21,7 +21,7 @@ from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
 from hccl_tools.gathering.wire import Answer, Task
 from hccl_tools.install_hints import MPIRUN
 from hccl_tools.notation import host_list
-from hccl_tools.products import PRODUCT_VARIABLE
+from hccl_tools.table.products import PRODUCT_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.gathering.failures import GatheringError
 from hccl_tools.notation.host_list import fold
-from hccl_tools.server_order import address_key
-from hccl_tools.table import Server
+from hccl_tools.table.model import Server
+from hccl_tools.table.ordering import address_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.placement import Seat
     from hccl_tools.launch.request import Request
     from hccl_tools.launch.visible import VisibleDevices
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 class Named(NamedTuple):
     """How messages call the table: its path, and a sentence on why that one where it was not typed."""

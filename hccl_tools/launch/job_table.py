@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hccl_tools.launch.request import Request
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 #: See ``other_hosts``.
 TABLE_FROM_ENVIRONMENT = "@environment"

@@ -11,7 +11,7 @@ from hccl_tools.errors import LaunchError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hccl_tools.table import RankTable, Server
+    from hccl_tools.table.model import RankTable, Server
 
 #: Variables by which platforms tell a container its own address (ModelArts, Volcano, Kubernetes manifests).
 _ADDRESS_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP", "POD_IP")

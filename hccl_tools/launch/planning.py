@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.placement import Seat
     from hccl_tools.launch.plan import Start
     from hccl_tools.launch.request import Request
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 
 class Prepared(NamedTuple):

@@ -59,7 +59,7 @@ def has(prepared: Prepared, request: Request) -> dict[str, str]:
         "arguments": _hash(os.fsencode("\0".join([request.kind, *request.program[1:]]))),
     }
     if prepared.table is not None:
-        from hccl_tools.fingerprint import fingerprint  # noqa: PLC0415  (several hosts with a table only)
+        from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415  (several hosts with a table only)
 
         found["fingerprint of the rank table"] = fingerprint(prepared.table)
     program = request.program[0]

@@ -8,15 +8,15 @@ from hccl_tools.discover import addresses, host
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, LaunchError
 from hccl_tools.launch.job_table import JobTable
-from hccl_tools.products import PRODUCT_VARIABLE
 from hccl_tools.recognition import device_addresses as device_addresses_of
 from hccl_tools.recognition import same
+from hccl_tools.table.products import PRODUCT_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.request import Request
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 
 class Addresses(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import is_unset
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.network import (
@@ -16,6 +15,7 @@ from hccl_tools.rules.network import (
     servers_unread,
 )
 from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.table.addresses import is_unset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import family, is_unset
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules import job_variables
 from hccl_tools.rules.network import addresses_read
 from hccl_tools.rules.ports import HIGHEST_PORT
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table import read_uint
+from hccl_tools.table.addresses import family, is_unset
+from hccl_tools.table.model import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

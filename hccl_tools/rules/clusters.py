@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import family
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.table.addresses import family
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

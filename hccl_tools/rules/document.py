@@ -6,8 +6,8 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from hccl_tools.formats.detection import detect
-from hccl_tools.products import DEFAULT_FOR_FORMAT, PRODUCTS
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
+from hccl_tools.table.products import DEFAULT_FOR_FORMAT, PRODUCTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

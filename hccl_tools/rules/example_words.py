@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from hccl_tools.notation.phrases import count
-from hccl_tools.products import PRODUCTS
+from hccl_tools.table.products import PRODUCTS
 
 _STEPS = (
     (r"table", "the table unchanged"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table import read_uint
+from hccl_tools.table.model import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import family, is_unset
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table import RankTable, Server, read_int, read_uint
+from hccl_tools.table.addresses import family, is_unset
+from hccl_tools.table.model import RankTable, Server, read_int, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

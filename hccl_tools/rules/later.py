@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.addresses import family
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.network import hosts_set
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.super_pods import pod_count
-from hccl_tools.table import read_uint
+from hccl_tools.table.addresses import family
+from hccl_tools.table.model import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,15 +10,15 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import family, is_unset
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table import Group, RankTable, Server, read_uint
+from hccl_tools.table.addresses import family, is_unset
+from hccl_tools.table.model import Group, RankTable, Server, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.table import Column
+    from hccl_tools.table.model import Column
 
 _AVERAGES = (1, 2, 4, 8, 16)
 _LIMIT_910A, _LIMIT = 8, 32

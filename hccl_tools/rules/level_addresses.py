@@ -6,9 +6,9 @@ from collections import deque
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import AF_INET, V2_CHECKS, inet_pton
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table import read_integer
+from hccl_tools.table.addresses import AF_INET, V2_CHECKS, inet_pton
+from hccl_tools.table.model import read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

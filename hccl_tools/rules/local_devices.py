@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.recognition import device_addresses, same
 from hccl_tools.rules.registry import LOCAL, Finding, Subject, rule
 from hccl_tools.rules.this_host import ANEW, rows_here
-from hccl_tools.table import read_uint
+from hccl_tools.table.model import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,12 +6,12 @@ from collections import deque
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import AF_INET, UNSET, family, inet_pton, is_unset, packed
 from hccl_tools.rules import job_variables
+from hccl_tools.table.addresses import AF_INET, UNSET, family, inet_pton, is_unset, packed
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
-    from hccl_tools.table import Column
+    from hccl_tools.table.model import Column
 
 #: The addresses of a device that has none: one list for all, which nobody changes.
 _NONE: list[str] = []

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.discover.facts import HostState
     from hccl_tools.document.document import Document
-    from hccl_tools.products import Product
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
+    from hccl_tools.table.products import Product
 
 _SERVER_LIST = ("1.0", "1.2")
 _LEGACY = (*_SERVER_LIST, "group_list")

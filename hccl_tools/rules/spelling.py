@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.notation.likeness import likeness
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.sparse_column import first_row
-from hccl_tools.table import are_digits, read_uint
+from hccl_tools.table.model import are_digits, read_uint
+from hccl_tools.table.sparse_column import first_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.table import Column
+    from hccl_tools.table.model import Column
 
 _SERVERS = ("1.0", "1.2")
 _LEGACY = (*_SERVERS, "group_list")

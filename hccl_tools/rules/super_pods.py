@@ -11,7 +11,7 @@ from hccl_tools.rules.registry import Finding, Subject, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.table import SuperPod
+    from hccl_tools.table.model import SuperPod
 
 
 _FORMATS = ("1.2",)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.table import Column
+    from hccl_tools.table.model import Column
 
 _FORMATS = ("1.0", "1.2", "group_list")
 _FOUR = 4

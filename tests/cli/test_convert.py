@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.fingerprint import fingerprint
+from hccl_tools.table.fingerprint import fingerprint
 from tests.support.clusters import host
 from tests.support.tables import table
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools import formats
-from hccl_tools.fingerprint import fingerprint
 from hccl_tools.launch import table_lock
 from hccl_tools.merging import merge
+from hccl_tools.table.fingerprint import fingerprint
 from tests.support.clusters import host, host_table
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tests.support.clusters import tables
 from tests.support.tables import JSON, table
 
 if TYPE_CHECKING:
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 
 def drawn(value: JSON, style: Style) -> list[str]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from hccl_tools import formats, schema
 from hccl_tools.formats import StructureError
-from hccl_tools.table import NULL
+from hccl_tools.table.model import NULL
 from hccl_tools.validation import validate
 from tests.support import schema_engines
 from tests.support.strategies import damaged_tables, tables

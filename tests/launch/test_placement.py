@@ -12,7 +12,7 @@ from hccl_tools.launch import placement
 from tests.support.tables import table as made
 
 if TYPE_CHECKING:
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 
 def read(value: dict[str, Any]) -> RankTable:

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from hccl_tools import formats
 from hccl_tools.formats import group_list
-from hccl_tools.table import Group, RankTable, Server, SuperPod
+from hccl_tools.table.model import Group, RankTable, Server, SuperPod
 from tests.support.tables import JSON, table
 
 if TYPE_CHECKING:
-    from hccl_tools.table import Column
+    from hccl_tools.table.model import Column
 
 
 def host(number: int, table_format: str = "1.0", devices: int = 8) -> JSON:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.discover.facts import DeviceState, HostState
-from hccl_tools.products import DEFAULT_FOR_FORMAT, PRODUCTS
+from hccl_tools.table.products import DEFAULT_FOR_FORMAT, PRODUCTS
 from tests.support.tables import table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from hccl_tools.rules.registry import Rule
-    from hccl_tools.table import RankTable
+    from hccl_tools.table.model import RankTable
 
 _FORMATS = ("1.0", "1.2", "2.0", "group_list", "lab")
 _SIZES = {"1.0": (1, 2), "1.2": (1, 2), "2.0": (1, 2), "group_list": (1, 8), "lab": (1, 8)}

@@ -6,7 +6,7 @@ from socket import AF_INET, AF_INET6, inet_pton
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hccl_tools.table import RankTable, Server
+    from hccl_tools.table.model import RankTable, Server
 
 #: Servers of which each has its line; of more, the first and the last are shown.
 FOLD_ABOVE = 32

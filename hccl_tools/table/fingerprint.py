@@ -11,13 +11,13 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.addresses import packed
-from hccl_tools.table import NULL, numbers
+from hccl_tools.table.addresses import packed
+from hccl_tools.table.model import NULL, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.table import Column, RankTable, Server
+    from hccl_tools.table.model import Column, RankTable, Server
 
 #: Hex digits shown: 48 bits tell the tables of any site apart.
 LENGTH = 12
