@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hccl_tools.schema import compiled, walk
+from hccl_tools.formats.schema import compiled, walk
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.schema import Node, Violations
+    from hccl_tools.formats.schema import Node, Violations
     from hccl_tools.table.model import Format
 
 #: Harmless values of keys that must be there, by the type that the format gives them.

@@ -187,7 +187,8 @@ def _judge_table(subject: Subject, findings: Findings, damaged: frozenset[str] =
 
 def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -> None:
     """Say what the schema refuses, and what else is wrong in the parts that it does not."""
-    from hccl_tools import repair, schema  # noqa: PLC0415  (only where the reader has refused)
+    from hccl_tools import repair  # noqa: PLC0415  (only where the reader has refused)
+    from hccl_tools.formats import schema  # noqa: PLC0415  (only where the reader has refused)
 
     violations = schema.Violations(subject.value, table_format, findings.limit)
     subject.memo["violations"] = violations

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from hccl_tools import repair, schema, validate
+from hccl_tools import repair, validate
+from hccl_tools.formats import schema
 from tests.support.tables import table
 
 

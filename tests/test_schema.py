@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from hccl_tools import schema
 from hccl_tools.errors import UsageError
+from hccl_tools.formats import schema
 from hccl_tools.rules.registry import all_rules
 from hccl_tools.rules.spelling import READ_KEYS
 from tests.support.tables import table

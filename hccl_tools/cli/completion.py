@@ -62,7 +62,7 @@ def _rules(_ctx: click.Context) -> Iterable[str]:
 
 
 def _formats(_ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.schema import NAMES  # noqa: PLC0415
+    from hccl_tools.formats.schema import NAMES  # noqa: PLC0415
 
     return NAMES
 

@@ -14,7 +14,7 @@ def command(table_format: str | None) -> None:
     hccl-tools schema                    the formats
     hccl-tools schema 1.0 > rank_table.schema.json
     """  # noqa: D301  (click's own mark: keep the lines)
-    from hccl_tools.schema import NAMES, load, text  # noqa: PLC0415  (a command's own imports wait for it)
+    from hccl_tools.formats.schema import NAMES, load, text  # noqa: PLC0415  (a command's own imports wait for it)
 
     if table_format is None:
         for name in NAMES:

@@ -2,7 +2,7 @@
 
 A reader takes a parsed document and is strict: it refuses exactly what the format's JSON Schema refuses,
 so that a table can be read without loading a schema library. It says only that something is wrong; the
-schema says what (see ``hccl_tools.schema``).
+schema says what (see ``hccl_tools.formats.schema``).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.schema import Violation, Violations
+    from hccl_tools.formats.schema import Violation, Violations
 
 _FORMATS = ("1.0", "1.2", "2.0", "group_list")
 #: How alike a key must be to the one that is missing, 0 to 1.
@@ -156,7 +156,7 @@ def _near_key(value: Any, violation: Violation) -> str | None:
     """Return a hint where a missing key stands there under nearly the same name."""
     if violation.key is None:
         return None
-    from hccl_tools.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
+    from hccl_tools.formats.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
 
     keys = value_at(value, violation.path)
     closest, key = max(((likeness(key.lower(), violation.key, _ALIKE), key) for key in keys), default=(0.0, ""))
@@ -165,7 +165,7 @@ def _near_key(value: Any, violation: Violation) -> str | None:
 
 def _with_own_value(value: Any, violation: Violation) -> str | None:
     """Return the schema's hint, with the number that stands there in place of the example's."""
-    from hccl_tools.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
+    from hccl_tools.formats.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
 
     hint = violation.hint or ""
     advice, example, _ = hint.partition(f', for example "{violation.path[-1] if violation.path else ""}": ')
@@ -174,7 +174,7 @@ def _with_own_value(value: Any, violation: Violation) -> str | None:
 
 
 def _message(value: Any, violation: Violation) -> str:
-    from hccl_tools.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
+    from hccl_tools.formats.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
 
     if violation.keyword == "required":
         return f'"{violation.key}" is missing'

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from hccl_tools import formats, schema
-from hccl_tools.formats import StructureError
+from hccl_tools import formats
+from hccl_tools.formats import StructureError, schema
 from hccl_tools.table.model import NULL
 from hccl_tools.validation import validate
 from tests.support import schema_engines

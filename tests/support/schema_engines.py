@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools import schema
-from hccl_tools.schema import Violation
+from hccl_tools.formats import schema
+from hccl_tools.formats.schema import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
