@@ -29,7 +29,7 @@ def command(name: str | None) -> None:
     hccl-tools rules EI0014              what HCCL's error code means, and the rules behind it
     hccl-tools rules HCC2                the rules of a family
     """  # noqa: D301  (click's own mark: keep the lines)
-    from hccl_tools.hccl_codes import CODES  # noqa: PLC0415  (a command's own imports wait for the command)
+    from hccl_tools.diagnostics.hccl_codes import CODES  # noqa: PLC0415  (a command's own imports wait for the command)
     from hccl_tools.rules.pages import code_page, page  # noqa: PLC0415
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
@@ -60,7 +60,7 @@ def _matching(rules: list[Rule], name: str) -> list[Rule]:
 
 def _advice(rules: list[Rule], name: str) -> str:
     """Return what to type for a name that is unknown; codes that differ in a digit are not alike."""
-    from hccl_tools.hccl_codes import CODES  # noqa: PLC0415
+    from hccl_tools.diagnostics.hccl_codes import CODES  # noqa: PLC0415
 
     if _CODE.fullmatch(name.strip()):
         return f"known codes: {', '.join(CODES)}"

@@ -7,7 +7,7 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from hccl_tools.hccl_codes import CODES
+from hccl_tools.diagnostics.hccl_codes import CODES
 from hccl_tools.launch import space
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hccl_tools.hccl_codes import CODES
+from hccl_tools.diagnostics.hccl_codes import CODES
 from hccl_tools.rules import example_words
 from hccl_tools.rules.registry import LOCAL, Rule, all_rules
 
