@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.discover import here, host
+from hccl_tools.discover import host, host_state
+from hccl_tools.discover.recognition import Recognised, recognise
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.recognition import Recognised, recognise
 from hccl_tools.table.products import PRODUCT_VARIABLE
 from hccl_tools.validation import validate
 
@@ -50,7 +50,9 @@ class LocalCheck:
         ids = tuple(sorted({number for number in table.device_numbers if number is not None}))
         key = (ids, in_pods)
         if key not in self._looks:
-            self._looks[key] = here.look(ids, self._site, super_pod=in_pods, levels=table.format == "2.0")
+            self._looks[key] = host_state.look(
+                ids, self._site, super_pod=in_pods, levels=table.format == "2.0"
+            )
         return self._looks[key]
 
     def told(self, report: Report) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover import hccn_tool
 from hccl_tools.discover.address import packed
-from hccl_tools.discover.tool import ToolHangsError
+from hccl_tools.discover.run_tool import ToolHangsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

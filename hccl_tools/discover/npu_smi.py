@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.discover.tool import run
+from hccl_tools.discover.run_tool import run
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.table.products import by_chip
 

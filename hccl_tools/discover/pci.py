@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.tool import run
+from hccl_tools.discover.run_tool import run
 from hccl_tools.errors import DiscoveryError
 
 if TYPE_CHECKING:

@@ -128,7 +128,7 @@ def this_server(
     if wanted is not None:
         return _named(table, wanted)
     from hccl_tools.discover.facts import DeviceState, HostState  # noqa: PLC0415  (a job without a table)
-    from hccl_tools.recognition import recognise  # noqa: PLC0415
+    from hccl_tools.discover.recognition import recognise  # noqa: PLC0415
 
     # Inside a Slurm step the host has a name for the job, whatever the machine calls itself.
     own_name = environ.get("SLURMD_NODENAME") or os.uname().nodename

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover import addresses, host
+from hccl_tools.discover.recognition import device_addresses as device_addresses_of
+from hccl_tools.discover.recognition import same
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, LaunchError
 from hccl_tools.launch.job_table import JobTable
-from hccl_tools.recognition import device_addresses as device_addresses_of
-from hccl_tools.recognition import same
 from hccl_tools.table.products import PRODUCT_VARIABLE
 
 if TYPE_CHECKING:

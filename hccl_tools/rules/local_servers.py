@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.recognition import is_loopback, same
+from hccl_tools.discover.recognition import is_loopback, same
 from hccl_tools.rules.registry import LOCAL, Finding, Subject, rule
 from hccl_tools.rules.this_host import ANEW, here
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.recognition import Recognised, device_addresses, recognise, same
+from hccl_tools.discover.recognition import Recognised, device_addresses, recognise, same
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
