@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools import install_hints
 from hccl_tools.gathering import bootstrap
+from hccl_tools.programs import install_hints
 
 ROOT = Path(__file__).parent.parent
 _TEXTS = [

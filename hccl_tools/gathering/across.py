@@ -12,15 +12,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from hccl_tools import ssh
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.gathering import attempt, commands, failures, probing
 from hccl_tools.gathering.bootstrap import PROGRAM
 from hccl_tools.gathering.commands import Member, Mpirun
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
 from hccl_tools.gathering.wire import Answer, Task
-from hccl_tools.install_hints import MPIRUN
 from hccl_tools.notation import host_list
+from hccl_tools.programs import ssh
+from hccl_tools.programs.install_hints import MPIRUN
 from hccl_tools.table.products import PRODUCT_VARIABLE
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_tools.install_hints import HCCL_TOOLS
+from hccl_tools.programs.install_hints import HCCL_TOOLS
 
 #: A program for ``python -c PROGRAM HOST TASK``. It stands on its own, and its only line is in the form of
 #: :mod:`hccl_tools.gathering.lines` and :class:`hccl_tools.gathering.wire.Answer`.

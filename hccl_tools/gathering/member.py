@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.gathering import lines
 from hccl_tools.gathering.wire import FORM, Answer, Task, versions_differ
-from hccl_tools.install_hints import MPI
+from hccl_tools.programs.install_hints import MPI
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -12,11 +12,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from hccl_tools import ssh
 from hccl_tools.gathering import bootstrap
 from hccl_tools.gathering.commands import installation
 from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.member import MPI4PY_MISSING_HINT, is_local
+from hccl_tools.programs import ssh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

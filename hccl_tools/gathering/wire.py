@@ -10,7 +10,7 @@ from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
 from hccl_tools.discover.survey import Request
-from hccl_tools.install_hints import HCCL_TOOLS
+from hccl_tools.programs.install_hints import HCCL_TOOLS
 
 if TYPE_CHECKING:
     from typing_extensions import Self

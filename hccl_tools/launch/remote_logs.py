@@ -12,12 +12,12 @@ import tempfile
 import threading
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools import ssh
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch import host_ends, runs
 from hccl_tools.launch.interpreter import on_path
 from hccl_tools.launch.log_sender import ALIVE, EVERY, OVER
 from hccl_tools.notation import host_list
+from hccl_tools.programs import ssh
 from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.install_hints import MPIRUN
 from hccl_tools.launch.engines import mpich, openmpi
 from hccl_tools.launch.interpreter import ProgramMissingError, on_path
 from hccl_tools.launch.plan import TABLE_COPY
+from hccl_tools.programs.install_hints import MPIRUN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
