@@ -30,15 +30,15 @@ def judge(subject: Subject, found: Detection, findings: Findings) -> None:
 
 
 def _judge_heterogeneous(subject: Subject, findings: Findings) -> None:
-    from hccl_tools.rules import heterogeneous  # noqa: PLC0415  (hardly ever needed)
+    from hccl_tools.rules import version_1_1  # noqa: PLC0415  (hardly ever needed)
 
     if findings.run(table_rules("1.1"), subject):
         return
-    seen_as = Subject(subject.product, table=heterogeneous.as_table(subject.value))
+    seen_as = Subject(subject.product, table=version_1_1.as_table(subject.value))
     seen_as.memo = {"rank 0 uses host": False}  # the network of version 1.1 is never on the hosts
     before = len(findings.kept)
-    findings.run((rule for rule in table_rules("1.0") if rule.facts.id in heterogeneous.LATER), seen_as)
-    findings.kept[before:] = heterogeneous.in_own_keys(findings.kept[before:])
+    findings.run((rule for rule in table_rules("1.0") if rule.facts.id in version_1_1.LATER), seen_as)
+    findings.kept[before:] = version_1_1.in_own_keys(findings.kept[before:])
 
 
 def _judge_lab(subject: Subject, findings: Findings) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.rules.network import (
+from hccl_tools.rules.address_columns import (
     addresses_read,
     all_plain,
     hosts_set,

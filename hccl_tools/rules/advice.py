@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.rules.network import addresses_read, all_plain, packed_addresses
+from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import AF_INET
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.recognition import device_addresses, same
+from hccl_tools.rules.local_host import ANEW, rows_here
 from hccl_tools.rules.registry import LOCAL, Finding, Subject, rule
-from hccl_tools.rules.this_host import ANEW, rows_here
 from hccl_tools.table.model import read_uint
 
 if TYPE_CHECKING:

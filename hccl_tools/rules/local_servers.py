@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.discover.recognition import is_loopback, same
+from hccl_tools.rules.local_host import ANEW, here
 from hccl_tools.rules.registry import LOCAL, Finding, Subject, rule
-from hccl_tools.rules.this_host import ANEW, here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.families import rank_0_uses_host
-from hccl_tools.rules.network import (
+from hccl_tools.rules.address_columns import (
     addresses_read,
     all_plain,
     has_address,
@@ -16,6 +15,7 @@ from hccl_tools.rules.network import (
     server_count,
     servers_unread,
 )
+from hccl_tools.rules.address_families import rank_0_uses_host
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.super_pods import pod_count
 from hccl_tools.rules.topology import blanks, devices_place, rows_by_server, trimmed

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.hccl_codes import CODES
-from hccl_tools.rules import example_words
+from hccl_tools.rules import page_examples
 from hccl_tools.rules.registry import LOCAL, Rule, all_rules
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def page(rule: Rule) -> str:
     facts, doc = rule.facts, cleandoc(rule.facts.doc)
     examples = dict(_EXAMPLE.findall(doc))
     code = f", with {facts.hccl_code}" if facts.hccl_code else ""
-    in_such = f", in {example_words.base(examples['Base'])}" if "Base" in examples else ""
+    in_such = f", in {page_examples.base(examples['Base'])}" if "Base" in examples else ""
     lines = [
         f"# {facts.id} {facts.name}",
         "",
@@ -51,11 +51,11 @@ def page(rule: Rule) -> str:
         "",
         f"Bad{in_such}:",
         "",
-        *(f"    {line}" for line in example_words.lines(examples["Example"])),
+        *(f"    {line}" for line in page_examples.lines(examples["Example"])),
         "",
         "Good:",
         "",
-        *(f"    {line}" for line in example_words.lines(examples["Instead"])),
+        *(f"    {line}" for line in page_examples.lines(examples["Instead"])),
         "",
         *([f"What to do there: {examples['Hint']}", ""] if "Hint" in examples else []),
     ]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools.rules import example_words
+from hccl_tools.rules import page_examples
 from hccl_tools.rules.pages import pages
 
 FOLDER = Path(__file__).parents[2] / "docs" / "rules"
@@ -28,7 +28,7 @@ def test_published_pages_are_those_of_the_rules() -> None:
     ],
 )
 def test_examples_are_told_in_words(steps: str, words: list[str]) -> None:
-    assert example_words.lines(steps) == words
+    assert page_examples.lines(steps) == words
 
 
 def test_no_page_shows_a_step_as_the_tests_write_it() -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.rules.network import addresses_read, all_plain, hosts_set, packed_addresses, server_count
+from hccl_tools.rules.address_columns import (
+    addresses_read,
+    all_plain,
+    hosts_set,
+    packed_addresses,
+    server_count,
+)
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import family, is_unset
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.rules.network import hosts_set
+from hccl_tools.rules.address_columns import hosts_set
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.super_pods import pod_count
 from hccl_tools.table.addresses import family

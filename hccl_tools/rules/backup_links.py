@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules import job_variables
-from hccl_tools.rules.network import addresses_read
+from hccl_tools.rules.address_columns import addresses_read
 from hccl_tools.rules.ports import HIGHEST_PORT
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import family, is_unset
