@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.spawn_errors import RankFailedError
     from hccl_tools.merging import merge
     from hccl_tools.table.model import RankTable
-    from hccl_tools.validation import validate
+    from hccl_tools.validation.checker import validate
 
 _HOMES = {
     "CurrentRank": "hccl_tools.launch.current",
@@ -31,7 +31,7 @@ _HOMES = {
     "current_rank": "hccl_tools.launch.current",
     "merge": "hccl_tools.merging",
     "spawn": "hccl_tools.launch.spawn",
-    "validate": "hccl_tools.validation",
+    "validate": "hccl_tools.validation.checker",
 }
 
 __all__ = [

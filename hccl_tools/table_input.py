@@ -129,7 +129,7 @@ class Inputs:
     def refusal(self, name: str) -> TableError:
         """Return the error that says what is wrong with a file, as ``validate`` says it."""
         from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
-        from hccl_tools.validation import validate  # noqa: PLC0415
+        from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
         shown = shown_name(name)
         source: Any = self.data(name) if shown == STDIN_SHOWN or is_stream(name) else name

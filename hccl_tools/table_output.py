@@ -74,12 +74,12 @@ def check(
     A table with findings is judged as a text, so that each has its line and column. ``name`` is what the
     report calls it, where its file will not have the usual name.
     """
-    from hccl_tools import validation  # noqa: PLC0415  (the rules are needed for nothing else here)
+    from hccl_tools.validation import checker  # noqa: PLC0415  (the rules are needed for nothing else here)
 
-    report = validation.check_table(table, product=product, ignore=ignore)
+    report = checker.check_table(table, product=product, ignore=ignore)
     if report.ok:
         return report
-    report = validation.validate(text(table).encode(), product=product, ignore=ignore)
+    report = checker.validate(text(table).encode(), product=product, ignore=ignore)
     return report._replace(file=name or file_name(table))
 
 

@@ -14,7 +14,7 @@ from hccl_tools.conversion import convert, lost, made_up
 from hccl_tools.errors import TableError
 from hccl_tools.super_pod_plan import Seat, seats
 from hccl_tools.table.fingerprint import fingerprint
-from hccl_tools.validation import check_table
+from hccl_tools.validation.checker import check_table
 from tests.support.clusters import devices_of, group_lists, host_table, super_pod_tables, tables
 from tests.support.tables import table
 

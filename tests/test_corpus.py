@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from hccl_tools.errors import InputError
-from hccl_tools.validation import validate
+from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from hccl_tools import formats, generation, validation
+from hccl_tools import formats, generation
 from hccl_tools.discover import simulated
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.errors import TableError
+from hccl_tools.validation import checker
 
 
 def host(server_id: str, *devices: DeviceFacts, super_pod_id: str | None = None) -> HostFacts:
@@ -46,7 +47,7 @@ def test_levels_of_two_hosts() -> None:
 
     made = generation.table(hosts, table_format="2.0")
 
-    assert validation.check_table(made, product="a5").findings == ()
+    assert checker.check_table(made, product="a5").findings == ()
     assert [len(server.rows) for server in made.servers] == [8, 8]
     assert generation.file_name(made) == "hccl_2s_16p.json"
     outer = {levels[1]["net_instance_id"] for levels in made.column("level_list")}

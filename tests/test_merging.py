@@ -14,7 +14,7 @@ from hccl_tools.errors import TableError
 from hccl_tools.merge_conflicts import MergeConflictError, Place
 from hccl_tools.merging import merge, merge_batches
 from hccl_tools.table.fingerprint import fingerprint
-from hccl_tools.validation import check_table
+from hccl_tools.validation.checker import check_table
 from tests.support.clusters import host, host_table
 
 if TYPE_CHECKING:

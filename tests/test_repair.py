@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from hccl_tools import repair, validate
+from hccl_tools import validate
 from hccl_tools.formats import schema
+from hccl_tools.validation import repair
 from tests.support.tables import table
 
 

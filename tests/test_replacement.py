@@ -15,7 +15,7 @@ from hccl_tools.document.document import Document
 from hccl_tools.errors import TableError
 from hccl_tools.merging import merge
 from hccl_tools.replacement import Replacement, differences, replace_server, spliced
-from hccl_tools.validation import validate
+from hccl_tools.validation.checker import validate
 from tests.support.clusters import devices_of, host, host_table, tables
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools import generation, table_output, validation
+from hccl_tools import generation, table_output
 from hccl_tools.discover.survey import MADE, Request, survey
 from hccl_tools.table.products import PRODUCTS
+from hccl_tools.validation import checker
 
 FOLDER = Path(__file__).parent.parent / "sample_tables"
 #: File -> the options of ``gen`` that make it, and the product it is for.
@@ -47,14 +48,14 @@ def test_two_machines() -> None:
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda path: path.name)
 def test_no_error_for_its_product(path: Path) -> None:
     product = path.name.split("_")[0]
-    report = validation.validate(path, product=product if product in PRODUCTS else "910a")
+    report = checker.validate(path, product=product if product in PRODUCTS else "910a")
 
     assert report.ok
     assert report.verdict == "accepted"
 
 
 def test_there_is_one_for_every_product_and_every_format_that_gen_makes() -> None:
-    made = [validation.validate(path).format for path in FOLDER.glob("*.json")]
+    made = [checker.validate(path).format for path in FOLDER.glob("*.json")]
     products = {options[options.index("--simulate") + 1] for options in ONE_MACHINE.values()}
 
     assert set(made) == set(MADE)

@@ -13,7 +13,7 @@ from hccl_tools import formats
 from hccl_tools.errors import TableError
 from hccl_tools.merging import merge
 from hccl_tools.subsetting import subset
-from hccl_tools.validation import check_table
+from hccl_tools.validation.checker import check_table
 from tests.support.clusters import devices_of, host_table, tables
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hccl_tools import formats, validate
 from hccl_tools.document import fast_parser
 from hccl_tools.errors import InputError, TableError, UsageError
-from hccl_tools.validation import check_table, load
+from hccl_tools.validation.checker import check_table, load
 from tests.support.strategies import damaged_tables
 from tests.support.tables import table
 

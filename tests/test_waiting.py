@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools import validation, waiting
+from hccl_tools import waiting
 from hccl_tools.errors import TableError
+from hccl_tools.validation import checker
 from tests.support.tables import table
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def test_a_config_map_is_completed_while_it_is_waited_for(tmp_path: Path) -> Non
     waiting.wait(str(path), seconds=60, tell=told.append)
     thread.join()
 
-    assert validation.validate(path).verdict == "accepted"
+    assert checker.validate(path).verdict == "accepted"
     assert told[0].endswith("0 of 2 instances are there, 2 missing")
 
 
@@ -173,7 +174,7 @@ def test_a_config_map_that_changes_all_the_time_is_always_read(tmp_path: Path) -
 
     thread = in_background(operator)
     try:
-        verdicts = {validation.validate(config.folder / "hccl.json").verdict for _ in range(300)}
+        verdicts = {checker.validate(config.folder / "hccl.json").verdict for _ in range(300)}
     finally:
         over.set()
         thread.join()

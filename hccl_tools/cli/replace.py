@@ -58,8 +58,8 @@ def _spare(
     from hccl_tools import generation  # noqa: PLC0415  (a file needs none of these)
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import Request  # noqa: PLC0415
-    from hccl_tools.product_choice import product_of  # noqa: PLC0415
     from hccl_tools.spare import index_of  # noqa: PLC0415
+    from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
 
     rows = before.servers[index_of(before, server)].rows
     ids = sorted(number for row in rows if (number := before.device_numbers[row]) is not None)

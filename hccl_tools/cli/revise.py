@@ -64,7 +64,7 @@ def deliver(
 
 def _check(new: bytes, to_stdout: bool, **judged: Any) -> None:
     from hccl_tools import table_output, unwritten  # noqa: PLC0415
-    from hccl_tools.validation import validate  # noqa: PLC0415
+    from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
     report = validate(new, **judged)._replace(file=unwritten.NAME)
     if not report.ok:

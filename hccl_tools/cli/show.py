@@ -98,7 +98,7 @@ def command(
 
 
 def _read(file: str, product: str | None) -> tuple[Report, RankTable]:
-    from hccl_tools.validation import validate  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.validation.checker import validate  # noqa: PLC0415  (`--help` does not need it)
 
     report = validate(file, product=product)
     if report.table is None or not report.table.servers:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.local_check import LocalCheck
+    from hccl_tools.validation.local_check import LocalCheck
 
 _EXAMPLES = """\
   hccl-tools validate hccl_8p_01234567_10.0.0.1.json       one table
@@ -84,7 +84,7 @@ class _Run:
 
     def _judged(self, file: str) -> Report:
         if not self.local:
-            from hccl_tools.validation import validate  # noqa: PLC0415
+            from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
             return validate(file, **self.checks)
         report = self._local_check.validate(file, **self.checks)
@@ -93,7 +93,7 @@ class _Run:
 
     @cached_property
     def _local_check(self) -> LocalCheck:
-        from hccl_tools.local_check import LocalCheck  # noqa: PLC0415  (not every call is about this host)
+        from hccl_tools.validation.local_check import LocalCheck  # noqa: PLC0415  (not every call is about this host)
 
         return LocalCheck()
 

@@ -98,10 +98,10 @@ def load_file(path: str, *, product: str | None, ignore: tuple[str, ...]) -> Job
     Raises:
         LaunchError: The file cannot be read at all, or the table has errors; the message holds the findings.
     """
-    from hccl_tools import validation  # noqa: PLC0415  (a launch without a table does not need it)
+    from hccl_tools.validation import checker  # noqa: PLC0415  (a launch without a table does not need it)
 
     try:
-        table, report = validation.load(path, product=product, ignore=ignore)
+        table, report = checker.load(path, product=product, ignore=ignore)
     except (InputError, TableError) as error:
         raise LaunchError(error.message, hint=error.hint) from error
     notes = tuple(f"{path}: {finding.message}" for finding in report.warnings)

@@ -1,6 +1,6 @@
 """Rules on structure: what the format's JSON Schema refuses, in the user's words.
 
-The schema names the rule of each constraint; ``hccl_tools.validation`` puts the violations into the
+The schema names the rule of each constraint; ``hccl_tools.validation.checker`` puts the violations into the
 subject's memo when a reader has refused the document.
 """
 

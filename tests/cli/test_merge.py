@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools import formats, validation
+from hccl_tools import formats
+from hccl_tools.validation import checker
 from tests.support.clusters import host
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def test_two_tables(command_line: CommandLine) -> None:
         "next: hccl-tools launch --rank-table hccl_2s_16p.json train.py",
     ]
     assert command_line.read("hccl_2s_16p.json").rank_numbers == list(range(16))
-    assert validation.validate("hccl_2s_16p.json").findings == ()
+    assert checker.validate("hccl_2s_16p.json").findings == ()
 
 
 def test_row_2_and_10_stand_in_the_order_of_their_names_with_a_warning(command_line: CommandLine) -> None:

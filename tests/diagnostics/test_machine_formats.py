@@ -14,7 +14,7 @@ from hccl_tools.diagnostics.diagnostic import Diagnostic
 from hccl_tools.document.document import Document
 from hccl_tools.rules.pages import page
 from hccl_tools.rules.registry import all_rules
-from hccl_tools.validation import validate
+from hccl_tools.validation.checker import validate
 from tests.support import reports
 from tests.support.tables import table
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.rules.registry import LOCAL, Rule, all_rules
-from hccl_tools.validation import validate
+from hccl_tools.validation.checker import validate
 from tests.support.rule_examples import example
 
 if TYPE_CHECKING:

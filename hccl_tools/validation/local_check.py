@@ -9,7 +9,7 @@ from hccl_tools.discover.recognition import Recognised, recognise
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.table.products import PRODUCT_VARIABLE
-from hccl_tools.validation import validate
+from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
     import os

@@ -11,7 +11,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools import formats, other_forms, product_choice
+from hccl_tools import formats
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnostic, Report, Verdict
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
@@ -27,6 +27,7 @@ from hccl_tools.rules.registry import (
     table_rules,
 )
 from hccl_tools.table.products import assume
+from hccl_tools.validation import other_forms, product_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -187,8 +188,8 @@ def _judge_table(subject: Subject, findings: Findings, damaged: frozenset[str] =
 
 def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -> None:
     """Say what the schema refuses, and what else is wrong in the parts that it does not."""
-    from hccl_tools import repair  # noqa: PLC0415  (only where the reader has refused)
     from hccl_tools.formats import schema  # noqa: PLC0415  (only where the reader has refused)
+    from hccl_tools.validation import repair  # noqa: PLC0415  (only where the reader has refused)
 
     violations = schema.Violations(subject.value, table_format, findings.limit)
     subject.memo["violations"] = violations
