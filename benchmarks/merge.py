@@ -23,8 +23,8 @@ def make_hosts(folder: str) -> None:
     """Write the table of each host into a folder."""
     from benchmarks.tables import large_table  # noqa: PLC0415  (the measuring process stays small)
     from hccl_tools import formats  # noqa: PLC0415
-    from hccl_tools.subsetting import subset  # noqa: PLC0415
     from hccl_tools.table.model import RankTable  # noqa: PLC0415
+    from hccl_tools.transform.subsetting import subset  # noqa: PLC0415
 
     table = large_table("1.0", SERVERS)
     for number, server in enumerate(table.servers):

@@ -12,13 +12,13 @@ from hccl_tools.version import __version__
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
-    from hccl_tools.conversion import convert
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
     from hccl_tools.launch.current import CurrentRank, current_rank
     from hccl_tools.launch.spawn import spawn
     from hccl_tools.launch.spawn_errors import RankFailedError
-    from hccl_tools.merging import merge
     from hccl_tools.table.model import RankTable
+    from hccl_tools.transform.conversion import convert
+    from hccl_tools.transform.merging import merge
     from hccl_tools.validation.checker import validate
 
 _HOMES = {
@@ -27,9 +27,9 @@ _HOMES = {
     "RankFailedError": "hccl_tools.launch.spawn_errors",
     "RankTable": "hccl_tools.table.model",
     "Report": "hccl_tools.diagnostics.diagnostic",
-    "convert": "hccl_tools.conversion",
+    "convert": "hccl_tools.transform.conversion",
     "current_rank": "hccl_tools.launch.current",
-    "merge": "hccl_tools.merging",
+    "merge": "hccl_tools.transform.merging",
     "spawn": "hccl_tools.launch.spawn",
     "validate": "hccl_tools.validation.checker",
 }

@@ -11,20 +11,20 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
-from hccl_tools.collected import Batch
 from hccl_tools.document.document import Document
 from hccl_tools.document.fast_parser import UNCLEAN, parse_clean
 from hccl_tools.document.reading import STDIN, STDIN_SHOWN, is_stream, read_file, shown_name
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.table.model import read_uint
+from hccl_tools.transform.collected import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.merge_conflicts import Place
     from hccl_tools.table.model import RankTable
+    from hccl_tools.transform.merge_conflicts import Place
 
 #: Tables that are read as one: few enough to need no memory, enough to make what each costs small.
 _BATCH = 256

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools import formats
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
-from hccl_tools.generation import file_name
 from hccl_tools.table.products import DEFAULT_FOR_FORMAT
+from hccl_tools.transform.generation import file_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 
-from hccl_tools import formats, super_pod_plan
-from hccl_tools.conversion import convert, lost, made_up
+from hccl_tools import formats
 from hccl_tools.errors import TableError
-from hccl_tools.super_pod_plan import Seat, seats
 from hccl_tools.table.fingerprint import fingerprint
+from hccl_tools.transform import super_pod_plan
+from hccl_tools.transform.conversion import convert, lost, made_up
+from hccl_tools.transform.super_pod_plan import Seat, seats
 from hccl_tools.validation.checker import check_table
 from tests.support.clusters import devices_of, group_lists, host_table, super_pod_tables, tables
 from tests.support.tables import table

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools import formats
-from hccl_tools.collected import Batch
 from hccl_tools.errors import TableError
-from hccl_tools.merge_conflicts import MergeConflictError, Place
-from hccl_tools.merging import merge, merge_batches
 from hccl_tools.table.fingerprint import fingerprint
+from hccl_tools.transform.collected import Batch
+from hccl_tools.transform.merge_conflicts import MergeConflictError, Place
+from hccl_tools.transform.merging import merge, merge_batches
 from hccl_tools.validation.checker import check_table
 from tests.support.clusters import host, host_table
 

@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools import formats, generation
+from hccl_tools import formats
 from hccl_tools.discover.survey import Request, survey
 from hccl_tools.document.document import Document
 from hccl_tools.errors import TableError
-from hccl_tools.merging import merge
-from hccl_tools.replacement import Replacement, differences, replace_server, spliced
+from hccl_tools.transform import generation
+from hccl_tools.transform.merging import merge
+from hccl_tools.transform.replacement import Replacement, differences, replace_server, spliced
 from hccl_tools.validation.checker import validate
 from tests.support.clusters import devices_of, host, host_table, tables
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools import generation, table_output
+from hccl_tools import table_output
 from hccl_tools.discover.survey import MADE, Request, survey
 from hccl_tools.table.products import PRODUCTS
+from hccl_tools.transform import generation
 from hccl_tools.validation import checker
 
 FOLDER = Path(__file__).parent.parent / "sample_tables"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hccl_tools import formats
 from hccl_tools.errors import TableError
-from hccl_tools.merging import merge
-from hccl_tools.subsetting import subset
+from hccl_tools.transform.merging import merge
+from hccl_tools.transform.subsetting import subset
 from hccl_tools.validation.checker import check_table
 from tests.support.clusters import devices_of, host_table, tables
 

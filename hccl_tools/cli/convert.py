@@ -13,9 +13,9 @@ from hccl_tools.cli import options, table_options
 from hccl_tools.cli.values import Choice
 
 if TYPE_CHECKING:
-    from hccl_tools.super_pod_plan import Seat
     from hccl_tools.table.model import RankTable
     from hccl_tools.table_input import Inputs
+    from hccl_tools.transform.super_pod_plan import Seat
 
 _EXAMPLES = """\
   hccl-tools convert jobstart_hccl.json --to 1.0 -o hccl.json    what HCCL makes of a ModelArts table
@@ -56,9 +56,9 @@ def command(
     and 1.2 become each other. A 2.0 table describes network levels that the others do not know: it is
     neither made from them nor turned into them. The table goes into NAME.v1.0.json, or where -o says.
     """
-    from hccl_tools import conversion  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
     from hccl_tools.table_input import Inputs  # noqa: PLC0415
+    from hccl_tools.transform import conversion  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table is half a million objects without a cycle
     table_options.wait_for(file, wait)
@@ -76,8 +76,8 @@ def command(
 def _seats(inputs: Inputs, file: str | None, target: str) -> dict[str, Seat] | None:
     if file is None:
         return None
-    from hccl_tools import super_pod_plan  # noqa: PLC0415
     from hccl_tools.errors import UsageError  # noqa: PLC0415
+    from hccl_tools.transform import super_pod_plan  # noqa: PLC0415
 
     if target != "1.2":
         raise UsageError(
@@ -87,8 +87,8 @@ def _seats(inputs: Inputs, file: str | None, target: str) -> dict[str, Seat] | N
 
 
 def _tell(before: RankTable, after: RankTable) -> None:
-    from hccl_tools import conversion  # noqa: PLC0415
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
+    from hccl_tools.transform import conversion  # noqa: PLC0415
 
     if before.format == after.format:
         click.echo(f"the table is {before.format} already: it is written as it is", err=True)

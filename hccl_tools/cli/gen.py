@@ -104,7 +104,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     over your ssh, or by srun inside a Slurm allocation; servers stand in the order of the list, and nothing
     is written unless all have answered.
     """
-    from hccl_tools import generation, table_output, unwritten  # noqa: PLC0415  (not for --help)
+    from hccl_tools import table_output, unwritten  # noqa: PLC0415  (not for --help)
+    from hccl_tools.transform import generation  # noqa: PLC0415  (not for --help)
 
     many = gather_options.wanted(options)
     target = gen_options.target(options, many=many)
@@ -161,8 +162,8 @@ def _request(options: dict[str, Any]) -> Request:
 
 def _make(request: Request) -> tuple[list[HostFacts], RankTable]:
     """Find out the facts, say on stderr what was found where, and make the table."""
-    from hccl_tools import generation  # noqa: PLC0415
     from hccl_tools.discover.survey import survey  # noqa: PLC0415
+    from hccl_tools.transform import generation  # noqa: PLC0415
 
     facts = survey(request)
     click.echo("\n".join(facts.told()), err=True)
@@ -171,7 +172,7 @@ def _make(request: Request) -> tuple[list[HostFacts], RankTable]:
 
 def _make_of_many(request: Request, options: dict[str, Any]) -> tuple[list[HostFacts], RankTable] | None:
     """Ask many hosts, say which server got which ranks, and make the table."""
-    from hccl_tools import generation  # noqa: PLC0415
+    from hccl_tools.transform import generation  # noqa: PLC0415
 
     gathered = gather_options.facts(request, options)
     if gathered is None:

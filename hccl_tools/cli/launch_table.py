@@ -89,12 +89,13 @@ def _refuse_many_jobs(environ: Mapping[str, str]) -> None:
 
 def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapping[str, str]) -> JobTable:
     """Ask the hosts and make their table, judged as ``gen`` judges it."""
-    from hccl_tools import generation, table_output  # noqa: PLC0415
+    from hccl_tools import table_output  # noqa: PLC0415
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import Request as Survey  # noqa: PLC0415
     from hccl_tools.gathering import agreement  # noqa: PLC0415
     from hccl_tools.gathering.across import Asking, ask  # noqa: PLC0415
     from hccl_tools.launch.job_table import JobTable  # noqa: PLC0415
+    from hccl_tools.transform import generation  # noqa: PLC0415
 
     wanted = Wanted(_first_devices(request, len(hosts)) or request.devices)
     asking = Asking("slurm" if engine == "slurm" else "mpirun", environ=environ)

@@ -11,8 +11,8 @@ from hccl_tools.cli import options, server_lines, table_options
 from hccl_tools.cli.values import Choice
 
 if TYPE_CHECKING:
-    from hccl_tools.merging import Merged
     from hccl_tools.table_input import Inputs
+    from hccl_tools.transform.merging import Merged
 
 _EXAMPLES = """\
   hccl-tools merge 'tables/*.json'                      every table in a folder; quote the pattern
@@ -55,8 +55,8 @@ def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:
 
 
 def _merge(names: list[str], inputs: Inputs, order: Any) -> Merged:
-    from hccl_tools.merge_conflicts import MergeConflictError  # noqa: PLC0415
-    from hccl_tools.merging import merge_batches  # noqa: PLC0415
+    from hccl_tools.transform.merge_conflicts import MergeConflictError  # noqa: PLC0415
+    from hccl_tools.transform.merging import merge_batches  # noqa: PLC0415
 
     try:
         return merge_batches(inputs.batches(names), order=order)

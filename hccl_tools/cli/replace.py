@@ -38,8 +38,8 @@ def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
     server: as many devices, the same product, super pod and address family. The new table goes into a new
     file beside the old one, never over a table that is there.
     """
-    from hccl_tools.replacement import replace_server  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.table_input import Inputs  # noqa: PLC0415
+    from hccl_tools.transform.replacement import replace_server  # noqa: PLC0415  (`--help` does not need it)
 
     inputs = Inputs(product=settings["product"])
     document = inputs.document(file)
@@ -55,10 +55,10 @@ def _spare(
     asking = {key: settings.pop(key) for key in ("engine", "gather_timeout", "ssh")}
     if name == "-" or name.endswith(".json") or os.path.lexists(name):
         return inputs.table(name)
-    from hccl_tools import generation  # noqa: PLC0415  (a file needs none of these)
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import Request  # noqa: PLC0415
-    from hccl_tools.spare import index_of  # noqa: PLC0415
+    from hccl_tools.transform import generation  # noqa: PLC0415  (a file needs none of these)
+    from hccl_tools.transform.spare import index_of  # noqa: PLC0415
     from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
 
     rows = before.servers[index_of(before, server)].rows

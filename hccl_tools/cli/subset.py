@@ -37,8 +37,8 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     """
     from hccl_tools import table_output  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
-    from hccl_tools.subsetting import subset  # noqa: PLC0415
     from hccl_tools.table_input import Inputs  # noqa: PLC0415
+    from hccl_tools.transform.subsetting import subset  # noqa: PLC0415
     from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
 
     if not servers and not devices:

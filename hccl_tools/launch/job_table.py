@@ -121,7 +121,8 @@ def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
     """
     from dataclasses import replace  # noqa: PLC0415  (rarely needed)
 
-    from hccl_tools import conversion, formats  # noqa: PLC0415
+    from hccl_tools import formats  # noqa: PLC0415
+    from hccl_tools.transform import conversion  # noqa: PLC0415
 
     made = conversion.convert(table, to="1.0")
     servers = [replace(server, fields={}) for server in made.servers]

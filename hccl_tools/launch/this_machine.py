@@ -85,10 +85,11 @@ def make_table(devices: Sequence[int], request: Request, environ: Mapping[str, s
         DiscoveryError: The addresses cannot be found out.
         LaunchError: HCCL or the product's guide would refuse the table.
     """
-    from hccl_tools import generation, table_output  # noqa: PLC0415
+    from hccl_tools import table_output  # noqa: PLC0415
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import Request as Survey  # noqa: PLC0415
     from hccl_tools.discover.survey import survey  # noqa: PLC0415
+    from hccl_tools.transform import generation  # noqa: PLC0415
 
     # The ids are physical already: how this host's variables count must not be applied twice.
     kept = {name: text for name, text in environ.items() if not name.startswith("ASCEND_")}

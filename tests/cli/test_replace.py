@@ -10,8 +10,8 @@ import pytest
 
 from hccl_tools import formats
 from hccl_tools.launch import table_lock
-from hccl_tools.merging import merge
 from hccl_tools.table.fingerprint import fingerprint
+from hccl_tools.transform.merging import merge
 from tests.support.clusters import host, host_table
 
 if TYPE_CHECKING:

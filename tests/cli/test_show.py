@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools import formats
-from hccl_tools.merging import merge
 from hccl_tools.table.fingerprint import fingerprint
+from hccl_tools.transform.merging import merge
 from tests.support.clusters import host, host_table
 from tests.support.tables import table
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools import formats
 from hccl_tools.document.document import Document
 from hccl_tools.errors import TableError
-from hccl_tools.spare import Pair, check_kind, check_super_pod, index_of, network_warning, paired
+from hccl_tools.transform.spare import Pair, check_kind, check_super_pod, index_of, network_warning, paired
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from hccl_tools import merge_conflicts
-from hccl_tools.collected import Batch, Collected
 from hccl_tools.errors import TableError
 from hccl_tools.formats import group_list
-from hccl_tools.merge_conflicts import MergeConflictError, Place
 from hccl_tools.table import ordering
 from hccl_tools.table.model import Group, RankTable
+from hccl_tools.transform import merge_conflicts
+from hccl_tools.transform.collected import Batch, Collected
+from hccl_tools.transform.merge_conflicts import MergeConflictError, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

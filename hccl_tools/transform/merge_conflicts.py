@@ -14,8 +14,8 @@ from hccl_tools.table.model import numbers
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from hccl_tools.collected import Collected
     from hccl_tools.table.model import RankTable
+    from hccl_tools.transform.collected import Collected
 
 _NAMES_SHOWN = 3
 

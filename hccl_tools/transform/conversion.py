@@ -16,8 +16,8 @@ from hccl_tools.table.model import Group, RankTable, Server, SuperPod
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.super_pod_plan import Seat
     from hccl_tools.table.model import Column, Format
+    from hccl_tools.transform.super_pod_plan import Seat
 
 #: What HCCL reads of a device in 1.0 and 1.2, and what in 1.2 alone.
 _SERVER_LIST_KEYS = frozenset(
