@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools import revision
 from hccl_tools.errors import TableError, UsageError
+from hccl_tools.tablefiles import revision
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools import table_output
 from hccl_tools.discover.survey import MADE, Request, survey
 from hccl_tools.table.products import PRODUCTS
+from hccl_tools.tablefiles import outputs
 from hccl_tools.transform import generation
 from hccl_tools.validation import checker
 
@@ -43,7 +43,7 @@ def test_two_machines() -> None:
     hosts = [survey(Request(simulate=f"910a:{n}", server_ip=f"10.0.0.{n}")) for n in (1, 2)]
     table = generation.table(hosts)
 
-    assert table_output.text(table) == (FOLDER / generation.file_name(table)).read_text()
+    assert outputs.text(table) == (FOLDER / generation.file_name(table)).read_text()
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda path: path.name)

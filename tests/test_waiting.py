@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools import waiting
 from hccl_tools.errors import TableError
+from hccl_tools.tablefiles import waiting
 from hccl_tools.validation import checker
 from tests.support.tables import table
 

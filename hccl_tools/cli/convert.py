@@ -14,7 +14,7 @@ from hccl_tools.cli.values import Choice
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
-    from hccl_tools.table_input import Inputs
+    from hccl_tools.tablefiles.inputs import Inputs
     from hccl_tools.transform.super_pod_plan import Seat
 
 _EXAMPLES = """\
@@ -57,7 +57,7 @@ def command(
     neither made from them nor turned into them. The table goes into NAME.v1.0.json, or where -o says.
     """
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
-    from hccl_tools.table_input import Inputs  # noqa: PLC0415
+    from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
     from hccl_tools.transform import conversion  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table is half a million objects without a cycle

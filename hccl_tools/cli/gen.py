@@ -104,12 +104,12 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     over your ssh, or by srun inside a Slurm allocation; servers stand in the order of the list, and nothing
     is written unless all have answered.
     """
-    from hccl_tools import table_output, unwritten  # noqa: PLC0415  (not for --help)
+    from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415  (not for --help)
     from hccl_tools.transform import generation  # noqa: PLC0415  (not for --help)
 
     many = gather_options.wanted(options)
     target = gen_options.target(options, many=many)
-    mode = table_output.parse_mode(options["mode"]) if options["mode"] is not None else None
+    mode = outputs.parse_mode(options["mode"]) if options["mode"] is not None else None
     made = _make_of_many(_request(options), options) if many else _make(_request(options))
     if made is None:  # the first process of a gathering writes the table
         ctx.exit(0)
@@ -117,19 +117,19 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     if target is not None:
         gen_options.check(target, table.format, options["output"])
     ignore = [rule.strip() for text in options["ignore"] for rule in text.split(",")]
-    to_stdout = options["output"] == table_output.STDOUT
+    to_stdout = options["output"] == outputs.STDOUT
     product = facts[0].product
-    report = table_output.check(table, product=product, ignore=ignore)
+    report = outputs.check(table, product=product, ignore=ignore)
     if not report.ok:
         click.echo(unwritten.shown(report, facts), err=True, nl=False)
         raise unwritten.refusal(report)
     if to_stdout:
-        table_output.print_out(table)
+        outputs.print_out(table)
     else:
         name = None if many else generation.file_name(table, facts[0].server_id)
-        path = table_output.target(options["output"], table, name=name)
+        path = outputs.target(options["output"], table, name=name)
         named = product if options["product"] or options["simulate"] else None
-        saved = table_output.save(table, path, force=options["force"], mode=mode, product=named)
+        saved = outputs.save(table, path, force=options["force"], mode=mode, product=named)
         click.echo(saved.told(), err=True)
         if target is not None:
             gen_options.tell_variables(target, path, facts)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hccl_tools.discover.facts import HostFacts
-    from hccl_tools.targets import Target
+    from hccl_tools.tablefiles.export_targets import Target
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
@@ -65,7 +65,7 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
             raise UsageError(f"--{option} {options[name]} is one host's", hint=f"for many: --{option} auto")
     if options["target"] is None:
         return None
-    from hccl_tools.targets import TARGETS  # noqa: PLC0415  (few tables are for one framework)
+    from hccl_tools.tablefiles.export_targets import TARGETS  # noqa: PLC0415  (few tables are for one framework)
 
     found = TARGETS[options["target"]]
     if found.mode is not None and options["mode"] is None:
@@ -77,16 +77,16 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
 
 def check(found: Target, table_format: str, destination: str | None) -> None:
     """Make sure that a table can be what a framework demands; see ``targets.check``."""
-    from hccl_tools import targets  # noqa: PLC0415
+    from hccl_tools.tablefiles import export_targets  # noqa: PLC0415
 
-    targets.check(found, table_format, destination)
+    export_targets.check(found, table_format, destination)
 
 
 def tell_variables(found: Target, path: str, hosts: Sequence[HostFacts]) -> None:
     """Print on standard output what to export: ``eval "$(hccl-tools gen --target mindie)"`` sets it."""
     from shlex import quote  # noqa: PLC0415  (few tables are for one framework)
 
-    from hccl_tools.targets import variables  # noqa: PLC0415
+    from hccl_tools.tablefiles.export_targets import variables  # noqa: PLC0415
 
     for name, value in variables(found, path, hosts).items():
         click.echo(f"export {name}={quote(value)}")

@@ -89,12 +89,12 @@ def _refuse_many_jobs(environ: Mapping[str, str]) -> None:
 
 def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapping[str, str]) -> JobTable:
     """Ask the hosts and make their table, judged as ``gen`` judges it."""
-    from hccl_tools import table_output  # noqa: PLC0415
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import Request as Survey  # noqa: PLC0415
     from hccl_tools.gathering import agreement  # noqa: PLC0415
     from hccl_tools.gathering.across import Asking, ask  # noqa: PLC0415
     from hccl_tools.launch.job_table import JobTable  # noqa: PLC0415
+    from hccl_tools.tablefiles import outputs  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     wanted = Wanted(_first_devices(request, len(hosts)) or request.devices)
@@ -102,9 +102,9 @@ def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapp
     try:
         facts = agreement.check(ask(hosts, Survey(wanted, product=request.product), asking).answers)
         table = generation.table(facts, table_format=facts[0].table_format)
-        report = table_output.check(table, product=facts[0].product, ignore=request.ignore)
+        report = outputs.check(table, product=facts[0].product, ignore=request.ignore)
         if not report.ok:
-            raise table_output.refusal(report)
+            raise outputs.refusal(report)
     except UsageError:
         raise
     except HcclToolsError as error:
@@ -113,7 +113,7 @@ def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapp
         ) from error
     warnings = [f"{host}: {said}" for host, one in zip(hosts, facts, strict=True) for said in one.warnings]
     notes = (f"the rank table was made on the spot, of {len(hosts)} hosts", *warnings)
-    data = table_output.text(table).encode()
+    data = outputs.text(table).encode()
     return JobTable("", table, data, f"{facts[0].product}: {facts[0].product_source}", notes)
 
 

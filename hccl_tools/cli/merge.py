@@ -11,7 +11,7 @@ from hccl_tools.cli import options, server_lines, table_options
 from hccl_tools.cli.values import Choice
 
 if TYPE_CHECKING:
-    from hccl_tools.table_input import Inputs
+    from hccl_tools.tablefiles.inputs import Inputs
     from hccl_tools.transform.merging import Merged
 
 _EXAMPLES = """\
@@ -44,7 +44,7 @@ def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:
     of --order server-id. The table goes into hccl_{servers}s_{ranks}p.json, and is written only if
     `validate` finds no error in it.
     """
-    from hccl_tools.table_input import Inputs  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # thousands of tables are objects without a cycle; collecting takes longer than merging
     names = [file for name in files for file in options.expand(name)]

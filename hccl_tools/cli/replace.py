@@ -11,7 +11,7 @@ from hccl_tools.cli import gather_options, options, revise, table_options
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
-    from hccl_tools.table_input import Inputs
+    from hccl_tools.tablefiles.inputs import Inputs
 
 _EXAMPLES = """\
   hccl-tools replace job.json --server 10.0.0.7 --with spare.json     writes job.r1.json
@@ -38,7 +38,7 @@ def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
     server: as many devices, the same product, super pod and address family. The new table goes into a new
     file beside the old one, never over a table that is there.
     """
-    from hccl_tools.table_input import Inputs  # noqa: PLC0415
+    from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
     from hccl_tools.transform.replacement import replace_server  # noqa: PLC0415  (`--help` does not need it)
 
     inputs = Inputs(product=settings["product"])

@@ -40,12 +40,12 @@ def deliver(
     Raises:
         TableError: It has an error, or its file is there already.
     """
-    from hccl_tools import revision, table_output  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
     from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415
+    from hccl_tools.tablefiles import outputs, revision  # noqa: PLC0415  (`--help` does not need it)
 
-    digits = table_output.parse_mode(mode) if mode is not None else None
-    to_stdout = output == table_output.STDOUT
+    digits = outputs.parse_mode(mode) if mode is not None else None
+    to_stdout = output == outputs.STDOUT
     path = None if to_stdout else revision.target("table.json" if is_stream(file) else file, output)
     _check(new, to_stdout, product=product, ignore=ignore)
     for line in changes:
@@ -53,22 +53,22 @@ def deliver(
     click.echo(f"fingerprint {fingerprint(before)} becomes {fingerprint(after)}", err=True)
     _tell_use(old)
     if path is None:
-        table_output.print_text(new.decode())
+        outputs.print_text(new.decode())
         return
     from hccl_tools.document.writing import write_atomically  # noqa: PLC0415
 
     write_atomically(path, [new.decode()], mode=digits)
-    named = table_output.to_be_named(product, after)
-    click.echo(table_output.Saved(path, product=named).told(), err=True)
+    named = outputs.to_be_named(product, after)
+    click.echo(outputs.Saved(path, product=named).told(), err=True)
 
 
 def _check(new: bytes, to_stdout: bool, **judged: Any) -> None:
-    from hccl_tools import table_output, unwritten  # noqa: PLC0415
+    from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
     report = validate(new, **judged)._replace(file=unwritten.NAME)
     if not report.ok:
-        click.echo(table_output.shown(report), err=to_stdout, nl=False)
+        click.echo(outputs.shown(report), err=to_stdout, nl=False)
         raise unwritten.refusal(report)
     if report.table is None:
         raise TableError(f"no table is written: {report.format_reason}")

@@ -35,9 +35,9 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     The ranks that are left are numbered anew, from 0, in their old order. The new table goes into a new file
     beside the old one, NAME.r1.json, never over a table that is there.
     """
-    from hccl_tools import table_output  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
-    from hccl_tools.table_input import Inputs  # noqa: PLC0415
+    from hccl_tools.tablefiles import outputs  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
     from hccl_tools.transform.subsetting import subset  # noqa: PLC0415
     from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
 
@@ -51,7 +51,7 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     of_servers, of_ranks = count(len(before.servers), "server"), count(len(before), "rank")
     kept = f"{len(after.servers)} of {of_servers}, {len(after)} of {of_ranks}"
     changes = [f"kept: {kept}", f"the ranks are numbered anew, 0 to {len(after) - 1}"]
-    new = table_output.text(after).encode()
+    new = outputs.text(after).encode()
     revise.deliver(file, inputs.data(file), before, after, new, changes=changes, **settings)
 
 

@@ -77,7 +77,7 @@ def wait_for(file: str, seconds: float | None) -> None:
         TableError: It was not ready in time.
     """
     if seconds is not None:
-        from hccl_tools import waiting  # noqa: PLC0415  (hardly ever asked for)
+        from hccl_tools.tablefiles import waiting  # noqa: PLC0415  (hardly ever asked for)
 
         waiting.wait(file, seconds=seconds, tell=lambda line: click.echo(line, err=True))
 
@@ -108,19 +108,19 @@ def deliver(
     Raises:
         TableError: The table has an error, or something else stands where it should go.
     """
-    from hccl_tools import table_output, unwritten  # noqa: PLC0415  (`--help` does not need them)
+    from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415  (`--help` does not need them)
 
-    digits = table_output.parse_mode(mode) if mode is not None else None
-    report = table_output.check(table, product=product, ignore=ignore, name=unwritten.NAME)
-    to_stdout = output == table_output.STDOUT
+    digits = outputs.parse_mode(mode) if mode is not None else None
+    report = outputs.check(table, product=product, ignore=ignore, name=unwritten.NAME)
+    to_stdout = output == outputs.STDOUT
     if not report.ok:
-        click.echo(table_output.shown(report) + _blamed(report, origins), err=to_stdout, nl=False)
+        click.echo(outputs.shown(report) + _blamed(report, origins), err=to_stdout, nl=False)
         raise unwritten.refusal(report)
     if to_stdout:
-        table_output.print_out(table)
+        outputs.print_out(table)
         return
-    path = table_output.target(output, table, name=name)
-    click.echo(table_output.save(table, path, force=force, mode=digits, product=product).told(), err=True)
+    path = outputs.target(output, table, name=name)
+    click.echo(outputs.save(table, path, force=force, mode=digits, product=product).told(), err=True)
 
 
 def _blamed(report: Report, origins: Sequence[str]) -> str:

@@ -82,7 +82,7 @@ def load(path: str, request: Request) -> JobTable:
         LaunchError: The file cannot be read at all, or the table has errors.
     """
     if request.wait is not None:
-        from hccl_tools import waiting  # noqa: PLC0415  (few tables are still being written)
+        from hccl_tools.tablefiles import waiting  # noqa: PLC0415  (few tables are still being written)
 
         waiting.wait(path, seconds=request.wait, tell=_tell)
     return load_file(path, product=request.product, ignore=request.ignore)

@@ -85,10 +85,10 @@ def make_table(devices: Sequence[int], request: Request, environ: Mapping[str, s
         DiscoveryError: The addresses cannot be found out.
         LaunchError: HCCL or the product's guide would refuse the table.
     """
-    from hccl_tools import table_output  # noqa: PLC0415
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import Request as Survey  # noqa: PLC0415
     from hccl_tools.discover.survey import survey  # noqa: PLC0415
+    from hccl_tools.tablefiles import outputs  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     # The ids are physical already: how this host's variables count must not be applied twice.
@@ -96,11 +96,11 @@ def make_table(devices: Sequence[int], request: Request, environ: Mapping[str, s
     wanted = Wanted(devices=",".join(map(str, devices)))
     facts = survey(Survey(wanted=wanted, product=request.product, site=Site(kept)))
     table = generation.table([facts], table_format=facts.table_format)
-    report = table_output.check(table, product=facts.product, ignore=request.ignore)
+    report = outputs.check(table, product=facts.product, ignore=request.ignore)
     if not report.ok:
         first = report.errors[0]
         raise LaunchError(f"no table can be made of these devices: {first.message}", hint=first.hint)
     notes = ("the rank table was made on the spot", *facts.warnings)
     return JobTable(
-        path, table, table_output.text(table).encode(), f"{facts.product}: {facts.product_source}", notes
+        path, table, outputs.text(table).encode(), f"{facts.product}: {facts.product_source}", notes
     )
