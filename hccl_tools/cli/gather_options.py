@@ -106,7 +106,7 @@ def facts_of(host: str, request: Request, options: dict[str, Any]) -> HostFacts:
         GatheringError: It has not answered.
         UsageError: It is no host.
     """
-    from hccl_tools.gathering.across import Asking, ask  # noqa: PLC0415
+    from hccl_tools.gathering.coordinator import Asking, ask  # noqa: PLC0415
     from hccl_tools.notation import host_list  # noqa: PLC0415
 
     asking = Asking(options.pop("engine"), options.pop("gather_timeout"), ssh=options.pop("ssh"))
@@ -154,11 +154,11 @@ def facts(request: Request, options: dict[str, Any]) -> Facts | None:
 def _gathered(request: Request, options: dict[str, Any]) -> Gathered | None:
     seconds, allow_missing = options["gather_timeout"], options["allow_missing"]
     if options["gather"]:
-        from hccl_tools.gathering import inside  # noqa: PLC0415
+        from hccl_tools.gathering import within_job  # noqa: PLC0415
 
-        if inside.was_started_by_a_launcher(os.environ) or not os.environ.get("SLURM_JOB_NODELIST"):
-            return inside.take_part(request, seconds=seconds, allow_missing=allow_missing)
-    from hccl_tools.gathering.across import Asking, ask  # noqa: PLC0415
+        if within_job.was_started_by_a_launcher(os.environ) or not os.environ.get("SLURM_JOB_NODELIST"):
+            return within_job.take_part(request, seconds=seconds, allow_missing=allow_missing)
+    from hccl_tools.gathering.coordinator import Asking, ask  # noqa: PLC0415
 
     asking = Asking(options["engine"], seconds, allow_missing, options["ssh"])
     return ask(_hosts(options), request, asking)

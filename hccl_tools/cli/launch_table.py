@@ -46,7 +46,7 @@ def with_table(request: Request, options: dict[str, Any], environ: Mapping[str, 
 
 
 def _engine(typed: Engine, environ: Mapping[str, str]) -> Engine:
-    from hccl_tools.gathering.across import in_allocation  # noqa: PLC0415
+    from hccl_tools.gathering.coordinator import in_allocation  # noqa: PLC0415
 
     if typed != "loop":
         return typed
@@ -62,7 +62,7 @@ def _allocated(request: Request, environ: Mapping[str, str]) -> tuple[str, ...]:
     by_loop = click.get_current_context().get_parameter_source("engine") != click.core.ParameterSource.DEFAULT
     if not environ.get("SLURM_JOB_NODELIST") or (request.engine == "loop" and by_loop):
         return ()
-    from hccl_tools.gathering.across import in_allocation, in_step  # noqa: PLC0415
+    from hccl_tools.gathering.coordinator import in_allocation, in_step  # noqa: PLC0415
     from hccl_tools.launch import job_table  # noqa: PLC0415
     from hccl_tools.notation import host_list  # noqa: PLC0415
 
@@ -92,7 +92,7 @@ def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapp
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import Request as Survey  # noqa: PLC0415
     from hccl_tools.gathering import agreement  # noqa: PLC0415
-    from hccl_tools.gathering.across import Asking, ask  # noqa: PLC0415
+    from hccl_tools.gathering.coordinator import Asking, ask  # noqa: PLC0415
     from hccl_tools.launch.job_table import JobTable  # noqa: PLC0415
     from hccl_tools.tablefiles import outputs  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415

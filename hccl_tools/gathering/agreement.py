@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hccl_tools.discover.facts import HostFacts
-    from hccl_tools.gathering.wire import Answer
+    from hccl_tools.gathering.messages import Answer
 
 
 def check(answers: Sequence[Answer]) -> list[HostFacts]:

@@ -10,7 +10,7 @@ from hccl_tools.notation.host_list import fold
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.gathering.wire import Answer
+    from hccl_tools.gathering.messages import Answer
 
 #: Hosts that are named one by one.
 _SHOWN = 20

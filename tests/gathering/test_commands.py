@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hccl_tools.gathering import attempt
+from hccl_tools.gathering import engine_run
 from hccl_tools.gathering.commands import Member, Mpirun, installation, mpirun, srun
 
 MEMBERS = [Member("localhost", ["python", "-c", "x"]), Member("10.0.0.2", ["python", "-c", "y"])]
@@ -86,7 +86,7 @@ def test_an_engine_under_us_does_not_see_our_own_place_but_its_settings() -> Non
         "SLURM_JOB_ID": "7",
     }
 
-    assert attempt.environment(environ) == {
+    assert engine_run.environment(environ) == {
         "PATH": "/bin",
         "PMIX_MCA_psec": "native",
         "OMPI_MCA_btl_tcp_if_include": "eth0",

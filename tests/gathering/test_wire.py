@@ -13,8 +13,8 @@ from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
 from hccl_tools.discover.survey import Request, survey
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.gathering import agreement, lines
-from hccl_tools.gathering.wire import Answer, Task
+from hccl_tools.gathering import agreement, stdout_framing
+from hccl_tools.gathering.messages import Answer, Task
 
 
 @pytest.mark.parametrize("product", ["910a", "a2", "a3", "300i"])
@@ -61,11 +61,11 @@ def test_texts_arrive_whole_in_pieces_that_slurm_keeps_whole() -> None:
     output = io.StringIO()
     long = "x" * 5000
     with contextlib.redirect_stdout(output):
-        lines.began("n1")
-        lines.emit("n1", long)
-        lines.emit("n2", "y")
+        stdout_framing.began("n1")
+        stdout_framing.emit("n1", long)
+        stdout_framing.emit("n2", "y")
     written = output.getvalue().splitlines(keepends=True)
-    heard = lines.Heard()
+    heard = stdout_framing.Heard()
 
     for line in [*written[::-1], "srun: a word between\n", "hccl-tools-gather n3 1/2 half\n"]:
         heard.take(line)

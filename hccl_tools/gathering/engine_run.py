@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.gathering.lines import Heard
+from hccl_tools.gathering.stdout_framing import Heard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

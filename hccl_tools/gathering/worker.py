@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.gathering import lines
-from hccl_tools.gathering.wire import FORM, Answer, Task, versions_differ
+from hccl_tools.gathering import stdout_framing
+from hccl_tools.gathering.messages import FORM, Answer, Task, versions_differ
 from hccl_tools.programs.install_hints import MPI
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def main(host: str, text: str) -> int:
     version = _own_version()
     if told.get("form") != FORM or told.get("version") != version:
         message, hint = versions_differ(version, str(told.get("version")))
-        lines.emit(host, Answer(host, message=message, hint=hint).to_json())
+        stdout_framing.emit(host, Answer(host, message=message, hint=hint).to_json())
         return 1
     task = Task.from_json(text)._replace(host=host)
     end_with_tools()
@@ -40,10 +40,10 @@ def main(host: str, text: str) -> int:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, task.seconds + 10)
     if task.collect is None:
-        lines.began(host)
+        stdout_framing.began(host)
     if not task.over_mpi:
         place = int(os.environ.get("SLURM_PROCID", "0"))  # one command serves all of Slurm's tasks
-        lines.emit(host, answer(host, place, task.request).to_json())
+        stdout_framing.emit(host, answer(host, place, task.request).to_json())
         return 0
     return _over_mpi(task)
 
@@ -129,15 +129,15 @@ def _numbered(request: Request, place: int) -> Request:
 
 
 def _over_mpi(task: Task) -> int:
-    from hccl_tools.gathering import mpi  # noqa: PLC0415  (Slurm's way needs no MPI)
+    from hccl_tools.gathering import mpi_transport  # noqa: PLC0415  (Slurm's way needs no MPI)
 
     try:
-        world = mpi.world()
+        world = mpi_transport.world()
     except HcclToolsError as error:
-        lines.emit(task.host, Answer(task.host, message=error.message, hint=error.hint).to_json())
+        stdout_framing.emit(task.host, Answer(task.host, message=error.message, hint=error.hint).to_json())
         return 1
     if task.collect is not None:
-        return mpi.collect_into(world, task.collect, task.seconds)
-    mpi.send(world, answer(task.host, task.place, task.request).to_json())
-    mpi.finish()
+        return mpi_transport.collect_into(world, task.collect, task.seconds)
+    mpi_transport.send(world, answer(task.host, task.place, task.request).to_json())
+    mpi_transport.finish()
     return 0

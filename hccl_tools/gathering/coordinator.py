@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hccl_tools.errors import DiscoveryError, UsageError
-from hccl_tools.gathering import attempt, commands, failures, probing
+from hccl_tools.gathering import commands, engine_run, failures, host_diagnosis
 from hccl_tools.gathering.bootstrap import PROGRAM
 from hccl_tools.gathering.commands import Member, Mpirun
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
-from hccl_tools.gathering.wire import Answer, Task
+from hccl_tools.gathering.messages import Answer, Task
 from hccl_tools.notation import host_list
 from hccl_tools.programs import ssh
 from hccl_tools.programs.install_hints import MPIRUN
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.discover.survey import Request
-    from hccl_tools.gathering.attempt import Attempt
+    from hccl_tools.gathering.engine_run import Attempt
 
 Engine = Literal["mpirun", "slurm"]
 #: Seconds in which all hosts must have answered.
@@ -142,7 +142,7 @@ def _over_mpirun(
         members = [
             Member(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks
         ]
-        ended = attempt.run(commands.mpirun(engine, members), limit, asking.environ)
+        ended = engine_run.run(commands.mpirun(engine, members), limit, asking.environ)
         collected: list[str] = []
         with suppress(OSError, ValueError):
             collected = json.loads(file.read_text(encoding="utf-8"))
@@ -151,7 +151,7 @@ def _over_mpirun(
     silent = [host for host in hosts if host not in answers]
     if not silent:
         return _Outcome(answers, [])
-    causes = probing.causes(silent, engine, max(2.0, seconds * _FOR_CAUSES - 1))
+    causes = host_diagnosis.causes(silent, engine, max(2.0, seconds * _FOR_CAUSES - 1))
     if ended.status is None or collected:
         causes += _hanging(silent, causes, ended, asking)
     return _Outcome(answers, causes, _indented(ended))
@@ -200,7 +200,7 @@ def _over_srun(
         return _Outcome({}, outside)
     task = Task(place=min(places[host] for host in hosts), request=request, seconds=seconds, over_mpi=False)
     argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]
-    ended = attempt.run(commands.srun(program, hosts, argv), seconds, asking.environ)
+    ended = engine_run.run(commands.srun(program, hosts, argv), seconds, asking.environ)
     answers = {host: Answer.from_json(text) for host, text in ended.heard.texts().items() if host in places}
     silent = [host for host in hosts if host not in answers]
     causes = [Failure(host, words) for host in silent if (words := _named_in(host, ended))]

@@ -7,11 +7,11 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import DiscoveryError, UsageError
-from hccl_tools.gathering import failures, mpi
-from hccl_tools.gathering.across import in_step
+from hccl_tools.gathering import failures, mpi_transport
+from hccl_tools.gathering.coordinator import in_step
 from hccl_tools.gathering.failures import Failure, Gathered
-from hccl_tools.gathering.member import answer, end_with_tools
-from hccl_tools.gathering.wire import Answer, versions_differ
+from hccl_tools.gathering.messages import Answer, versions_differ
+from hccl_tools.gathering.worker import answer, end_with_tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,15 +59,15 @@ def take_part(
     comm = _world(environ, host)
     end_with_tools()
     if comm.rank > 0:
-        mpi.send_name(comm, host)
-        mpi.send(comm, answer(host, comm.rank, request).to_json())
-        mpi.finish()
+        mpi_transport.send_name(comm, host)
+        mpi_transport.send(comm, answer(host, comm.rank, request).to_json())
+        mpi_transport.finish()
         return None
     count, own = comm.size, answer(host, 0, request)
-    texts, names = mpi.collect(comm, seconds)
+    texts, names = mpi_transport.collect(comm, seconds)
     answers = {0: own} | {rank: _same_version(Answer.from_json(text)) for rank, text in texts.items()}
     if len(answers) == count:
-        mpi.finish()
+        mpi_transport.finish()
     silent = {rank: names.get(rank, f"rank {rank}") for rank in range(count) if rank not in answers}
     causes = [
         Failure(one.host, one.message, one.hint) for _, one in sorted(answers.items()) if one.facts is None
@@ -94,7 +94,7 @@ def _world(environ: Mapping[str, str], host: str) -> Any:
         DiscoveryError: mpi4py is missing, or sees this process alone where there are several.
     """
     try:
-        comm = mpi.world()
+        comm = mpi_transport.world()
     except DiscoveryError as error:
         raise DiscoveryError(f"{host}: {error.message}", hint=error.hint) from None
     started = next(int(environ[name]) for name in _COUNTS if environ.get(name, "").isdecimal())

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.gathering import bootstrap
 from hccl_tools.gathering.commands import installation
 from hccl_tools.gathering.failures import Failure
-from hccl_tools.gathering.member import MPI4PY_MISSING_HINT, is_local
+from hccl_tools.gathering.worker import MPI4PY_MISSING_HINT, is_local
 from hccl_tools.programs import ssh
 
 if TYPE_CHECKING:
