@@ -10,24 +10,24 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import channel
-from hccl_tools.launch import signals as received
 from hccl_tools.launch.outcome import Outcome, RankEnd, Reason
-from hccl_tools.launch.process_limit import why_not_started
-from hccl_tools.launch.readable import Readable
-from hccl_tools.launch.signal_names import signal_name
-from hccl_tools.launch.timers import Timers
+from hccl_tools.launch.processes import keeper_protocol
+from hccl_tools.launch.processes import signals as received
+from hccl_tools.launch.processes.process_limit import why_not_started
+from hccl_tools.launch.processes.reactor import Timers
+from hccl_tools.launch.processes.readable import Readable
+from hccl_tools.launch.processes.signal_names import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.launch.cause import Cause
-    from hccl_tools.launch.channel import Event
     from hccl_tools.launch.console import Console
-    from hccl_tools.launch.keeper import Keeper
     from hccl_tools.launch.logs import Followers
-    from hccl_tools.launch.proc import Status
-    from hccl_tools.launch.signals import Signals
+    from hccl_tools.launch.processes.keeper import Keeper
+    from hccl_tools.launch.processes.keeper_protocol import Event
+    from hccl_tools.launch.processes.procfs import Status
+    from hccl_tools.launch.processes.signals import Signals
 
 _RUNNING, _ENDING, _KILLING, _OVER = range(4)
 #: Seconds between two rounds of SIGKILL, and until what survives them is given up as stuck in the kernel.
@@ -167,18 +167,18 @@ class Attempt:
 
     def _hear(self, event: Event) -> None:
         end = self.ends[event.task]
-        if event.kind == channel.STARTED:
+        if event.kind == keeper_protocol.STARTED:
             end.pid, end.started = event.pid, event.time / 1e9
             if self._followed(end):
                 self.followers.follow(end.log, end.process.rank)
-        elif event.kind == channel.CANNOT_RUN:
+        elif event.kind == keeper_protocol.CANNOT_RUN:
             self._hear_cannot(event, end)
-        elif event.kind == channel.ENDING:
+        elif event.kind == keeper_protocol.ENDING:
             self._hear_ending(end, event.value)
-        elif event.kind == channel.ENDED:
+        elif event.kind == keeper_protocol.ENDED:
             end.cpu, end.peak = event.cpu / 1e9, event.extra
             self._hear_end(end, event.value, event.time / 1e9)
-        elif event.kind == channel.EMPTY:
+        elif event.kind == keeper_protocol.EMPTY:
             self._phase = _OVER
         else:
             self.detail = "the launcher's keeper process failed; this is a bug in hccl-tools"
@@ -186,9 +186,9 @@ class Attempt:
 
     def _hear_cannot(self, event: Event, end: RankEnd) -> None:
         end.error = event.value
-        if event.extra == channel.PROGRAM:
+        if event.extra == keeper_protocol.PROGRAM:
             return  # Its end is told next.
-        what = channel.ABOUT[event.extra].format(log=end.log, name=end.process.name)
+        what = keeper_protocol.ABOUT[event.extra].format(log=end.log, name=end.process.name)
         self.end("refused", f"cannot {what}: {why_not_started(event.value)}")
 
     def _hear_ending(self, end: RankEnd, status: int) -> None:
@@ -232,7 +232,7 @@ class Attempt:
 
     def _receive(self, number: int) -> None:
         if number in received.PASSED_ON:
-            self.keeper.signal(number, channel.RANKS)
+            self.keeper.signal(number, keeper_protocol.RANKS)
         elif number == signal.SIGTSTP:
             self.console.err.show_status("")
             self.keeper.signal(signal.SIGSTOP)

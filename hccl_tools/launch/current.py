@@ -122,12 +122,12 @@ def _warn_of_half_a_place(environ: Mapping[str, str]) -> None:
 
 def _set_last(launchers: list[_Launcher], environ: Mapping[str, str]) -> list[_Launcher]:
     """Return those whose variables the nearest ancestor that had others did not have yet."""
-    from hccl_tools.launch import proc  # noqa: PLC0415  (only where launchers contradict each other)
+    from hccl_tools.launch.processes import procfs  # noqa: PLC0415  (only where launchers contradict each other)
 
-    process = proc.status(os.getpid())
+    process = procfs.status(os.getpid())
     for _ in range(_GENERATIONS):
-        process = proc.status(process.parent) if process else None
-        if process is None or not (before := proc.environment(process.pid)):
+        process = procfs.status(process.parent) if process else None
+        if process is None or not (before := procfs.environment(process.pid)):
             break
         fresh = [
             launcher

@@ -18,7 +18,7 @@ from hccl_tools.launch import host_ends, oom, rank_ends, report, verdict
 from hccl_tools.launch import wire as wires
 from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.launcher_link import VARIABLE
-from hccl_tools.launch.parent import Parent
+from hccl_tools.launch.processes.parent import Parent
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping

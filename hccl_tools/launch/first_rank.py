@@ -6,7 +6,8 @@ import os
 import time
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import mpi_world, proc
+from hccl_tools.launch import mpi_world
+from hccl_tools.launch.processes import procfs
 
 #: Seconds between two looks, and that it may take to say why the job is refused.
 _PAUSE, _PATIENCE = 0.01, 5.0
@@ -15,14 +16,14 @@ _PAUSE, _PATIENCE = 0.01, 5.0
 def find() -> int:
     """Return its process id, 0 where it has ended: it is a child of mpirun, as this process is."""
     parent = os.getppid()
-    children = (process for process in proc.processes().values() if process.parent == parent)
+    children = (process for process in procfs.processes().values() if process.parent == parent)
     return next((child.pid for child in children if runs(child.pid) and _is_first(child.pid)), 0)
 
 
 def runs(pid: int) -> bool:
     """Tell whether a process has not ended."""
-    status = proc.status(pid)
-    return status is not None and status.state not in proc.ENDED_STATES
+    status = procfs.status(pid)
+    return status is not None and status.state not in procfs.ENDED_STATES
 
 
 def wait_for_end() -> None:
@@ -34,6 +35,6 @@ def wait_for_end() -> None:
 
 def _is_first(pid: int) -> bool:
     try:
-        return mpi_world.from_environment(proc.environment(pid)).local_rank == 0
+        return mpi_world.from_environment(procfs.environment(pid)).local_rank == 0
     except UsageError:
         return False

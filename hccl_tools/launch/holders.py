@@ -7,7 +7,7 @@ import pwd
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.launch import proc
+from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.run_directory import RUN_VARIABLE
 
 if TYPE_CHECKING:
@@ -74,13 +74,13 @@ def _holder(pid: int, device: int) -> Holder:
         user = pwd.getpwuid(os.stat(f"/proc/{pid}").st_uid).pw_name
     except (OSError, KeyError):
         user = "an unknown user"
-    status = proc.status(pid)
-    age = max(0.0, _uptime() - status.start / proc.CLOCK_TICKS) if status else 0.0
-    return Holder(pid, device, user, proc.command(pid), age, proc.variable(pid, RUN_VARIABLE))
+    status = procfs.status(pid)
+    age = max(0.0, _uptime() - status.start / procfs.CLOCK_TICKS) if status else 0.0
+    return Holder(pid, device, user, procfs.command(pid), age, procfs.variable(pid, RUN_VARIABLE))
 
 
 def _uptime() -> float:
-    return float(proc.read("/proc/uptime").split()[0])
+    return float(procfs.read("/proc/uptime").split()[0])
 
 
 def _duration(seconds: float) -> str:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.process_limit import why_not_started
+from hccl_tools.launch.processes.process_limit import why_not_started
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,13 +12,13 @@ import select
 import signal
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import proc
+from hccl_tools.launch.processes import procfs
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
-    from hccl_tools.launch.kernel import Received
+    from hccl_tools.launch.processes.linux import Received
 
 #: Set by the launcher: a token, the port and, for other hosts, addresses, with @ in between.
 VARIABLE = "HCCL_TOOLS_LAUNCHER"
@@ -82,7 +82,7 @@ class Above:
 
     def __init__(self, link: LauncherLink | None) -> None:
         self.link, self.pid = link, os.getppid()
-        self.name = proc.read(f"/proc/{self.pid}/comm").strip() if link else ""
+        self.name = procfs.read(f"/proc/{self.pid}/comm").strip() if link else ""
         #: Which process was lost, where the rank was killed for that; whether it was asked to end.
         self.lost = ""
         self.asked, self._watched = False, list[int]()

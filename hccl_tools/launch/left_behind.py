@@ -6,13 +6,13 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import proc
+from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.run_directory import HOLDER, LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.proc import Status
+    from hccl_tools.launch.processes.procfs import Status
 
 _MOST = 8
 
@@ -47,5 +47,5 @@ def of_last_run(log_dir: str) -> list[str]:
 
 
 def _described(pid: int) -> str:
-    rank = proc.variable(pid, "RANK_ID")
-    return proc.describe(pid) + (f" of rank {rank}" if rank else "")
+    rank = procfs.variable(pid, "RANK_ID")
+    return procfs.describe(pid) + (f" of rank {rank}" if rank else "")

@@ -18,14 +18,14 @@ from hccl_tools.launch import attendance, run_directory
 from hccl_tools.launch.attendance import Attendance
 from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.outcome import LAUNCHER_FAILED
-from hccl_tools.launch.signal_names import signal_name
-from hccl_tools.launch.signals import ENDING
+from hccl_tools.launch.processes.signal_names import signal_name
+from hccl_tools.launch.processes.signals import ENDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hccl_tools.launch.attendance import Met
-    from hccl_tools.launch.signals import Signals
+    from hccl_tools.launch.processes.signals import Signals
 
 #: Seconds that all hosts may take to end their ranks before a restart, and until it is said that we wait.
 _WAIT, _PATIENCE = 600.0, 3.0

@@ -10,7 +10,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Literal
 
-from hccl_tools.launch.descriptors import FileLimit, file_limit
+from hccl_tools.launch.processes.file_limit import FileLimit, file_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,14 +8,14 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import proc
+from hccl_tools.launch.processes import procfs
 
 if TYPE_CHECKING:
     from resource import struct_rusage
 
     from hccl_tools.launch.attempt import Attempt
-    from hccl_tools.launch.keeper import Keeper
-    from hccl_tools.launch.proc import Status
+    from hccl_tools.launch.processes.keeper import Keeper
+    from hccl_tools.launch.processes.procfs import Status
 
 #: Pauses between two rounds of killing, in seconds: growing from the first to the last.
 _FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.1
@@ -42,7 +42,7 @@ def end_job(attempt: Attempt, wait: float) -> list[Status]:
         attempt.say(f"the keeper (process {keeper.pid}) does nothing: ending the job without it")
         _kill(keeper, wait)
     ends = _kill_orphans(keeper, wait)
-    left = proc.descendants(os.getpid(), since=keeper.begun, but=keeper.watcher)
+    left = procfs.descendants(os.getpid(), since=keeper.begun, but=keeper.watcher)
     stuck = {process.pid for process in left}
     for end in attempt.running:
         if end.pid not in stuck:
@@ -54,7 +54,7 @@ def end_job(attempt: Attempt, wait: float) -> list[Status]:
 
 
 def _kill(keeper: Keeper, wait: float) -> None:
-    proc.signal_all(keeper.pid, signal.SIGKILL)  # First: the caller may be no subreaper.
+    procfs.signal_all(keeper.pid, signal.SIGKILL)  # First: the caller may be no subreaper.
     with suppress(ProcessLookupError):
         os.kill(keeper.pid, signal.SIGKILL)
     keeper.wait_gone(wait)
@@ -66,7 +66,7 @@ def _kill_orphans(keeper: Keeper, wait: float) -> dict[int, tuple[int, struct_ru
     deadline = time.monotonic() + wait
     pause = _FIRST_PAUSE
     ends: dict[int, tuple[int, struct_rusage]] = {}
-    while proc.signal_all(os.getpid(), signal.SIGKILL, since=since, but=keeper.watcher):
+    while procfs.signal_all(os.getpid(), signal.SIGKILL, since=since, but=keeper.watcher):
         ends |= _collect_ended(since)
         if time.monotonic() > deadline:
             break
@@ -78,8 +78,8 @@ def _kill_orphans(keeper: Keeper, wait: float) -> dict[int, tuple[int, struct_ru
 
 def _collect_ended(since: int) -> dict[int, tuple[int, struct_rusage]]:
     me, ends = os.getpid(), {}
-    for process in proc.processes().values():
-        if process.parent == me and process.state in proc.ENDED_STATES and process.start >= since:
+    for process in procfs.processes().values():
+        if process.parent == me and process.state in procfs.ENDED_STATES and process.start >= since:
             pid, status, usage = os.wait4(process.pid, os.WNOHANG)
             if pid:
                 ends[pid] = status, usage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hccl_tools.launch import proc
+from hccl_tools.launch.processes import procfs
 
 
 class Kills(NamedTuple):
@@ -21,11 +21,11 @@ class Kills(NamedTuple):
 
 def kills() -> Kills:
     """The counts now."""
-    return Kills(_in_cgroup(), _count(proc.read("/proc/vmstat"), "oom_kill"))
+    return Kills(_in_cgroup(), _count(procfs.read("/proc/vmstat"), "oom_kill"))
 
 
 def _in_cgroup() -> int | None:
-    for line in proc.read("/proc/self/cgroup").splitlines():
+    for line in procfs.read("/proc/self/cgroup").splitlines():
         hierarchy, controllers, path = line.split(":", 2)
         if hierarchy == "0":
             candidates = [f"/sys/fs/cgroup{path}/memory.events", "/sys/fs/cgroup/memory.events"]
@@ -35,7 +35,7 @@ def _in_cgroup() -> int | None:
             continue
         # In a container the path may be the host's, with only our own part of the tree mounted.
         for candidate in candidates:
-            if (count := _count(proc.read(candidate), "oom_kill")) is not None:
+            if (count := _count(procfs.read(candidate), "oom_kill")) is not None:
                 return count
     return None
 

@@ -7,12 +7,12 @@ import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from hccl_tools.launch.signal_names import signal_name
+from hccl_tools.launch.processes.signal_names import signal_name
 
 if TYPE_CHECKING:
     from hccl_tools.launch.cause import Cause
     from hccl_tools.launch.plan import RankProcess
-    from hccl_tools.launch.proc import Status
+    from hccl_tools.launch.processes.procfs import Status
 
 Reason = Literal["ended", "failed", "timeout", "signal", "log-error", "keeper", "host", "daemon", "refused"]
 

@@ -7,10 +7,11 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import composition, interpreter, placement, proc, tableless
+from hccl_tools.launch import composition, interpreter, placement, tableless
 from hccl_tools.launch import job as jobs
 from hccl_tools.launch.job import Job
 from hccl_tools.launch.job_table import TABLE_VARIABLES
+from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.request import Request
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _check_passed_on(
     """Refuse a table that only this host's ranks have: Open MPI leaves the shell's variables behind."""
     if options.rank_table is not None or world.one_host or world.launcher != "Open MPI":
         return
-    words = proc.read(f"/proc/{os.getppid()}/cmdline")
+    words = procfs.read(f"/proc/{os.getppid()}/cmdline")
     program = os.path.basename(words.partition("\0")[0])
     named = next((name for name in TABLE_VARIABLES if environ.get(name)), None)
     if named is None or named in words or not program.startswith(("mpirun", "mpiexec", "orterun", "prterun")):

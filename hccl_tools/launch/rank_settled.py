@@ -15,8 +15,9 @@ import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import first_rank, private_files, proc, run_directory
+from hccl_tools.launch import first_rank, private_files, run_directory
 from hccl_tools.launch.job_table import TABLE_VARIABLES
+from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.rank_facts import sha256
 from hccl_tools.launch.shim import Prepared
 
@@ -162,7 +163,7 @@ def _path(world: MpiWorld, environ: Mapping[str, str]) -> str:
     Their common parent and its start are in the name, and mpirun's own name of the job. Hosts may share a
     temporary directory.
     """
-    parent = proc.status(os.getppid())
+    parent = procfs.status(os.getppid())
     with open("/proc/stat", encoding="ascii") as file:
         boot = next((line for line in file if line.startswith("btime ")), "")
     job = zlib.crc32(f"{world.job} {os.uname().nodename} {boot}".encode())

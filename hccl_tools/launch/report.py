@@ -6,17 +6,17 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import proc
 from hccl_tools.launch.outcome import seconds
+from hccl_tools.launch.processes import procfs
+from hccl_tools.launch.processes.signal_names import signal_name
+from hccl_tools.launch.processes.signals import ENDING, spawn
 from hccl_tools.launch.run_directory import file_mode
-from hccl_tools.launch.signal_names import signal_name
-from hccl_tools.launch.signals import ENDING, spawn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.launch.outcome import Outcome, RankEnd
-    from hccl_tools.launch.signals import Signals
+    from hccl_tools.launch.processes.signals import Signals
 
 SCHEMA_VERSION = 1
 _MOST_CONSEQUENCES = 8
@@ -104,14 +104,14 @@ def _end(end: RankEnd) -> dict[str, Any]:
     }
 
 
-def _stuck(process: proc.Status) -> dict[str, Any]:
-    rank = proc.variable(process.pid, "RANK_ID")
+def _stuck(process: procfs.Status) -> dict[str, Any]:
+    rank = procfs.variable(process.pid, "RANK_ID")
     return {
         "pid": process.pid,
         "rank": int(rank) if rank and rank.isdigit() else None,
-        "command": proc.command(process.pid),
+        "command": procfs.command(process.pid),
         "state": process.state,
-        "waits_in": proc.waits_in(process.pid),
+        "waits_in": procfs.waits_in(process.pid),
     }
 
 

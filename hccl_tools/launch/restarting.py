@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from hccl_tools.launch.line import Line
     from hccl_tools.launch.plan import Plan, RankProcess
     from hccl_tools.launch.planning import Prepared
+    from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.request import Request
-    from hccl_tools.launch.signals import Signals
 
 
 def check(plan: Plan, request: Request, restarts: int) -> None:

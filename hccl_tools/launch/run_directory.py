@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import proc
+from hccl_tools.launch.processes import procfs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -237,7 +237,7 @@ def hold(run_dir: str, *, kind: str = "launch") -> int:
         return -1
     try:
         os.fchmod(descriptor, file_mode(run_dir))
-        me = proc.status(os.getpid())
+        me = procfs.status(os.getpid())
         lines = (os.getpid(), os.uname().nodename, time.time(), kind, me.start if me else 0)
         os.write(descriptor, "".join(f"{line}\n" for line in lines).encode())
     except OSError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import proc
+from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.run_directory import RUN_VARIABLE
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ def members() -> Iterator[tuple[int, str]]:
     """
     for name in os.listdir("/proc"):
         if name.isdigit() and (path := run_of(int(name))):
-            status = proc.status(int(name))
-            if status is not None and status.state not in proc.ENDED_STATES and _may_claim(int(name), path):
+            status = procfs.status(int(name))
+            if status is not None and status.state not in procfs.ENDED_STATES and _may_claim(int(name), path):
                 yield int(name), path
 
 
 def _may_claim(pid: int, path: str) -> bool:
     try:
-        return proc.user(pid) in {os.geteuid(), os.stat(path).st_uid}
+        return procfs.user(pid) in {os.geteuid(), os.stat(path).st_uid}
     except OSError:
         return False
 

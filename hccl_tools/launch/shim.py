@@ -15,8 +15,8 @@ import select
 import signal
 import time
 
-from hccl_tools.launch import kernel, proc
 from hccl_tools.launch.launcher_link import Above
+from hccl_tools.launch.processes import linux, procfs
 from hccl_tools.records import NamedTuple
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
@@ -73,8 +73,8 @@ def run(prepared: Prepared, link: LauncherLink | None = None) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON})
     if link is None:
         _leave_the_original_to_mpirun()
-    kernel.become_subreaper()
-    signals = kernel.signal_descriptor({signal.SIGCHLD, *_PASSED_ON})
+    linux.become_subreaper()
+    signals = linux.signal_descriptor({signal.SIGCHLD, *_PASSED_ON})
     scheduler = _start_scheduler(prepared)
     again = f".restart_{prepared.restart}" if prepared.restart else ""
     log = os.path.join(prepared.run_dir, f"rank_{prepared.rank}{again}.log")
@@ -117,7 +117,7 @@ def _leave_the_original_to_mpirun() -> None:
     pid = os.fork()
     if pid == 0:
         os.setsid()
-        kernel.die_with_parent(signal.SIGTERM)
+        linux.die_with_parent(signal.SIGTERM)
         if os.getppid() != original:
             os._exit(128 + signal.SIGKILL)
         return
@@ -149,7 +149,7 @@ def _become(argv: tuple[str, ...], variables: Mapping[str, str], log: int, paren
     code = 126
     try:
         os.setsid()
-        kernel.die_with_parent(signal.SIGKILL)
+        linux.die_with_parent(signal.SIGKILL)
         if os.getppid() == parent:
             null = os.open(os.devnull, os.O_RDONLY)
             for source, target in ((null, 0), (log, 1), (log, 2)):
@@ -175,7 +175,7 @@ def _watch(pid: int, signals: int, follower: Follower | None, above: Above) -> i
     wait = _LOOK_ABOVE if above.watch(poller) else None
     while True:
         poller.poll(_LOOK if follower else wait)
-        for number in above.judge(kernel.read_signals(signals)):
+        for number in above.judge(linux.read_signals(signals)):
             _pass_on(pid, number)
         if follower:
             _show(follower)
@@ -196,8 +196,8 @@ def _pass_on(pid: int, number: int) -> None:
 def _collect_adopted(but: int) -> None:
     """Collect orphans that became ours while the rank runs; the rank itself is waited for by number."""
     me = os.getpid()
-    for process in proc.processes().values():
-        if process.parent == me and process.pid != but and process.state in proc.ENDED_STATES:
+    for process in procfs.processes().values():
+        if process.parent == me and process.pid != but and process.state in procfs.ENDED_STATES:
             os.waitpid(process.pid, os.WNOHANG)
 
 
@@ -206,7 +206,7 @@ def _end_rest(keep: int) -> None:
     if not keep and _is_childless():
         return  # As a subreaper we would be the parent of whatever is left.
     pause = 0.001
-    while left := [process for process in proc.descendants(os.getpid()) if process.pid != keep]:
+    while left := [process for process in procfs.descendants(os.getpid()) if process.pid != keep]:
         for process in left:
             _kill(process.pid)
         time.sleep(pause)

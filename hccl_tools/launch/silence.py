@@ -6,17 +6,17 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import proc
 from hccl_tools.launch.outcome import seconds
+from hccl_tools.launch.processes import procfs
+from hccl_tools.launch.processes.signals import spawn
 from hccl_tools.launch.program import find_program
-from hccl_tools.launch.signals import spawn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.outcome import RankEnd
-    from hccl_tools.launch.signals import Helper
+    from hccl_tools.launch.processes.signals import Helper
 
 #: Less than this part of one core, for all ranks together, counts as no CPU time: heartbeats do not compute.
 _IDLE = 0.01
@@ -96,12 +96,12 @@ class Hang:
     def _sample(self) -> tuple[float, int]:
         """CPU seconds of all processes so far, bytes in all logs."""
         ticks = sum(process.cpu for process in self._attempt.keeper.descendants())
-        return ticks / proc.CLOCK_TICKS, sum(_size(end.log) for end in self._attempt.ends)
+        return ticks / procfs.CLOCK_TICKS, sum(_size(end.log) for end in self._attempt.ends)
 
     def _look(self) -> None:
         now = self._sample()
         used = abs(now[0] - self._last[0])
-        if now[1] != self._last[1] or used > max(_IDLE * self._pause, 1 / proc.CLOCK_TICKS):
+        if now[1] != self._last[1] or used > max(_IDLE * self._pause, 1 / procfs.CLOCK_TICKS):
             self._news = time.monotonic()
             self._quiet = False
         self._last = now
@@ -149,10 +149,10 @@ def _end_all(helpers: list[Helper]) -> None:
 
 
 def _what_it_does(end: RankEnd) -> str:
-    status = proc.status(end.pid)
+    status = procfs.status(end.pid)
     if status is None:
         return f"{end.process.name} (pid {end.pid}): ended"
-    channel = proc.waits_in(end.pid)
+    channel = procfs.waits_in(end.pid)
     state = _STATES.get(status.state, f"state {status.state}")
     return f"{end.process.name} (pid {end.pid}): {state}{f' in {channel}' if channel else ''}"
 

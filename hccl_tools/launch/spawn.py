@@ -15,7 +15,6 @@ from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch import (
     describe,
     interpreter,
-    keeper,
     planning,
     ports,
     private_files,
@@ -25,8 +24,9 @@ from hccl_tools.launch import (
     spawn_options,
     table_lock,
 )
-from hccl_tools.launch.channel import Task
 from hccl_tools.launch.plan import TABLE_COPY
+from hccl_tools.launch.processes import keeper
+from hccl_tools.launch.processes.keeper_protocol import Task
 from hccl_tools.launch.request import Request
 from hccl_tools.launch.spawn_context import SpawnContext
 from hccl_tools.launch.spawn_errors import SpawnOptionError

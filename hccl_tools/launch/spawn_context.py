@@ -12,18 +12,19 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import channel, oom, private_files, report, run_directory
+from hccl_tools.launch import oom, private_files, report, run_directory
 from hccl_tools.launch.outcome import Outcome
+from hccl_tools.launch.processes import keeper_protocol
 from hccl_tools.launch.spawn_errors import RankFacts, RankFailedError, failure
 from hccl_tools.launch.spawn_ranks import Raised, Returned, Shown, SpawnedRank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.channel import Event
-    from hccl_tools.launch.keeper import Keeper
     from hccl_tools.launch.outcome import Reason
     from hccl_tools.launch.plan import RankProcess
+    from hccl_tools.launch.processes.keeper import Keeper
+    from hccl_tools.launch.processes.keeper_protocol import Event
     from hccl_tools.launch.request import Tail
 
 #: Seconds for what is left after SIGKILL before it is given up as stuck in the kernel.
@@ -178,22 +179,22 @@ class SpawnContext:
         return True
 
     def _hear(self, event: Event) -> None:
-        if event.kind == channel.EMPTY:
+        if event.kind == keeper_protocol.EMPTY:
             self._over = True
-        elif event.kind != channel.BROKEN:
+        elif event.kind != keeper_protocol.BROKEN:
             self._hear_of(self._all[event.task], event)
 
     def _hear_of(self, rank: SpawnedRank, event: Event) -> None:
         end = rank.end
-        if event.kind == channel.STARTED:
+        if event.kind == keeper_protocol.STARTED:
             end.pid, end.started = event.pid, event.time / 1e9
             self._shown.add(rank)
-        elif event.kind == channel.CANNOT_RUN:
+        elif event.kind == keeper_protocol.CANNOT_RUN:
             end.error = event.value
-            if event.extra != channel.PROGRAM:  # Else its end is told next.
+            if event.extra != keeper_protocol.PROGRAM:  # Else its end is told next.
                 end.status = _CANNOT_RUN
                 self._first = self._first or rank
-        elif event.kind == channel.ENDED:
+        elif event.kind == keeper_protocol.ENDED:
             end.status, end.ended = event.value, event.time / 1e9
             end.cpu, end.peak, end.asked = event.cpu / 1e9, event.extra, self._asked != "ended"
             ranks_over = all(process.exitcode == 0 for process in self.processes)

@@ -7,8 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import announcement, describe, keeper, left_behind, planning, run_directory, signals
+from hccl_tools.launch import announcement, describe, left_behind, planning, run_directory
 from hccl_tools.launch.plan import TABLE_COPY
+from hccl_tools.launch.processes import keeper, signals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

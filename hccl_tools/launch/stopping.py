@@ -13,7 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import proc, run_files, run_members, runs
+from hccl_tools.launch import run_files, run_members, runs
+from hccl_tools.launch.processes import procfs
 from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import as_root
 
@@ -108,7 +109,7 @@ def _user(run: Run) -> int:
 def _processes(run: Run) -> list[int]:
     """Return what is left of a run on this host; what another user has started is not part of it."""
     user = _user(run)
-    return [pid for pid in runs.processes(run) if pid > 1 and proc.user(pid) == user]
+    return [pid for pid in runs.processes(run) if pid > 1 and procfs.user(pid) == user]
 
 
 def _send(pid: int, number: int, is_meant: Callable[[int], bool]) -> None:
@@ -135,13 +136,13 @@ def _send(pid: int, number: int, is_meant: Callable[[int], bool]) -> None:
 
 def _is_launcher(run: Run, pid: int) -> bool:
     """Tell whether a process is the launcher of a run: by its user and by the time at which it started."""
-    noted, process = run_files.holder(run.path), proc.status(pid)
-    if process is None or pid <= 1 or proc.user(pid) != _user(run):
+    noted, process = run_files.holder(run.path), procfs.status(pid)
+    if process is None or pid <= 1 or procfs.user(pid) != _user(run):
         return False
     if noted.start:
         return process.start == noted.start
     # Of a run of an older version: it cannot have started after it noted itself.
-    return proc.started(process) < noted.started + _CLOCKS_DIFFER
+    return procfs.started(process) < noted.started + _CLOCKS_DIFFER
 
 
 def _without_launcher(run: Run, left: list[int]) -> Stopped:
@@ -181,7 +182,7 @@ def _signal(run: Run, number: int) -> None:
 
 
 def _is_member(run: Run, pid: int) -> bool:
-    return run_members.run_of(pid) == run.path and proc.user(pid) == _user(run)
+    return run_members.run_of(pid) == run.path and procfs.user(pid) == _user(run)
 
 
 def _wait(run: Run, seconds: float) -> bool:
@@ -210,9 +211,9 @@ def _kill(run: Run) -> bool:
 def _resume_keepers(left: list[int]) -> None:
     """Let stopped keepers and watchers above these processes notice that their launcher is gone."""
     for pid in left:
-        while (process := proc.status(pid)) and process.parent > 1:
+        while (process := procfs.status(pid)) and process.parent > 1:
             pid = process.parent  # noqa: PLW2901  (upwards)
-            if proc.read(f"/proc/{pid}/comm").startswith("hccl-"):
+            if procfs.read(f"/proc/{pid}/comm").startswith("hccl-"):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGCONT)
 

@@ -7,15 +7,15 @@ import time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.launch import keeper as keepers
 from hccl_tools.launch.attempt import Attempt
-from hccl_tools.launch.channel import Task
 from hccl_tools.launch.console import Console
 from hccl_tools.launch.logs import Style, generation
 from hccl_tools.launch.outcome import Outcome, RankEnd
+from hccl_tools.launch.processes import keeper as keepers
+from hccl_tools.launch.processes.keeper_protocol import Task
+from hccl_tools.launch.processes.signals import Signals
 from hccl_tools.launch.program import find_program
 from hccl_tools.launch.progress import Progress
-from hccl_tools.launch.signals import Signals
 from hccl_tools.launch.silence import EarlyExit, Hang
 from hccl_tools.launch.space import LogSpace
 from hccl_tools.launch.telling import Telling
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from hccl_tools.launch.keeper import Keeper
     from hccl_tools.launch.line import Line
     from hccl_tools.launch.plan import RankProcess
+    from hccl_tools.launch.processes.keeper import Keeper
     from hccl_tools.launch.together import Together
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.launch import report, run_directory
 from hccl_tools.launch.logs import Followers
 from hccl_tools.launch.oom import kills
-from hccl_tools.launch.signals import ENDING
+from hccl_tools.launch.processes.signals import ENDING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.console import Console
     from hccl_tools.launch.outcome import Outcome, RankEnd
-    from hccl_tools.launch.signals import Signals
+    from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervisor import Supervision
 
 #: Seconds that a reader gets to take the end of the logs before something else is done meanwhile.

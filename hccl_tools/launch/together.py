@@ -13,10 +13,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import attendance
-from hccl_tools.launch import signals as received
 from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.outcome import Outcome
-from hccl_tools.launch.signal_names import signal_name
+from hccl_tools.launch.processes import signals as received
+from hccl_tools.launch.processes.signal_names import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.line import Line
     from hccl_tools.launch.outcome import RankEnd
-    from hccl_tools.launch.signals import Signals
+    from hccl_tools.launch.processes.signals import Signals
 
 #: Seconds until it is said who is waited for, for a word to be heard, for the scheduler once nobody needs it.
 _PATIENCE, _HEARD, _SCHEDULER = 3.0, 2.0, 0.2

@@ -11,14 +11,15 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import excerpt, parent, proc
+from hccl_tools.launch import excerpt
 from hccl_tools.launch.engines.starter import ERRORS
+from hccl_tools.launch.processes import parent, procfs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.launch.attempt import Attempt
-    from hccl_tools.launch.proc import Status
+    from hccl_tools.launch.processes.procfs import Status
 
 #: Seconds between two looks.
 _LOOK = 0.5
@@ -52,7 +53,7 @@ def watch(
             attempt.end("refused", why)
 
     def ended(child: Status) -> None:
-        name = proc.read(f"/proc/{child.pid}/comm").strip()
+        name = procfs.read(f"/proc/{child.pid}/comm").strip()
         what = f"{name} (pid {child.pid}) was killed, or has ended before the ranks that it has started"
         attempt.at(f"ended {child.pid}", _LOOK, partial(judge, what))
 
@@ -65,8 +66,8 @@ def watch(
 
 def _children(attempt: Attempt) -> list[Status]:
     engine = next(end for end in attempt.ends if end.process.rank >= 0)
-    return [process for process in proc.processes().values() if engine.pid and process.parent == engine.pid]
+    return [process for process in procfs.processes().values() if engine.pid and process.parent == engine.pid]
 
 
 def _ended(attempt: Attempt) -> list[Status]:
-    return [process for process in _children(attempt) if process.state in proc.ENDED_STATES]
+    return [process for process in _children(attempt) if process.state in procfs.ENDED_STATES]

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch import channel, keeper, proc
+from hccl_tools.launch.processes import keeper, keeper_protocol, procfs
 from tests.support.jobs import LONG, eventually, python, sh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.launch.channel import Event
+    from hccl_tools.launch.processes.keeper_protocol import Event
     from tests.support.jobs import Job, Jobs
 
 #: A rank with everything that has been seen to outlive launchers: a child, one that ignores signals, one in
@@ -37,8 +37,8 @@ def keeper_of(job: Job) -> int:
 
 def process_of(job: Job, name: str) -> int:
     """The process of a job's launcher that has this name."""
-    found = [process.pid for process in proc.descendants(job.launcher.pid)]
-    return next(pid for pid in found if proc.read(f"/proc/{pid}/comm").strip() == name)
+    found = [process.pid for process in procfs.descendants(job.launcher.pid)]
+    return next(pid for pid in found if procfs.read(f"/proc/{pid}/comm").strip() == name)
 
 
 def test_nothing_survives_when_the_launcher_is_killed(jobs: Jobs) -> None:
@@ -78,7 +78,7 @@ def test_a_keeper_that_fails_says_why(jobs: Jobs) -> None:
     files = Path(f"/proc/{job.launcher.pid}/fd").iterdir()
     shared = [file for file in files if file.readlink() in read_by_keeper]
     (commands,) = [file for file in shared if file.lstat().st_mode & 0o700 == 0o300]  # l-wx: for writing
-    commands.write_bytes(channel.COMMAND_HEAD.pack(channel.START, 1) + b"?")
+    commands.write_bytes(keeper_protocol.COMMAND_HEAD.pack(keeper_protocol.START, 1) + b"?")
 
     assert job.end() == 128 + signal.SIGKILL
     assert "the launcher's keeper process failed; this is a bug in hccl-tools" in job.err
@@ -244,7 +244,7 @@ def kept(request: pytest.FixtureRequest) -> Iterator[keeper.Keeper]:
 
 def state(pid: int) -> str:
     """R, S, Z ...; "" when there is no such process."""
-    status = proc.status(pid)
+    status = procfs.status(pid)
     return status.state if status else ""
 
 
@@ -260,7 +260,7 @@ def events(kept: keeper.Keeper) -> list[Event]:
     """All events until no process is left."""
     seen: list[Event] = []
     deadline = time.monotonic() + LONG
-    while not any(event.kind == channel.EMPTY for event in seen):
+    while not any(event.kind == keeper_protocol.EMPTY for event in seen):
         assert time.monotonic() < deadline
         assert not kept.gone
         seen += kept.events()
@@ -268,8 +268,10 @@ def events(kept: keeper.Keeper) -> list[Event]:
     return seen
 
 
-def task(folder: Path, number: int, *argv: str) -> channel.Task:
-    return channel.Task(argv[0], argv, {"RANK_ID": str(number)}, str(folder / f"rank_{number}.log"), ())
+def task(folder: Path, number: int, *argv: str) -> keeper_protocol.Task:
+    return keeper_protocol.Task(
+        argv[0], argv, {"RANK_ID": str(number)}, str(folder / f"rank_{number}.log"), ()
+    )
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="neither kernel nor Python has process descriptors")
@@ -284,7 +286,7 @@ def test_deaths_are_told_in_the_order_in_which_they_happened(kept: keeper.Keeper
         os.kill(pids[number], signal.SIGKILL)
         assert eventually(lambda pid=pids[number]: state(pid) == "Z")  # type: ignore[misc]
     os.kill(kept.pid, signal.SIGCONT)
-    assert [event.task for event in events(kept) if event.kind == channel.ENDED] == order
+    assert [event.task for event in events(kept) if event.kind == keeper_protocol.ENDED] == order
 
 
 def test_a_death_is_told_within_a_tenth_of_a_second(kept: keeper.Keeper, tmp_path: Path) -> None:
@@ -311,9 +313,11 @@ def test_a_program_that_cannot_run_is_told_with_its_reason(kept: keeper.Keeper, 
         str(tmp_path),
     )
     seen = events(kept)
-    cannot = {event.task: event.value for event in seen if event.kind == channel.CANNOT_RUN}
+    cannot = {event.task: event.value for event in seen if event.kind == keeper_protocol.CANNOT_RUN}
     codes = {
-        event.task: os.waitstatus_to_exitcode(event.value) for event in seen if event.kind == channel.ENDED
+        event.task: os.waitstatus_to_exitcode(event.value)
+        for event in seen
+        if event.kind == keeper_protocol.ENDED
     }
     assert cannot == {0: 2, 1: 13}
     assert codes == {0: 127, 1: 126}
@@ -323,8 +327,8 @@ def test_a_log_that_cannot_be_written_starts_nothing(kept: keeper.Keeper, tmp_pa
     kept.start_tasks([task(tmp_path / "nowhere", 0, "/bin/true")], dict(os.environ), str(tmp_path))
     seen = events(kept)
     assert [(event.kind, event.extra) for event in seen] == [
-        (channel.CANNOT_RUN, channel.LOG),
-        (channel.EMPTY, 0),
+        (keeper_protocol.CANNOT_RUN, keeper_protocol.LOG),
+        (keeper_protocol.EMPTY, 0),
     ]
 
 
@@ -333,7 +337,7 @@ def test_closing_the_pipe_ends_everyone(tmp_path: Path) -> None:
     started.start_tasks([task(tmp_path, 0, *python("import time; time.sleep(300)"))], dict(os.environ), "/")
     (begun,) = some_events(started, 1)
     started.close()
-    assert proc.status(begun.pid) is None
+    assert procfs.status(begun.pid) is None
 
 
 def test_a_caller_that_is_no_subreaper_keeps_nothing_of_a_killed_keeper(
@@ -367,4 +371,4 @@ def test_a_process_forked_by_the_launcher_does_not_keep_the_job_alive(jobs: Jobs
         assert launcher.stdout is not None
         pid = int(launcher.stdout.readline())
         launcher.kill()
-        assert eventually(lambda: proc.status(pid) is None, 5.0)
+        assert eventually(lambda: procfs.status(pid) is None, 5.0)

@@ -14,7 +14,7 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch.attendance import Met
 from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.line import Line
-from hccl_tools.launch.signals import Signals
+from hccl_tools.launch.processes.signals import Signals
 from hccl_tools.launch.wire import Wire
 from tests.support.jobs import eventually
 

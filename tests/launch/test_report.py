@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch import excerpt, hints, oom, proc
+from hccl_tools.launch import excerpt, hints, oom
 from hccl_tools.launch.outcome import RankEnd, seconds
 from hccl_tools.launch.plan import RankProcess
-from hccl_tools.launch.signal_names import signal_name, signal_number
+from hccl_tools.launch.processes import procfs
+from hccl_tools.launch.processes.signal_names import signal_name, signal_number
 from tests.support.jobs import eventually, python, sh
 
 if TYPE_CHECKING:
@@ -44,10 +45,10 @@ def test_a_rank_that_fails_in_the_same_instant_is_no_consequence(jobs: Jobs) -> 
     failing = sh("echo $$; while [ ! -e go ]; do sleep 0.02; done; exit $((RANK_ID + 3))")
     job = jobs.start(SLEEP, failing, failing)
     pids = [job.pid(rank) for rank in (1, 2)]
-    kept = next(process.parent for process in proc.processes().values() if process.pid == pids[0])
+    kept = next(process.parent for process in procfs.processes().values() if process.pid == pids[0])
     os.kill(kept, signal.SIGSTOP)
     (jobs.folder / "go").touch()
-    assert eventually(lambda: all(proc.read(f"/proc/{pid}/stat").split()[2] == "Z" for pid in pids))
+    assert eventually(lambda: all(procfs.read(f"/proc/{pid}/stat").split()[2] == "Z" for pid in pids))
     os.kill(kept, signal.SIGCONT)
 
     assert job.end() in {4, 5}

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.launch import proc, run_files, runs
+from hccl_tools.launch import run_files, runs
+from hccl_tools.launch.processes import procfs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,7 +155,7 @@ def test_runs_of_the_version_before_are_read_and_stopped() -> None:
         job.stdout.readline()
         noted = Path("log/latest/launcher")
         lines = noted.read_text().splitlines()
-        assert int(lines[4]) == getattr(proc.status(job.pid), "start", 0)
+        assert int(lines[4]) == getattr(procfs.status(job.pid), "start", 0)
         noted.write_text("".join(f"{line}\n" for line in lines[:4]))
         plan = Path("log/latest/plan.json")
         plan.write_text(json.dumps({**json.loads(plan.read_text()), "launcher_python": "/bin/false"}))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import proc
+from hccl_tools.launch.processes import procfs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,8 +135,8 @@ def test_what_a_killed_launcher_has_left_is_named_by_every_command() -> None:
     """Its keeper and its watcher are stopped, so that neither ends the ranks."""
     with running() as job:
         path = str(Path("log/latest").resolve())
-        own = {process.pid: process for process in proc.descendants(job.pid)}
-        guards = [pid for pid in own if proc.read(f"/proc/{pid}/comm").startswith("hccl-")]
+        own = {process.pid: process for process in procfs.descendants(job.pid)}
+        guards = [pid for pid in own if procfs.read(f"/proc/{pid}/comm").startswith("hccl-")]
         for pid in guards:
             os.kill(pid, signal.SIGSTOP)
         job.send_signal(signal.SIGKILL)
@@ -155,9 +155,9 @@ def test_what_a_killed_launcher_has_left_is_named_by_every_command() -> None:
         time.sleep(0.01)
 
 
-def is_same(process: proc.Status) -> bool:
-    now = proc.status(process.pid)
-    return now is not None and now.state not in proc.ENDED_STATES and now.start == process.start
+def is_same(process: procfs.Status) -> bool:
+    now = procfs.status(process.pid)
+    return now is not None and now.state not in procfs.ENDED_STATES and now.start == process.start
 
 
 def test_stop_of_a_spawn_leaves_its_caller_alone() -> None:

@@ -89,7 +89,7 @@ class Job:
 
     def ranks_are_gone(self) -> bool:
         """Whether, before long, nothing but the launcher and its keeper runs."""
-        own = (DRIVER.name, "hccl_tools.launch.keeping")
+        own = (DRIVER.name, "hccl_tools.launch.processes.keeper_process")
         return eventually(lambda: all(any(word in line for word in own) for line in self.living().values()))
 
     def is_gone(self, seconds: float = LONG) -> bool:

@@ -13,8 +13,8 @@ import time
 from contextlib import suppress
 from typing import NoReturn
 
-from hccl_tools.launch import kernel, proc
-from hccl_tools.launch.descriptors import leave_callers_files
+from hccl_tools.launch.processes import linux, procfs
+from hccl_tools.launch.processes.file_limit import leave_callers_files
 
 _ALL_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 #: What the kernel sends the watcher when the launcher ends.
@@ -31,7 +31,7 @@ def fork_keeper(launcher: int) -> None:
     Where no further process may be started, this process returns and becomes the keeper itself.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
-    kernel.become_subreaper()
+    linux.become_subreaper()
     try:
         keeper = os.fork()
     except OSError:
@@ -44,7 +44,7 @@ def end_descendants() -> None:
     """Kill every descendant of this process, a subreaper with SIGCHLD blocked, until there is none."""
     pause = _FIRST_PAUSE
     while not _is_childless():
-        proc.signal_all(os.getpid(), signal.SIGKILL)
+        procfs.signal_all(os.getpid(), signal.SIGKILL)
         if signal.sigtimedwait({signal.SIGCHLD}, pause) is None:
             pause = min(2 * pause, _LAST_PAUSE)
 
@@ -52,8 +52,8 @@ def end_descendants() -> None:
 def _watch(launcher: int, keeper: int) -> NoReturn:
     try:
         os.setsid()
-        kernel.name_process("hccl-watcher")
-        kernel.die_with_parent(_LAUNCHER_ENDED)
+        linux.name_process("hccl-watcher")
+        linux.die_with_parent(_LAUNCHER_ENDED)
         if (stdin := leave_callers_files(set())) >= 0:
             os.close(stdin)
         _wait_for(keeper, launcher)

@@ -13,7 +13,7 @@ import os
 import select
 from typing import NamedTuple
 
-from hccl_tools.launch.descriptors import FileLimit
+from hccl_tools.launch.processes.file_limit import FileLimit
 
 
 class Death(NamedTuple):

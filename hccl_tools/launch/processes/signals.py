@@ -11,7 +11,7 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import kernel
+from hccl_tools.launch.processes import linux
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -43,13 +43,13 @@ class Signals:
     def __enter__(self) -> Signals:  # noqa: PYI034  (Self needs Python 3.11)
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._handled)
         speak_in_background()
-        self._descriptor = kernel.signal_descriptor(self._handled)
+        self._descriptor = linux.signal_descriptor(self._handled)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        kernel.read_signals(self._descriptor)  # What came too late must not take effect now.
+        linux.read_signals(self._descriptor)  # What came too late must not take effect now.
         os.close(self._descriptor)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
@@ -59,7 +59,7 @@ class Signals:
 
     def read(self) -> list[int]:
         """The signals that have come since the last call; does not block."""
-        received = kernel.read_signals(self._descriptor)
+        received = linux.read_signals(self._descriptor)
         self.senders |= {number: sender for number, _, sender in received}
         return [
             number for number, from_process, _ in received if from_process or number not in self._ignored

@@ -17,10 +17,10 @@ import time
 from contextlib import suppress
 from typing import NoReturn
 
-from hccl_tools.launch import channel, kernel, proc, watcher
-from hccl_tools.launch.channel import Event, Task
-from hccl_tools.launch.deaths import Deaths
-from hccl_tools.launch.descriptors import leave_callers_files
+from hccl_tools.launch.processes import keeper_protocol, linux, procfs, watcher
+from hccl_tools.launch.processes.file_limit import leave_callers_files
+from hccl_tools.launch.processes.keeper_protocol import Event, Task
+from hccl_tools.launch.processes.reaper import Deaths
 
 #: Dispositions that Python, nohup or a shell's ``&`` may have changed; the ranks get the default.
 _CHANGED_SIGNALS = (
@@ -51,8 +51,8 @@ def serve(commands: int, events: int, launcher: int) -> NoReturn:
         import traceback  # noqa: PLC0415  (a bug of ours)
 
         with suppress(OSError):  # Nobody may be there any more to hear it.
-            channel.send_failure(events, traceback.format_exc())
-        proc.signal_all(os.getpid(), signal.SIGKILL)
+            keeper_protocol.send_failure(events, traceback.format_exc())
+        procfs.signal_all(os.getpid(), signal.SIGKILL)
     finally:
         os._exit(code)
 
@@ -64,14 +64,14 @@ class _Keeping:
         os.setsid()
         for number in _CHANGED_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        kernel.become_subreaper()
-        kernel.name_process("hccl-keeper")
+        linux.become_subreaper()
+        linux.name_process("hccl-keeper")
         self.me = os.getpid()
         self.commands, self.events = commands, events
         self.stdin = leave_callers_files({commands, events})
-        self.signals = kernel.signal_descriptor({signal.SIGCHLD})
+        self.signals = linux.signal_descriptor({signal.SIGCHLD})
         self.deaths = Deaths()
-        self.child = kernel.ChildSetup()
+        self.child = linux.ChildSetup()
         self.waiting: list[Task] = []
         self.started = 0
         self.common: dict[str, str] = {}
@@ -83,7 +83,7 @@ class _Keeping:
         for descriptor in (commands, self.signals, self.deaths.fileno(), _watch(launcher)):
             if descriptor >= 0:
                 self.poller.register(descriptor, select.POLLIN)
-        self.tell(channel.READY, pid=self.me)
+        self.tell(keeper_protocol.READY, pid=self.me)
         # A cyclic collection in here would touch, and so copy, every page shared with the launcher.
         gc.disable()
         gc.freeze()
@@ -94,7 +94,7 @@ class _Keeping:
         while True:
             ready = {descriptor for descriptor, _ in self.poller.poll(0 if self.waiting else None)}
             if ready & own:
-                kernel.read_signals(self.signals)
+                linux.read_signals(self.signals)
                 self.collect()
             if self.commands in ready:
                 if not self.obey():
@@ -107,19 +107,19 @@ class _Keeping:
 
     def obey(self) -> bool:
         """Carry out one command; false at the end of file."""
-        head = channel.read_exactly(self.commands, channel.COMMAND_HEAD.size)
-        kind, size = channel.COMMAND_HEAD.unpack(head) if head else (0, 0)
-        body = channel.read_exactly(self.commands, size)
+        head = keeper_protocol.read_exactly(self.commands, keeper_protocol.COMMAND_HEAD.size)
+        kind, size = keeper_protocol.COMMAND_HEAD.unpack(head) if head else (0, 0)
+        body = keeper_protocol.read_exactly(self.commands, size)
         if not head or body is None:
             return False
-        if kind == channel.START:
+        if kind == keeper_protocol.START:
             tasks, self.common, directory, self.stdin_for = marshal.loads(body)  # noqa: S302  (the launcher's own pipe)  # nosec B302
             self.waiting = [Task(*task) for task in reversed(tasks)]
             self.started = 0
             self.busy, self.failed = True, False
             self.enter(directory)
         else:
-            self.signal(*channel.SIGNAL_BODY.unpack(body))
+            self.signal(*keeper_protocol.SIGNAL_BODY.unpack(body))
         return True
 
     def enter(self, directory: str) -> None:
@@ -128,7 +128,7 @@ class _Keeping:
             os.chdir(directory)
         except OSError as error:
             self.waiting.clear()
-            self.tell(channel.CANNOT_RUN, value=error.errno or 0, extra=channel.DIRECTORY)
+            self.tell(keeper_protocol.CANNOT_RUN, value=error.errno or 0, extra=keeper_protocol.DIRECTORY)
         self.collect()
 
     def signal(self, number: int, to: int) -> None:
@@ -137,12 +137,12 @@ class _Keeping:
         if ending:
             self.waiting.clear()
             self.tell_now()
-        if to == channel.EVERYONE:
+        if to == keeper_protocol.EVERYONE:
             # A stopped process acts on a signal only once it goes on.
-            proc.signal_all(self.me, number, *[signal.SIGCONT] * (ending and number != signal.SIGKILL))
+            procfs.signal_all(self.me, number, *[signal.SIGCONT] * (ending and number != signal.SIGKILL))
         else:
             for pid, index in self.deaths.running():
-                if to in (channel.RANKS, index):
+                if to in (keeper_protocol.RANKS, index):
                     os.kill(pid, number)
         self.collect()
 
@@ -157,16 +157,16 @@ class _Keeping:
             if status and not self.failed:
                 self.failed = True
                 self.tell_who_is_ending()
-            self.tell(channel.ENDED, index, pid, status, cpu=cpu, extra=peak, when=collected)
+            self.tell(keeper_protocol.ENDED, index, pid, status, cpu=cpu, extra=peak, when=collected)
         if self.deaths.nobody_left and not self.waiting:
             self.busy = False
-            self.tell(channel.EMPTY)
+            self.tell(keeper_protocol.EMPTY)
 
     def tell_who_is_ending(self) -> None:
         """The first failure that is complete need not be the first that began."""
         for pid, index in self.deaths.running():
-            if status := proc.ends_with(pid):
-                self.tell(channel.ENDING, index, pid, status)
+            if status := procfs.ends_with(pid):
+                self.tell(keeper_protocol.ENDING, index, pid, status)
 
     def tell(
         self,
@@ -188,16 +188,16 @@ class _Keeping:
         """Send what there is to tell, if the launcher still listens."""
         events, self.untold = self.untold, []
         with suppress(BrokenPipeError):
-            channel.send_events(self.events, events)
+            keeper_protocol.send_events(self.events, events)
 
     def start(self, task: Task) -> None:
         """Start one process, its output going to its own log."""
         index, self.started = self.started, self.started + 1
-        about = channel.LOG
+        about = keeper_protocol.LOG
         try:
             log = os.open(task.log, _LOG_FLAGS, 0o666)
             try:
-                about = channel.FORK
+                about = keeper_protocol.FORK
                 task = task._replace(environment={**self.common, **task.environment})
                 pid = os.fork()
                 if pid == 0:
@@ -205,10 +205,10 @@ class _Keeping:
             finally:
                 os.close(log)
         except OSError as error:
-            self.tell(channel.CANNOT_RUN, index, 0, error.errno or 0, extra=about)
+            self.tell(keeper_protocol.CANNOT_RUN, index, 0, error.errno or 0, extra=about)
             return
         self.deaths.watch(pid, index)
-        self.tell(channel.STARTED, index, pid, 0)
+        self.tell(keeper_protocol.STARTED, index, pid, 0)
 
     def become(self, index: int, task: Task, log: int) -> NoReturn:
         """In the child: turn into the task's program."""
@@ -230,7 +230,7 @@ class _Keeping:
             number = error.errno or 0
             code = 127 if number == errno.ENOENT and not os.path.exists(task.program) else 126
             self.untold.clear()  # That is the keeper's to tell.
-            self.tell(channel.CANNOT_RUN, index, os.getpid(), number, extra=channel.PROGRAM)
+            self.tell(keeper_protocol.CANNOT_RUN, index, os.getpid(), number, extra=keeper_protocol.PROGRAM)
         finally:
             os._exit(code)
 

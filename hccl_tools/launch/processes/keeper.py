@@ -19,14 +19,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import channel, kernel, proc
-from hccl_tools.launch.process_limit import why_not_started
+from hccl_tools.launch.processes import keeper_protocol, linux, procfs
+from hccl_tools.launch.processes.process_limit import why_not_started
 from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.channel import Event, Task
+    from hccl_tools.launch.processes.keeper_protocol import Event, Task
 
 #: Seconds between two looks at a watcher that has nothing left to do.
 _PAUSE = 0.0002
@@ -42,8 +42,8 @@ class Keeper:
     def __init__(self, pid: int, commands: int, events: int) -> None:
         self.pid = self.watcher = pid
         self._commands = commands
-        self._reader = channel.EventReader(events)
-        self.begun = getattr(proc.status(pid), "start", 0)
+        self._reader = keeper_protocol.EventReader(events)
+        self.begun = getattr(procfs.status(pid), "start", 0)
 
     @property
     def gone(self) -> bool:
@@ -62,7 +62,7 @@ class Keeper:
     def events(self) -> list[Event]:
         """What has happened since the last call, in order of time; does not block."""
         events = self._reader.read()
-        if events and events[0].kind == channel.READY:
+        if events and events[0].kind == keeper_protocol.READY:
             self.pid = events.pop(0).pid
         return events
 
@@ -78,17 +78,17 @@ class Keeper:
             stdin: The index of the task that gets the launcher's stdin; the others get /dev/null.
         """
         body = ([tuple(task) for task in tasks], dict(environment), directory, stdin)
-        self._send(channel.START, marshal.dumps(body))
+        self._send(keeper_protocol.START, marshal.dumps(body))
 
-    def signal(self, number: int, to: int = channel.EVERYONE) -> None:
+    def signal(self, number: int, to: int = keeper_protocol.EVERYONE) -> None:
         """Send a signal to everyone, to the ranks' own processes or to one of them by index."""
         with suppress(ProcessLookupError, PermissionError):
             os.kill(self.pid, signal.SIGCONT)  # Somebody may have stopped it, and it has to hear this.
-        self._send(channel.SIGNAL, channel.SIGNAL_BODY.pack(number, to))
+        self._send(keeper_protocol.SIGNAL, keeper_protocol.SIGNAL_BODY.pack(number, to))
 
-    def descendants(self) -> list[proc.Status]:
+    def descendants(self) -> list[procfs.Status]:
         """The living processes of the job."""
-        return proc.descendants(self.pid)
+        return procfs.descendants(self.pid)
 
     def close(self, wait: float = 1.0) -> None:
         """Let the keeper end; it first kills what is still there. Waits at most ``wait`` seconds for it."""
@@ -112,7 +112,7 @@ class Keeper:
 
     def _send(self, kind: int, body: bytes) -> None:
         try:
-            channel.send_command(self._commands, kind, body)
+            keeper_protocol.send_command(self._commands, kind, body)
         except BrokenPipeError:
             return  # The end of file on the event pipe tells the same, once and for all.
 
@@ -133,7 +133,7 @@ def start(*, fresh: bool = True, subreaper: bool = True) -> Keeper:
         LaunchError: No further process may be started.
     """
     if subreaper:
-        kernel.become_subreaper()
+        linux.become_subreaper()
     launcher = os.getpid()
     commands, to_keeper = os.pipe()
     from_keeper, events = os.pipe()
@@ -163,7 +163,8 @@ def current() -> Keeper | None:
 def _start_interpreter(commands: int, events: int, launcher: int) -> int:
     """Return the new process's id, 0 where this interpreter cannot be started a second time."""
     program = (
-        f"import sys; sys.path.insert(0, {IMPORT_ROOT!r}); from hccl_tools.launch.keeping import serve;"
+        f"import sys; sys.path.insert(0, {IMPORT_ROOT!r});"
+        " from hccl_tools.launch.processes.keeper_process import serve;"
         f" serve({commands}, {events}, {launcher})"
     )
     os.set_inheritable(commands, True)
@@ -175,7 +176,7 @@ def _start_interpreter(commands: int, events: int, launcher: int) -> int:
 
 def _fork(commands: int, events: int, launcher: int) -> int:
     if (pid := os.fork()) == 0:
-        from hccl_tools.launch.keeping import serve  # noqa: PLC0415  (the launcher itself never needs it)
+        from hccl_tools.launch.processes.keeper_process import serve  # noqa: PLC0415  (the launcher itself never needs it)
 
         serve(commands, events, launcher)
     return pid

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import proc
+from hccl_tools.launch.processes import procfs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ class Parent:
 
     def __init__(self) -> None:
         self.pid = os.getppid()
-        self.name = proc.read(f"/proc/{self.pid}/comm").strip() or "the parent process"
+        self.name = procfs.read(f"/proc/{self.pid}/comm").strip() or "the parent process"
 
     @property
     def gone(self) -> bool:
