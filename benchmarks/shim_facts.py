@@ -7,7 +7,8 @@ from pathlib import Path
 
 from benchmarks.tables import PER_SERVER, large_table
 from hccl_tools import formats
-from hccl_tools.launch import plan, rank_facts
+from hccl_tools.launch import rank_facts
+from hccl_tools.launch.model import plan
 
 
 def main(run_dir: str, count: int) -> None:

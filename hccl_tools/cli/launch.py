@@ -11,11 +11,11 @@ from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import typed_python
-from hccl_tools.launch.request import ProgramKind, Request, Tail
+from hccl_tools.launch.model.request import ProgramKind, Request, Tail
 
 if TYPE_CHECKING:
     from hccl_tools.cli.other_launchers import Foreign
-    from hccl_tools.launch.plan import Engine, Start
+    from hccl_tools.launch.model.plan import Engine, Start
 
 #: ``python -m hccl_tools.launch`` runs under this name and says by it that its own interpreter is meant.
 MODULE_NAME = "python -m hccl_tools.launch"

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.job_table import JobTable
-    from hccl_tools.launch.plan import Engine
-    from hccl_tools.launch.request import Request
+    from hccl_tools.launch.model.plan import Engine
+    from hccl_tools.launch.model.request import Request
 
 
 def with_table(request: Request, options: dict[str, Any], environ: Mapping[str, str] = os.environ) -> Request:

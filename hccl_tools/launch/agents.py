@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.wire import Wire
 
 

@@ -10,7 +10,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.outcome import Outcome, RankEnd, Reason
+from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
 from hccl_tools.launch.processes import keeper_protocol
 from hccl_tools.launch.processes import signals as received
 from hccl_tools.launch.processes.process_limit import why_not_started

@@ -9,8 +9,8 @@ from hccl_tools.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from hccl_tools.launch.model.request import Request
     from hccl_tools.launch.placement import Seat
-    from hccl_tools.launch.request import Request
     from hccl_tools.launch.visible import VisibleDevices
     from hccl_tools.table.model import RankTable
 

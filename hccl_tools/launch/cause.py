@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, get_args
 
-from hccl_tools.launch.outcome import LAUNCHER_FAILED, Reason
+from hccl_tools.launch.model.outcome import LAUNCHER_FAILED, Reason
 from hccl_tools.launch.processes.signal_names import signal_name
 
 

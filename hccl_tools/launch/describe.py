@@ -11,7 +11,7 @@ from hccl_tools.launch import masking
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.plan import Plan, RankProcess
+    from hccl_tools.launch.model.plan import Plan, RankProcess
 
 SCHEMA_VERSION = 1
 #: Shown in the plan because they change what HCCL does; the launcher passes them unchanged.

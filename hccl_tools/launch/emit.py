@@ -12,7 +12,7 @@ from hccl_tools.launch.environment import BACKEND_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from hccl_tools.launch.plan import Plan, RankProcess
+    from hccl_tools.launch.model.plan import Plan, RankProcess
 
 #: What ``--emit`` takes, and the script that is filled in; msrun and torchrun are one command line.
 SCRIPTS = {"rank_loop": "rank_loop.sh", "mpirun": "mpirun.sh", "slurm": "slurm.sbatch"}

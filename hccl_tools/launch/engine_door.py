@@ -27,8 +27,8 @@ from hccl_tools.launch.verdict import Finding, Reports
 
 if TYPE_CHECKING:
     from hccl_tools.launch.attempt import Attempt
-    from hccl_tools.launch.outcome import Outcome, RankEnd
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.outcome import Outcome, RankEnd
+    from hccl_tools.launch.model.plan import Plan
 
 #: Seconds that agents which have ended get to be read, once the engine has ended.
 _LAST_WORDS = 2.0

@@ -12,8 +12,8 @@ from hccl_tools.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.placement import Seat
-    from hccl_tools.launch.plan import Start
     from hccl_tools.launch.visible import VisibleDevices
 
 

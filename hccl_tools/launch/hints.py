@@ -13,7 +13,7 @@ from hccl_tools.launch import space
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hccl_tools.launch.outcome import RankEnd
+    from hccl_tools.launch.model.outcome import RankEnd
 
 _SIGNALS: dict[int, str] = {
     signal.SIGSEGV: "it touched memory that is not its own: `python -X faulthandler` says where",

@@ -11,7 +11,7 @@ from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.verdict import KILLED, lost_process, ranks_text
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.plan import Plan
 
 #: In the run directory: what Slurm, or the host itself, calls the hosts that have begun their part.
 _HOSTS_FILE = "hosts.jsonl"

@@ -15,8 +15,8 @@ from hccl_tools.launch.processes.process_limit import why_not_started
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from hccl_tools.launch.plan import Start
-    from hccl_tools.launch.request import ProgramKind
+    from hccl_tools.launch.model.plan import Start
+    from hccl_tools.launch.model.request import ProgramKind
 
 #: What an installed distribution leaves in site-packages: this is where importlib.metadata looks as well.
 _INSTALLED = re.compile(

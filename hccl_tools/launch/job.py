@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import placement, visible
-from hccl_tools.launch.plan import ELSEWHERE
+from hccl_tools.launch.model.plan import ELSEWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.job_table import JobTable
+    from hccl_tools.launch.model.plan import Start
+    from hccl_tools.launch.model.request import Request
     from hccl_tools.launch.placement import Seat
-    from hccl_tools.launch.plan import Start
-    from hccl_tools.launch.request import Request
     from hccl_tools.launch.visible import VisibleDevices
 
 LOOPBACK = "127.0.0.1"

@@ -11,7 +11,7 @@ from hccl_tools.errors import InputError, LaunchError, TableError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.request import Request
+    from hccl_tools.launch.model.request import Request
     from hccl_tools.table.model import RankTable
 
 #: See ``other_hosts``.

@@ -17,7 +17,7 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch import attendance, run_directory
 from hccl_tools.launch.attendance import Attendance
 from hccl_tools.launch.cause import Cause
-from hccl_tools.launch.outcome import LAUNCHER_FAILED
+from hccl_tools.launch.model.outcome import LAUNCHER_FAILED
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING
 

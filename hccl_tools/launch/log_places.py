@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
+    from hccl_tools.launch.model.request import Request
     from hccl_tools.launch.placement import Seat
-    from hccl_tools.launch.request import Request
 
 _STANDARD_STREAMS = {1: "standard output", 2: "standard error"}
 

@@ -12,8 +12,8 @@ from hccl_tools.launch.engines.starter import LOG
 
 if TYPE_CHECKING:
     from hccl_tools.launch.attempt import Attempt
-    from hccl_tools.launch.plan import Plan
-    from hccl_tools.launch.request import Tail
+    from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.model.request import Tail
 
 
 def watch(attempt: Attempt, plan: Plan, shown: Tail) -> None:

@@ -18,8 +18,8 @@ from hccl_tools.launch.launcher_link import VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.plan import Start
-    from hccl_tools.launch.request import Request
+    from hccl_tools.launch.model.plan import Start
+    from hccl_tools.launch.model.request import Request
 
 _TABLE_VARIABLE = "HCCL_TOOLS_TABLE_"
 #: Linux takes at most 128 KiB for one variable.

@@ -11,7 +11,7 @@ from hccl_tools.launch.emit import environment, here
 
 if TYPE_CHECKING:
     from hccl_tools.launch.emit import Wishes
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.plan import Plan
 
 
 def command_line(plan: Plan, tool: str, wishes: Wishes) -> str:

@@ -12,7 +12,7 @@ from hccl_tools.notation.printable import escaped
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.plan import Plan
 
 
 def as_text(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> str:

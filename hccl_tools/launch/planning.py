@@ -17,16 +17,16 @@ from hccl_tools.launch import (
     run_directory,
 )
 from hccl_tools.launch import job as jobs
-from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
+from hccl_tools.launch.model.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
 from hccl_tools.launch.visible import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.job import Job, Surroundings
+    from hccl_tools.launch.model.plan import Start
+    from hccl_tools.launch.model.request import Request
     from hccl_tools.launch.placement import Seat
-    from hccl_tools.launch.plan import Start
-    from hccl_tools.launch.request import Request
     from hccl_tools.table.model import RankTable
 
 

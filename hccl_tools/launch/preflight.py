@@ -12,7 +12,7 @@ from hccl_tools.notation.phrases import devices
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hccl_tools.launch.plan import Plan, RankProcess
+    from hccl_tools.launch.model.plan import Plan, RankProcess
 
 #: HCCL's host ports where HCCL_IF_BASE_PORT does not say others; each rank of a host takes one.
 _HCCL_PORTS = range(60000, 60016)

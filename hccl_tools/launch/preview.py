@@ -8,7 +8,7 @@ from hccl_tools.launch import describe, starting
 
 if TYPE_CHECKING:
     from hccl_tools.launch.emit import Wishes
-    from hccl_tools.launch.request import Request
+    from hccl_tools.launch.model.request import Request
 
 
 def dry_run(request: Request, *, form: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch import composition, environment, interpreter, rank_job, rank_settled, run_directory
 from hccl_tools.launch import job as jobs
-from hccl_tools.launch.plan import TABLE_COPY
+from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.rank_facts import sha256
 from hccl_tools.launch.shim import Prepared
 

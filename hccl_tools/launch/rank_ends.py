@@ -6,10 +6,10 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.outcome import RankEnd
+from hccl_tools.launch.model.outcome import RankEnd
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.plan import Plan
 
 #: Whether a rank had been asked to end; a shim cannot tell.
 _ASKED = (True, False, None)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.mpi_world import MpiWorld
-    from hccl_tools.launch.plan import Plan
 
 _PLACE = 8
 #: The form of marshal that all of Python 3.10 to 3.13 write and read alike.
@@ -34,7 +34,7 @@ def write(plan: Plan, table: bytes | None, restart: int = 0) -> None:
     Raises:
         LaunchError: It cannot be written.
     """
-    from hccl_tools.launch.plan import FACTS_FILE  # noqa: PLC0415  (the shim does without)
+    from hccl_tools.launch.model.plan import FACTS_FILE  # noqa: PLC0415  (the shim does without)
 
     try:
         private_files.write(plan.private_dir, FACTS_FILE, pack(plan, table, restart))
@@ -48,7 +48,7 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
     ``table`` are the bytes of the table in the run directory, ``restart`` is how often the job was restarted.
     """
     from hccl_tools.launch.environment import MPI_PREFIXES  # noqa: PLC0415  (the shim does without)
-    from hccl_tools.launch.plan import TABLE_COPY  # noqa: PLC0415
+    from hccl_tools.launch.model.plan import TABLE_COPY  # noqa: PLC0415
 
     path = os.path.join(plan.run_dir, TABLE_COPY)
     hashed = (path, sha256(table)) if table is not None else None

@@ -11,17 +11,17 @@ from hccl_tools.launch import composition, interpreter, placement, tableless
 from hccl_tools.launch import job as jobs
 from hccl_tools.launch.job import Job
 from hccl_tools.launch.job_table import TABLE_VARIABLES
+from hccl_tools.launch.model.request import Request
 from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.request import Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hccl_tools.launch.job import Surroundings
     from hccl_tools.launch.job_table import JobTable
+    from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.mpi_world import MpiWorld
     from hccl_tools.launch.placement import Seat
-    from hccl_tools.launch.plan import Start
     from hccl_tools.launch.rank_options import RankOptions
 
 

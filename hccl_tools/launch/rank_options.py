@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.plan import Start
-    from hccl_tools.launch.request import ProgramKind
+    from hccl_tools.launch.model.plan import Start
+    from hccl_tools.launch.model.request import ProgramKind
 
 USAGE = """\
 usage: mpirun -n N python -m hccl_tools.launch.rank [OPTIONS] train.py ARGS...

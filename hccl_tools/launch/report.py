@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.outcome import seconds
+from hccl_tools.launch.model.outcome import seconds
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING, spawn
@@ -15,7 +15,7 @@ from hccl_tools.launch.run_directory import file_mode
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hccl_tools.launch.outcome import Outcome, RankEnd
+    from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.processes.signals import Signals
 
 SCHEMA_VERSION = 1

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hccl_tools.launch.line import Line
-    from hccl_tools.launch.plan import Plan, RankProcess
+    from hccl_tools.launch.model.plan import Plan, RankProcess
+    from hccl_tools.launch.model.request import Request
     from hccl_tools.launch.planning import Prepared
     from hccl_tools.launch.processes.signals import Signals
-    from hccl_tools.launch.request import Request
 
 
 def check(plan: Plan, request: Request, restarts: int) -> None:

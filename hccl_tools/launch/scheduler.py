@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.environment import scheduler_environment
-from hccl_tools.launch.plan import RankProcess
+from hccl_tools.launch.model.plan import RankProcess
 
 if TYPE_CHECKING:
     from hccl_tools.launch.environment import JobFacts

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.outcome import seconds
+from hccl_tools.launch.model.outcome import seconds
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signals import spawn
 from hccl_tools.launch.program import find_program
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hccl_tools.launch.attempt import Attempt
-    from hccl_tools.launch.outcome import RankEnd
+    from hccl_tools.launch.model.outcome import RankEnd
     from hccl_tools.launch.processes.signals import Helper
 
 #: Less than this part of one core, for all ranks together, counts as no CPU time: heartbeats do not compute.

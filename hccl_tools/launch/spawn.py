@@ -24,10 +24,10 @@ from hccl_tools.launch import (
     spawn_options,
     table_lock,
 )
-from hccl_tools.launch.plan import TABLE_COPY
+from hccl_tools.launch.model.plan import TABLE_COPY
+from hccl_tools.launch.model.request import Request
 from hccl_tools.launch.processes import keeper
 from hccl_tools.launch.processes.keeper_protocol import Task
-from hccl_tools.launch.request import Request
 from hccl_tools.launch.spawn_context import SpawnContext
 from hccl_tools.launch.spawn_errors import SpawnOptionError
 from hccl_tools.launch.starting import PLAN_FILE

@@ -13,7 +13,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import oom, private_files, report, run_directory
-from hccl_tools.launch.outcome import Outcome
+from hccl_tools.launch.model.outcome import Outcome
 from hccl_tools.launch.processes import keeper_protocol
 from hccl_tools.launch.spawn_errors import RankFacts, RankFailedError, failure
 from hccl_tools.launch.spawn_ranks import Raised, Returned, Shown, SpawnedRank
@@ -21,11 +21,11 @@ from hccl_tools.launch.spawn_ranks import Raised, Returned, Shown, SpawnedRank
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.outcome import Reason
-    from hccl_tools.launch.plan import RankProcess
+    from hccl_tools.launch.model.outcome import Reason
+    from hccl_tools.launch.model.plan import RankProcess
+    from hccl_tools.launch.model.request import Tail
     from hccl_tools.launch.processes.keeper import Keeper
     from hccl_tools.launch.processes.keeper_protocol import Event
-    from hccl_tools.launch.request import Tail
 
 #: Seconds for what is left after SIGKILL before it is given up as stuck in the kernel.
 _GIVE_UP = 5.0

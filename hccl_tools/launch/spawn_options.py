@@ -18,8 +18,8 @@ from hccl_tools.notation import device_range, phrases
 from hccl_tools.table import products
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.plan import Start
-    from hccl_tools.launch.request import Tail
+    from hccl_tools.launch.model.plan import Start
+    from hccl_tools.launch.model.request import Tail
     from hccl_tools.launch.visible import VisibleDevices
 
 _DEVICE_OPTIONS = ("npus", "devices", "gpus", "xpus", "selected_devices")

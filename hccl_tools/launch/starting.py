@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import announcement, describe, left_behind, planning, run_directory
-from hccl_tools.launch.plan import TABLE_COPY
+from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.processes import keeper, signals
 
 if TYPE_CHECKING:
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from hccl_tools.launch.engine_door import EngineDoor
     from hccl_tools.launch.engine_wire import EngineWire
     from hccl_tools.launch.line import Line
-    from hccl_tools.launch.plan import Plan, RankProcess
+    from hccl_tools.launch.model.plan import Plan, RankProcess
+    from hccl_tools.launch.model.request import Request, Tail
     from hccl_tools.launch.planning import Prepared
-    from hccl_tools.launch.request import Request, Tail
 
 PLAN_FILE = "plan.json"
 _SCHEDULER_WAIT, _SCHEDULER_WAIT_FOR_OTHERS = 0.2, 60.0

@@ -10,7 +10,7 @@ from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch.attempt import Attempt
 from hccl_tools.launch.console import Console
 from hccl_tools.launch.logs import Style, generation
-from hccl_tools.launch.outcome import Outcome, RankEnd
+from hccl_tools.launch.model.outcome import Outcome, RankEnd
 from hccl_tools.launch.processes import keeper as keepers
 from hccl_tools.launch.processes.keeper_protocol import Task
 from hccl_tools.launch.processes.signals import Signals
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hccl_tools.launch.line import Line
-    from hccl_tools.launch.plan import RankProcess
+    from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.processes.keeper import Keeper
     from hccl_tools.launch.together import Together
 

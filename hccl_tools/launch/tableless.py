@@ -9,7 +9,7 @@ from hccl_tools.launch.placement import is_address, is_local_address, is_loopbac
 from hccl_tools.notation.phrases import count as counted
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.request import Request
+    from hccl_tools.launch.model.request import Request
     from hccl_tools.launch.visible import VisibleDevices
 
 

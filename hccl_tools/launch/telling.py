@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.console import Console
-    from hccl_tools.launch.outcome import Outcome, RankEnd
+    from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervisor import Supervision
 

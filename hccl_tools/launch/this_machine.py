@@ -15,7 +15,7 @@ from hccl_tools.table.products import PRODUCT_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.request import Request
+    from hccl_tools.launch.model.request import Request
     from hccl_tools.table.model import RankTable
 
 

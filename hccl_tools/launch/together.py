@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import attendance
 from hccl_tools.launch.cause import Cause
-from hccl_tools.launch.outcome import Outcome
+from hccl_tools.launch.model.outcome import Outcome
 from hccl_tools.launch.processes import signals as received
 from hccl_tools.launch.processes.signal_names import signal_name
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.line import Line
-    from hccl_tools.launch.outcome import RankEnd
+    from hccl_tools.launch.model.outcome import RankEnd
     from hccl_tools.launch.processes.signals import Signals
 
 #: Seconds until it is said who is waited for, for a word to be heard, for the scheduler once nobody needs it.

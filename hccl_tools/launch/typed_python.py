@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.request import ProgramKind
+    from hccl_tools.launch.model.request import ProgramKind
 
 _PYTHON = re.compile(r"python([23](\.[0-9]+)?)?", re.ASCII)
 

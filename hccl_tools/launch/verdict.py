@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.engines.starter import ERRORS
-from hccl_tools.launch.outcome import LAUNCHER_FAILED
+from hccl_tools.launch.model.outcome import LAUNCHER_FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.outcome import Outcome, RankEnd
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.outcome import Outcome, RankEnd
+    from hccl_tools.launch.model.plan import Plan
 
 #: The exit code of a job that lost a process it cannot do without.
 KILLED = 128 + signal.SIGKILL

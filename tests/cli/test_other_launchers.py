@@ -13,7 +13,7 @@ from hccl_tools.cli.launch import command, request_of
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.request import Request
+    from hccl_tools.launch.model.request import Request
 
 MSRUN = """worker_num local_worker_num master_addr master_port node_rank log_dir join cluster_time_out
     bind_core bind_numa sim_level sim_rank_id rank_table_file worker_log_name tail_worker_log"""

@@ -17,7 +17,7 @@ from hccl_tools.launch.visible import VisibleDevices, visible_devices
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hccl_tools.launch.plan import Start
+    from hccl_tools.launch.model.plan import Start
 
 TABLE = "/run/rank_table.json"
 HOST = visible_devices({}, tuple(range(8)))

@@ -10,11 +10,11 @@ import pytest
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch import describe, plan_text, planning, tableless
 from hccl_tools.launch.interpreter import ProgramMissingError
-from hccl_tools.launch.request import Request
+from hccl_tools.launch.model.request import Request
 from tests.support.tables import table as made
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.planning import Prepared
 
 ENVIRON = {"PATH": "/usr/bin:/bin"}

@@ -11,7 +11,7 @@ import pytest
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch import hccl_settings, holders, preflight
-from hccl_tools.launch.plan import Plan, RankProcess
+from hccl_tools.launch.model.plan import Plan, RankProcess
 from hccl_tools.launch.preflight import Findings
 
 HOST = tuple(range(8))

@@ -14,8 +14,8 @@ import pytest
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import holders, planning, rank_by_hand, rank_options, rank_settled
 from hccl_tools.launch.environment import MPI_PREFIXES
+from hccl_tools.launch.model.request import Request
 from hccl_tools.launch.mpi_world import MpiWorld
-from hccl_tools.launch.request import Request
 from tests.support.hosts import IPS_910A, StandInHost, conf_text, make_host
 from tests.support.mpiruns import every_mpirun
 

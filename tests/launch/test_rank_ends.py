@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hccl_tools.launch import rank_ends
-from hccl_tools.launch.plan import Plan, RankProcess
+from hccl_tools.launch.model.plan import Plan, RankProcess
 from tests.support.mpiruns import MPIRUNS
 
 RANK: dict[str, Any] = {

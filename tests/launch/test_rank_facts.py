@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import rank_facts
+from hccl_tools.launch.model.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
 from hccl_tools.launch.mpi_world import MpiWorld
-from hccl_tools.launch.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hccl_tools.launch.plan import Start
+    from hccl_tools.launch.model.plan import Start
 
 TABLE = b'{"a table": "of some bytes"}'
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.launch import excerpt, hints, oom
-from hccl_tools.launch.outcome import RankEnd, seconds
-from hccl_tools.launch.plan import RankProcess
+from hccl_tools.launch.model.outcome import RankEnd, seconds
+from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signal_names import signal_name, signal_number
 from tests.support.jobs import eventually, python, sh

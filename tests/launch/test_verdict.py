@@ -8,8 +8,8 @@ import pytest
 
 from hccl_tools.launch import verdict
 from hccl_tools.launch.cause import Cause
-from hccl_tools.launch.outcome import Outcome, RankEnd, Reason
-from hccl_tools.launch.plan import Plan, RankProcess
+from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
+from hccl_tools.launch.model.plan import Plan, RankProcess
 from hccl_tools.launch.verdict import Finding, Reports
 
 if TYPE_CHECKING:

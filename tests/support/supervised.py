@@ -16,7 +16,7 @@ from hccl_tools.launch.processes import keeper
 def main() -> int:
     """Run the job described on the command line."""
     started = keeper.start()
-    from hccl_tools.launch.plan import RankProcess
+    from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.supervisor import Supervision, supervise
 
     job = json.loads(sys.argv[1])

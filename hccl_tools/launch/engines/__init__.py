@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.plan import Plan
 
 _MODULES = {"loop": "loop", "mpirun": "mpirun", "slurm": "slurm"}
 

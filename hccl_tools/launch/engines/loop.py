@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.plan import Plan
 
 
 def command(plan: Plan) -> list[str]:  # noqa: ARG001  (what every engine is called with)

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.engines import mpich, openmpi
 from hccl_tools.launch.interpreter import ProgramMissingError, on_path
-from hccl_tools.launch.plan import TABLE_COPY
+from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.programs.install_hints import MPIRUN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.plan import Plan
 
 _NAMES = ("mpirun", "mpiexec")
 #: What ``--version`` prints, by flavour.

@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.plan import Plan
 
 #: Seconds between mpirun's SIGTERM and its SIGKILL to supervisors, where it ends a job by itself. Version 4
 #: always waits for all of them, several times, and so gets few.

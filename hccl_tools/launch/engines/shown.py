@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.launch.attempt import Attempt
-    from hccl_tools.launch.plan import Plan
-    from hccl_tools.launch.request import Tail
+    from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.model.request import Tail
 
 
 def options(plan: Plan, tail: Tail, watch: Callable[[Attempt], None]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hccl_tools.notation import host_list
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.plan import Plan
 
 #: A step of the user's own (`srun --pty bash`) may hold all cores; without this srun would wait for its end.
 SETTINGS = {"SLURM_OVERLAP": "1"}

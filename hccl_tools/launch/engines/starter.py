@@ -6,10 +6,10 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.engines import command, slurm
-from hccl_tools.launch.plan import RankProcess
+from hccl_tools.launch.model.plan import RankProcess
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.plan import Plan
+    from hccl_tools.launch.model.plan import Plan
 
 #: In the run directory: what the engine forwards, and what mpirun says itself where it starts supervisors.
 LOG, ERRORS = "engine.log", "engine_errors.log"

@@ -11,7 +11,7 @@ from hccl_tools.launch.processes.signal_names import signal_name
 
 if TYPE_CHECKING:
     from hccl_tools.launch.cause import Cause
-    from hccl_tools.launch.plan import RankProcess
+    from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.processes.procfs import Status
 
 Reason = Literal["ended", "failed", "timeout", "signal", "log-error", "keeper", "host", "daemon", "refused"]

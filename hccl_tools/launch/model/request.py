@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hccl_tools.launch.job_table import JobTable
-    from hccl_tools.launch.plan import Engine, Start
+    from hccl_tools.launch.model.plan import Engine, Start
 
 ProgramKind = Literal["script", "module", "program"]
 Bind = Literal["none", "cores", "numa"]
