@@ -49,9 +49,9 @@ class _Word(click.ParamType):  # type: ignore[type-arg]  # not generic before cl
 
 
 def _runs(ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.launch import runs  # noqa: PLC0415  (each source loads what it needs)
+    from hccl_tools.launch.runs import index  # noqa: PLC0415  (each source loads what it needs)
 
-    return ["latest", *(run.name for run in runs.find(ctx.params.get("log_dir") or "log", quiet=True))]
+    return ["latest", *(run.name for run in index.find(ctx.params.get("log_dir") or "log", quiet=True))]
 
 
 def _rules(_ctx: click.Context) -> Iterable[str]:

@@ -33,11 +33,11 @@ def command(ctx: click.Context, log_dir: str, running: bool, form: str) -> None:
     A run is running, ended, failed, stopped, timed out, or has lost its launcher ("launcher killed"); its age
     counts from its start, its exit code is the job's.
     """
-    from hccl_tools.launch import run_list, runs  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.launch.runs import index, listing  # noqa: PLC0415  (`--help` does not need it)
 
     typed = ctx.get_parameter_source("log_dir") is click.core.ParameterSource.COMMANDLINE
     if typed and not os.path.isdir(log_dir):  # noqa: PTH112  (pathlib is not loaded for it)
         raise UsageError(f'--log-dir "{log_dir}" is not a directory', hint="`hccl-tools launch` makes it")
-    newest_first = sorted(runs.find(log_dir), key=lambda run: run.started, reverse=True)
+    newest_first = sorted(index.find(log_dir), key=lambda run: run.started, reverse=True)
     found = [run for run in newest_first if not running or run.state == "running"]
-    click.echo(run_list.as_json(found) if form == "json" else run_list.as_text(found), nl=False)
+    click.echo(listing.as_json(found) if form == "json" else listing.as_text(found), nl=False)

@@ -76,7 +76,7 @@ def _check(new: bytes, to_stdout: bool, **judged: Any) -> None:
 
 def _tell_use(old: bytes) -> None:
     """Say so if a launch on this host runs with the table as it was."""
-    from hccl_tools.launch import table_lock  # noqa: PLC0415
+    from hccl_tools.launch.runs import table_lock  # noqa: PLC0415
 
     try:
         descriptor = table_lock.take(old, "hccl-tools replace", os.environ)

@@ -35,8 +35,8 @@ def command(ctx: click.Context, run: str, log_dir: str, wait: float, now: bool) 
     hccl-tools stop 20261121-101530
     hccl-tools stop --now /data/log/latest
     """  # noqa: D301  (click's own mark: keep the lines)
-    from hccl_tools.launch import runs, stopping  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.launch.runs import index, stop  # noqa: PLC0415  (`--help` does not need it)
 
-    found = stopping.stop(runs.resolve(run, log_dir), wait=wait, now=now)
+    found = stop.stop(index.resolve(run, log_dir), wait=wait, now=now)
     click.echo(found.said, err=True)
     ctx.exit(0 if found.over else 1)

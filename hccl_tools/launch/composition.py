@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import environment
-from hccl_tools.launch.run_directory import RUN_VARIABLE
+from hccl_tools.launch.runs.directory import RUN_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

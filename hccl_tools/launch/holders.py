@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.run_directory import RUN_VARIABLE
+from hccl_tools.launch.runs.directory import RUN_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

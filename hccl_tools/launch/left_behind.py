@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.run_directory import HOLDER, LATEST
+from hccl_tools.launch.runs.directory import HOLDER, LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,13 +32,13 @@ def of_last_run(log_dir: str) -> list[str]:
     path = os.path.realpath(os.path.join(log_dir, LATEST))
     if not os.path.exists(os.path.join(path, HOLDER)) or os.path.exists(os.path.join(path, "report.json")):
         return []
-    from hccl_tools.launch import run_files, runs  # noqa: PLC0415  (most runs have left their report)
+    from hccl_tools.launch.runs import files, index  # noqa: PLC0415  (most runs have left their report)
 
     try:
-        run = runs.read(path)
-    except run_files.MalformedRunError:
+        run = index.read(path)
+    except files.MalformedRunError:
         return []
-    left = runs.processes(run) if run.state == "killed" else []
+    left = index.processes(run) if run.state == "killed" else []
     if not left:
         return []
     many = "1 process of it is" if len(left) == 1 else f"{len(left)} processes of it are"

@@ -14,12 +14,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import attendance, run_directory
+from hccl_tools.launch import attendance
 from hccl_tools.launch.attendance import Attendance
 from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.model.outcome import LAUNCHER_FAILED
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING
+from hccl_tools.launch.runs import directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -89,7 +90,7 @@ class Line:
         """Write down where the other hosts have their parts of the run: that is where logs are looked for."""
         found = {self.hosts[server]: path for server, path in self.run_dirs.items()}
         with suppress(LaunchError):  # The disk is full, which the ranks' logs will show.
-            run_directory.write(run_dir, run_directory.ELSEWHERE, json.dumps(found).encode())
+            directory.write(run_dir, directory.ELSEWHERE, json.dumps(found).encode())
 
     def refuse(self, why: str | Cause, restart: int = 0) -> None:
         """Say that this host, or another one that has said so, does not start its part, and hang up."""

@@ -15,7 +15,8 @@ import sys
 import threading
 
 from hccl_tools.errors import HcclToolsError, InputError
-from hccl_tools.launch import run_logs, runs
+from hccl_tools.launch import run_logs
+from hccl_tools.launch.runs import index
 
 #: What is said on standard input; how often, and after how many seconds of silence nobody is there.
 ALIVE, OVER = b".", b"!"
@@ -47,12 +48,12 @@ def main(text: str) -> int:
     return 0
 
 
-def _run(path: str, over: threading.Event | None) -> runs.Run:
+def _run(path: str, over: threading.Event | None) -> index.Run:
     """Return the run; one that is being followed may still be on its way to this host."""
     while not os.path.exists(os.path.join(path, "plan.json")):
         if over is None or over.wait(run_logs.PAUSE):
             raise InputError(f"there is no run in {path} on this host")
-    return runs.read(path)
+    return index.read(path)
 
 
 def _listen(over: threading.Event) -> None:

@@ -6,18 +6,10 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import (
-    binding,
-    composition,
-    environment,
-    interpreter,
-    log_places,
-    ports,
-    private_files,
-    run_directory,
-)
+from hccl_tools.launch import binding, composition, environment, interpreter, log_places, ports
 from hccl_tools.launch import job as jobs
 from hccl_tools.launch.model.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
+from hccl_tools.launch.runs import directory, private_files
 from hccl_tools.launch.visible import LIMITS
 
 if TYPE_CHECKING:
@@ -61,7 +53,7 @@ def prepare(
     """
     around = jobs.surroundings(request, environ, nodes)
     notes = list(request.remarks)
-    run_dir = request.run_dir or run_directory.path_for(request.log_dir, environ)
+    run_dir = request.run_dir or directory.path_for(request.log_dir, environ)
     copy = os.path.join(run_dir, TABLE_COPY)
     job = jobs.of_request(request, around, notes, made_at=copy)
     python, start, start_reason = _start(request, environ, notes, has_table=job.table is not None)

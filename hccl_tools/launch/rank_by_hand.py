@@ -7,10 +7,11 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import composition, environment, interpreter, rank_job, rank_settled, run_directory
+from hccl_tools.launch import composition, environment, interpreter, rank_job, rank_settled
 from hccl_tools.launch import job as jobs
 from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.rank_facts import sha256
+from hccl_tools.launch.runs import directory
 from hccl_tools.launch.shim import Prepared
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
     path = os.path.join(run_dir, TABLE_COPY)
     found = found._replace(job=jobs.with_own_table(found.job, found.request, found.around, path, found.start))
     if options.run_dir is None:
-        run_directory.create(run_dir, shared=True, mode=options.log_mode)
+        directory.create(run_dir, shared=True, mode=options.log_mode)
     facts = _facts(found, options, world, run_dir)
     composition.check_assigned(options.environment, found.job.seats, facts)
     keep_mpi = options.keep_mpi or found.start == "mpi"
@@ -121,7 +122,7 @@ def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:
 
 def _copy(run_dir: str, data: bytes) -> str:
     """Put the table into the run directory, whole at once: the other ranks of this host do the same."""
-    temporary = run_directory.write(run_dir, f".{TABLE_COPY}-{os.getpid()}", data)
+    temporary = directory.write(run_dir, f".{TABLE_COPY}-{os.getpid()}", data)
     path = os.path.join(run_dir, TABLE_COPY)
     os.replace(temporary, path)
     return path
@@ -140,7 +141,7 @@ def _port(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -
     path = os.path.join(run_dir, "port")
     if world.rank == 0:
         port = ports.free_port()
-        os.replace(run_directory.write(run_dir, ".port", str(port).encode()), path)
+        os.replace(directory.write(run_dir, ".port", str(port).encode()), path)
         return port
     return ports.told_port(path, seconds=30.0)
 

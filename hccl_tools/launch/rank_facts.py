@@ -11,7 +11,7 @@ import marshal
 import os
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import private_files
+from hccl_tools.launch.runs import private_files
 from hccl_tools.launch.shim import Prepared
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.

@@ -15,10 +15,11 @@ import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import first_rank, private_files, run_directory
+from hccl_tools.launch import first_rank
 from hccl_tools.launch.job_table import TABLE_VARIABLES
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.rank_facts import sha256
+from hccl_tools.launch.runs import directory, private_files
 from hccl_tools.launch.shim import Prepared
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> P
     as_counted = settled.first in {None, world.rank - world.local_rank}
     if world.rank not in settled.ranks or not as_counted or (left.file and not _is_still(*left.file)):
         return None
-    run_directory.check_owner(left.run_dir, options.log_mode)
+    directory.check_owner(left.run_dir, options.log_mode)
     device, variables = settled.ranks[world.rank]
     removed = frozenset(settled.removed)
     kept = {
@@ -152,9 +153,9 @@ def own_run_directory(options: RankOptions, world: MpiWorld, environ: Mapping[st
         LaunchError: It is another user's.
     """
     if world.local_rank and (left := _wait(world, environ)):
-        run_directory.check_owner(left.run_dir, options.log_mode)
+        directory.check_owner(left.run_dir, options.log_mode)
         return left.run_dir
-    return run_directory.path_for(options.log_dir, environ)
+    return directory.path_for(options.log_dir, environ)
 
 
 def _path(world: MpiWorld, environ: Mapping[str, str]) -> str:

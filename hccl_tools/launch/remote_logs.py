@@ -13,9 +13,10 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import InputError, UsageError
-from hccl_tools.launch import host_ends, runs
+from hccl_tools.launch import host_ends
 from hccl_tools.launch.interpreter import on_path
 from hccl_tools.launch.log_sender import ALIVE, EVERY, OVER
+from hccl_tools.launch.runs import index
 from hccl_tools.notation import host_list
 from hccl_tools.programs import ssh
 from hccl_tools.version import IMPORT_ROOT
@@ -23,7 +24,7 @@ from hccl_tools.version import IMPORT_ROOT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.runs import Run
+    from hccl_tools.launch.runs.index import Run
 
 #: Seconds for a host to answer, and for ssh to end after its output has; what is read at a time.
 _CONNECT, _PATIENCE, _BLOCK = 8, 5.0, 1 << 16
@@ -139,16 +140,16 @@ def start(run: Run, host: str, asked: dict[str, Any], typed_ssh: str | None) -> 
     Raises:
         UsageError: There is no such ssh, the run is another user's, or it does not name a host.
     """
-    if not runs.is_own(run):
+    if not index.is_own(run):
         raise UsageError(
-            f"{run.name} belongs to {runs.user_of(run.path)}: only what lies on this host is read of it",
+            f"{run.name} belongs to {index.user_of(run.path)}: only what lies on this host is read of it",
             hint="its log is on another host: look there, or ask its owner",
         )
     if (why := host_list.why_not_a_host(host)) and not host_list.is_ipv6(host):
         raise UsageError(f'{run.name}: "{host}" {why}', hint=f"see {os.path.join(run.path, 'plan.json')}")
-    path = runs.path_on(run, host)
+    path = index.path_on(run, host)
     there = _there({**asked, "run": path})
-    job, srun = runs.plan_of(run).get("slurm_job") or "", on_path("srun", os.environ)
+    job, srun = index.plan_of(run).get("slurm_job") or "", on_path("srun", os.environ)
     node = host_ends.nodes(run.path).get(host, "")
     if job.isdecimal() and srun and run.state == "running" and not host_list.why_not_a_host(node):
         return RemoteLogs(host, [*_step(srun, job, node), *there], path)

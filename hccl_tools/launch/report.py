@@ -10,7 +10,7 @@ from hccl_tools.launch.model.outcome import seconds
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING, spawn
-from hccl_tools.launch.run_directory import file_mode
+from hccl_tools.launch.runs.directory import file_mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -8,14 +8,14 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hccl_tools.errors import InputError
-from hccl_tools.launch import runs
 from hccl_tools.launch.logs import Follower, generation
+from hccl_tools.launch.runs import index
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hccl_tools.launch.runs import Run
+    from hccl_tools.launch.runs.index import Run
 
 #: Seconds between two looks at a log.
 PAUSE = 0.1
@@ -26,11 +26,11 @@ _BLOCK = 1 << 16
 
 def default_rank(run: Run) -> int:
     """Return the rank whose log is looked for first: that which failed first, else this host's lowest."""
-    failure = runs.report_of(run).get("first_failure")
+    failure = index.report_of(run).get("first_failure")
     if failure and failure["rank"] >= 0:
         rank: int = failure["rank"]
         return rank
-    here = [process["rank"] for process in _ranks(run) if runs.is_on_this_host(run, process)]
+    here = [process["rank"] for process in _ranks(run) if index.is_on_this_host(run, process)]
     return min(here, default=0)
 
 
@@ -153,11 +153,11 @@ class _Shown:
 
 
 def _ranks(run: Run) -> list[dict[str, Any]]:
-    return [process for process in runs.plan_of(run).get("processes", []) if process["rank"] >= 0]
+    return [process for process in index.plan_of(run).get("processes", []) if process["rank"] >= 0]
 
 
 def _planned(run: Run, rank: int) -> dict[str, Any]:
-    for process in runs.plan_of(run).get("processes", []):
+    for process in index.plan_of(run).get("processes", []):
         if process["rank"] == rank:
             found: dict[str, Any] = process
             return found
@@ -173,7 +173,7 @@ def _path(run: Run, process: Mapping[str, Any]) -> str:
 
 
 def _is_read_here(run: Run, process: Mapping[str, Any]) -> bool:
-    if runs.is_on_this_host(run, process):
+    if index.is_on_this_host(run, process):
         return True
     if os.path.isabs(process["log"]):
         return False  # Named by the user (`workerlog.0`): each host may have one that is called so.
@@ -192,7 +192,7 @@ def _which(run: Run) -> str:
 
 def _where(run: Run, process: dict[str, Any]) -> str:
     if not process.get("here", True):
-        return f"it runs on {process['host']}: look there, in {runs.path_on(run, process['host'])}"
+        return f"it runs on {process['host']}: look there, in {index.path_on(run, process['host'])}"
     return "it has not started" if run.state == "running" else f"see {run.path}"
 
 

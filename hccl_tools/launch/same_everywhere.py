@@ -76,6 +76,6 @@ def has(prepared: Prepared, request: Request) -> dict[str, str]:
 
 
 def _hash(data: bytes) -> str:
-    from hccl_tools.launch.run_directory import fingerprint  # noqa: PLC0415
+    from hccl_tools.launch.runs.directory import fingerprint  # noqa: PLC0415
 
     return fingerprint(data)[:_SHOWN]

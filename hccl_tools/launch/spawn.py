@@ -12,22 +12,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import (
-    describe,
-    interpreter,
-    planning,
-    ports,
-    private_files,
-    run_directory,
-    spawn_call,
-    spawn_child,
-    spawn_options,
-    table_lock,
-)
+from hccl_tools.launch import describe, interpreter, planning, ports, spawn_call, spawn_child, spawn_options
 from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.model.request import Request
 from hccl_tools.launch.processes import keeper
 from hccl_tools.launch.processes.keeper_protocol import Task
+from hccl_tools.launch.runs import directory, private_files, table_lock
 from hccl_tools.launch.spawn_context import SpawnContext
 from hccl_tools.launch.spawn_errors import SpawnOptionError
 from hccl_tools.launch.starting import PLAN_FILE
@@ -172,13 +162,13 @@ def _write(
     lock = -1
     if prepared.table_data is not None:
         lock = table_lock.take(prepared.table_data, plan.run_dir, os.environ)
-    run_directory.create(plan.run_dir, mode=mode)
-    run_directory.write(plan.run_dir, PLAN_FILE, describe.as_bytes(plan, prepared.environment))
+    directory.create(plan.run_dir, mode=mode)
+    directory.write(plan.run_dir, PLAN_FILE, describe.as_bytes(plan, prepared.environment))
     if prepared.table_data is not None:
-        run_directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
+        directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
     private_dir = folder, private_files.make(folder)
     try:
         private_files.write(folder, spawn_child.PAYLOAD, payload)
     except OSError as error:
         raise LaunchError(f"{folder} cannot be written to: {error.strerror}") from error
-    return private_dir, (lock, run_directory.hold(plan.run_dir, kind="spawn"))
+    return private_dir, (lock, directory.hold(plan.run_dir, kind="spawn"))

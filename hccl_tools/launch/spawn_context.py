@@ -12,9 +12,10 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import oom, private_files, report, run_directory
+from hccl_tools.launch import oom, report
 from hccl_tools.launch.model.outcome import Outcome
 from hccl_tools.launch.processes import keeper_protocol
+from hccl_tools.launch.runs import directory, private_files
 from hccl_tools.launch.spawn_errors import RankFacts, RankFailedError, failure
 from hccl_tools.launch.spawn_ranks import Raised, Returned, Shown, SpawnedRank
 
@@ -237,7 +238,7 @@ class SpawnContext:
             outcome, run_dir=self.run_dir, killed_by_oom=oom.kills().since(self._oom_kills)
         )
         if report.write(self._report, os.path.join(self.run_dir, "report.json")):
-            run_directory.note_end(self.run_dir, outcome.exit_code, outcome.reason)
+            directory.note_end(self.run_dir, outcome.exit_code, outcome.reason)
         for descriptor in self._locks:
             if descriptor >= 0:
                 os.close(descriptor)

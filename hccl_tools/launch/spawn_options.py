@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import environment, log_places, placement
-from hccl_tools.launch.run_directory import RUN_VARIABLE
+from hccl_tools.launch.runs.directory import RUN_VARIABLE
 from hccl_tools.launch.spawn_errors import SpawnOptionError
 from hccl_tools.launch.visible import visible_devices
 from hccl_tools.notation import device_range, phrases

@@ -7,9 +7,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import announcement, describe, left_behind, planning, run_directory
+from hccl_tools.launch import announcement, describe, left_behind, planning
 from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.processes import keeper, signals
+from hccl_tools.launch.runs import directory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,7 +87,7 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
 
 def _remove_private(plan: Plan) -> None:
     if plan.private_dir:
-        from hccl_tools.launch import private_files  # noqa: PLC0415  (for MPI ranks only)
+        from hccl_tools.launch.runs import private_files  # noqa: PLC0415  (for MPI ranks only)
 
         private_files.remove(plan.private_dir)
 
@@ -144,7 +145,7 @@ def _lock(prepared: Prepared) -> int:
         return -1
     # By server, as hosts may share a disk; and as a whole, lest two jobs each hold a host the other needs.
     part = "all" if prepared.plan.supervisor else str(prepared.plan.here)
-    from hccl_tools.launch import table_lock  # noqa: PLC0415  (only with a table)
+    from hccl_tools.launch.runs import table_lock  # noqa: PLC0415  (only with a table)
 
     return table_lock.take(prepared.table_data + part.encode(), prepared.plan.run_dir, os.environ)
 
@@ -182,13 +183,13 @@ def _tell_refusal(error: HcclToolsError, part: EngineWire | None, line: Line | N
 def _hold(prepared: Prepared, request: Request, *, again: bool) -> list[int]:
     """Make the run directory, whole or not at all; return what holds it. A shared one is there already."""
     run_dir, shared = prepared.plan.run_dir, request.run_dir is not None
-    run_directory.create(run_dir, shared=shared, mode=request.log_mode)
+    directory.create(run_dir, shared=shared, mode=request.log_mode)
     try:
         logs = _write(prepared, shared=shared, again=again)
-        return [run_directory.hold(run_dir), *logs]
+        return [directory.hold(run_dir), *logs]
     except LaunchError:
         if not shared:
-            run_directory.discard(run_dir)
+            directory.discard(run_dir)
         raise
 
 
@@ -197,19 +198,20 @@ def _write(prepared: Prepared, *, shared: bool, again: bool) -> list[int]:
     plan = prepared.plan
     if not shared or not os.path.exists(os.path.join(plan.run_dir, PLAN_FILE)):
         data = describe.as_bytes(plan, prepared.environment, describe.engine_command(plan))
-        run_directory.write(plan.run_dir, PLAN_FILE, data)
+        directory.write(plan.run_dir, PLAN_FILE, data)
     if prepared.table_data is not None:
-        run_directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
+        directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
     locks: list[int] = []
     if plan.private_dir:
-        from hccl_tools.launch import private_files, rank_facts  # noqa: PLC0415  (for MPI ranks only)
+        from hccl_tools.launch import rank_facts  # noqa: PLC0415  (for MPI ranks only)
+        from hccl_tools.launch.runs import private_files  # noqa: PLC0415  (for MPI ranks only)
 
         locks.append(private_files.make(plan.private_dir))
         rank_facts.write(plan, prepared.table_data)
     own = () if plan.supervisor or again else plan.local
-    run_directory.let_others_read(plan.run_dir, [each.log for each in own if not os.path.isabs(each.log)])
+    directory.let_others_read(plan.run_dir, [each.log for each in own if not os.path.isabs(each.log)])
     outside = [process for process in own if os.path.isabs(process.log)]
-    locks += [run_directory.fresh_log(plan.run_dir, process.log, process.rank) for process in outside]
+    locks += [directory.fresh_log(plan.run_dir, process.log, process.rank) for process in outside]
     return locks
 
 

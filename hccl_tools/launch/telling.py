@@ -10,10 +10,11 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import report, run_directory
+from hccl_tools.launch import report
 from hccl_tools.launch.logs import Followers
 from hccl_tools.launch.oom import kills
 from hccl_tools.launch.processes.signals import ENDING
+from hccl_tools.launch.runs import directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +70,7 @@ class Telling:
         path = f"{self._run_dir}/report.json"
         if unwritten := report.write(made, path):
             console.say(f"cannot write {path}: {unwritten}")
-            run_directory.note_end(self._run_dir, outcome.exit_code, outcome.reason)
+            directory.note_end(self._run_dir, outcome.exit_code, outcome.reason)
         for descriptor in locks:
             if descriptor >= 0:
                 os.close(descriptor)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import private_files, run_directory, table_lock
+from hccl_tools.launch.runs import directory, private_files, table_lock
 from tests.support import two_by_two
 from tests.support.jobs import eventually
 from tests.support.mpiruns import MPIRUNS
@@ -186,14 +186,14 @@ def test_a_run_directory_of_another_user_is_refused(stranger: Stranger) -> None:
     stranger.python("import os, sys; os.mkdir(sys.argv[1]); os.chmod(sys.argv[1], 0o777)", str(place))
 
     with pytest.raises(LaunchError, match=f"the run directory {place} is not this user's"):
-        run_directory.create(str(place), shared=True)
+        directory.create(str(place), shared=True)
     assert not list(place.iterdir())
     place.rmdir()
     place.mkdir()
     place.chmod(0o777)
     with pytest.raises(LaunchError, match="other users may write to the run directory"):
-        run_directory.create(str(place), shared=True)
-    run_directory.create(str(place), shared=True, mode=0o777)
+        directory.create(str(place), shared=True)
+    directory.create(str(place), shared=True, mode=0o777)
 
 
 @pytest.mark.bed
@@ -284,7 +284,7 @@ def test_a_directory_whose_server_calls_this_user_otherwise_is_own(
     """As on NFS with root squashing: what root makes there belongs to nobody."""
     monkeypatch.setattr(os, "geteuid", lambda: own_directory.stat().st_uid + 1)
 
-    assert run_directory.is_own(str(own_directory))
+    assert directory.is_own(str(own_directory))
     assert not list(own_directory.iterdir())
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import ports, private_files, run_directory, table_lock
+from hccl_tools.launch import ports
+from hccl_tools.launch.runs import directory, private_files, table_lock
 
 
 def test_name_holds_time_and_ending() -> None:
-    path = run_directory.path_for("log", {}, now=0.0, ending="a1b2")
+    path = directory.path_for("log", {}, now=0.0, ending="a1b2")
 
     assert Path(path).parent == Path.cwd() / "log"
     assert Path(path).name[:8] in {"19691231", "19700101"}
@@ -19,7 +20,7 @@ def test_name_holds_time_and_ending() -> None:
 
 
 def test_slurms_job_id() -> None:
-    path = run_directory.path_for("log-%j", {"SLURM_JOB_ID": "12"}, ending="a1b2")
+    path = directory.path_for("log-%j", {"SLURM_JOB_ID": "12"}, ending="a1b2")
 
     assert "/log-12/" in path
     assert path.endswith("-a1b2-12")
@@ -27,8 +28,8 @@ def test_slurms_job_id() -> None:
 
 def test_latest_points_to_the_last_run() -> None:
     for name in ("first", "second"):
-        run_directory.create(str(Path.cwd() / "log" / name))
-        os.close(run_directory.hold(str(Path.cwd() / "log" / name)))
+        directory.create(str(Path.cwd() / "log" / name))
+        os.close(directory.hold(str(Path.cwd() / "log" / name)))
 
     assert (Path("log") / "latest").readlink() == Path("second")
 
@@ -36,8 +37,8 @@ def test_latest_points_to_the_last_run() -> None:
 def test_latest_that_is_a_directory_is_left_alone() -> None:
     (Path("log") / "latest").mkdir(parents=True)
 
-    run_directory.create(str(Path.cwd() / "log" / "run"))
-    os.close(run_directory.hold(str(Path.cwd() / "log" / "run")))
+    directory.create(str(Path.cwd() / "log" / "run"))
+    os.close(directory.hold(str(Path.cwd() / "log" / "run")))
 
     assert not (Path("log") / "latest").is_symlink()
     assert sorted(path.name for path in Path("log").iterdir()) == ["latest", "run"]
@@ -47,7 +48,7 @@ def test_place_where_nothing_can_be_made() -> None:
     Path("log").write_text("a file")
 
     with pytest.raises(LaunchError, match="cannot be made: Not a directory"):
-        run_directory.create(str(Path.cwd() / "log" / "run"))
+        directory.create(str(Path.cwd() / "log" / "run"))
 
 
 def test_lock_names_its_holder(own_directory: Path) -> None:
@@ -72,7 +73,7 @@ def test_log_outside_is_emptied_and_linked(own_directory: Path) -> None:
     log.write_text("old")
     (own_directory / "run").mkdir()
 
-    run_directory.fresh_log(str(own_directory / "run"), str(log), 0)
+    directory.fresh_log(str(own_directory / "run"), str(log), 0)
 
     assert log.read_text() == ""
     assert (own_directory / "run" / "rank_0.log").readlink() == log
@@ -84,7 +85,7 @@ def test_log_outside_that_is_a_hard_link_is_not_emptied(own_directory: Path) -> 
     os.link(victim, log)
 
     with pytest.raises(LaunchError, match="a hard link or not a regular file"):
-        run_directory.fresh_log(str(own_directory), str(log), 0)
+        directory.fresh_log(str(own_directory), str(log), 0)
 
     assert victim.read_text() == "precious"
 

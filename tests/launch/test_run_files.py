@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.launch import run_files, runs
 from hccl_tools.launch.processes import procfs
+from hccl_tools.launch.runs import files, index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,11 +78,11 @@ MALFORMED: list[tuple[str, str]] = [
 @pytest.mark.parametrize(("name", "text"), MALFORMED, ids=lambda value: value[:40])
 def test_a_file_that_is_not_what_a_launcher_writes(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / "plan.json").write_text(json.dumps({"processes": [process()]}))
-    assert runs.read(str(tmp_path)).command == ("true",)
+    assert index.read(str(tmp_path)).command == ("true",)
     (tmp_path / name).write_text(text, errors="surrogateescape")
 
-    with pytest.raises(run_files.MalformedRunError, match=name):
-        runs.read(str(tmp_path))
+    with pytest.raises(files.MalformedRunError, match=name):
+        index.read(str(tmp_path))
 
 
 def test_a_malformed_run_is_left_out_and_named(sound: Path) -> None:

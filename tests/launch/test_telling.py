@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import runs
+from hccl_tools.launch.runs import index
 from tests.support.jobs import LONG, eventually, sh
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def test_a_reader_that_does_not_read_keeps_no_job_running() -> None:
         os.close(writing)
         latest = Path("log/latest")
 
-        assert eventually(lambda: latest.exists() and runs.read(str(latest.resolve())).state == "ended")
+        assert eventually(lambda: latest.exists() and index.read(str(latest.resolve())).state == "ended")
         assert launcher.poll() is None
 
         with os.fdopen(reading) as file:

@@ -10,8 +10,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import run_directory, run_files, run_members
-from hccl_tools.launch.run_directory import HOLDER, LATEST
+from hccl_tools.launch.runs import directory, files
+from hccl_tools.launch.runs import members as run_members
+from hccl_tools.launch.runs.directory import HOLDER, LATEST
 from hccl_tools.notation import host_list
 from hccl_tools.notation.printable import escaped
 
@@ -73,10 +74,10 @@ def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
     names = sorted(os.listdir(here)) if os.path.isdir(here) else []
     paths = [os.path.join(here, name) for name in names if name != LATEST]
     members = Counter(path for _pid, path in run_members.members())
-    elsewhere = sorted(path for path in members.keys() - set(paths) if run_files.is_run(path))
+    elsewhere = sorted(path for path in members.keys() - set(paths) if files.is_run(path))
     skipped = [(path, "it is another user's") for path in paths if _is_closed(path)]
     found: list[Run] = []
-    for path in (*filter(run_files.is_run, paths), *elsewhere):
+    for path in (*filter(files.is_run, paths), *elsewhere):
         run, why = _tried(path)
         found += [run] if run else []
         skipped += [(path, why)] if why else []
@@ -91,7 +92,7 @@ def _tried(path: str) -> tuple[Run | None, str]:
     """Return the run in a directory, or why that cannot be read."""
     try:
         return read(path), ""
-    except run_files.MalformedRunError as error:
+    except files.MalformedRunError as error:
         return None, error.message
 
 
@@ -114,7 +115,7 @@ def resolve(name: str, log_dir: str) -> Run:
     """
     link = os.path.join(log_dir, LATEST)
     for path in (name, link) if name == LATEST else (name,):
-        if run_files.is_run(path):
+        if files.is_run(path):
             return read(os.path.realpath(path))
         if _is_closed(path):
             raise UsageError(
@@ -147,7 +148,7 @@ def user_of(path: str) -> str:
 
 def is_own(run: Run) -> bool:
     """Tell whether a run is this user's; those of others are only looked at."""
-    return run_directory.is_own(run.path)
+    return directory.is_own(run.path)
 
 
 def read(path: str) -> Run:
@@ -156,7 +157,7 @@ def read(path: str) -> Run:
     Raises:
         MalformedRunError: It holds something else than a run.
     """
-    plan, report, holder = run_files.plan(path), run_files.report(path), run_files.holder(path)
+    plan, report, holder = files.plan(path), files.report(path), files.holder(path)
     ranks = [process for process in plan.get("processes", []) if process["rank"] >= 0]
     if not report and holder.ended:
         report = dict(zip(("exit_code", "reason"), holder.ended, strict=True))
@@ -184,7 +185,7 @@ def plan_of(run: Run) -> dict[str, Any]:
     Raises:
         MalformedRunError: It is not a plan.
     """
-    return run_files.plan(run.path)
+    return files.plan(run.path)
 
 
 def report_of(run: Run) -> dict[str, Any]:
@@ -193,7 +194,7 @@ def report_of(run: Run) -> dict[str, Any]:
     Raises:
         MalformedRunError: It is not a report.
     """
-    return run_files.report(run.path)
+    return files.report(run.path)
 
 
 def processes(run: Run) -> list[int]:
@@ -239,13 +240,13 @@ def path_on(run: Run, host: str) -> str:
     Raises:
         MalformedRunError: What the launchers have told each other of that is not there as they write it.
     """
-    return run_files.elsewhere(run.path).get(host) or run.path
+    return files.elsewhere(run.path).get(host) or run.path
 
 
 def is_held(path: str) -> bool:
     """Tell whether a launcher holds the lock of a run."""
     try:
-        with open(run_files.open_data(os.path.join(path, HOLDER)), "rb") as file:
+        with open(files.open_data(os.path.join(path, HOLDER)), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

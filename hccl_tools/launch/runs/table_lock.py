@@ -11,7 +11,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import private_files
+from hccl_tools.launch.runs import private_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ import stat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.run_directory import ELSEWHERE, ENDED, HOLDER
+from hccl_tools.launch.runs.directory import ELSEWHERE, ENDED, HOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

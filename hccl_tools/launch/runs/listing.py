@@ -12,7 +12,7 @@ from hccl_tools.notation.printable import escaped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.runs import Run
+    from hccl_tools.launch.runs.index import Run
 
 _HEADER = ("directory", "state", "ranks", "hosts", "age", "exit", "program")
 _LONGEST_COMMAND = 60

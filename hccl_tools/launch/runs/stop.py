@@ -13,15 +13,15 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import run_files, run_members, runs
 from hccl_tools.launch.processes import procfs
+from hccl_tools.launch.runs import files, index, members
 from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import as_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.runs import Run
+    from hccl_tools.launch.runs.index import Run
 
 #: Seconds between two looks; from SIGTERM to the SIGINT at which a launcher kills; for SIGKILL to work.
 _PAUSE, _BEFORE_NOW, _KILL_WAIT = 0.05, 0.3, 5.0
@@ -51,7 +51,7 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
         # On a shared disk its lock may well be seen here; its process id means another process.
         raise UsageError(
             f"the launcher of {run.name} is on {run.host}, this is {os.uname().nodename}",
-            hint=_what_to_type(run, now=now) if runs.is_own(run) else f"ask {runs.user_of(run.path)}",
+            hint=_what_to_type(run, now=now) if index.is_own(run) else f"ask {index.user_of(run.path)}",
         )
     _check_owner(run)
     left = _processes(run)
@@ -70,7 +70,7 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
             "" if now else "; its ranks may take the grace time of their launch (`--now` kills them at once)"
         )
         return Stopped(False, f"{run.name} has not ended within {wait:g} s (launcher: pid {run.pid}){hint}")
-    code = runs.read(run.path).exit_code
+    code = index.read(run.path).exit_code
     what = "its launcher was killed" if code is None else f"exit code {code}"
     said = f"{run.name} has ended after {time.monotonic() - began:.1f} s: {what}{_others(run)}"
     return Stopped(_kill(run), said)
@@ -84,7 +84,7 @@ def _what_to_type(run: Run, *, now: bool) -> str:
         return f"see {os.path.join(run.path, 'plan.json')}: that is not a host name"
     stop = [sys.executable, "-m", "hccl_tools", "stop", run.path]
     command = shlex.join([*stop, "--now"] if now else stop)
-    job, node = runs.plan_of(run).get("slurm_job") or "", run.host.partition(".")[0]
+    job, node = index.plan_of(run).get("slurm_job") or "", run.host.partition(".")[0]
     if not job.isdecimal():
         return f"ssh -- {run.host} {shlex.quote(command)}"
     if node not in host_ends.nodes(run.path).values():
@@ -94,22 +94,22 @@ def _what_to_type(run: Run, *, now: bool) -> str:
 
 def _check_owner(run: Run) -> None:
     """Refuse to end a run of another user; root may, as that user's processes alone are ended."""
-    if os.geteuid() != 0 and not runs.is_own(run):
+    if os.geteuid() != 0 and not index.is_own(run):
         raise UsageError(
-            f"{run.name} belongs to {runs.user_of(run.path)}",
+            f"{run.name} belongs to {index.user_of(run.path)}",
             hint=as_root(f"stop {shlex.quote(run.path)}"),
         )
 
 
 def _user(run: Run) -> int:
     """Return whose processes a run may consist of: its directory's owner's."""
-    return os.geteuid() if runs.is_own(run) else os.stat(run.path).st_uid
+    return os.geteuid() if index.is_own(run) else os.stat(run.path).st_uid
 
 
 def _processes(run: Run) -> list[int]:
     """Return what is left of a run on this host; what another user has started is not part of it."""
     user = _user(run)
-    return [pid for pid in runs.processes(run) if pid > 1 and procfs.user(pid) == user]
+    return [pid for pid in index.processes(run) if pid > 1 and procfs.user(pid) == user]
 
 
 def _send(pid: int, number: int, is_meant: Callable[[int], bool]) -> None:
@@ -136,7 +136,7 @@ def _send(pid: int, number: int, is_meant: Callable[[int], bool]) -> None:
 
 def _is_launcher(run: Run, pid: int) -> bool:
     """Tell whether a process is the launcher of a run: by its user and by the time at which it started."""
-    noted, process = run_files.holder(run.path), procfs.status(pid)
+    noted, process = files.holder(run.path), procfs.status(pid)
     if process is None or pid <= 1 or procfs.user(pid) != _user(run):
         return False
     if noted.start:
@@ -174,7 +174,7 @@ def _signal(run: Run, number: int) -> None:
         _send(run.pid, number, partial(_is_launcher, run))
     except ProcessLookupError:
         # The lock is held: by a process of another container, where the number means another process.
-        if runs.is_held(run.path):
+        if index.is_held(run.path):
             raise UsageError(
                 f"process {run.pid} is not the launcher of {run.name}, whose lock is held all the same",
                 hint="if it runs in another container of this host, stop it there",
@@ -182,12 +182,12 @@ def _signal(run: Run, number: int) -> None:
 
 
 def _is_member(run: Run, pid: int) -> bool:
-    return run_members.run_of(pid) == run.path and procfs.user(pid) == _user(run)
+    return members.run_of(pid) == run.path and procfs.user(pid) == _user(run)
 
 
 def _wait(run: Run, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
-    while held := runs.is_held(run.path):
+    while held := index.is_held(run.path):
         if time.monotonic() > deadline:
             break
         time.sleep(_PAUSE)
@@ -220,7 +220,7 @@ def _resume_keepers(left: list[int]) -> None:
 
 def _others(run: Run) -> str:
     """Tell of ranks on other hosts that have launchers of their own."""
-    plan = runs.plan_of(run)
+    plan = index.plan_of(run)
     hosts = {process["host"] for process in plan.get("processes", []) if not process.get("here", True)}
     if not hosts or plan.get("engine") != "loop":
         return ""
