@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.engines.starter import LOG
+from hccl_tools.launch.engines.process import LOG
 
 if TYPE_CHECKING:
     from hccl_tools.launch.attempt import Attempt

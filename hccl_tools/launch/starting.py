@@ -219,7 +219,7 @@ def _processes(plan: Plan) -> Sequence[RankProcess]:
     """Return what the supervisor of this host starts: its ranks, or the engine that starts them."""
     if plan.engine == "loop":
         return plan.local
-    from hccl_tools.launch.engines import starter  # noqa: PLC0415
+    from hccl_tools.launch.engines import process as starter  # noqa: PLC0415
 
     return starter.processes(plan)
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import excerpt
-from hccl_tools.launch.engines.starter import ERRORS
+from hccl_tools.launch.engines.process import ERRORS
 from hccl_tools.launch.processes import parent, procfs
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import signal
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.launch.cause import Cause
-from hccl_tools.launch.engines.starter import ERRORS
+from hccl_tools.launch.engines.process import ERRORS
 from hccl_tools.launch.model.outcome import LAUNCHER_FAILED
 
 if TYPE_CHECKING:
