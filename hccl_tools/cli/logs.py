@@ -48,25 +48,25 @@ def command(  # noqa: PLR0917  (click hands them over by name)
     hccl-tools logs latest --rank 3 -f     follow rank 3
     hccl-tools logs 20261121-101530 -n 50  the last 50 lines
     """  # noqa: D301  (click's own mark: keep the lines)
-    from hccl_tools.launch import run_logs  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.launch.logs import viewer  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.launch.runs import index  # noqa: PLC0415  (`--help` does not need it)
 
     found = index.resolve(run, log_dir)
-    chosen = ranks or (run_logs.default_rank(found),)
+    chosen = ranks or (viewer.default_rank(found),)
     if not ranks and not scheduler and chosen != (0,):
         click.echo(f"rank {chosen[0]} of {found.name}:", err=True)
     with ExitStack() as connections:
         asked = {"follow": follow, "lines": lines, "prefixed": len(chosen) > 1}
         sources: list[Any] = []
-        wanted = run_logs.by_host(found, chosen, scheduler=scheduler)
+        wanted = viewer.by_host(found, chosen, scheduler=scheduler)
         for host in wanted.keys() - {""}:
-            from hccl_tools.launch import remote_logs  # noqa: PLC0415  (only where a job has other hosts)
+            from hccl_tools.launch.logs import remote  # noqa: PLC0415  (only where a job has other hosts)
 
-            sources.append(remote_logs.start(found, host, {"ranks": wanted[host], **asked}, typed_ssh))
+            sources.append(remote.start(found, host, {"ranks": wanted[host], **asked}, typed_ssh))
             connections.callback(sources[-1].close)
         goes_on = (lambda: not index.is_over(found)) if follow else None
-        here = run_logs.paths(found, wanted.get("", ()), while_=goes_on)
-        sources += run_logs.local(here, prefixed=len(chosen) > 1, lines=lines)
+        here = viewer.paths(found, wanted.get("", ()), while_=goes_on)
+        sources += viewer.local(here, prefixed=len(chosen) > 1, lines=lines)
         # What another user has written is not to steer this user's terminal.
         escape = sys.stdout.isatty() and not index.is_own(found)
-        run_logs.show(sources, is_over=lambda: goes_on is None or not goes_on(), escape=escape)
+        viewer.show(sources, is_over=lambda: goes_on is None or not goes_on(), escape=escape)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.launch.cause import Cause
-    from hccl_tools.launch.console import Console
-    from hccl_tools.launch.logs import Followers
+    from hccl_tools.launch.logs.follower import Followers
+    from hccl_tools.launch.logs.terminal import Console
     from hccl_tools.launch.processes.keeper import Keeper
     from hccl_tools.launch.processes.keeper_protocol import Event
     from hccl_tools.launch.processes.procfs import Status

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from hccl_tools.launch.launcher_link import LauncherLink
-    from hccl_tools.launch.logs import Follower
+    from hccl_tools.launch.logs.follower import Follower
 
 _PASSED_ON = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
@@ -230,7 +230,7 @@ def _is_childless() -> bool:
 
 
 def _follower(log: str) -> Follower:
-    from hccl_tools.launch.logs import Follower  # noqa: PLC0415  (only a shown rank needs it)
+    from hccl_tools.launch.logs.follower import Follower  # noqa: PLC0415  (only a shown rank needs it)
 
     return Follower(log)
 

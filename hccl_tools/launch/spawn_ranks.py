@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.logs import Follower
+from hccl_tools.launch.logs.follower import Follower
 from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.runs import private_files
 from hccl_tools.launch.spawn_child import FAILURE, RESULT

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch.attempt import Attempt
-from hccl_tools.launch.console import Console
-from hccl_tools.launch.logs import Style, generation
+from hccl_tools.launch.logs.follower import Style, generation
+from hccl_tools.launch.logs.terminal import Console
 from hccl_tools.launch.model.outcome import Outcome, RankEnd
 from hccl_tools.launch.processes import keeper as keepers
 from hccl_tools.launch.processes.keeper_protocol import Task

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import report
-from hccl_tools.launch.logs import Followers
+from hccl_tools.launch.logs.follower import Followers
 from hccl_tools.launch.oom import kills
 from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.runs import directory
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.attempt import Attempt
-    from hccl_tools.launch.console import Console
+    from hccl_tools.launch.logs.terminal import Console
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervisor import Supervision

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch.console import Console, Stream
-from hccl_tools.launch.logs import Follower, Followers
+from hccl_tools.launch.logs.follower import Follower, Followers
+from hccl_tools.launch.logs.terminal import Console, Stream
 from tests.support.jobs import LONG, eventually, python, sh
 
 if TYPE_CHECKING:

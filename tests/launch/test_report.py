@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch import excerpt, hints, oom
+from hccl_tools.launch import hints, oom
+from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.model.outcome import RankEnd, seconds
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.processes import procfs

@@ -68,7 +68,9 @@ def test_the_last_lines_of_a_rank_in_a_report() -> None:
 
 def test_what_a_launcher_passes_on_of_others() -> None:
     """A cause that another host has sent comes out here."""
-    script = f"from hccl_tools.launch.console import Console\nConsole().say('host a: {ESC}\\n  and\\tmore')"
+    script = (
+        f"from hccl_tools.launch.logs.terminal import Console\nConsole().say('host a: {ESC}\\n  and\\tmore')"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
 
     assert done.stderr == f"hccl-tools: host a: {SHOWN}\n  and\tmore\n"

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hccl_tools.errors import InputError
-from hccl_tools.launch.logs import Follower, generation
+from hccl_tools.launch.logs.follower import Follower, generation
 from hccl_tools.launch.runs import index
 from hccl_tools.notation.printable import escaped
 

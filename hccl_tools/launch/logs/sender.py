@@ -15,7 +15,7 @@ import sys
 import threading
 
 from hccl_tools.errors import HcclToolsError, InputError
-from hccl_tools.launch import run_logs
+from hccl_tools.launch.logs import viewer
 from hccl_tools.launch.runs import index
 
 #: What is said on standard input; how often, and after how many seconds of silence nobody is there.
@@ -33,13 +33,13 @@ def main(text: str) -> int:
     following = asked["follow"]
     try:
         run = _run(asked["run"], over if following else None)
-        logs = run_logs.paths(
+        logs = viewer.paths(
             run,
             asked["ranks"],
             while_=(lambda: not over.is_set()) if following else None,
         )
-        shown = run_logs.local(logs, prefixed=asked["prefixed"], lines=asked["lines"])
-        run_logs.show(shown, is_over=lambda: not following or over.is_set())
+        shown = viewer.local(logs, prefixed=asked["prefixed"], lines=asked["lines"])
+        viewer.show(shown, is_over=lambda: not following or over.is_set())
     except HcclToolsError as error:
         sys.stderr.write(f"error: {error.message}\n")
         return error.exit_code
@@ -51,7 +51,7 @@ def main(text: str) -> int:
 def _run(path: str, over: threading.Event | None) -> index.Run:
     """Return the run; one that is being followed may still be on its way to this host."""
     while not os.path.exists(os.path.join(path, "plan.json")):
-        if over is None or over.wait(run_logs.PAUSE):
+        if over is None or over.wait(viewer.PAUSE):
             raise InputError(f"there is no run in {path} on this host")
     return index.read(path)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch import host_ends
 from hccl_tools.launch.interpreter import on_path
-from hccl_tools.launch.log_sender import ALIVE, EVERY, OVER
+from hccl_tools.launch.logs.sender import ALIVE, EVERY, OVER
 from hccl_tools.launch.runs import index
 from hccl_tools.notation import host_list
 from hccl_tools.programs import ssh
@@ -160,7 +160,7 @@ def start(run: Run, host: str, asked: dict[str, Any], typed_ssh: str | None) -> 
 def _there(asked: dict[str, Any]) -> list[str]:
     """Return what the other host runs: this very hccl-tools, by the path that it has here."""
     program = (
-        f"import sys; sys.path.append({IMPORT_ROOT!r}); from hccl_tools.launch.log_sender import main;"
+        f"import sys; sys.path.append({IMPORT_ROOT!r}); from hccl_tools.launch.logs.sender import main;"
         " sys.exit(main(sys.argv[1]))"
     )
     return [sys.executable, "-c", program, json.dumps(asked)]

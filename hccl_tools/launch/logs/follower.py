@@ -15,7 +15,7 @@ from hccl_tools.launch.processes.file_limit import FileLimit, file_limit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.console import Stream
+    from hccl_tools.launch.logs.terminal import Stream
 
 Style = Literal["auto", "prefix", "plain"]
 
