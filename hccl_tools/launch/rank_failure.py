@@ -11,9 +11,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import report
 from hccl_tools.launch.model.outcome import RankEnd, seconds
 from hccl_tools.launch.model.plan import RankProcess
+from hccl_tools.launch.report import report
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:

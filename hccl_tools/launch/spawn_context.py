@@ -12,9 +12,9 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import oom, report
 from hccl_tools.launch.model.outcome import Outcome
 from hccl_tools.launch.processes import keeper_protocol
+from hccl_tools.launch.report import oom, report
 from hccl_tools.launch.runs import directory, private_files
 from hccl_tools.launch.spawn_errors import RankFacts, RankFailedError, failure
 from hccl_tools.launch.spawn_ranks import Raised, Returned, Shown, SpawnedRank

@@ -10,10 +10,10 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import report
 from hccl_tools.launch.logs.follower import Followers
-from hccl_tools.launch.oom import kills
 from hccl_tools.launch.processes.signals import ENDING
+from hccl_tools.launch.report import report
+from hccl_tools.launch.report.oom import kills
 from hccl_tools.launch.runs import directory
 
 if TYPE_CHECKING:

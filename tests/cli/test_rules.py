@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.diagnostics.hccl_codes import CODES
-from hccl_tools.launch import hints
+from hccl_tools.launch.report import hints
 from hccl_tools.rules.registry import all_rules
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch import hints, oom
 from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.model.outcome import RankEnd, seconds
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signal_names import signal_name, signal_number
+from hccl_tools.launch.report import hints, oom
 from tests.support.jobs import eventually, python, sh
 
 if TYPE_CHECKING:

@@ -69,8 +69,8 @@ def make(
 
 def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> dict[str, Any]:
     """Everything there is to say about the rank that failed first, ready for JSON."""
-    from hccl_tools.launch import hints  # noqa: PLC0415  (most jobs end well)
     from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (most jobs end well)
+    from hccl_tools.launch.report import hints  # noqa: PLC0415  (most jobs end well)
 
     lines = excerpt.log_end(first.log)
     codes = excerpt.hccl_codes(lines)
