@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from hccl_tools.launch import environment
+from hccl_tools.launch.planning import environment
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")

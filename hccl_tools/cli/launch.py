@@ -10,8 +10,8 @@ import click
 from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import typed_python
 from hccl_tools.launch.model.request import ProgramKind, Request, Tail
+from hccl_tools.launch.planning import typed_python
 
 if TYPE_CHECKING:
     from hccl_tools.cli.other_launchers import Foreign
@@ -140,7 +140,7 @@ def _program(options: dict[str, Any]) -> tuple[ProgramKind, tuple[str, ...], str
 def _log_mode(text: str | None) -> int:
     if text is None:
         return 0o700
-    from hccl_tools.launch.log_places import parse_mode  # noqa: PLC0415  (few ask for it)
+    from hccl_tools.launch.planning.log_paths import parse_mode  # noqa: PLC0415  (few ask for it)
 
     return parse_mode(text)
 
@@ -245,7 +245,7 @@ def _tail(text: str) -> Tail:
 def _environment(assignments: tuple[str, ...], files: tuple[str, ...]) -> dict[str, str]:
     if not assignments and not files:
         return {}
-    from hccl_tools.launch.environment import parse_assignments, read_environment_file  # noqa: PLC0415
+    from hccl_tools.launch.planning.environment import parse_assignments, read_environment_file  # noqa: PLC0415
 
     found: dict[str, str] = {}
     for path in files:

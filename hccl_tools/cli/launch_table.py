@@ -12,9 +12,9 @@ from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.job_table import JobTable
     from hccl_tools.launch.model.plan import Engine
     from hccl_tools.launch.model.request import Request
+    from hccl_tools.launch.planning.table_source import JobTable
 
 
 def with_table(request: Request, options: dict[str, Any], environ: Mapping[str, str] = os.environ) -> Request:
@@ -63,10 +63,10 @@ def _allocated(request: Request, environ: Mapping[str, str]) -> tuple[str, ...]:
     if not environ.get("SLURM_JOB_NODELIST") or (request.engine == "loop" and by_loop):
         return ()
     from hccl_tools.gathering.coordinator import in_allocation, in_step  # noqa: PLC0415
-    from hccl_tools.launch import job_table  # noqa: PLC0415
+    from hccl_tools.launch.planning import table_source  # noqa: PLC0415
     from hccl_tools.notation import host_list  # noqa: PLC0415
 
-    if not in_allocation(environ) or job_table.locate(request, environ) is not None:
+    if not in_allocation(environ) or table_source.locate(request, environ) is not None:
         return ()
     if in_step(environ):
         _refuse_many_jobs(environ)
@@ -93,7 +93,7 @@ def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapp
     from hccl_tools.discover.survey import Request as Survey  # noqa: PLC0415
     from hccl_tools.gathering import agreement  # noqa: PLC0415
     from hccl_tools.gathering.coordinator import Asking, ask  # noqa: PLC0415
-    from hccl_tools.launch.job_table import JobTable  # noqa: PLC0415
+    from hccl_tools.launch.planning.table_source import JobTable  # noqa: PLC0415
     from hccl_tools.tablefiles import outputs  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 

@@ -60,12 +60,12 @@ def from_environment() -> str:
     Raises:
         UsageError: No variable names one.
     """
-    from hccl_tools.launch import job_table  # noqa: PLC0415  (where no file was named)
+    from hccl_tools.launch.planning import table_source  # noqa: PLC0415  (where no file was named)
 
-    variable = job_table.naming_variable(os.environ)
+    variable = table_source.naming_variable(os.environ)
     if variable is None:
         raise UsageError("no rank table was named", hint="name its file, or set RANK_TABLE_FILE")
-    file = job_table.usual_file(os.environ[variable])
+    file = table_source.usual_file(os.environ[variable])
     click.echo(f"note: no FILE was named: using {variable}={os.environ[variable]}", err=True)
     return file
 

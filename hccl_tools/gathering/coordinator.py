@@ -160,7 +160,7 @@ def _over_mpirun(
 def _mpirun(asking: Asking) -> Mpirun:
     from hccl_tools.errors import LaunchError  # noqa: PLC0415
     from hccl_tools.launch.engines import mpirun  # noqa: PLC0415  (Slurm's way needs no mpirun)
-    from hccl_tools.launch.interpreter import ProgramMissingError  # noqa: PLC0415
+    from hccl_tools.launch.planning.interpreter import ProgramMissingError  # noqa: PLC0415
 
     beside = os.path.dirname(sys.executable)  # noqa: PTH120
     path = os.pathsep.join([asking.environ.get("PATH", os.defpath), beside])

@@ -82,9 +82,9 @@ def exported(plan: Plan, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that go to other hosts, without the table that goes in the same way."""
     if not plan.exported:
         return {}
-    from hccl_tools.launch import other_hosts  # noqa: PLC0415  (only where an engine brings the job there)
+    from hccl_tools.launch.planning import remote_launch  # noqa: PLC0415  (only where an engine brings the job there)
 
-    return other_hosts.to_show(plan.exported, environment)
+    return remote_launch.to_show(plan.exported, environment)
 
 
 def passed_on(environment: Mapping[str, str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.environment import BACKEND_VARIABLE
+from hccl_tools.launch.planning.environment import BACKEND_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

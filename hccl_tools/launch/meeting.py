@@ -12,9 +12,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import ports, wire
+from hccl_tools.launch import wire
 from hccl_tools.launch.attendance import HINT, KIND, PORT, Met, absent, difference, differing, parse, some
 from hccl_tools.launch.attending import Guest
+from hccl_tools.launch.planning import ports
 
 if TYPE_CHECKING:
     import socket

@@ -103,7 +103,8 @@ def _held_devices(plan: Plan) -> Iterator[str]:
 
 
 def _hccl_ports(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
-    from hccl_tools.launch import hccl_settings, ports  # noqa: PLC0415  (only with NPUs)
+    from hccl_tools.launch import hccl_settings  # noqa: PLC0415  (only with NPUs)
+    from hccl_tools.launch.planning import ports  # noqa: PLC0415  (only with NPUs)
 
     devices = _devices(plan)
     base = environment.get("HCCL_IF_BASE_PORT")
@@ -126,7 +127,7 @@ def _settings(environment: Mapping[str, str]) -> Iterator[str]:
     import socket  # noqa: PLC0415
 
     from hccl_tools.launch import hccl_settings  # noqa: PLC0415
-    from hccl_tools.launch.placement import is_local_address  # noqa: PLC0415
+    from hccl_tools.launch.planning.placement import is_local_address  # noqa: PLC0415
 
     interfaces = {name for _index, name in socket.if_nameindex()}
     yield from hccl_settings.problems(environment, is_local=is_local_address, interfaces=interfaces)
@@ -138,7 +139,7 @@ def _own_port(plan: Plan) -> Iterator[str]:
     name = "MS_SCHED_PORT" if "MS_SCHED_PORT" in first.environment else "MASTER_PORT"
     if first not in plan.local or name not in first.environment:
         return
-    from hccl_tools.launch import ports  # noqa: PLC0415
+    from hccl_tools.launch.planning import ports  # noqa: PLC0415
 
     port = int(first.environment[name])
     if not ports.is_free(port):

@@ -33,7 +33,7 @@ def emit(request: Request, target: str, wishes: Wishes) -> str:
         LaunchError: The launch would be refused, or the target cannot say what the plan says.
     """
     from hccl_tools.launch import emit as emitting  # noqa: PLC0415
-    from hccl_tools.launch import host_names  # noqa: PLC0415
+    from hccl_tools.launch.planning import host_names  # noqa: PLC0415
 
     prepared = starting.prepared_launch(request._replace(only_shown=True))
     if target in emitting.SCRIPTS:

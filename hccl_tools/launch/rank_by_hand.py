@@ -7,9 +7,10 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import composition, environment, interpreter, rank_job, rank_settled
-from hccl_tools.launch import job as jobs
+from hccl_tools.launch import rank_job, rank_settled
 from hccl_tools.launch.model.plan import TABLE_COPY
+from hccl_tools.launch.planning import composition, environment, interpreter
+from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.rank_facts import sha256
 from hccl_tools.launch.runs import directory
 from hccl_tools.launch.shim import Prepared
@@ -17,8 +18,8 @@ from hccl_tools.launch.shim import Prepared
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.job_table import JobTable
     from hccl_tools.launch.mpi_world import MpiWorld
+    from hccl_tools.launch.planning.table_source import JobTable
     from hccl_tools.launch.rank_job import RankJob
     from hccl_tools.launch.rank_options import RankOptions
 
@@ -69,7 +70,7 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
 
 
 def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -> environment.JobFacts:
-    from hccl_tools.launch import ports  # noqa: PLC0415  (not under the MPI start)
+    from hccl_tools.launch.planning import ports  # noqa: PLC0415  (not under the MPI start)
 
     job = found.job
     port = _port(found, options, world, run_dir)
@@ -130,7 +131,7 @@ def _copy(run_dir: str, data: bytes) -> str:
 
 def _port(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -> int:
     """Return the port where the ranks meet: rank 0 chooses a free one and tells the others by a file."""
-    from hccl_tools.launch import ports  # noqa: PLC0415  (not under the MPI start)
+    from hccl_tools.launch.planning import ports  # noqa: PLC0415  (not under the MPI start)
 
     if options.scheduler_port is not None:
         return options.scheduler_port
@@ -157,7 +158,7 @@ def _scheduler(
         return None
     if not composition.wants_scheduler(facts, python.frameworks):
         return None
-    from hccl_tools.launch import scheduler  # noqa: PLC0415  (rank 0 only)
+    from hccl_tools.launch.planning import mindspore_scheduler  # noqa: PLC0415  (rank 0 only)
 
     variables = {**kept, **environment.scheduler_environment(facts)}
-    return (python.path, "-c", scheduler.PROGRAM), variables
+    return (python.path, "-c", mindspore_scheduler.PROGRAM), variables

@@ -47,8 +47,8 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
 
     ``table`` are the bytes of the table in the run directory, ``restart`` is how often the job was restarted.
     """
-    from hccl_tools.launch.environment import MPI_PREFIXES  # noqa: PLC0415  (the shim does without)
     from hccl_tools.launch.model.plan import TABLE_COPY  # noqa: PLC0415
+    from hccl_tools.launch.planning.environment import MPI_PREFIXES  # noqa: PLC0415  (the shim does without)
 
     path = os.path.join(plan.run_dir, TABLE_COPY)
     hashed = (path, sha256(table)) if table is not None else None

@@ -7,21 +7,21 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import composition, interpreter, placement, tableless
-from hccl_tools.launch import job as jobs
-from hccl_tools.launch.job import Job
-from hccl_tools.launch.job_table import TABLE_VARIABLES
 from hccl_tools.launch.model.request import Request
+from hccl_tools.launch.planning import composition, interpreter, placement, without_table
+from hccl_tools.launch.planning import job as jobs
+from hccl_tools.launch.planning.job import Job
+from hccl_tools.launch.planning.table_source import TABLE_VARIABLES
 from hccl_tools.launch.processes import procfs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.job import Surroundings
-    from hccl_tools.launch.job_table import JobTable
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.mpi_world import MpiWorld
-    from hccl_tools.launch.placement import Seat
+    from hccl_tools.launch.planning.job import Surroundings
+    from hccl_tools.launch.planning.placement import Seat
+    from hccl_tools.launch.planning.table_source import JobTable
     from hccl_tools.launch.rank_options import RankOptions
 
 
@@ -181,7 +181,7 @@ def _check_devices(options: RankOptions, job: Job, world: MpiWorld, why: str | N
     server = job.seats[world.rank].server_index
     used = sorted(seat.device for seat in job.seats if seat.server_index == server)
     if sorted(options.devices) != used:
-        from hccl_tools.launch.beside_table import Named  # noqa: PLC0415  (rarely typed beside a table)
+        from hccl_tools.launch.planning.option_conflicts import Named  # noqa: PLC0415  (rarely typed beside a table)
 
         raise UsageError(
             f"--devices {_listed(options.devices)}, but {job.table.path} uses {_listed(used)} on this host",
@@ -212,7 +212,7 @@ def _in_order(
                 hint="start fewer ranks per host, or name more devices",
             )
     else:
-        devices = tableless.devices(request._replace(ranks=world.local_size), visible, 1)
+        devices = without_table.devices(request._replace(ranks=world.local_size), visible, 1)
         why = visible.source if visible.chosen else "no NPU on this host"
     first = world.rank - world.local_rank
     index = max(0, first) // world.local_size

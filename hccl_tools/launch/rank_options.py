@@ -129,7 +129,7 @@ def _program(
     kind: ProgramKind = "module" if module else "program" if "--no-python" in flags else "script"
     if "python" not in program[0]:
         return kind, program, python
-    from hccl_tools.launch import typed_python  # noqa: PLC0415  (seldom typed)
+    from hccl_tools.launch.planning import typed_python  # noqa: PLC0415  (seldom typed)
 
     return typed_python.split(kind, program, python)
 
@@ -166,7 +166,7 @@ def _split(args: list[str]) -> tuple[dict[str, list[str]], set[str], list[str]]:
 
 
 def _start(text: str | None) -> Start | None:
-    from hccl_tools.launch.environment import FAMILIES  # noqa: PLC0415
+    from hccl_tools.launch.planning.environment import FAMILIES  # noqa: PLC0415
 
     if text in {None, "auto"}:
         return None
@@ -178,7 +178,7 @@ def _start(text: str | None) -> Start | None:
 def _log_mode(text: str | None) -> int:
     if text is None:
         return 0o700
-    from hccl_tools.launch.log_places import parse_mode  # noqa: PLC0415
+    from hccl_tools.launch.planning.log_paths import parse_mode  # noqa: PLC0415
 
     return parse_mode(text)
 
@@ -191,6 +191,6 @@ def _numbers(text: str) -> list[int]:
 
 
 def _environment(assignments: list[str]) -> dict[str, str]:
-    from hccl_tools.launch.environment import parse_assignments  # noqa: PLC0415
+    from hccl_tools.launch.planning.environment import parse_assignments  # noqa: PLC0415
 
     return parse_assignments(assignments, where="--env") if assignments else {}

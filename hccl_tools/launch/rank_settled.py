@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch import first_rank
-from hccl_tools.launch.job_table import TABLE_VARIABLES
+from hccl_tools.launch.planning.table_source import TABLE_VARIABLES
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.rank_facts import sha256
 from hccl_tools.launch.runs import directory, private_files

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.line import Line
     from hccl_tools.launch.model.plan import Plan, RankProcess
     from hccl_tools.launch.model.request import Request
-    from hccl_tools.launch.planning import Prepared
+    from hccl_tools.launch.planning.planner import Prepared
     from hccl_tools.launch.processes.signals import Signals
 
 
@@ -64,10 +64,10 @@ def _check_table(prepared: Prepared, request: Request) -> None:
     table = prepared.plan.table
     if table is None or request.made_table is not None or not os.path.exists(table):
         return  # The copy in the run directory is all there is, and nobody changes that.
-    from hccl_tools.launch import job_table  # noqa: PLC0415  (a restart is rare)
+    from hccl_tools.launch.planning import table_source  # noqa: PLC0415  (a restart is rare)
 
     try:
-        loaded = job_table.load_file(table, product=request.product, ignore=request.ignore)
+        loaded = table_source.load_file(table, product=request.product, ignore=request.ignore)
     except HcclToolsError as error:
         raise LaunchError(f"the table has changed: {error.message}", hint=error.hint) from error
     if loaded.data != prepared.table_data:

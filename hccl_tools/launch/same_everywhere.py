@@ -13,7 +13,7 @@ from hccl_tools.launch.attendance import PORT, PROGRAM, Attendance
 if TYPE_CHECKING:
     from hccl_tools.launch.line import Line
     from hccl_tools.launch.model.request import Request
-    from hccl_tools.launch.planning import Prepared
+    from hccl_tools.launch.planning.planner import Prepared
 
 #: Each host has its own.
 _OWN = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_TOOLS_")

@@ -12,9 +12,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import describe, interpreter, planning, ports, spawn_call, spawn_child, spawn_options
+from hccl_tools.launch import describe, spawn_call, spawn_child, spawn_options
 from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.model.request import Request
+from hccl_tools.launch.planning import interpreter, planner, ports
 from hccl_tools.launch.processes import keeper
 from hccl_tools.launch.processes.keeper_protocol import Task
 from hccl_tools.launch.runs import directory, private_files, table_lock
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from hccl_tools.launch.planning import Prepared
+    from hccl_tools.launch.planning.planner import Prepared
     from hccl_tools.launch.spawn_options import SpawnKeywords, SpawnOptions
 
 #: The first entry of sys.path is the working directory, whose files might pass for modules of Python.
@@ -132,7 +133,7 @@ def _prepare(wanted: SpawnOptions, folder: str) -> Prepared:
         start_port=wanted.start_port or ports.free_port(),
     )
     try:
-        prepared = planning.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
+        prepared = planner.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
     except UsageError as error:
         raise SpawnOptionError(error.message, hint=error.hint) from error
     here = sum(process.rank >= 0 for process in prepared.plan.local)

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import environment, log_places, placement
+from hccl_tools.launch.planning import environment, log_paths, placement
+from hccl_tools.launch.planning.visible_devices import visible_devices
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
 from hccl_tools.launch.spawn_errors import SpawnOptionError
-from hccl_tools.launch.visible import visible_devices
 from hccl_tools.notation import device_range, phrases
 from hccl_tools.table import products
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.model.request import Tail
-    from hccl_tools.launch.visible import VisibleDevices
+    from hccl_tools.launch.planning.visible_devices import VisibleDevices
 
 _DEVICE_OPTIONS = ("npus", "devices", "gpus", "xpus", "selected_devices")
 _STARTS = ("table", "cluster", "torch")
@@ -231,7 +231,7 @@ def _path(name: str, value: Any) -> str:
 
 def _log_mode(value: Any) -> int:
     try:
-        return log_places.parse_mode(f"{value:03o}" if isinstance(value, int) else str(value))
+        return log_paths.parse_mode(f"{value:03o}" if isinstance(value, int) else str(value))
     except UsageError as error:
         raise SpawnOptionError(f"log_mode={value!r}: {error.message}", hint=error.hint) from error
 

@@ -7,8 +7,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import announcement, describe, left_behind, planning
+from hccl_tools.launch import announcement, describe, left_behind
 from hccl_tools.launch.model.plan import TABLE_COPY
+from hccl_tools.launch.planning import planner
 from hccl_tools.launch.processes import keeper, signals
 from hccl_tools.launch.runs import directory
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.line import Line
     from hccl_tools.launch.model.plan import Plan, RankProcess
     from hccl_tools.launch.model.request import Request, Tail
-    from hccl_tools.launch.planning import Prepared
+    from hccl_tools.launch.planning.planner import Prepared
 
 PLAN_FILE = "plan.json"
 _SCHEDULER_WAIT, _SCHEDULER_WAIT_FOR_OTHERS = 0.2, 60.0
@@ -107,14 +108,14 @@ def prepared_launch(request: Request) -> Prepared:
         LaunchError: The launch is refused.
     """
     try:
-        prepared = planning.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
+        prepared = planner.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
     except (UsageError, LaunchError):
         raise
     except HcclToolsError as error:
         # Whatever stands against a start is a refusal: 125, so that nobody takes it for a rank's own code.
         raise LaunchError(error.message, hint=error.hint) from error
     if prepared.plan.engine == "mpirun" and prepared.plan.supervisor:
-        from hccl_tools.launch import host_names  # noqa: PLC0415  (only such a job names its hosts)
+        from hccl_tools.launch.planning import host_names  # noqa: PLC0415  (only such a job names its hosts)
 
         host_names.check(prepared, use="--engine mpirun")
     return prepared

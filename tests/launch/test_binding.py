@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import binding
-from hccl_tools.launch.placement import seats_of_devices
+from hccl_tools.launch.planning import cpu_affinity
+from hccl_tools.launch.planning.placement import seats_of_devices
 
 OWN = sorted(os.sched_getaffinity(0))
 several_cores = pytest.mark.skipif(len(OWN) < 2, reason="this process may use one core only")
@@ -40,7 +40,7 @@ def test_ranks_share_the_cores_evenly() -> None:
     half = len(OWN) // 2
     for rank, share in enumerate((OWN[:half], OWN[half:])):
         said = Path(f"log/latest/rank_{rank}.log").read_text()
-        assert said.split() == ["Cpus_allowed_list:", binding.as_text(share)]
+        assert said.split() == ["Cpus_allowed_list:", cpu_affinity.as_text(share)]
 
 
 @several_cores
@@ -55,23 +55,25 @@ def test_too_few_cores_are_refused() -> None:
     seats = seats_of_devices(range(len(OWN) + 1), ["localhost"])
 
     with pytest.raises(LaunchError, match=f"{len(seats)} ranks need a core each, and {len(OWN)} may be used"):
-        binding.cores_of("cores", seats, {})
+        cpu_affinity.cores_of("cores", seats, {})
 
 
 def test_neighbouring_ranks_share_a_numa_node(tmp_path: Path) -> None:
     both = ",".join(map(str, OWN))
     environ = host(tmp_path, both, both)
 
-    found = binding.cores_of("numa", seats_of_devices([3, 2, 1, 0], ["localhost"]), environ)
+    found = cpu_affinity.cores_of("numa", seats_of_devices([3, 2, 1, 0], ["localhost"]), environ)
 
     assert found == dict.fromkeys(range(4), tuple(OWN))
-    assert binding.numa_nodes(host(tmp_path / "other", "0-1,4", "2-3")) == [{0, 1, 4}, {2, 3}]
+    assert cpu_affinity.numa_nodes(host(tmp_path / "other", "0-1,4", "2-3")) == [{0, 1, 4}, {2, 3}]
 
 
 def test_a_host_that_tells_of_no_numa_nodes(tmp_path: Path) -> None:
     with pytest.raises(LaunchError, match="tells of no NUMA nodes"):
-        binding.cores_of("numa", seats_of_devices([0], ["localhost"]), {"HCCL_TOOLS_ROOT": str(tmp_path)})
+        cpu_affinity.cores_of(
+            "numa", seats_of_devices([0], ["localhost"]), {"HCCL_TOOLS_ROOT": str(tmp_path)}
+        )
 
 
 def test_cores_as_the_kernel_writes_them() -> None:
-    assert binding.as_text((0, 1, 2, 5, 7, 8)) == "0-2,5,7-8"
+    assert cpu_affinity.as_text((0, 1, 2, 5, 7, 8)) == "0-2,5,7-8"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import environment, ports
-from hccl_tools.launch.environment import JobFacts, cleaned, rank_environment
-from hccl_tools.launch.placement import Seat
-from hccl_tools.launch.visible import VisibleDevices, visible_devices
+from hccl_tools.launch.planning import environment, ports
+from hccl_tools.launch.planning.environment import JobFacts, cleaned, rank_environment
+from hccl_tools.launch.planning.placement import Seat
+from hccl_tools.launch.planning.visible_devices import VisibleDevices, visible_devices
 
 if TYPE_CHECKING:
     from pathlib import Path

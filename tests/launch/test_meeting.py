@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import attendance, meeting, ports
+from hccl_tools.launch import attendance, meeting
 from hccl_tools.launch.attendance import Attendance
+from hccl_tools.launch.planning import ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,7 @@ import pytest
 from hccl_tools import formats
 from hccl_tools.discover.host import interface_addresses
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import placement
+from hccl_tools.launch.planning import placement
 from tests.support.tables import table as made
 
 if TYPE_CHECKING:

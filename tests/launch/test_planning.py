@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import describe, plan_text, planning, tableless
-from hccl_tools.launch.interpreter import ProgramMissingError
+from hccl_tools.launch import describe, plan_text
 from hccl_tools.launch.model.request import Request
+from hccl_tools.launch.planning import planner, without_table
+from hccl_tools.launch.planning.interpreter import ProgramMissingError
 from tests.support.tables import table as made
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
-    from hccl_tools.launch.planning import Prepared
+    from hccl_tools.launch.planning.planner import Prepared
 
 ENVIRON = {"PATH": "/usr/bin:/bin"}
 
@@ -44,7 +45,7 @@ def write(value: dict[str, Any], name: str = "table.json") -> str:
 
 
 def prepare(request: Request, environ: dict[str, str] | None = None, nodes: tuple[int, ...] = ()) -> Prepared:
-    return planning.prepare(
+    return planner.prepare(
         request, environ={**ENVIRON, **(environ or {})}, working_dir=str(Path.cwd()), nodes=nodes
     )
 
@@ -243,7 +244,7 @@ def test_same_command_on_several_machines() -> None:
 
 def test_several_machines_cannot_meet_at_loopback() -> None:
     with pytest.raises(UsageError, match=r"cannot meet at 127\.0\.0\.1"):
-        tableless.master(("127.0.0.1", "10.0.0.2"), Request(program=("train.py",)))
+        without_table.master(("127.0.0.1", "10.0.0.2"), Request(program=("train.py",)))
 
 
 @pytest.mark.usefixtures("script")

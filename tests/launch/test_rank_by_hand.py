@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import holders, planning, rank_by_hand, rank_options, rank_settled
-from hccl_tools.launch.environment import MPI_PREFIXES
+from hccl_tools.launch import holders, rank_by_hand, rank_options, rank_settled
 from hccl_tools.launch.model.request import Request
 from hccl_tools.launch.mpi_world import MpiWorld
+from hccl_tools.launch.planning import planner
+from hccl_tools.launch.planning.environment import MPI_PREFIXES
 from tests.support.hosts import IPS_910A, StandInHost, conf_text, make_host
 from tests.support.mpiruns import every_mpirun
 
@@ -67,7 +68,7 @@ def by_hand(rank: MpiWorld, environ: dict[str, str], *typed: str) -> dict[str, s
 
 
 def launched(rank: int, environ: dict[str, str], request: Request) -> dict[str, str]:
-    prepared = planning.prepare(request, environ=environ, working_dir=str(Path.cwd()))
+    prepared = planner.prepare(request, environ=environ, working_dir=str(Path.cwd()))
     return {**prepared.environment, **prepared.plan.common, **prepared.plan.ranks[rank].environment}
 
 
@@ -286,7 +287,7 @@ def test_variables_that_replace_the_launchers_are_said(host: StandInHost) -> Non
         ("train.py",), ranks=4, start="torch", environment={"DEVICE_NUM": "8", "RANK_SIZE": "4"}
     )
 
-    plan = planning.prepare(request, environ=environment_of(host), working_dir=str(Path.cwd())).plan
+    plan = planner.prepare(request, environ=environment_of(host), working_dir=str(Path.cwd())).plan
 
     assert [note for note in plan.notes if "--env" in note] == ["DEVICE_NUM=8 (--env) replaces 4"]
     assert plan.ranks[1].environment["DEVICE_NUM"] == "8"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import ports
+from hccl_tools.launch.planning import ports
 from hccl_tools.launch.runs import directory, private_files, table_lock
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import other_hosts
+from hccl_tools.launch.planning import remote_launch
 from tests.support import two_by_two
 from tests.support.mpiruns import MPIRUNS, every_mpirun
 
@@ -227,11 +227,11 @@ def _wait(condition: Any) -> None:
 
 def test_table_travels_whole() -> None:
     data = os.urandom(300_000)
-    packed = other_hosts.pack_table(data)
+    packed = remote_launch.pack_table(data)
 
     assert len(packed) > 1
     assert all(len(value) < 131_072 for value in packed.values())
-    assert other_hosts.unpack_table({**packed, "PATH": "/bin"}) == data
+    assert remote_launch.unpack_table({**packed, "PATH": "/bin"}) == data
 
 
 def test_variables_that_travel() -> None:
@@ -243,7 +243,7 @@ def test_variables_that_travel() -> None:
         "GLOG_v": "2",
     }
 
-    assert other_hosts.exported(environ) == {"PATH": "/bin", "HCCL_BUFFSIZE": "200", "GLOG_v": "2"}
+    assert remote_launch.exported(environ) == {"PATH": "/bin", "HCCL_BUFFSIZE": "200", "GLOG_v": "2"}
 
 
 @pytest.mark.bed
@@ -270,10 +270,10 @@ def test_mindspore_ranks_meet_across_hosts(job: list[str], two_hosts: TwoHosts, 
 def test_variables_that_travel_by_choice() -> None:
     environ = {"PATH": "/bin", "HCCL_BUFFSIZE": "200", "WANDB_API_KEY": "k"}
 
-    assert other_hosts.exported(environ, also=("WANDB_API_KEY",)) == environ
-    assert other_hosts.exported(environ, also=("WANDB_API_KEY",), usual=False) == {"WANDB_API_KEY": "k"}
+    assert remote_launch.exported(environ, also=("WANDB_API_KEY",)) == environ
+    assert remote_launch.exported(environ, also=("WANDB_API_KEY",), usual=False) == {"WANDB_API_KEY": "k"}
     with pytest.raises(UsageError, match="--export WANDB_API_KYE: no such variable"):
-        other_hosts.exported(environ, also=("WANDB_API_KYE",))
+        remote_launch.exported(environ, also=("WANDB_API_KYE",))
 
 
 @pytest.mark.mpi

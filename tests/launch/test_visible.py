@@ -4,7 +4,7 @@ import pytest
 
 from hccl_tools.discover.visible import physical as discovered
 from hccl_tools.errors import DiscoveryError, UsageError
-from hccl_tools.launch.visible import VisibleDevices, visible_devices
+from hccl_tools.launch.planning.visible_devices import VisibleDevices, visible_devices
 
 HOST = tuple(range(8))
 

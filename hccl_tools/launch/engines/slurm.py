@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.interpreter import ProgramMissingError, on_path
+from hccl_tools.launch.planning.interpreter import ProgramMissingError, on_path
 from hccl_tools.notation import host_list
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch import host_ends
-from hccl_tools.launch.interpreter import on_path
 from hccl_tools.launch.logs.sender import ALIVE, EVERY, OVER
+from hccl_tools.launch.planning.interpreter import on_path
 from hccl_tools.launch.runs import index
 from hccl_tools.notation import host_list
 from hccl_tools.programs import ssh

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.job_table import JobTable
     from hccl_tools.launch.model.plan import Engine, Start
+    from hccl_tools.launch.planning.table_source import JobTable
 
 ProgramKind = Literal["script", "module", "program"]
 Bind = Literal["none", "cores", "numa"]

@@ -224,7 +224,7 @@ def is_on_this_host(run: Run, process: Mapping[str, Any]) -> bool:
 def _is_own_address(host: str) -> bool:
     import socket  # noqa: PLC0415  (only where a run has other hosts)
 
-    from hccl_tools.launch import placement  # noqa: PLC0415
+    from hccl_tools.launch.planning import placement  # noqa: PLC0415
 
     if host_list.why_not_a_host(host):
         return False

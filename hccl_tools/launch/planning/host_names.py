@@ -12,7 +12,7 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.notation import host_list
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.planning import Prepared
+    from hccl_tools.launch.planning.planner import Prepared
 
 
 def check(prepared: Prepared, *, use: str, colons: bool = False) -> None:

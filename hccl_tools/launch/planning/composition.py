@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import environment
+from hccl_tools.launch.planning import environment
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hccl_tools.launch.environment import JobFacts
-    from hccl_tools.launch.placement import Seat
+    from hccl_tools.launch.planning.environment import JobFacts
+    from hccl_tools.launch.planning.placement import Seat
 
 
 

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hccl_tools.launch.model.request import Request
-    from hccl_tools.launch.placement import Seat
-    from hccl_tools.launch.visible import VisibleDevices
+    from hccl_tools.launch.planning.placement import Seat
+    from hccl_tools.launch.planning.visible_devices import VisibleDevices
     from hccl_tools.table.model import RankTable
 
 class Named(NamedTuple):
@@ -96,9 +96,9 @@ def check_devices(request: Request, local: Sequence[Seat], visible: VisibleDevic
     """
     if request.devices is None:
         return
-    from hccl_tools.launch import tableless  # noqa: PLC0415  (rarely typed beside a table)
+    from hccl_tools.launch.planning import without_table  # noqa: PLC0415  (rarely typed beside a table)
 
-    typed = sorted(tableless.listed(request.devices, visible.chosen))
+    typed = sorted(without_table.listed(request.devices, visible.chosen))
     used: dict[int, list[int]] = {}
     for seat in local:
         used.setdefault(seat.server_index, []).append(seat.device)

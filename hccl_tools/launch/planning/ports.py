@@ -11,7 +11,7 @@ from hccl_tools.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.placement import Seat
+    from hccl_tools.launch.planning.placement import Seat
 
 #: For jobs on several hosts, where all hosts must choose the same port without asking each other.
 DEFAULT_PORT = 18118

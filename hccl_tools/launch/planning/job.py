@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import placement, visible
 from hccl_tools.launch.model.plan import ELSEWHERE
+from hccl_tools.launch.planning import placement
+from hccl_tools.launch.planning import visible_devices as visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.job_table import JobTable
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.model.request import Request
-    from hccl_tools.launch.placement import Seat
-    from hccl_tools.launch.visible import VisibleDevices
+    from hccl_tools.launch.planning.placement import Seat
+    from hccl_tools.launch.planning.table_source import JobTable
+    from hccl_tools.launch.planning.visible_devices import VisibleDevices
 
 LOOPBACK = "127.0.0.1"
 _NO_NPU = "no NPU on this host: ranks get device numbers all the same; --cpu rehearses on the CPU"
@@ -104,9 +105,11 @@ def of_table(
         master = request.master_address or placement.master_of(loaded.table, seats)
         job = Job(seats, here if servers > 1 or here == ELSEWHERE else None, servers, master, loaded)
     if request.devices is not None and _is_whole(request):
-        from hccl_tools.launch import beside_table  # noqa: PLC0415  (rarely typed beside a table)
+        from hccl_tools.launch.planning import option_conflicts  # noqa: PLC0415  (rarely typed beside a table)
 
-        beside_table.check_devices(request, job.local, around.visible, beside_table.Named(loaded.path, why))
+        option_conflicts.check_devices(
+            request, job.local, around.visible, option_conflicts.Named(loaded.path, why)
+        )
     if request.engine == "loop" and not request.all_here:
         _check_visible(request, job, around.visible)
     return job
@@ -116,15 +119,15 @@ def table_of(request: Request, around: Surroundings, made_at: str) -> tuple[JobT
     """Return the table of a job, judged, and why that one where it was not typed; none if none was named."""
     if request.made_table is not None:
         return request.made_table._replace(path=made_at), None
-    from hccl_tools.launch import job_table  # noqa: PLC0415  (a table made just now is read already)
+    from hccl_tools.launch.planning import table_source  # noqa: PLC0415  (a table made just now is read already)
 
-    found = job_table.locate(request, around.environ)
+    found = table_source.locate(request, around.environ)
     if found is None:
         return None, None
     path, why = found
     own = _own_product(request, around)
     try:
-        loaded = job_table.load(path, request._replace(product=own[0]) if own else request)
+        loaded = table_source.load(path, request._replace(product=own[0]) if own else request)
     except HcclToolsError as error:
         error.hint = "; ".join(filter(None, (error.hint, why)))
         raise
@@ -143,18 +146,18 @@ def _check_typed(request: Request, loaded: JobTable, seats: Sequence[Seat], why:
     typed = (request.ranks, request.node_count, request.per_node, request.node_rank, request.server)
     if request.run_dir is not None or not (request.ips or any(one is not None for one in typed)):
         return
-    from hccl_tools.launch import beside_table  # noqa: PLC0415  (rarely typed beside a table)
+    from hccl_tools.launch.planning import option_conflicts  # noqa: PLC0415  (rarely typed beside a table)
 
-    beside_table.check_machines(request, loaded.table, seats, beside_table.Named(loaded.path, why))
+    option_conflicts.check_machines(request, loaded.table, seats, option_conflicts.Named(loaded.path, why))
 
 
 def _own_product(request: Request, around: Surroundings) -> tuple[str, str] | None:
     """Return this host's product and its source where it decides: NPUs are here and nobody says another."""
     if request.product is not None or not around.nodes or request.cpu:
         return None
-    from hccl_tools.launch import this_machine  # noqa: PLC0415  (only with NPUs)
+    from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
 
-    return this_machine.product(around.environ)
+    return local_npus.product(around.environ)
 
 
 def _here(
@@ -165,9 +168,9 @@ def _here(
         here = _this_server(request, around, loaded)
     except placement.UnrecognisedError as error:
         if request.node_rank is not None:
-            from hccl_tools.launch import beside_table  # noqa: PLC0415  (rarely typed beside a table)
+            from hccl_tools.launch.planning import option_conflicts  # noqa: PLC0415  (rarely typed beside a table)
 
-            named = beside_table.server_of_node_rank(loaded.table, seats, request.node_rank)
+            named = option_conflicts.server_of_node_rank(loaded.table, seats, request.node_rank)
             notes.append(f'--node-rank {request.node_rank}: this host is taken for server "{named}"')
             return _this_server(request._replace(server=named), around, loaded)
         if not request.only_shown or not isinstance(error, placement.NotHereError):
@@ -175,9 +178,9 @@ def _here(
         notes.append(f"{error.message}: a launch here would be refused, this is the plan for those")
         return ELSEWHERE
     if request.node_rank is not None:
-        from hccl_tools.launch import beside_table  # noqa: PLC0415  (rarely typed beside a table)
+        from hccl_tools.launch.planning import option_conflicts  # noqa: PLC0415  (rarely typed beside a table)
 
-        beside_table.check_node_rank(request, loaded.table, seats, here)
+        option_conflicts.check_node_rank(request, loaded.table, seats, here)
     return here
 
 
@@ -186,33 +189,33 @@ def _this_server(request: Request, around: Surroundings, loaded: JobTable) -> in
     table = loaded.table
     if not around.nodes or request.cpu or not request.local_check:
         return placement.this_server(table, wanted=request.server, environ=around.environ)
-    from hccl_tools.launch import this_machine  # noqa: PLC0415  (only with NPUs)
+    from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
 
-    real = this_machine.device_addresses(around.nodes, around.environ)
+    real = local_npus.device_addresses(around.nodes, around.environ)
     here = placement.this_server(
         table, wanted=request.server, environ=around.environ, device_addresses=real.first
     )
-    this_machine.check_addresses(table, here, real)
+    local_npus.check_addresses(table, here, real)
     return here
 
 
 def _without_table(request: Request, around: Surroundings) -> Job:
-    from hccl_tools.launch import tableless  # noqa: PLC0415
+    from hccl_tools.launch.planning import without_table  # noqa: PLC0415
 
-    hosts = tableless.hosts(request)
+    hosts = without_table.hosts(request)
     if len(hosts) > 1 and request.engine != "loop":
         raise UsageError(
             f"--engine {request.engine} brings ranks to other machines by a rank table or --hostfile",
             hint="add one of them, or leave --engine out and type the command on each machine",
         )
-    here = tableless.this_host(hosts, request)
-    devices = tableless.devices(request, around.visible, len(hosts))
+    here = without_table.this_host(hosts, request)
+    devices = without_table.devices(request, around.visible, len(hosts))
     seats = placement.seats_of_devices(devices, hosts)
     if len(hosts) > 1 and request.start == "table":
         raise UsageError(
             "--start table needs a rank table for several machines", hint="add --rank-table FILE"
         )
-    master = tableless.master(hosts, request)
+    master = without_table.master(hosts, request)
     counted = request.no_table and bool(around.visible.outside(devices))
     return Job(seats, here if len(hosts) > 1 else None, len(hosts), master, counted=counted)
 
@@ -229,10 +232,10 @@ def with_own_table(job: Job, request: Request, around: Surroundings, path: str, 
         return job
     if not around.nodes:
         return job
-    from hccl_tools.launch import this_machine  # noqa: PLC0415  (only with NPUs)
+    from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
 
     devices = [seat.device for seat in job.seats]
-    return job._replace(table=this_machine.make_table(devices, request, around.environ, path))
+    return job._replace(table=local_npus.make_table(devices, request, around.environ, path))
 
 
 def _check_all_here(request: Request, count: int) -> None:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from hccl_tools.launch.model.plan import Start
-    from hccl_tools.launch.placement import Seat
-    from hccl_tools.launch.visible import VisibleDevices
+    from hccl_tools.launch.planning.placement import Seat
+    from hccl_tools.launch.planning.visible_devices import VisibleDevices
 
 
 class JobFacts(NamedTuple):

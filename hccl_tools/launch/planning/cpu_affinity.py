@@ -13,7 +13,7 @@ from hccl_tools.errors import LaunchError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.placement import Seat
+    from hccl_tools.launch.planning.placement import Seat
 
 _NODES = "/sys/devices/system/node"
 

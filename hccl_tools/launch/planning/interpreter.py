@@ -176,7 +176,7 @@ def check_program(
 
 
 def _check_module(name: str, environ: Mapping[str, str], python: str) -> None:
-    from hccl_tools.launch import module_lookup  # noqa: PLC0415  (for -m only)
+    from hccl_tools.launch.planning import module_lookup  # noqa: PLC0415  (for -m only)
 
     problem = module_lookup.problem(name, python, environ)
     if problem is None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.environment import scheduler_environment
 from hccl_tools.launch.model.plan import RankProcess
+from hccl_tools.launch.planning.environment import scheduler_environment
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.environment import JobFacts
-    from hccl_tools.launch.placement import Seat
+    from hccl_tools.launch.planning.environment import JobFacts
+    from hccl_tools.launch.planning.placement import Seat
 
 #: ``set_device`` came with MindSpore 2.5; 2.4 has the older name of it only.
 PROGRAM = (

@@ -12,8 +12,8 @@ import zlib
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.job_table import TABLE_FROM_ENVIRONMENT
 from hccl_tools.launch.launcher_link import VARIABLE
+from hccl_tools.launch.planning.table_source import TABLE_FROM_ENVIRONMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

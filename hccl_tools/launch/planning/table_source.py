@@ -133,14 +133,14 @@ def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
 
 def _unpacked(request: Request, environ: Mapping[str, str]) -> str:
     """Write the table that came along into the run directory, whole at once, and return its path."""
-    from hccl_tools.launch import other_hosts  # noqa: PLC0415  (on other hosts only)
+    from hccl_tools.launch.planning import remote_launch  # noqa: PLC0415  (on other hosts only)
     from hccl_tools.launch.runs import directory  # noqa: PLC0415  (on other hosts only)
 
     run_dir = request.run_dir or "."
     directory.create(run_dir, shared=True, mode=request.log_mode)
     name = f".given_table-{os.uname().nodename}-{os.getpid()}"
     path = os.path.join(run_dir, "given_table.json")
-    os.replace(directory.write(run_dir, name, other_hosts.unpack_table(environ)), path)
+    os.replace(directory.write(run_dir, name, remote_launch.unpack_table(environ)), path)
     return path
 
 

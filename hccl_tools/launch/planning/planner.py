@@ -6,19 +6,19 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import binding, composition, environment, interpreter, log_places, ports
-from hccl_tools.launch import job as jobs
 from hccl_tools.launch.model.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
+from hccl_tools.launch.planning import composition, cpu_affinity, environment, interpreter, log_paths, ports
+from hccl_tools.launch.planning import job as jobs
+from hccl_tools.launch.planning.visible_devices import LIMITS
 from hccl_tools.launch.runs import directory, private_files
-from hccl_tools.launch.visible import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.job import Job, Surroundings
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.model.request import Request
-    from hccl_tools.launch.placement import Seat
+    from hccl_tools.launch.planning.job import Job, Surroundings
+    from hccl_tools.launch.planning.placement import Seat
     from hccl_tools.table.model import RankTable
 
 
@@ -90,7 +90,7 @@ def prepare(
         cpu=request.cpu,
         counted=job.counted,
         meeting=(job.master, facts.port) if _meets(request, job) else None,
-        cores=binding.cores_of("none" if supervisor else request.bind, job.local, environ),
+        cores=cpu_affinity.cores_of("none" if supervisor else request.bind, job.local, environ),
         chosen=_chosen(job, start, start_reason, python),
     )
     return Prepared(plan, kept, around.nodes, *((job.table.data, job.table.table) if job.table else ()))
@@ -105,7 +105,7 @@ def _check(request: Request, world_size: int, environ: Mapping[str, str], python
                 last = f"its ranks are 0 to {world_size - 1}" if world_size > 1 else "its only rank is 0"
                 raise UsageError(f"{option} {rank}: the job has no rank {rank}", hint=last)
     own = {**environ, **request.environment}
-    log_places.check(request)
+    log_paths.check(request)
     interpreter.check_program(request.kind, request.program, own, python=python)
 
 
@@ -183,23 +183,24 @@ def _for_other_hosts(
                 "--rank-table FILE",
             )
         return (), {}
-    from hccl_tools.launch import launcher_link, other_hosts  # noqa: PLC0415  (only such engines need it)
+    from hccl_tools.launch import launcher_link  # noqa: PLC0415  (only such engines need it)
+    from hccl_tools.launch.planning import remote_launch  # noqa: PLC0415  (only such engines need it)
 
     run_dir = os.path.dirname(facts.table or "")
-    command = other_hosts.supervisor(
+    command = remote_launch.supervisor(
         request, start=facts.start, port=facts.port or ports.DEFAULT_PORT, python=python.path, run_dir=run_dir
     )
     return command, {
-        **other_hosts.exported(kept, also=request.export, usual=request.export_defaults),
-        **other_hosts.pack_table(job.table.data),
+        **remote_launch.exported(kept, also=request.export, usual=request.export_defaults),
+        **remote_launch.pack_table(job.table.data),
         launcher_link.VARIABLE: "",
     }
 
 
 def _shim(request: Request, environ: Mapping[str, str]) -> tuple[str, ...]:
-    from hccl_tools.launch import other_hosts  # noqa: PLC0415  (only MPI processes need it)
+    from hccl_tools.launch.planning import remote_launch  # noqa: PLC0415  (only MPI processes need it)
 
-    return other_hosts.shim(request, os.path.join(private_files.new_path(environ), FACTS_FILE))
+    return remote_launch.shim(request, os.path.join(private_files.new_path(environ), FACTS_FILE))
 
 
 def _facts(
@@ -247,9 +248,9 @@ def _processes(
     ranks = tuple(_process(request, seat, variables, argv) for seat, variables in composed)
     if not composition.wants_scheduler(facts, python.frameworks):
         return ranks
-    from hccl_tools.launch import scheduler  # noqa: PLC0415  (most starts need none)
+    from hccl_tools.launch.planning import mindspore_scheduler  # noqa: PLC0415  (most starts need none)
 
-    return (scheduler.process(job.seats[0], facts, python.path), *ranks)
+    return (mindspore_scheduler.process(job.seats[0], facts, python.path), *ranks)
 
 
 def _process(request: Request, seat: Seat, variables: dict[str, str], argv: Sequence[str]) -> RankProcess:
@@ -261,5 +262,5 @@ def _process(request: Request, seat: Seat, variables: dict[str, str], argv: Sequ
         device_id=int(variables["DEVICE_ID"]),
         environment={**variables, **request.environment},
         argv=tuple(argv),
-        log=log_places.place(request, seat),
+        log=log_paths.place(request, seat),
     )

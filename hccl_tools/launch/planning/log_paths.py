@@ -10,7 +10,7 @@ from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.request import Request
-    from hccl_tools.launch.placement import Seat
+    from hccl_tools.launch.planning.placement import Seat
 
 _STANDARD_STREAMS = {1: "standard output", 2: "standard error"}
 

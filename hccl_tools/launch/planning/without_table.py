@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.placement import is_address, is_local_address, is_loopback
+from hccl_tools.launch.planning.placement import is_address, is_local_address, is_loopback
 from hccl_tools.notation.phrases import count as counted
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.request import Request
-    from hccl_tools.launch.visible import VisibleDevices
+    from hccl_tools.launch.planning.visible_devices import VisibleDevices
 
 
 def hosts(request: Request) -> tuple[str, ...]:
