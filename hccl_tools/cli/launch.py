@@ -45,7 +45,8 @@ def _launch(**options: Any) -> int:
 
 
 def _emitted(request: Request, options: dict[str, Any]) -> str:
-    from hccl_tools.launch import emit, preview  # noqa: PLC0415  (few ask for it)
+    from hccl_tools.launch import preview  # noqa: PLC0415  (few ask for it)
+    from hccl_tools.launch.render import scripts  # noqa: PLC0415  (few ask for it)
 
     context = click.get_current_context()
     default = click.core.ParameterSource.DEFAULT
@@ -53,9 +54,9 @@ def _emitted(request: Request, options: dict[str, Any]) -> str:
     own_names = {
         parameter.opts[0] for parameter in context.command.get_params(context) if parameter.name in typed
     }
-    emit.check_options(own_names, options["emit"])
+    scripts.check_options(own_names, options["emit"])
     wishes = {name: options[name] for name in ("log_dir", "grace", "max_restarts") if name in typed}
-    return preview.emit(request, options["emit"], emit.Wishes(request.environment, **wishes))
+    return preview.emit(request, options["emit"], scripts.Wishes(request.environment, **wishes))
 
 
 def request_of(options: dict[str, Any], *, own_python: bool) -> Request:

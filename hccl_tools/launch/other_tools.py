@@ -7,11 +7,11 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.emit import environment, here
+from hccl_tools.launch.render.scripts import environment, here
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.emit import Wishes
     from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.render.scripts import Wishes
 
 
 def command_line(plan: Plan, tool: str, wishes: Wishes) -> str:

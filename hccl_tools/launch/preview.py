@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import describe, starting
+from hccl_tools.launch import starting
+from hccl_tools.launch.render import plan_json
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.emit import Wishes
     from hccl_tools.launch.model.request import Request
+    from hccl_tools.launch.render.scripts import Wishes
 
 
 def dry_run(request: Request, *, form: str) -> str:
@@ -20,10 +21,10 @@ def dry_run(request: Request, *, form: str) -> str:
     prepared = starting.prepared_launch(request._replace(only_shown=True))
     plan = prepared.plan
     if form == "json":
-        return describe.as_json(plan, prepared.environment, describe.engine_command(plan))
-    from hccl_tools.launch import plan_text  # noqa: PLC0415  (a real launch prints less)
+        return plan_json.as_json(plan, prepared.environment, plan_json.engine_command(plan))
+    from hccl_tools.launch.render import plan_text  # noqa: PLC0415  (a real launch prints less)
 
-    return plan_text.as_text(plan, prepared.environment, describe.engine_command(plan))
+    return plan_text.as_text(plan, prepared.environment, plan_json.engine_command(plan))
 
 
 def emit(request: Request, target: str, wishes: Wishes) -> str:
@@ -32,8 +33,8 @@ def emit(request: Request, target: str, wishes: Wishes) -> str:
     Raises:
         LaunchError: The launch would be refused, or the target cannot say what the plan says.
     """
-    from hccl_tools.launch import emit as emitting  # noqa: PLC0415
     from hccl_tools.launch.planning import host_names  # noqa: PLC0415
+    from hccl_tools.launch.render import scripts as emitting  # noqa: PLC0415
 
     prepared = starting.prepared_launch(request._replace(only_shown=True))
     if target in emitting.SCRIPTS:

@@ -12,12 +12,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import describe, spawn_call, spawn_child, spawn_options
+from hccl_tools.launch import spawn_call, spawn_child, spawn_options
 from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.model.request import Request
 from hccl_tools.launch.planning import interpreter, planner, ports
 from hccl_tools.launch.processes import keeper
 from hccl_tools.launch.processes.keeper_protocol import Task
+from hccl_tools.launch.render import plan_json
 from hccl_tools.launch.runs import directory, private_files, table_lock
 from hccl_tools.launch.spawn_context import SpawnContext
 from hccl_tools.launch.spawn_errors import SpawnOptionError
@@ -164,7 +165,7 @@ def _write(
     if prepared.table_data is not None:
         lock = table_lock.take(prepared.table_data, plan.run_dir, os.environ)
     directory.create(plan.run_dir, mode=mode)
-    directory.write(plan.run_dir, PLAN_FILE, describe.as_bytes(plan, prepared.environment))
+    directory.write(plan.run_dir, PLAN_FILE, plan_json.as_bytes(plan, prepared.environment))
     if prepared.table_data is not None:
         directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
     private_dir = folder, private_files.make(folder)

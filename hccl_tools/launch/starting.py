@@ -7,10 +7,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import announcement, describe, left_behind
+from hccl_tools.launch import announcement, left_behind
 from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.processes import keeper, signals
+from hccl_tools.launch.render import plan_json
 from hccl_tools.launch.runs import directory
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def _write(prepared: Prepared, *, shared: bool, again: bool) -> list[int]:
     """Write what the ranks and other commands read, and take the logs outside of the run directory."""
     plan = prepared.plan
     if not shared or not os.path.exists(os.path.join(plan.run_dir, PLAN_FILE)):
-        data = describe.as_bytes(plan, prepared.environment, describe.engine_command(plan))
+        data = plan_json.as_bytes(plan, prepared.environment, plan_json.engine_command(plan))
         directory.write(plan.run_dir, PLAN_FILE, data)
     if prepared.table_data is not None:
         directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import describe, plan_text
 from hccl_tools.launch.model.request import Request
 from hccl_tools.launch.planning import planner, without_table
 from hccl_tools.launch.planning.interpreter import ProgramMissingError
+from hccl_tools.launch.render import plan_json, plan_text
 from tests.support.tables import table as made
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def test_plan_as_json_masks_secrets() -> None:
     )  # fmt: skip
     prepared = prepare(request, {"HCCL_CONNECT_TIMEOUT": "600", "RANK_ID": "7"})
 
-    value = json.loads(describe.as_json(prepared.plan, prepared.environment))
+    value = json.loads(plan_json.as_json(prepared.plan, prepared.environment))
 
     assert value["schema_version"] == 1
     assert value["processes"][1]["environment"]["MY_APIKEY"] == "***"
@@ -337,7 +337,7 @@ def test_plan_of_other_hosts_can_be_shown_but_not_carried_out(script: str, hosts
     assert [rank.host for rank in shown.ranks] == [host for host in hosts for _ in (0, 1)]
     assert "a launch here would be refused" in text
     assert all(f"  rank {rank}: RANK_ID={rank} " in text for rank in range(2 * len(hosts)))
-    assert not any(one["here"] for one in json.loads(describe.as_json(shown, {}))["processes"])
+    assert not any(one["here"] for one in json.loads(plan_json.as_json(shown, {}))["processes"])
     # Each host's own devices, whichever host looks.
     visible = [rank.environment["ASCEND_RT_VISIBLE_DEVICES"] for rank in shown.ranks]
     assert visible == ["4,5", "4,5", "6,7", "6,7"][: 2 * len(hosts)]

@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import masking
+from hccl_tools.launch.render import masking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

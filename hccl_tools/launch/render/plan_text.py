@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import masking
-from hccl_tools.launch.describe import exported, passed_on
 from hccl_tools.launch.planning import cpu_affinity
+from hccl_tools.launch.render import masking
+from hccl_tools.launch.render.plan_json import exported, passed_on
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
