@@ -150,10 +150,10 @@ def _preflight(prepared: Prepared) -> None:
     Raises:
         LaunchError: Something stands against the start; all of it is told.
     """
-    from hccl_tools.launch import preflight  # noqa: PLC0415  (a refused call does not need it)
+    from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a refused call does not need it)
 
-    found = preflight.check(prepared.plan, {**prepared.environment, **prepared.plan.common}, prepared.nodes)
-    preflight.refuse(found, hint="preflight=False starts all the same; cpu=True rehearses without NPUs")
+    found = checks.check(prepared.plan, {**prepared.environment, **prepared.plan.common}, prepared.nodes)
+    checks.refuse(found, hint="preflight=False starts all the same; cpu=True rehearses without NPUs")
 
 
 def _write(

@@ -134,11 +134,11 @@ def _between_restarts(prepared: Prepared, request: Request, restarts: int, line:
 
 def _preflight(prepared: Prepared, typed: Mapping[str, str]) -> tuple[str, ...]:
     """Refuse what would fail later; return what the user should know."""
-    from hccl_tools.launch import preflight  # noqa: PLC0415  (a dry run does not need it)
+    from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a dry run does not need it)
 
     environment = {**prepared.environment, **prepared.plan.common, **typed}
-    found = preflight.check(prepared.plan, environment, prepared.nodes)
-    preflight.refuse(found)
+    found = checks.check(prepared.plan, environment, prepared.nodes)
+    checks.refuse(found)
     return (*found.warnings, *left_behind.of_last_run(os.path.dirname(prepared.plan.run_dir)))
 
 

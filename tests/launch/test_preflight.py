@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import hccl_settings, holders, preflight
 from hccl_tools.launch.model.plan import Plan, RankProcess
-from hccl_tools.launch.preflight import Findings
+from hccl_tools.launch.preflight import checks, device_holders, hccl_variables
+from hccl_tools.launch.preflight.checks import Findings
 
 HOST = tuple(range(8))
 
@@ -30,12 +30,12 @@ def plan(*devices: int, argv: tuple[str, ...] = ("python", "train.py"), **option
 
 
 def check(made: Plan, environ: dict[str, str] | None = None, nodes: tuple[int, ...] = ()) -> Findings:
-    return preflight.check(made, environ or {}, nodes)
+    return checks.check(made, environ or {}, nodes)
 
 
 def settings(**environ: str) -> list[str]:
     return list(
-        hccl_settings.problems(
+        hccl_variables.problems(
             environ, is_local=lambda address: address == "10.0.0.1", interfaces={"lo", "eth0", "enp1s0"}
         )
     )
@@ -73,14 +73,14 @@ def test_device_that_another_process_holds(own_directory: Path) -> None:
     ) as other:  # fmt: skip
         assert other.stdout is not None
         other.stdout.readline()
-        held = holders.holders([4, 5])
+        held = device_holders.holders([4, 5])
         errors = check(plan(4, 5), nodes=HOST).errors
         other.communicate()
 
     assert [(holder.pid, holder.device, holder.run) for holder in held] == [(other.pid, 5, "/log/old-run")]
     assert f"device 5 is held by process {other.pid}" in errors[0]
     assert "left over from run /log/old-run" in errors[0]
-    assert holders.holders([5]) == []
+    assert device_holders.holders([5]) == []
 
 
 def test_hccls_ports_are_taken() -> None:
@@ -121,11 +121,11 @@ def test_yaml_that_makes_single_card_trainings(line: str, warned: bool) -> None:
 
 def test_all_findings_are_told_at_once() -> None:
     with pytest.raises(LaunchError) as caught:
-        preflight.refuse(Findings(("one", "two")))
+        checks.refuse(Findings(("one", "two")))
 
     assert caught.value.message == "2 things stand against the start on this host\n  - one\n  - two"
     assert caught.value.exit_code == 125
-    preflight.refuse(Findings((), ("a warning",)))
+    checks.refuse(Findings((), ("a warning",)))
 
 
 @pytest.mark.parametrize(

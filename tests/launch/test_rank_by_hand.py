@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import holders, rank_by_hand, rank_options, rank_settled
+from hccl_tools.launch import rank_by_hand, rank_options, rank_settled
 from hccl_tools.launch.model.request import Request
 from hccl_tools.launch.mpi_world import MpiWorld
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.planning.environment import MPI_PREFIXES
+from hccl_tools.launch.preflight import device_holders
 from tests.support.hosts import IPS_910A, StandInHost, conf_text, make_host
 from tests.support.mpiruns import every_mpirun
 
@@ -156,7 +157,7 @@ def test_a_process_of_a_rank_is_known_by_its_run(mpirun: Mpirun, host: StandInHo
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as job:
         assert job.stdout is not None
         pid = job.stdout.readline().strip()
-        found = [holder for holder in holders.holders([0]) if str(holder.pid) == pid]
+        found = [holder for holder in device_holders.holders([0]) if str(holder.pid) == pid]
         job.terminate()
 
     assert [holder.run for holder in found] == [str(Path("log/latest").resolve())]

@@ -97,19 +97,19 @@ def _unusable_devices(plan: Plan, environment: Mapping[str, str]) -> Iterator[st
 
 
 def _held_devices(plan: Plan) -> Iterator[str]:
-    from hccl_tools.launch import holders  # noqa: PLC0415  (only with NPUs)
+    from hccl_tools.launch.preflight import device_holders  # noqa: PLC0415  (only with NPUs)
 
-    yield from map(str, holders.holders(_devices(plan)))
+    yield from map(str, device_holders.holders(_devices(plan)))
 
 
 def _hccl_ports(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
-    from hccl_tools.launch import hccl_settings  # noqa: PLC0415  (only with NPUs)
     from hccl_tools.launch.planning import ports  # noqa: PLC0415  (only with NPUs)
+    from hccl_tools.launch.preflight import hccl_variables  # noqa: PLC0415  (only with NPUs)
 
     devices = _devices(plan)
     base = environment.get("HCCL_IF_BASE_PORT")
     if base is not None:
-        if not hccl_settings.is_base_port(base):
+        if not hccl_variables.is_base_port(base):
             return  # Told with the other settings.
         taken = [port for device in devices if not ports.is_free(port := int(base) + device)]
         if taken:
@@ -126,11 +126,11 @@ def _hccl_ports(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
 def _settings(environment: Mapping[str, str]) -> Iterator[str]:
     import socket  # noqa: PLC0415
 
-    from hccl_tools.launch import hccl_settings  # noqa: PLC0415
     from hccl_tools.launch.planning.placement import is_local_address  # noqa: PLC0415
+    from hccl_tools.launch.preflight import hccl_variables  # noqa: PLC0415
 
     interfaces = {name for _index, name in socket.if_nameindex()}
-    yield from hccl_settings.problems(environment, is_local=is_local_address, interfaces=interfaces)
+    yield from hccl_variables.problems(environment, is_local=is_local_address, interfaces=interfaces)
 
 
 def _own_port(plan: Plan) -> Iterator[str]:
