@@ -26,9 +26,9 @@ from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.verdict import Finding, Reports
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.supervise.attempt import Attempt
 
 #: Seconds that agents which have ended get to be read, once the engine has ended.
 _LAST_WORDS = 2.0

@@ -13,7 +13,7 @@ from hccl_tools.launch import verdict
 
 if TYPE_CHECKING:
     from hccl_tools.launch.agents import Agents
-    from hccl_tools.launch.attempt import Attempt
+    from hccl_tools.launch.supervise.attempt import Attempt
 
 #: Seconds beyond the grace time for supervisors to report the ends of their ranks.
 SLACK = 5.0

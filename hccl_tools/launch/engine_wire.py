@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from hccl_tools.errors import HcclToolsError
-    from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.wire import Wire
 
 #: Where Slurm's srun is reached from the nodes of its step.

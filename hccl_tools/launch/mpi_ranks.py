@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch.engines.process import LOG
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.request import Tail
+    from hccl_tools.launch.supervise.attempt import Attempt
 
 
 def watch(attempt: Attempt, plan: Plan, shown: Tail) -> None:

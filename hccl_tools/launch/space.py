@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.attempt import Attempt
+    from hccl_tools.launch.supervise.attempt import Attempt
 
 #: Below this many bytes a warning is due; below the second the disk counts as full.
 _LOW, _FULL = 64 << 20, 64 << 10

@@ -66,7 +66,7 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
             _tell_refusal(error, part, line)
         raise
     _announce(plan, warnings, part)
-    from hccl_tools.launch import supervisor  # noqa: PLC0415  (a refused launch does not need it)
+    from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (a refused launch does not need it)
 
     outcome = supervisor.supervise(
         _processes(plan),
@@ -236,7 +236,7 @@ def _supervision(
     part: EngineWire | None,
     door: EngineDoor | None,
 ) -> Any:
-    from hccl_tools.launch.supervisor import Supervision  # noqa: PLC0415
+    from hccl_tools.launch.supervise.supervisor import Supervision  # noqa: PLC0415
 
     return Supervision(
         grace=options["grace"],

@@ -21,10 +21,10 @@ from hccl_tools.launch.processes.signal_names import signal_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.line import Line
     from hccl_tools.launch.model.outcome import RankEnd
     from hccl_tools.launch.processes.signals import Signals
+    from hccl_tools.launch.supervise.attempt import Attempt
 
 #: Seconds until it is said who is waited for, for a word to be heard, for the scheduler once nobody needs it.
 _PATIENCE, _HEARD, _SCHEDULER = 3.0, 2.0, 0.2

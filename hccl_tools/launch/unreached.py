@@ -18,8 +18,8 @@ from hccl_tools.launch.processes import parent, procfs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.processes.procfs import Status
+    from hccl_tools.launch.supervise.attempt import Attempt
 
 #: Seconds between two looks.
 _LOOK = 0.5

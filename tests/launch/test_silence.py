@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch.silence import rank_list
 from hccl_tools.launch.space import free_bytes
+from hccl_tools.launch.supervise.watchdogs import rank_list
 from tests.support.jobs import python, sh
 
 if TYPE_CHECKING:

@@ -322,7 +322,7 @@ def test_ranks_can_be_bound_to_cores(jobs: Jobs) -> None:
     script = (
         "import os, sys; from pathlib import Path\n"
         "from hccl_tools.launch.model.plan import RankProcess\n"
-        "from hccl_tools.launch.supervisor import Supervision, supervise\n"
+        "from hccl_tools.launch.supervise.supervisor import Supervision, supervise\n"
         "core = min(os.sched_getaffinity(0))\n"
         "argv = ('/bin/sh', '-c', 'grep Cpus_allowed_list /proc/self/status')\n"
         "rank = RankProcess(0, 'h', 0, 0, 0, {}, argv, 'rank_0.log')\n"

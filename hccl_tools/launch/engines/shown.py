@@ -10,9 +10,9 @@ from hccl_tools.launch.engines import mpich
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.request import Tail
+    from hccl_tools.launch.supervise.attempt import Attempt
 
 
 def options(plan: Plan, tail: Tail, watch: Callable[[Attempt], None]) -> dict[str, Any]:

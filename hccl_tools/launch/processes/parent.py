@@ -14,7 +14,7 @@ from hccl_tools.launch.processes import procfs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.attempt import Attempt
+    from hccl_tools.launch.supervise.attempt import Attempt
 
 #: Seconds between two looks where the kernel (before 5.3) has no process descriptors.
 _LOOK = 0.25

@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.launch.attempt import Attempt
 from hccl_tools.launch.logs.follower import Style, generation
 from hccl_tools.launch.logs.terminal import Console
 from hccl_tools.launch.model.outcome import Outcome, RankEnd
@@ -15,10 +14,11 @@ from hccl_tools.launch.processes import keeper as keepers
 from hccl_tools.launch.processes.keeper_protocol import Task
 from hccl_tools.launch.processes.signals import Signals
 from hccl_tools.launch.program import find_program
-from hccl_tools.launch.progress import Progress
-from hccl_tools.launch.silence import EarlyExit, Hang
 from hccl_tools.launch.space import LogSpace
-from hccl_tools.launch.telling import Telling
+from hccl_tools.launch.supervise.attempt import Attempt
+from hccl_tools.launch.supervise.progress import Progress
+from hccl_tools.launch.supervise.reporter import Telling
+from hccl_tools.launch.supervise.watchdogs import EarlyExit, Hang
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

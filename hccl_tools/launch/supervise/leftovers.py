@@ -13,9 +13,9 @@ from hccl_tools.launch.processes import procfs
 if TYPE_CHECKING:
     from resource import struct_rusage
 
-    from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.processes.keeper import Keeper
     from hccl_tools.launch.processes.procfs import Status
+    from hccl_tools.launch.supervise.attempt import Attempt
 
 #: Pauses between two rounds of killing, in seconds: growing from the first to the last.
 _FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.1

@@ -19,11 +19,11 @@ from hccl_tools.launch.runs import directory
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.logs.terminal import Console
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.processes.signals import Signals
-    from hccl_tools.launch.supervisor import Supervision
+    from hccl_tools.launch.supervise.attempt import Attempt
+    from hccl_tools.launch.supervise.supervisor import Supervision
 
 #: Seconds that a reader gets to take the end of the logs before something else is done meanwhile.
 _READER = 1.0

@@ -262,13 +262,13 @@ class Attempt:
 
     def _give_up(self) -> None:
         """Some are left after many rounds of SIGKILL, or the keeper was killed."""
-        from hccl_tools.launch import lost_keeper  # noqa: PLC0415  (rare)
+        from hccl_tools.launch.supervise import leftovers  # noqa: PLC0415  (rare)
 
         if self._phase == _RUNNING:
             self._phase, self.reason = _KILLING, "keeper"
             for act in self.on_ending:
                 act()
-        self.stuck = lost_keeper.end_job(self, _GIVE_UP)
+        self.stuck = leftovers.end_job(self, _GIVE_UP)
         self._phase = _OVER
 
     def outcome(self) -> Outcome:

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.attempt import Attempt
+    from hccl_tools.launch.supervise.attempt import Attempt
 
 _EVERY = 1.0
 #: Seconds without output after which the line says so.

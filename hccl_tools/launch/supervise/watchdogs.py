@@ -14,9 +14,9 @@ from hccl_tools.launch.program import find_program
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hccl_tools.launch.attempt import Attempt
     from hccl_tools.launch.model.outcome import RankEnd
     from hccl_tools.launch.processes.signals import Helper
+    from hccl_tools.launch.supervise.attempt import Attempt
 
 #: Less than this part of one core, for all ranks together, counts as no CPU time: heartbeats do not compute.
 _IDLE = 0.01
