@@ -7,8 +7,8 @@ from pathlib import Path
 
 from benchmarks.tables import PER_SERVER, large_table
 from hccl_tools import formats
-from hccl_tools.launch import rank_facts
 from hccl_tools.launch.model import plan
+from hccl_tools.launch.mpi import planned_ranks
 
 
 def main(run_dir: str, count: int) -> None:
@@ -37,7 +37,7 @@ def main(run_dir: str, count: int) -> None:
     )
     table = "".join(formats.write(large_table("1.0", -(-count // PER_SERVER)))).encode()
     Path(run_dir, plan.TABLE_COPY).write_bytes(table)
-    Path(run_dir, plan.FACTS_FILE).write_bytes(rank_facts.pack(job, table))
+    Path(run_dir, plan.FACTS_FILE).write_bytes(planned_ranks.pack(job, table))
 
 
 if __name__ == "__main__":

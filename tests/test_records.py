@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from hccl_tools.launch.mpi_world import MpiWorld
-from hccl_tools.launch.shim import Prepared
+from hccl_tools.launch.mpi.shim import Prepared
+from hccl_tools.launch.mpi.world import MpiWorld
 
 WORLD = MpiWorld(1, 2, 1, 2, "job", "Open MPI")
 

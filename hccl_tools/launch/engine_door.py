@@ -19,7 +19,7 @@ from hccl_tools.launch import host_ends, rank_ends, verdict, wire
 from hccl_tools.launch.agents import Agent, Agents
 from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.engine_end import SLACK, EngineEnd
-from hccl_tools.launch.launcher_link import VARIABLE
+from hccl_tools.launch.mpi.launcher_link import VARIABLE
 from hccl_tools.launch.own_addresses import own_addresses
 from hccl_tools.launch.processes.file_limit import FileLimit
 from hccl_tools.launch.processes.signals import ENDING

@@ -17,7 +17,7 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch import host_ends, rank_ends, verdict
 from hccl_tools.launch import wire as wires
 from hccl_tools.launch.cause import Cause
-from hccl_tools.launch.launcher_link import VARIABLE
+from hccl_tools.launch.mpi.launcher_link import VARIABLE
 from hccl_tools.launch.processes.parent import Parent
 from hccl_tools.launch.report import oom, report
 

@@ -11,14 +11,15 @@ import os
 import sys
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.launch import launcher_link, mpi_world, shim
+from hccl_tools.launch.mpi import launcher_link, shim
+from hccl_tools.launch.mpi import world as mpi_world
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.mpi_world import MpiWorld
-    from hccl_tools.launch.shim import Prepared
+    from hccl_tools.launch.mpi.shim import Prepared
+    from hccl_tools.launch.mpi.world import MpiWorld
 
 
 def main(args: list[str] | None = None) -> int:
@@ -27,7 +28,7 @@ def main(args: list[str] | None = None) -> int:
     args = sys.argv[1:] if args is None else args
     try:
         if args[:1] != ["--facts"]:
-            from hccl_tools.launch import rank_options  # noqa: PLC0415  (not under `launch`)
+            from hccl_tools.launch.mpi import options as rank_options  # noqa: PLC0415  (not under `launch`)
 
             rank_options.parse(args)  # A wrong call is told even where mpirun has not started it.
         world = mpi_world.from_environment(os.environ)
@@ -40,7 +41,7 @@ def main(args: list[str] | None = None) -> int:
             hint = f"\n  help: {error.hint}" if error.hint else ""
             sys.stderr.write(escaped(f"error: {error.message}{hint}\n", keep="\n\t"))
         else:
-            from hccl_tools.launch import first_rank  # noqa: PLC0415  (rare)
+            from hccl_tools.launch.mpi import first_rank  # noqa: PLC0415  (rare)
 
             # mpirun ends all at the first bad exit, and the one that tells the reason may be slower.
             first_rank.wait_for_end()
@@ -51,18 +52,19 @@ def main(args: list[str] | None = None) -> int:
 def _prepared(args: list[str], world: MpiWorld, environ: Mapping[str, str]) -> Prepared:
     """Return what this process has to start: as the launcher has settled it, else found out here."""
     if args[:1] == ["--facts"]:
-        from hccl_tools.launch import rank_facts  # noqa: PLC0415  (only under `launch`)
+        from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (only under `launch`)
 
-        if told := rank_facts.read(args[1], world, environ):
+        if told := planned_ranks.read(args[1], world, environ):
             return told
-    from hccl_tools.launch import rank_options, rank_settled  # noqa: PLC0415  (only where nothing is settled)
+    from hccl_tools.launch.mpi import options as rank_options  # noqa: PLC0415  (only where nothing is settled)
+    from hccl_tools.launch.mpi import shared_preparation  # noqa: PLC0415
 
     options = rank_options.parse(args)
-    if found := rank_settled.read(options, world, environ):
+    if found := shared_preparation.read(options, world, environ):
         return found
-    from hccl_tools.launch import rank_by_hand  # noqa: PLC0415  (the first rank of a host)
+    from hccl_tools.launch.mpi import standalone  # noqa: PLC0415  (the first rank of a host)
 
-    return rank_by_hand.prepare(options, world, environ)
+    return standalone.prepare(options, world, environ)
 
 
 if __name__ == "__main__":

@@ -80,13 +80,13 @@ def _processes(prepared: Prepared, number: int) -> Sequence[RankProcess]:
     plan = prepared.plan
     if plan.engine == "loop":
         return plan.local
-    from hccl_tools.launch import rank_facts  # noqa: PLC0415
     from hccl_tools.launch.engines import process  # noqa: PLC0415
+    from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415
 
     if plan.supervisor:
         at = plan.supervisor.index("--")
         told = (*plan.supervisor[:at], f"--restart={number}", *plan.supervisor[at:])
         return process.processes(plan._replace(supervisor=told))
     plan = plan._replace(shim=(*plan.shim, f"--restart={number}"))
-    rank_facts.write(plan, prepared.table_data, number)
+    planned_ranks.write(plan, prepared.table_data, number)
     return process.processes(plan)

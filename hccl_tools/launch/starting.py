@@ -205,11 +205,11 @@ def _write(prepared: Prepared, *, shared: bool, again: bool) -> list[int]:
         directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
     locks: list[int] = []
     if plan.private_dir:
-        from hccl_tools.launch import rank_facts  # noqa: PLC0415  (for MPI ranks only)
+        from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (for MPI ranks only)
         from hccl_tools.launch.runs import private_files  # noqa: PLC0415  (for MPI ranks only)
 
         locks.append(private_files.make(plan.private_dir))
-        rank_facts.write(plan, prepared.table_data)
+        planned_ranks.write(plan, prepared.table_data)
     own = () if plan.supervisor or again else plan.local
     directory.let_others_read(plan.run_dir, [each.log for each in own if not os.path.isabs(each.log)])
     outside = [process for process in own if os.path.isabs(process.log)]

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hccl_tools.launch import mpi_world, rank_by_hand, rank_options, rank_scheduler, rank_settled
+from hccl_tools.launch.mpi import (
+    options as rank_options,
+)
+from hccl_tools.launch.mpi import (
+    scheduler_end,
+    shared_preparation,
+    standalone,
+)
+from hccl_tools.launch.mpi import (
+    world as mpi_world,
+)
 from tests.support.jobs import eventually
 from tests.support.mpiruns import MPIRUNS, every_mpirun
 
@@ -114,21 +124,21 @@ def test_the_first_rank_of_a_host_judges_the_table_for_all(monkeypatch: pytest.M
     options = rank_options.parse(["--env", "A=1", *typed])
     worlds = [mpi_world.MpiWorld(rank, 4, rank, 4, "job", "Open MPI") for rank in range(4)]
     environ = {"PATH": os.environ["PATH"], "OMPI_X": "1", "RANK_ID": "9", "KEPT": "yes"}
-    monkeypatch.setattr(rank_settled, "_PATIENCE", 0.0)
-    assert rank_settled.read(options, worlds[2], environ) is None
+    monkeypatch.setattr(shared_preparation, "_PATIENCE", 0.0)
+    assert shared_preparation.read(options, worlds[2], environ) is None
 
-    first = rank_by_hand.prepare(options, worlds[0], environ)
-    monkeypatch.setattr(rank_settled, "_PATIENCE", 10.0)
+    first = standalone.prepare(options, worlds[0], environ)
+    monkeypatch.setattr(shared_preparation, "_PATIENCE", 10.0)
 
-    assert rank_settled.read(options, worlds[0], environ) is None
+    assert shared_preparation.read(options, worlds[0], environ) is None
     for world in worlds[1:]:
-        told = rank_settled.read(options, world, environ)
-        assert told == rank_by_hand.prepare(options, world, environ)
+        told = shared_preparation.read(options, world, environ)
+        assert told == standalone.prepare(options, world, environ)
         assert told is not None
         assert told.run_dir == first.run_dir
-    assert rank_settled.read(rank_options.parse(typed), worlds[1], environ) is None
+    assert shared_preparation.read(rank_options.parse(typed), worlds[1], environ) is None
     write_table((4, 5, 6, 7))
-    assert rank_settled.read(options, worlds[1], environ) is None
+    assert shared_preparation.read(options, worlds[1], environ) is None
 
 
 @every_mpirun
@@ -364,7 +374,7 @@ def test_scheduler_that_was_collected_with_the_orphans_is_over() -> None:
     child.returncode = 0
 
     started = time.monotonic()
-    rank_scheduler.end(child.pid, port=1, patiently=True)
-    rank_scheduler.end(child.pid, port=1, patiently=False)
+    scheduler_end.end(child.pid, port=1, patiently=True)
+    scheduler_end.end(child.pid, port=1, patiently=False)
 
     assert time.monotonic() - started < 5

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import rank_by_hand, rank_options, rank_settled
 from hccl_tools.launch.model.request import Request
-from hccl_tools.launch.mpi_world import MpiWorld
+from hccl_tools.launch.mpi import options as rank_options
+from hccl_tools.launch.mpi import shared_preparation, standalone
+from hccl_tools.launch.mpi.world import MpiWorld
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.planning.environment import MPI_PREFIXES
 from hccl_tools.launch.preflight import device_holders
@@ -65,7 +66,7 @@ def world(rank: int, size: int, local_size: int | None = None) -> MpiWorld:
 def by_hand(rank: MpiWorld, environ: dict[str, str], *typed: str) -> dict[str, str]:
     """Return the environment of a rank that finds out everything by itself."""
     options = rank_options.parse([*typed, "train.py"])
-    return rank_by_hand.prepare(options, rank, environ).environment
+    return standalone.prepare(options, rank, environ).environment
 
 
 def launched(rank: int, environ: dict[str, str], request: Request) -> dict[str, str]:
@@ -168,15 +169,15 @@ def test_the_other_ranks_take_over_what_the_first_has_found_in_the_shells_table(
     environ = environment_of(host, RANK_TABLE_FILE=table)
     options = rank_options.parse(["--start", "table", "train.py"])
 
-    rank_by_hand.prepare(options, world(0, 4), environ)
-    left = rank_settled.read(options, world(2, 4), environ)
+    standalone.prepare(options, world(0, 4), environ)
+    left = shared_preparation.read(options, world(2, 4), environ)
 
-    assert left == rank_by_hand.prepare(options, world(2, 4), environ)
+    assert left == standalone.prepare(options, world(2, 4), environ)
     assert left is not None
     assert left.device == 6
-    assert rank_settled.read(options, world(2, 4), environment_of(host)) is None
+    assert shared_preparation.read(options, world(2, 4), environment_of(host)) is None
     write_table(("127.0.0.1", (7, 6, 5, 4)))
-    assert rank_settled.read(options, world(2, 4), environ) is None
+    assert shared_preparation.read(options, world(2, 4), environ) is None
 
 
 def test_the_first_rank_says_what_was_taken(host: StandInHost, capsys: pytest.CaptureFixture[str]) -> None:
@@ -249,7 +250,7 @@ def test_ranks_that_alternate_between_hosts_take_different_devices(host: StandIn
 
     assert [one["DEVICE_ID"] for one in found] == ["0", "1", "2"]
     assert [one["RANK_ID"] for one in found] == ["0", "2", "4"]
-    assert rank_settled.read(options, here[1], environ) is None
+    assert shared_preparation.read(options, here[1], environ) is None
 
 
 def test_several_hosts_without_a_table_have_to_say_where_they_meet(host: StandInHost) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import rank_facts
 from hccl_tools.launch.model.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
-from hccl_tools.launch.mpi_world import MpiWorld
+from hccl_tools.launch.mpi import planned_ranks
+from hccl_tools.launch.mpi.world import MpiWorld
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def settle(run_dir: Path, *, start: Start = "mpi", count: int = 3) -> str:
     plan = Plan(ranks, start, "mpirun", str(run_dir), "/", count, common={"SAID": "to all"})
     (run_dir / TABLE_COPY).write_bytes(TABLE)
     path = run_dir / FACTS_FILE
-    path.write_bytes(rank_facts.pack(plan, TABLE))
+    path.write_bytes(planned_ranks.pack(plan, TABLE))
     return str(path)
 
 
@@ -34,7 +34,7 @@ def world(rank: int, *, size: int = 3, local_size: int = 3) -> MpiWorld:
 
 
 def test_a_rank_reads_its_own_part(tmp_path: Path) -> None:
-    told = rank_facts.read(settle(tmp_path), world(2), {"PATH": "/bin", "OMPI_X": "1"})
+    told = planned_ranks.read(settle(tmp_path), world(2), {"PATH": "/bin", "OMPI_X": "1"})
 
     assert told is not None
     assert (told.rank, told.device, told.argv, told.tail) == (2, 5, ("sh", "-c", ":"), "none")
@@ -43,7 +43,7 @@ def test_a_rank_reads_its_own_part(tmp_path: Path) -> None:
 
 
 def test_what_mpirun_sets_is_kept_from_programs_that_read_the_table(tmp_path: Path) -> None:
-    told = rank_facts.read(settle(tmp_path, start="table"), world(0), {"PATH": "/bin", "OMPI_X": "1"})
+    told = planned_ranks.read(settle(tmp_path, start="table"), world(0), {"PATH": "/bin", "OMPI_X": "1"})
 
     assert told is not None
     assert "OMPI_X" not in told.environment
@@ -53,12 +53,12 @@ def test_another_table_is_noticed(tmp_path: Path) -> None:
     path = settle(tmp_path)
     (tmp_path / TABLE_COPY).write_bytes(TABLE.replace(b"some", b"four"))
 
-    assert rank_facts.read(path, world(0), {}) is None
+    assert planned_ranks.read(path, world(0), {}) is None
 
 
 def test_ranks_spread_otherwise_than_planned_find_out_themselves(tmp_path: Path) -> None:
     path = settle(tmp_path)
 
-    assert rank_facts.read(path, world(0, local_size=2), {}) is None
-    assert rank_facts.read(path, world(0, size=2, local_size=2), {}) is None
-    assert rank_facts.read(str(tmp_path / "elsewhere"), world(0), {}) is None
+    assert planned_ranks.read(path, world(0, local_size=2), {}) is None
+    assert planned_ranks.read(path, world(0, size=2, local_size=2), {}) is None
+    assert planned_ranks.read(str(tmp_path / "elsewhere"), world(0), {}) is None

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import mpi_world, rank_options
 from hccl_tools.launch.engines import mpirun
+from hccl_tools.launch.mpi import options as rank_options
+from hccl_tools.launch.mpi import world
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 def test_places_that_launchers_tell() -> None:
     slurm = {"SLURM_STEP_ID": "0", "SLURM_JOB_ID": "7", "SLURM_PROCID": "3", "SLURM_NTASKS": "5",
              "SLURM_LOCALID": "0", "SLURM_NODEID": "2", "SLURM_STEP_TASKS_PER_NODE": "2(x2),1"}  # fmt: skip
-    assert mpi_world.from_environment(slurm)[:4] == (3, 5, 0, 1)
+    assert world.from_environment(slurm)[:4] == (3, 5, 0, 1)
     mpich = {"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}
-    assert mpi_world.from_environment(mpich)[:4] == (1, 2, 1, 2)
+    assert world.from_environment(mpich)[:4] == (1, 2, 1, 2)
     with pytest.raises(UsageError, match="not started by mpirun"):
-        mpi_world.from_environment({})
+        world.from_environment({})
 
 
 def test_options_of_the_shim() -> None:

@@ -183,7 +183,7 @@ def _for_other_hosts(
                 "--rank-table FILE",
             )
         return (), {}
-    from hccl_tools.launch import launcher_link  # noqa: PLC0415  (only such engines need it)
+    from hccl_tools.launch.mpi import launcher_link  # noqa: PLC0415  (only such engines need it)
     from hccl_tools.launch.planning import remote_launch  # noqa: PLC0415  (only such engines need it)
 
     run_dir = os.path.dirname(facts.table or "")

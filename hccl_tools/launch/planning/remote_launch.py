@@ -12,7 +12,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.launcher_link import VARIABLE
+from hccl_tools.launch.mpi.launcher_link import VARIABLE
 from hccl_tools.launch.planning.table_source import TABLE_FROM_ENVIRONMENT
 
 if TYPE_CHECKING:

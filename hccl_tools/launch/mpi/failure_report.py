@@ -17,7 +17,7 @@ from hccl_tools.launch.report import report
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.shim import Prepared
+    from hccl_tools.launch.mpi.shim import Prepared
 
 #: In the run directory: the rank that failed first.
 FIRST_FAILURE = "first_failure"

@@ -15,7 +15,7 @@ import select
 import signal
 import time
 
-from hccl_tools.launch.launcher_link import Above
+from hccl_tools.launch.mpi.launcher_link import Above
 from hccl_tools.launch.processes import linux, procfs
 from hccl_tools.records import NamedTuple
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import NoReturn
 
-    from hccl_tools.launch.launcher_link import LauncherLink
     from hccl_tools.launch.logs.follower import Follower
+    from hccl_tools.launch.mpi.launcher_link import LauncherLink
 
 _PASSED_ON = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
@@ -90,24 +90,24 @@ def run(prepared: Prepared, link: LauncherLink | None = None) -> int:
     code = os.waitstatus_to_exitcode(status)
     is_orphan = above.has_gone()
     if link is not None:
-        from hccl_tools.launch import mpi_rank_end  # noqa: PLC0415  (while the rank starts nobody needs it)
+        from hccl_tools.launch.mpi import end_report  # noqa: PLC0415  (while the rank starts nobody needs it)
 
-        mpi_rank_end.report(
+        end_report.report(
             link, prepared.rank, pid=pid, status=status, duration=duration, log=log, lost=above.lost
         )
     elif code != 0 and not is_orphan and not above.asked:
-        from hccl_tools.launch import rank_failure  # noqa: PLC0415  (most ranks end well)
+        from hccl_tools.launch.mpi import failure_report  # noqa: PLC0415  (most ranks end well)
 
-        rank_failure.say(prepared, pid=pid, status=status, duration=duration, log=log)
+        failure_report.say(prepared, pid=pid, status=status, duration=duration, log=log)
     if scheduler:
-        from hccl_tools.launch import rank_scheduler  # noqa: PLC0415  (rank 0 only, and not always)
+        from hccl_tools.launch.mpi import scheduler_end  # noqa: PLC0415  (rank 0 only, and not always)
 
-        rank_scheduler.end(scheduler, prepared.port, patiently=code == 0)
+        scheduler_end.end(scheduler, prepared.port, patiently=code == 0)
     code = code if code >= 0 else 128 - code
     if code != 0 and link is None and not is_orphan:
-        from hccl_tools.launch import mpi_rank_end  # noqa: PLC0415
+        from hccl_tools.launch.mpi import end_report  # noqa: PLC0415
 
-        mpi_rank_end.end_job(code)
+        end_report.end_job(code)
     return code
 
 

@@ -11,8 +11,8 @@ import marshal
 import os
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch.mpi.shim import Prepared
 from hccl_tools.launch.runs import private_files
-from hccl_tools.launch.shim import Prepared
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hccl_tools.launch.model.plan import Plan
-    from hccl_tools.launch.mpi_world import MpiWorld
+    from hccl_tools.launch.mpi.world import MpiWorld
 
 _PLACE = 8
 #: The form of marshal that all of Python 3.10 to 3.13 write and read alike.

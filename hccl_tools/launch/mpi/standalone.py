@@ -7,21 +7,22 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import rank_job, rank_settled
 from hccl_tools.launch.model.plan import TABLE_COPY
+from hccl_tools.launch.mpi import job as rank_job
+from hccl_tools.launch.mpi import shared_preparation
+from hccl_tools.launch.mpi.planned_ranks import sha256
+from hccl_tools.launch.mpi.shim import Prepared
 from hccl_tools.launch.planning import composition, environment, interpreter
 from hccl_tools.launch.planning import job as jobs
-from hccl_tools.launch.rank_facts import sha256
 from hccl_tools.launch.runs import directory
-from hccl_tools.launch.shim import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.mpi_world import MpiWorld
+    from hccl_tools.launch.mpi.job import RankJob
+    from hccl_tools.launch.mpi.options import RankOptions
+    from hccl_tools.launch.mpi.world import MpiWorld
     from hccl_tools.launch.planning.table_source import JobTable
-    from hccl_tools.launch.rank_job import RankJob
-    from hccl_tools.launch.rank_options import RankOptions
 
 
 def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> Prepared:
@@ -32,7 +33,7 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
     """
     found = rank_job.find(options, world, environ)
     named = found.job.table
-    run_dir = options.run_dir or rank_settled.own_run_directory(options, world, environ)
+    run_dir = options.run_dir or shared_preparation.own_run_directory(options, world, environ)
     path = os.path.join(run_dir, TABLE_COPY)
     found = found._replace(job=jobs.with_own_table(found.job, found.request, found.around, path, found.start))
     if options.run_dir is None:
@@ -49,9 +50,9 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
     if options.run_dir is None and world.local_rank == 0:
         beginnings = () if keep_mpi else environment.MPI_PREFIXES
         first = world.rank if named is None else None
-        settled = rank_settled.Settled(argv, removed, beginnings, common, starts, first)
-        left = _left(settled, named, rank_settled.key(options, environ), run_dir)
-        rank_settled.write(world, environ, left)
+        settled = shared_preparation.Settled(argv, removed, beginnings, common, starts, first)
+        left = _left(settled, named, shared_preparation.key(options, environ), run_dir)
+        shared_preparation.write(world, environ, left)
     if options.run_dir is None and world.rank == 0:
         _announce(found, world, run_dir)
     return Prepared(
@@ -95,17 +96,17 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
 
 
 def _left(
-    settled: rank_settled.Settled, named: JobTable | None, key: str, run_dir: str
-) -> rank_settled.Left:
+    settled: shared_preparation.Settled, named: JobTable | None, key: str, run_dir: str
+) -> shared_preparation.Left:
     """Return what the other ranks of this host can take over while the named table is the same."""
     if named is None or not os.path.isabs(named.path):
-        return rank_settled.Left(run_dir, key, None, settled)
+        return shared_preparation.Left(run_dir, key, None, settled)
     raw = None
     with contextlib.suppress(OSError), open(named.path, "rb") as file:
         raw = file.read()
     # A table in another form than the ranks get was not judged by these very bytes.
     kept = settled if raw == named.data else None
-    return rank_settled.Left(run_dir, key, (named.path, sha256(named.data)), kept)
+    return shared_preparation.Left(run_dir, key, (named.path, sha256(named.data)), kept)
 
 
 def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:

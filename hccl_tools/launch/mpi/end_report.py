@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.launcher_link import LauncherLink
+    from hccl_tools.launch.mpi.launcher_link import LauncherLink
 
 
 

@@ -6,7 +6,7 @@ import os
 import time
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch import mpi_world
+from hccl_tools.launch.mpi import world
 from hccl_tools.launch.processes import procfs
 
 #: Seconds between two looks, and that it may take to say why the job is refused.
@@ -35,6 +35,6 @@ def wait_for_end() -> None:
 
 def _is_first(pid: int) -> bool:
     try:
-        return mpi_world.from_environment(procfs.environment(pid)).local_rank == 0
+        return world.from_environment(procfs.environment(pid)).local_rank == 0
     except UsageError:
         return False

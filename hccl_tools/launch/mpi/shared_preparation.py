@@ -15,18 +15,18 @@ import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import first_rank
+from hccl_tools.launch.mpi import first_rank
+from hccl_tools.launch.mpi.planned_ranks import sha256
+from hccl_tools.launch.mpi.shim import Prepared
 from hccl_tools.launch.planning.table_source import TABLE_VARIABLES
 from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.rank_facts import sha256
 from hccl_tools.launch.runs import directory, private_files
-from hccl_tools.launch.shim import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.mpi_world import MpiWorld
-    from hccl_tools.launch.rank_options import RankOptions
+    from hccl_tools.launch.mpi.options import RankOptions
+    from hccl_tools.launch.mpi.world import MpiWorld
 
 #: Seconds that the first rank of a host may take, and between two looks.
 _PATIENCE, _PAUSE = 10.0, 0.002
