@@ -14,8 +14,8 @@ TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
     from hccl_tools.launch.current import CurrentRank, current_rank
-    from hccl_tools.launch.spawn import spawn
-    from hccl_tools.launch.spawn_errors import RankFailedError
+    from hccl_tools.launch.spawn.api import spawn
+    from hccl_tools.launch.spawn.errors import RankFailedError
     from hccl_tools.table.model import RankTable
     from hccl_tools.transform.conversion import convert
     from hccl_tools.transform.merging import merge
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "CurrentRank": "hccl_tools.launch.current",
     "Diagnostic": "hccl_tools.diagnostics.diagnostic",
-    "RankFailedError": "hccl_tools.launch.spawn_errors",
+    "RankFailedError": "hccl_tools.launch.spawn.errors",
     "RankTable": "hccl_tools.table.model",
     "Report": "hccl_tools.diagnostics.diagnostic",
     "convert": "hccl_tools.transform.conversion",
     "current_rank": "hccl_tools.launch.current",
     "merge": "hccl_tools.transform.merging",
-    "spawn": "hccl_tools.launch.spawn",
+    "spawn": "hccl_tools.launch.spawn.api",
     "validate": "hccl_tools.validation.checker",
 }
 

@@ -44,8 +44,9 @@ def test_rank_table_merge_and_convert_are_on_it_whole() -> None:
 
 
 def test_spawn_and_current_rank_are_on_it_whole() -> None:
-    from hccl_tools.launch import current, spawn_options
-    from hccl_tools.launch.spawn_context import SpawnContext
+    from hccl_tools.launch import current
+    from hccl_tools.launch.spawn import options as spawn_options
+    from hccl_tools.launch.spawn.context import SpawnContext
 
     arguments = set(inspect.signature(hccl_tools.spawn).parameters) - {"func", "args", "options"}
     options = set(spawn_options.SUPPORTED)

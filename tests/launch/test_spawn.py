@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import hccl_tools
-from hccl_tools.launch.spawn_errors import RankFacts, RankFailedError, failure
+from hccl_tools.launch.spawn.errors import RankFacts, RankFailedError, failure
 
 WORK = """\
 import json, os, signal, subprocess, sys, time

@@ -12,7 +12,7 @@ from multiprocessing import reduction
 from multiprocessing import spawn as preparing
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.spawn_errors import SpawnOptionError
+from hccl_tools.launch.spawn.errors import SpawnOptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,8 +16,8 @@ from hccl_tools.launch.model.outcome import Outcome
 from hccl_tools.launch.processes import keeper_protocol
 from hccl_tools.launch.report import oom, report
 from hccl_tools.launch.runs import directory, private_files
-from hccl_tools.launch.spawn_errors import RankFacts, RankFailedError, failure
-from hccl_tools.launch.spawn_ranks import Raised, Returned, Shown, SpawnedRank
+from hccl_tools.launch.spawn.errors import RankFacts, RankFailedError, failure
+from hccl_tools.launch.spawn.ranks import Raised, Returned, Shown, SpawnedRank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

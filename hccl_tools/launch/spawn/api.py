@@ -12,7 +12,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch import spawn_call, spawn_child, spawn_options
 from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.model.request import Request
 from hccl_tools.launch.planning import interpreter, planner, ports
@@ -20,8 +19,10 @@ from hccl_tools.launch.processes import keeper
 from hccl_tools.launch.processes.keeper_protocol import Task
 from hccl_tools.launch.render import plan_json
 from hccl_tools.launch.runs import directory, private_files, table_lock
-from hccl_tools.launch.spawn_context import SpawnContext
-from hccl_tools.launch.spawn_errors import SpawnOptionError
+from hccl_tools.launch.spawn import call, child
+from hccl_tools.launch.spawn import options as spawn_options
+from hccl_tools.launch.spawn.context import SpawnContext
+from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.launch.starting import PLAN_FILE
 from hccl_tools.notation.phrases import count
 from hccl_tools.version import IMPORT_ROOT
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from hccl_tools.launch.planning.planner import Prepared
-    from hccl_tools.launch.spawn_options import SpawnKeywords, SpawnOptions
+    from hccl_tools.launch.spawn.options import SpawnKeywords, SpawnOptions
 
 #: The first entry of sys.path is the working directory, whose files might pass for modules of Python.
 _CHILD = (
-    "import sys; sys.path[:1] = [{root!r}]; from hccl_tools.launch.spawn_child import main; main({folder!r})"
+    "import sys; sys.path[:1] = [{root!r}]; from hccl_tools.launch.spawn.child import main; main({folder!r})"
 )
 
 
@@ -75,14 +76,14 @@ def spawn(
         ValueError: An option is unknown or contradicts another (a ``SpawnOptionError``).
         LaunchError: The table or the devices stand against the start.
     """
-    if spawn_child.is_preparing():
+    if child.is_preparing():
         raise SpawnOptionError(
             "this script calls spawn whenever it is imported, and every rank imports it: put the call below "
             'if __name__ == "__main__":'
         )
     wanted = spawn_options.read(nprocs, options, os.environ)
     folder = private_files.new_path(os.environ)
-    payload = spawn_call.pickled(func, spawn_call.arguments(args))
+    payload = call.pickled(func, call.arguments(args))
     prepared = _prepare(wanted, folder)
     plan = prepared.plan
     if wanted.preflight:
@@ -170,7 +171,7 @@ def _write(
         directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
     private_dir = folder, private_files.make(folder)
     try:
-        private_files.write(folder, spawn_child.PAYLOAD, payload)
+        private_files.write(folder, child.PAYLOAD, payload)
     except OSError as error:
         raise LaunchError(f"{folder} cannot be written to: {error.strerror}") from error
     return private_dir, (lock, directory.hold(plan.run_dir, kind="spawn"))

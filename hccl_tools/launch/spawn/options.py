@@ -13,7 +13,7 @@ from hccl_tools.errors import UsageError
 from hccl_tools.launch.planning import environment, log_paths, placement
 from hccl_tools.launch.planning.visible_devices import visible_devices
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
-from hccl_tools.launch.spawn_errors import SpawnOptionError
+from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.notation import device_range, phrases
 from hccl_tools.table import products
 

@@ -11,8 +11,8 @@ import sys
 import traceback
 from typing import Any
 
-from hccl_tools.launch import spawn_failure
 from hccl_tools.launch.runs import private_files
+from hccl_tools.launch.spawn import failure as spawn_failure
 
 #: In a private directory: function and arguments; then one result or failure per rank.
 PAYLOAD, RESULT, FAILURE = "spawn.pickle", "result_{rank}.pickle", "failure_{rank}.pickle"

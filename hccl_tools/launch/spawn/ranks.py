@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.launch.logs.follower import Follower
 from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.runs import private_files
-from hccl_tools.launch.spawn_child import FAILURE, RESULT
+from hccl_tools.launch.spawn.child import FAILURE, RESULT
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.model.request import Tail
-    from hccl_tools.launch.spawn_context import SpawnContext
+    from hccl_tools.launch.spawn.context import SpawnContext
 
 
 class SpawnedRank:
