@@ -14,7 +14,7 @@ from hccl_tools.errors import HcclToolsError, LaunchError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hccl_tools.launch.line import Line
+    from hccl_tools.launch.cluster.peer_link import Line
     from hccl_tools.launch.model.plan import Plan, RankProcess
     from hccl_tools.launch.model.request import Request
     from hccl_tools.launch.planning.planner import Prepared
@@ -50,10 +50,10 @@ def between(
                 line.refuse(error.message, number)
             raise
         if line is not None:
-            from hccl_tools.launch import same_everywhere  # noqa: PLC0415  (several hosts, started by hand)
+            from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (several hosts, started by hand)
 
             line.agree(
-                number, same_everywhere.has(prepared, request), signals=signals, tell=same_everywhere.tell
+                number, consistency.has(prepared, request), signals=signals, tell=consistency.tell
             )
         return _processes(prepared, number)
 

@@ -17,9 +17,9 @@ from hccl_tools.launch.runs import directory
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.engine_door import EngineDoor
-    from hccl_tools.launch.engine_wire import EngineWire
-    from hccl_tools.launch.line import Line
+    from hccl_tools.launch.cluster.agent import EngineWire
+    from hccl_tools.launch.cluster.controller import EngineDoor
+    from hccl_tools.launch.cluster.peer_link import Line
     from hccl_tools.launch.model.plan import Plan, RankProcess
     from hccl_tools.launch.model.request import Request, Tail
     from hccl_tools.launch.planning.planner import Prepared
@@ -52,9 +52,9 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         warnings = _preflight(prepared, request.environment) if looked_at else ()
         lock = _lock(prepared)
         if plan.meeting is not None:
-            from hccl_tools.launch import same_everywhere  # noqa: PLC0415  (several hosts, started by hand)
+            from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (several hosts, started by hand)
 
-            line = same_everywhere.meet(prepared, request, options["max_restarts"])
+            line = consistency.meet(prepared, request, options["max_restarts"])
         between = _between_restarts(prepared, request, options["max_restarts"], line)
         # Both are released by the kernel when this process ends, however it does.
         locks = [lock, *_hold(prepared, request, again=options["restart"] > 0)]
@@ -157,7 +157,7 @@ def _part_of_job(request: Request) -> EngineWire | None:
     if request.run_dir is None:
         return None
     os.dup2(1, 2)  # Shown where the job was started; the engine's own stderr is not.
-    from hccl_tools.launch.engine_wire import EngineWire  # noqa: PLC0415  (on other hosts only)
+    from hccl_tools.launch.cluster.agent import EngineWire  # noqa: PLC0415  (on other hosts only)
 
     return EngineWire(os.environ)
 
@@ -166,7 +166,7 @@ def _open_door(plan: Plan) -> EngineDoor | None:
     """Let what the engine will start connect: a supervisor on each host, or a shim for each rank here."""
     if plan.engine == "loop":
         return None
-    from hccl_tools.launch.engine_door import EngineDoor  # noqa: PLC0415  (for engines only)
+    from hccl_tools.launch.cluster.controller import EngineDoor  # noqa: PLC0415  (for engines only)
 
     try:
         return EngineDoor(plan)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import attendance, meeting
-from hccl_tools.launch.attendance import Attendance
+from hccl_tools.launch.cluster import membership, rendezvous_host
+from hccl_tools.launch.cluster.membership import Attendance
 from hccl_tools.launch.planning import ports
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Meeting:
             self.told[own.host] = line
 
         try:
-            met = meeting.meet(
+            met = rendezvous_host.meet(
                 own, HOSTS, master=0, address=(MASTER, port), tell=tell, wait=self.wait, ask=self.ask
             )
         except LaunchError as error:
@@ -81,7 +81,7 @@ def everybody() -> list[Attendance]:
 
 
 def with_port(port: int) -> Callable[[Attendance], Attendance]:
-    return lambda own: own._replace(has={**own.has, attendance.PORT: str(port)})
+    return lambda own: own._replace(has={**own.has, membership.PORT: str(port)})
 
 
 def test_hosts_that_have_the_same_go_on_with_a_line_to_rank_0s() -> None:
@@ -130,7 +130,7 @@ def test_without_the_host_of_rank_0_nobody_waits_for_ever() -> None:
 
 
 def test_two_hosts_that_take_themselves_for_one_server() -> None:
-    assert "take themselves for server 10.0.0.1" in attendance.difference(everybody()[0], everybody()[0])
+    assert "take themselves for server 10.0.0.1" in membership.difference(everybody()[0], everybody()[0])
     own, other, _ = everybody()
 
     refused = meet([own, other, other])
@@ -142,7 +142,7 @@ def test_what_only_one_has_is_a_difference() -> None:
     one, other = everybody()[:2]
     other.has["HCCL_BUFFSIZE"] = "200"
 
-    assert attendance.difference(one, other) == "HCCL_BUFFSIZE: 10.0.0.1 has none, 10.0.0.2 has 200"
+    assert membership.difference(one, other) == "HCCL_BUFFSIZE: 10.0.0.1 has none, 10.0.0.2 has 200"
 
 
 def test_another_start_port_names_both() -> None:
@@ -264,6 +264,6 @@ def test_more_hosts_than_files_are_allowed() -> None:
         come_to(port).close()
         for server in range(1, count):
             guest = guests.enter_context(socket.create_connection((MASTER, port)))
-            said = {"kind": attendance.KIND, "server": server, "host": f"h{server}", "has": {}}
+            said = {"kind": membership.KIND, "server": server, "host": f"h{server}", "has": {}}
             guest.sendall(json.dumps(said).encode() + b"\n")
         assert master.communicate(timeout=60)[0] == f"{count - 1}\n"

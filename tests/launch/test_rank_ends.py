@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hccl_tools.launch import rank_ends
+from hccl_tools.launch.cluster import rank_status
 from hccl_tools.launch.model.plan import Plan, RankProcess
 from tests.support.mpiruns import MPIRUNS
 
@@ -29,16 +29,16 @@ def plan() -> Plan:
 
 
 def test_a_rank_s_end_arrives_as_it_was_reported() -> None:
-    end = rank_ends.parse(plan(), json.loads(json.dumps(RANK)))
+    end = rank_status.parse(plan(), json.loads(json.dumps(RANK)))
 
     assert (end.process.rank, end.pid, end.code, end.duration) == (1, 77, 7, 1.5)
-    assert rank_ends.as_dict(end) == RANK
+    assert rank_status.as_dict(end) == RANK
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_a_report_is_checked_field_by_field(wrong: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError)):
-        rank_ends.parse(plan(), {**RANK, **wrong})
+        rank_status.parse(plan(), {**RANK, **wrong})
 
 
 SAYS = """\

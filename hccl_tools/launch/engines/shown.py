@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import mpi_ranks
+from hccl_tools.launch.cluster import engine_output
 from hccl_tools.launch.engines import mpich
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def options(plan: Plan, tail: Tail, watch: Callable[[Attempt], None]) -> dict[st
 
     def watch_and_show(attempt: Attempt) -> None:
         watch(attempt)
-        mpi_ranks.watch(attempt, plan, tail)
+        engine_output.watch(attempt, plan, tail)
 
     style = "prefix" if tail == "all" or len(tail) > 1 else "auto"
     return {"tail": (), "log_style": style, "watch": watch_and_show}

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from hccl_tools.launch.line import Line
+    from hccl_tools.launch.cluster.peer_coordination import Together
+    from hccl_tools.launch.cluster.peer_link import Line
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.processes.keeper import Keeper
-    from hccl_tools.launch.together import Together
 
 
 class Supervision(NamedTuple):
@@ -216,7 +216,7 @@ class _Host:
 
     def hold_together(self, attempt: Attempt, line: Line, restart: int) -> Together:
         """Let the job's other hosts hear how it goes here, and act on what they say."""
-        from hccl_tools.launch import together  # noqa: PLC0415  (several hosts, started by hand)
+        from hccl_tools.launch.cluster import peer_coordination as together  # noqa: PLC0415  (several hosts, started by hand)
 
         if restart == 0:
             line.keep_run_dirs(self.run_dir)

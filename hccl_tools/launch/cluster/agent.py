@@ -14,9 +14,9 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import host_ends, rank_ends, verdict
-from hccl_tools.launch import wire as wires
 from hccl_tools.launch.cause import Cause
+from hccl_tools.launch.cluster import host_status, rank_status, verdict
+from hccl_tools.launch.cluster import transport as wires
 from hccl_tools.launch.mpi.launcher_link import VARIABLE
 from hccl_tools.launch.processes.parent import Parent
 from hccl_tools.launch.report import oom, report
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from hccl_tools.errors import HcclToolsError
+    from hccl_tools.launch.cluster.transport import Wire
     from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.supervise.attempt import Attempt
-    from hccl_tools.launch.wire import Wire
 
 #: Where Slurm's srun is reached from the nodes of its step.
 _SRUN_ADDRESS = "SLURM_SRUN_COMM_HOST"
@@ -51,7 +51,7 @@ class EngineWire:
         self._oom_kills = oom.kills()
         self._srun = environ.get(_SRUN_ADDRESS, "")
         self._wire = _connected(environ.pop(VARIABLE, ""), self._srun)
-        self._host = host_ends.own_name()
+        self._host = host_status.own_name()
         self._patience, self._told_to_end = 0.0, False
         self._attempt: Attempt | None = None
 
@@ -59,7 +59,7 @@ class EngineWire:
         """Report that this host begins its part, and what Slurm calls it."""
         first = plan.local[0]
         self._host = first.host
-        node, parent = host_ends.own_name(), [os.uname().nodename, self._parent.pid]
+        node, parent = host_status.own_name(), [os.uname().nodename, self._parent.pid]
         self._wire.send({"agent": first.server_index, "node": node, "pid": os.getpid(), "parent": parent})
 
     def refuse(self, error: HcclToolsError) -> None:
@@ -75,7 +75,7 @@ class EngineWire:
 
     def report_end(self, outcome: Outcome) -> None:
         """Report how the ranks of this host have ended; none of their processes is left."""
-        ends = [rank_ends.as_dict(end) for end in outcome.ends if end.process.rank >= 0]
+        ends = [rank_status.as_dict(end) for end in outcome.ends if end.process.rank >= 0]
         cause = self._cause(outcome) if outcome.reason != "ended" and not self._told_to_end else None
         self._wire.send({"ranks": ends} if cause is None else {"cause": cause.as_dict(), "ranks": ends})
 
@@ -149,7 +149,7 @@ def _connected(told: str, srun: str) -> Wire:
         wire.close()
     where = f"at {', '.join(addresses)}, port {port}" if port else f"{VARIABLE} is not set"
     raise LaunchError(
-        f"{host_ends.own_name()} cannot reach the launcher that has started it: {where}",
+        f"{host_status.own_name()} cannot reach the launcher that has started it: {where}",
         hint="allow TCP connections from the job's hosts to the host where the job is started",
     )
 

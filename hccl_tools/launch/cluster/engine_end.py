@@ -9,10 +9,10 @@ import signal
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import verdict
+from hccl_tools.launch.cluster import verdict
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.agents import Agents
+    from hccl_tools.launch.cluster.agents import Agents
     from hccl_tools.launch.supervise.attempt import Attempt
 
 #: Seconds beyond the grace time for supervisors to report the ends of their ranks.

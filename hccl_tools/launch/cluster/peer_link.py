@@ -14,9 +14,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import attendance
-from hccl_tools.launch.attendance import Attendance
 from hccl_tools.launch.cause import Cause
+from hccl_tools.launch.cluster import membership
+from hccl_tools.launch.cluster.membership import Attendance
 from hccl_tools.launch.model.outcome import LAUNCHER_FAILED
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING
@@ -25,7 +25,7 @@ from hccl_tools.launch.runs import directory
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from hccl_tools.launch.attendance import Met
+    from hccl_tools.launch.cluster.membership import Met
     from hccl_tools.launch.processes.signals import Signals
 
 #: Seconds that all hosts may take to end their ranks before a restart, and until it is said that we wait.
@@ -137,13 +137,13 @@ class Line:
                 self._give_up(restart, Cause.of(word.get("cause"), self.hosts[server]))
         gone = [self.hosts[server] for server, wire in self.wires.items() if wire.closed]
         if gone:
-            self._give_up(restart, f"the launcher on {attendance.some(gone)} has gone")
+            self._give_up(restart, f"the launcher on {membership.some(gone)} has gone")
         if not self.leads or any((restart, server) not in self._ready for server in self.wires):
             return False
         own = Attendance(self.own, self.hosts[self.own], has)
         for server in self.wires:
             theirs = Attendance(server, self.hosts[server], self._ready[restart, server])
-            if why := attendance.difference(own, theirs):
+            if why := membership.difference(own, theirs):
                 self._give_up(restart, why)
         self.say("start", restart)
         return True

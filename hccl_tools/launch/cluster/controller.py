@@ -15,15 +15,15 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import host_ends, rank_ends, verdict, wire
-from hccl_tools.launch.agents import Agent, Agents
 from hccl_tools.launch.cause import Cause
-from hccl_tools.launch.engine_end import SLACK, EngineEnd
+from hccl_tools.launch.cluster import host_status, rank_status, transport, verdict
+from hccl_tools.launch.cluster.agents import Agent, Agents
+from hccl_tools.launch.cluster.engine_end import SLACK, EngineEnd
+from hccl_tools.launch.cluster.own_addresses import own_addresses
+from hccl_tools.launch.cluster.verdict import Finding, Reports
 from hccl_tools.launch.mpi.launcher_link import VARIABLE
-from hccl_tools.launch.own_addresses import own_addresses
 from hccl_tools.launch.processes.file_limit import FileLimit
 from hccl_tools.launch.processes.signals import ENDING
-from hccl_tools.launch.verdict import Finding, Reports
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
@@ -49,7 +49,7 @@ class EngineDoor:
         self._has_supervisors = bool(plan.supervisor)
         self._addresses = own_addresses(plan.hosts) if self._has_supervisors else []
         any_6 = next((address for address in self._addresses if ":" in address), "")
-        self._listener = wire.door(any_6, 0) if self._has_supervisors else wire.door("127.0.0.1", 0)
+        self._listener = transport.door(any_6, 0) if self._has_supervisors else transport.door("127.0.0.1", 0)
         self._token = os.urandom(16).hex()
         self._limit = FileLimit()
         #: Its list of ready descriptors is in order of time: of two losses the first is the cause.
@@ -80,9 +80,9 @@ class EngineDoor:
             return  # Shims and ranks are on this host, and the keeper signals them itself.
         self._ending = EngineEnd(attempt, self._agents)
         if self._plan.engine_flavour.startswith("mpich"):
-            from hccl_tools.launch import unreached  # noqa: PLC0415  (MPICH only)
+            from hccl_tools.launch.cluster import unreachable_hosts  # noqa: PLC0415  (MPICH only)
 
-            unreached.watch(attempt, self._came, self._plan.run_dir, self._lose_way)
+            unreachable_hosts.watch(attempt, self._came, self._plan.run_dir, self._lose_way)
 
     def explain(self, outcome: Outcome) -> None:
         """Decide how this start ended."""
@@ -124,7 +124,7 @@ class EngineDoor:
     def _came(self) -> tuple[list[str], int]:
         """Return the hosts that no supervisor has come from, and how many have come and gone."""
         missing = sorted(self._agents.missing)
-        return [host_ends.name(self._plan, number) for number in missing], len(self._agents.gone)
+        return [host_status.name(self._plan, number) for number in missing], len(self._agents.gone)
 
     def _engine_ended(self, end: RankEnd) -> None:
         """End what mpirun has left of a job; that of Open MPI 5 may exit with 0."""
@@ -143,7 +143,7 @@ class EngineDoor:
             self._attempt.end_for(cause)
 
     def _come(self) -> None:
-        while (connection := wire.accept(self._listener)) is not None:
+        while (connection := transport.accept(self._listener)) is not None:
             self._limit.allows(connection.fileno())
             agent = Agent(connection)
             self._agents.connected.append(agent)
@@ -182,15 +182,15 @@ class EngineDoor:
         if "cause" in word:
             self._add(agent, Cause.of(word["cause"], str(word["cause"]["host"])))
         if "ranks" in word:
-            self._end(agent, [rank_ends.parse(self._plan, facts) for facts in word["ranks"]])
+            self._end(agent, [rank_status.parse(self._plan, facts) for facts in word["ranks"]])
 
     def _begin(self, agent: Agent, word: dict[str, Any]) -> None:
         if word["agent"] not in self._agents.numbers:
             raise ValueError(word)
         agent.number, agent.pid, agent.parent = int(word["agent"]), int(word["pid"]), word["parent"]
         if self._has_supervisors:
-            host = host_ends.name(self._plan, agent.number)
-            host_ends.note(self._plan.run_dir, host, str(word["node"]))
+            host = host_status.name(self._plan, agent.number)
+            host_status.note(self._plan.run_dir, host, str(word["node"]))
             if self._ending is not None:
                 self._ending.join()
 
@@ -228,7 +228,7 @@ class EngineDoor:
         if agent.number >= 0:
             self._agents.gone.add(agent.number)
             if not agent.done:
-                self._add(agent, host_ends.loss(self._plan, agent.number, agent.pid), lost=True)
+                self._add(agent, host_status.loss(self._plan, agent.number, agent.pid), lost=True)
         agent.wire.close()
         if self._ending is not None:
             self._ending.let_go()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hccl_tools.launch.cluster.transport import Wire
     from hccl_tools.launch.model.plan import Plan
-    from hccl_tools.launch.wire import Wire
 
 
 class Agent:

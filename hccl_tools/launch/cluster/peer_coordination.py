@@ -12,8 +12,8 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch import attendance
 from hccl_tools.launch.cause import Cause
+from hccl_tools.launch.cluster import membership
 from hccl_tools.launch.model.outcome import Outcome
 from hccl_tools.launch.processes import signals as received
 from hccl_tools.launch.processes.signal_names import signal_name
@@ -21,7 +21,7 @@ from hccl_tools.launch.processes.signal_names import signal_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.line import Line
+    from hccl_tools.launch.cluster.peer_link import Line
     from hccl_tools.launch.model.outcome import RankEnd
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.attempt import Attempt
@@ -208,14 +208,14 @@ class Together:
         else:
             silent = self._others() - self._gone if self._told and self._cause is None else set()
         if silent:
-            hosts = attendance.some([self._line.hosts[server] for server in sorted(silent)])
+            hosts = membership.some([self._line.hosts[server] for server in sorted(silent)])
             self._attempt.say(f"no answer from {hosts}: cut off, down or stopped; ranks there may still run")
 
     def _say_whom_it_waits_for(self) -> None:
         left = sorted(self._others() - self._ended_well - self._gone)
         if self._cause is None and left and self._line.leads and not self._said_who:
             self._said_who = True
-            hosts = attendance.some([self._line.hosts[server] for server in left])
+            hosts = membership.some([self._line.hosts[server] for server in left])
             self._attempt.say(f"all ranks of this host have ended well; those of {hosts} still run")
 
     def _receive(self, number: int) -> None:

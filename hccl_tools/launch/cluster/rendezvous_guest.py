@@ -7,14 +7,14 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import wire
-from hccl_tools.launch.attendance import HINT, KIND, Met, absent
+from hccl_tools.launch.cluster import transport
+from hccl_tools.launch.cluster.membership import HINT, KIND, Met, absent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.attendance import Attendance
-    from hccl_tools.launch.wire import Wire
+    from hccl_tools.launch.cluster.membership import Attendance
+    from hccl_tools.launch.cluster.transport import Wire
 
 #: Seconds between two tries, of a try, for an answer, and until it is said who is waited for.
 _PAUSE, _TRY, _ANSWER, _PATIENCE = 0.2, 2.0, 10.0, 2.0
@@ -62,7 +62,7 @@ class Guest:
 
     def try_at(self, address: tuple[str, int], deadline: float) -> Wire | None:
         """Come to a port; return the wire if the job may begin, ``None`` if nobody has a verdict there."""
-        line = wire.connect(address, _TRY)
+        line = transport.connect(address, _TRY)
         if line is None:
             return None
         line.send({"kind": KIND, **self.own._asdict()})

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.cause import Cause
-from hccl_tools.launch.verdict import KILLED, lost_process, ranks_text
+from hccl_tools.launch.cluster.verdict import KILLED, lost_process, ranks_text
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan

@@ -9,7 +9,7 @@ from hccl_tools.errors import LaunchError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.wire import Wire
+    from hccl_tools.launch.cluster.transport import Wire
 
 #: Marks every word of a meeting: who says something else is none of ours.
 KIND = "hccl-tools launch"

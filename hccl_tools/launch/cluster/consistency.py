@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools import __version__
-from hccl_tools.launch.attendance import PORT, PROGRAM, Attendance
+from hccl_tools.launch.cluster.membership import PORT, PROGRAM, Attendance
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.line import Line
+    from hccl_tools.launch.cluster.peer_link import Line
     from hccl_tools.launch.model.request import Request
     from hccl_tools.launch.planning.planner import Prepared
 
@@ -29,8 +29,8 @@ def meet(prepared: Prepared, request: Request, restarts: int) -> Line | None:
     plan = prepared.plan
     if plan.here is None or plan.meeting is None:
         return None
-    from hccl_tools.launch import host_ends, meeting  # noqa: PLC0415
-    from hccl_tools.launch.line import Line  # noqa: PLC0415
+    from hccl_tools.launch.cluster import host_status, rendezvous_host  # noqa: PLC0415
+    from hccl_tools.launch.cluster.peer_link import Line  # noqa: PLC0415
 
     hosts = {process.server_index: process.host for process in plan.ranks}
     names = [hosts[server] for server in sorted(hosts)]
@@ -41,8 +41,8 @@ def meet(prepared: Prepared, request: Request, restarts: int) -> Line | None:
     }
     own = Attendance(plan.here, hosts[plan.here], has(prepared, request) | settled, plan.run_dir)
     master = plan.ranks[0].server_index
-    met = meeting.meet(own, names, master=master, address=plan.meeting, tell=tell)
-    return Line(plan.here, master, names, met, partial(host_ends.lost, plan, "launcher"))
+    met = rendezvous_host.meet(own, names, master=master, address=plan.meeting, tell=tell)
+    return Line(plan.here, master, names, met, partial(host_status.lost, plan, "launcher"))
 
 
 def tell(line: str) -> None:

@@ -12,17 +12,27 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch import wire
-from hccl_tools.launch.attendance import HINT, KIND, PORT, Met, absent, difference, differing, parse, some
-from hccl_tools.launch.attending import Guest
+from hccl_tools.launch.cluster import transport
+from hccl_tools.launch.cluster.membership import (
+    HINT,
+    KIND,
+    PORT,
+    Met,
+    absent,
+    difference,
+    differing,
+    parse,
+    some,
+)
+from hccl_tools.launch.cluster.rendezvous_guest import Guest
 from hccl_tools.launch.planning import ports
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterable, Sequence
 
-    from hccl_tools.launch.attendance import Attendance
-    from hccl_tools.launch.wire import Wire
+    from hccl_tools.launch.cluster.membership import Attendance
+    from hccl_tools.launch.cluster.transport import Wire
 
 #: Seconds for all hosts to come: somebody types the command on one after the other.
 WAIT = 600.0
@@ -98,14 +108,14 @@ class _Hall:
     def open(self, port: int, ask: int) -> None:
         """Listen where the ranks will meet, and where hosts ask that have another port."""
         try:
-            self.doors[wire.door(self.address[0], port)] = False
+            self.doors[transport.door(self.address[0], port)] = False
         except OSError as error:
             raise LaunchError(
                 f"port {port}, where the hosts meet, cannot be had: {error.strerror}",
                 hint="say another with --start-port, the same on all hosts",
             ) from error
         try:
-            self.doors[wire.door(self.address[0], ask)] = True
+            self.doors[transport.door(self.address[0], ask)] = True
         except OSError:
             return  # Another job's meeting has it; hosts with another port then show as missing.
 
@@ -163,7 +173,7 @@ class _Hall:
                 if not words or not self.receive(stranger, words[0], asks=asks):
                     stranger.close()
         for door, asks in self.doors.items():
-            while (new := wire.accept(door)) is not None:
+            while (new := transport.accept(door)) is not None:
                 self.strangers[new] = (time.monotonic(), asks)
 
     def receive(self, stranger: Wire, word: dict[str, Any], *, asks: bool) -> bool:
