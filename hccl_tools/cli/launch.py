@@ -39,9 +39,9 @@ def _launch(**options: Any) -> int:
         shown = preview.dry_run(request, form=options["dry_run"])
         click.echo(shown.encode(errors="backslashreplace"), nl=False)
         return 0
-    from hccl_tools.launch import starting  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.launch import launcher  # noqa: PLC0415  (`--help` does not need it)
 
-    return starting.launch(request, options)
+    return launcher.launch(request, options)
 
 
 def _emitted(request: Request, options: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch import starting
+from hccl_tools.launch import launcher
 from hccl_tools.launch.render import plan_json
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def dry_run(request: Request, *, form: str) -> str:
     Raises:
         LaunchError: The launch would be refused.
     """
-    prepared = starting.prepared_launch(request._replace(only_shown=True))
+    prepared = launcher.prepared_launch(request._replace(only_shown=True))
     plan = prepared.plan
     if form == "json":
         return plan_json.as_json(plan, prepared.environment, plan_json.engine_command(plan))
@@ -36,7 +36,7 @@ def emit(request: Request, target: str, wishes: Wishes) -> str:
     from hccl_tools.launch.planning import host_names  # noqa: PLC0415
     from hccl_tools.launch.render import scripts as emitting  # noqa: PLC0415
 
-    prepared = starting.prepared_launch(request._replace(only_shown=True))
+    prepared = launcher.prepared_launch(request._replace(only_shown=True))
     if target in emitting.SCRIPTS:
         # mpirun.sh names hosts to mpirun, where a colon begins a number of ranks.
         alone = target != "mpirun" or len(prepared.plan.hosts) == 1

@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch.launcher import PLAN_FILE
 from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.model.request import Request
 from hccl_tools.launch.planning import interpreter, planner, ports
@@ -23,7 +24,6 @@ from hccl_tools.launch.spawn import call, child
 from hccl_tools.launch.spawn import options as spawn_options
 from hccl_tools.launch.spawn.context import SpawnContext
 from hccl_tools.launch.spawn.errors import SpawnOptionError
-from hccl_tools.launch.starting import PLAN_FILE
 from hccl_tools.notation.phrases import count
 from hccl_tools.version import IMPORT_ROOT
 

@@ -126,10 +126,10 @@ def _between_restarts(prepared: Prepared, request: Request, restarts: int, line:
     """Return what is done before each restart; nothing is where none is allowed."""
     if not restarts:
         return None
-    from hccl_tools.launch import restarting  # noqa: PLC0415  (few ask for it)
+    from hccl_tools.launch import restart  # noqa: PLC0415  (few ask for it)
 
-    restarting.check(prepared.plan, request, restarts)
-    return restarting.between(prepared, request, line)
+    restart.check(prepared.plan, request, restarts)
+    return restart.between(prepared, request, line)
 
 
 def _preflight(prepared: Prepared, typed: Mapping[str, str]) -> tuple[str, ...]:
