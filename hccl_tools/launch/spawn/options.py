@@ -40,7 +40,6 @@ _OWN_VARIABLES = frozenset({"RANK_ID", RUN_VARIABLE})
 _GRACE = 15.0
 _HIGHEST_DEVICE = 1024
 
-
 Devices = str | int | Iterable[int | str] | None
 FilePath = str | os.PathLike[str]
 
