@@ -40,7 +40,7 @@ def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:
     FILE is a table, a pattern in quotes (its files in the order of their names), or - for standard input.
     All tables must be of one format, and no server, device_ip or super_device_id may come twice.
 
-    Ranks are numbered anew in the order of the servers. HCCL takes any order; MindSpore's guide asks for that
+    Ranks are renumbered in the order of the servers. HCCL takes any order; MindSpore's guide asks for that
     of --order server-id. The table goes into hccl_{servers}s_{ranks}p.json, and is written only if
     `validate` finds no error in it.
     """

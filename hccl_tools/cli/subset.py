@@ -32,7 +32,7 @@ _EXAMPLES = """\
 def command(*, file: str, servers: str | None, devices: str | None, **settings: Any) -> None:
     """Keep some servers or devices of a table.
 
-    The ranks that are left are numbered anew, from 0, in their old order. The new table goes into a new file
+    The ranks that are left are renumbered from 0, in their old order. The new table goes into a new file
     beside the old one, NAME.r1.json, never over a table that is there.
     """
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
@@ -50,7 +50,7 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     after = subset(before, servers=names, devices=ids)
     of_servers, of_ranks = count(len(before.servers), "server"), count(len(before), "rank")
     kept = f"{len(after.servers)} of {of_servers}, {len(after)} of {of_ranks}"
-    changes = [f"kept: {kept}", f"the ranks are numbered anew, 0 to {len(after) - 1}"]
+    changes = [f"kept: {kept}", f"the ranks are renumbered, 0 to {len(after) - 1}"]
     new = outputs.text(after).encode()
     revise.deliver(file, inputs.data(file), before, after, new, changes=changes, **settings)
 

@@ -29,7 +29,7 @@ class Merged(NamedTuple):
 
 
 def merge(tables: Iterable[tuple[str, RankTable]], *, order: Order = "given") -> Merged:
-    """Merge tables of one format; ranks are numbered anew, from 0.
+    """Merge tables of one format; ranks are renumbered from 0.
 
     Args:
         tables: Each with the name that messages use for it, in the order given. A table's ranks keep their

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def subset(
     table: RankTable, *, servers: Sequence[str] | None = None, devices: Sequence[int] | None = None
 ) -> RankTable:
-    """Return some servers, and of these some devices, as a table; ranks are numbered anew in their old order.
+    """Return some servers, and of these some devices, as a table; ranks are renumbered in their old order.
 
     Args:
         table: Stays as it is.

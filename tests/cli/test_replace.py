@@ -126,7 +126,7 @@ def test_subset(job: CommandLine) -> None:
     assert done.code == 0
     assert done.err.splitlines()[:2] == [
         "kept: 1 of 2 servers, 4 of 16 ranks",
-        "the ranks are numbered anew, 0 to 3",
+        "the ranks are renumbered, 0 to 3",
     ]
     made = job.read("job.r1.json")
     assert made.device_ids == ["4", "5", "6", "7"]
