@@ -67,7 +67,7 @@ def _check_table(prepared: Prepared, request: Request) -> None:
     from hccl_tools.launch.planning import table_source  # noqa: PLC0415  (a restart is rare)
 
     try:
-        loaded = table_source.load_file(table, product=request.product, ignore=request.ignore)
+        loaded = table_source.load_file(table, request, os.environ)
     except HcclToolsError as error:
         raise LaunchError(f"the table has changed: {error.message}", hint=error.hint) from error
     if loaded.data != prepared.table_data:

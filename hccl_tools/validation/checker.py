@@ -104,15 +104,19 @@ def check_table(
 
 
 def load(
-    path: str | os.PathLike[str], *, product: str | None = None, ignore: Iterable[str] = ()
+    path: str | os.PathLike[str],
+    *,
+    product: str | None = None,
+    ignore: Iterable[str] = (),
+    env: Mapping[str, str] | None = None,
 ) -> tuple[RankTable, Report]:
-    """Read a table that must be without errors.
+    """Read a table that must be without errors; the arguments are those of ``validate``.
 
     Raises:
         TableError: It has an error; the message holds what was found.
         InputError: The file cannot be read at all.
     """
-    report = validate(path, product=product, ignore=ignore)
+    report = validate(path, product=product, ignore=ignore, env=env)
     if not report.ok:
         from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
 

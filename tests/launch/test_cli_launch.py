@@ -414,6 +414,18 @@ def test_table_from_the_shell_is_said_aloud() -> None:
     assert said(1)["RANK_SIZE"] == "2"
 
 
+def test_variables_that_change_hccls_verdict_count() -> None:
+    """HCCL refuses every job with this one alone; the ranks would say so, one by one."""
+    typed = ("--rank-table", write_table(), "--env", "HCCL_INTRA_ROCE_ENABLE=0", "--no-python", "true")
+
+    done = launch(*typed, env={"HCCL_INTRA_ROCE_ENABLE": "1"})
+    assert done.returncode == 125
+    assert "HCCL_INTRA_ROCE_ENABLE is 0 and HCCL_INTRA_PCIE_ENABLE is not set" in done.stderr
+    assert not Path("log").exists()
+
+    assert launch("--cpu", *typed).returncode == 0
+
+
 def test_wait_starts_once_the_table_is_completed() -> None:
     write_table(2, name="complete.json")
     Path("table.json").write_text('{"status": "initializing", "version": "1.0", "server_list": []}')

@@ -127,7 +127,7 @@ def table_of(request: Request, around: Surroundings, made_at: str) -> tuple[JobT
     path, why = found
     own = _own_product(request, around)
     try:
-        loaded = table_source.load(path, request._replace(product=own[0]) if own else request)
+        loaded = table_source.load(path, request._replace(product=own[0]) if own else request, around.environ)
     except HcclToolsError as error:
         error.hint = "; ".join(filter(None, (error.hint, why)))
         raise

@@ -74,7 +74,7 @@ def naming_variable(environ: Mapping[str, str]) -> str | None:
     return next((variable for variable in TABLE_VARIABLES if environ.get(variable)), None)
 
 
-def load(path: str, request: Request) -> JobTable:
+def load(path: str, request: Request, environ: Mapping[str, str]) -> JobTable:
     """Read and check the table of a request.
 
     Raises:
@@ -85,15 +85,15 @@ def load(path: str, request: Request) -> JobTable:
         from hccl_tools.tablefiles import waiting  # noqa: PLC0415  (few tables are still being written)
 
         waiting.wait(path, seconds=request.wait, tell=_tell)
-    return load_file(path, product=request.product, ignore=request.ignore)
+    return load_file(path, request, environ)
 
 
 def _tell(line: str) -> None:
     sys.stderr.write(f"hccl-tools: {line}\n")
 
 
-def load_file(path: str, *, product: str | None, ignore: tuple[str, ...]) -> JobTable:
-    """Read and check a table.
+def load_file(path: str, request: Request, environ: Mapping[str, str]) -> JobTable:
+    """Read and check a table for the job's product and, as some change HCCL's verdict, its variables.
 
     Raises:
         LaunchError: The file cannot be read at all, or the table has errors; the message holds the findings.
@@ -101,7 +101,9 @@ def load_file(path: str, *, product: str | None, ignore: tuple[str, ...]) -> Job
     from hccl_tools.validation import checker  # noqa: PLC0415  (a launch without a table does not need it)
 
     try:
-        table, report = checker.load(path, product=product, ignore=ignore)
+        # A rehearsal on the CPU does without HCCL.
+        env = {} if request.cpu else {**environ, **request.environment}
+        table, report = checker.load(path, product=request.product, ignore=request.ignore, env=env)
     except (InputError, TableError) as error:
         raise LaunchError(error.message, hint=error.hint) from error
     notes = tuple(f"{path}: {finding.message}" for finding in report.warnings)
