@@ -10,7 +10,7 @@ _PROGRAM = """\
 import os, sys
 host = sys.argv[1] or os.environ.get("SLURMD_NODENAME", "?")
 try:
-    from hccl_tools.gathering.member import main
+    from hccl_tools.gathering.worker import main
 except ImportError as error:
     import json
     try:

@@ -357,10 +357,10 @@ def test_a_process_forked_by_the_launcher_does_not_keep_the_job_alive(jobs: Jobs
     """It holds the launcher's end of the pipe open: the end of the launcher itself is what counts."""
     script = (
         "import os, sys, time\n"
-        "from hccl_tools.launch import keeper, channel\n"
+        "from hccl_tools.launch.processes import keeper, keeper_protocol\n"
         "kept = keeper.start()\n"
         "if os.fork() == 0: os.setsid(); time.sleep(20); os._exit(0)\n"
-        f"task = channel.Task('/bin/sleep', ('sleep', '300'), {{}}, {str(tmp_path / 'log')!r}, ())\n"
+        f"task = keeper_protocol.Task('/bin/sleep', ('sleep', '300'), {{}}, {str(tmp_path / 'log')!r}, ())\n"
         "kept.start_tasks([task], {}, '/')\n"
         "while not (seen := kept.events()): time.sleep(0.001)\n"
         "print(seen[0].pid, flush=True); time.sleep(300)\n"

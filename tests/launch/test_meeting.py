@@ -252,9 +252,9 @@ def test_more_hosts_than_files_are_allowed() -> None:
     program = (
         "import resource, sys\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
-        "from hccl_tools.launch import attendance, meeting\n"
-        f"own, hosts = attendance.Attendance(0, 'h0', {{}}), [f'h{{i}}' for i in range({count})]\n"
-        f"met = meeting.meet(own, hosts, master=0, address=('{MASTER}', {port}), tell=print)\n"
+        "from hccl_tools.launch.cluster import membership, rendezvous_host\n"
+        f"own, hosts = membership.Attendance(0, 'h0', {{}}), [f'h{{i}}' for i in range({count})]\n"
+        f"met = rendezvous_host.meet(own, hosts, master=0, address=('{MASTER}', {port}), tell=print)\n"
         "print(len(met.wires))\n"
     )
     with (
