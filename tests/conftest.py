@@ -7,6 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -16,6 +17,10 @@ pytest_plugins = [
     "tests.support.golden",
     "tests.support.strangers",
 ]
+
+# How fast examples are made depends on what else the machine does; a slow one says nothing about the code.
+settings.register_profile("any machine", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+settings.load_profile("any machine")
 
 #: Variables of the machine that the product, or a program under it, would read.
 FOREIGN_PREFIXES = (
