@@ -81,7 +81,7 @@ def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | N
     try:
         host, size, run_dir, table, common, removed, restart = _part(descriptor, 0)
         as_planned = host == os.uname().nodename and world.size == size and world.one_host
-        if not as_planned or (table and not _is_still(*table)):
+        if not as_planned or (table and not is_still(*table)):
             return None
         device, argv, variables, cores = _part(descriptor, 1 + world.rank)
     finally:
@@ -105,7 +105,8 @@ def _part(descriptor: int, index: int) -> Any:
     return marshal.loads(os.pread(descriptor, end - begin, begin))  # noqa: S302  (the launcher's own file)  # nosec B302
 
 
-def _is_still(path: str, digest: bytes) -> bool:
+def is_still(path: str, digest: bytes) -> bool:
+    """Return whether a file can be read and has this SHA-256."""
     try:
         with open(path, "rb") as file:
             return sha256(file.read()) == digest

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.mpi import first_rank
-from hccl_tools.launch.mpi.planned_ranks import sha256
+from hccl_tools.launch.mpi.planned_ranks import is_still
 from hccl_tools.launch.mpi.shim import Prepared
 from hccl_tools.launch.planning.table_source import TABLE_VARIABLES
 from hccl_tools.launch.processes import procfs
@@ -90,7 +90,7 @@ def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> P
         return None
     settled = left.settled
     as_counted = settled.first in {None, world.rank - world.local_rank}
-    if world.rank not in settled.ranks or not as_counted or (left.file and not _is_still(*left.file)):
+    if world.rank not in settled.ranks or not as_counted or (left.file and not is_still(*left.file)):
         return None
     directory.check_owner(left.run_dir, options.log_mode)
     device, variables = settled.ranks[world.rank]
@@ -134,14 +134,6 @@ def _wait(world: MpiWorld, environ: Mapping[str, str]) -> Left | None:
             continue
         return Left(run_dir, made_for, table, settled and Settled(*settled))
     return None
-
-
-def _is_still(path: str, digest: bytes) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return sha256(file.read()) == digest
-    except OSError:
-        return False
 
 
 def own_run_directory(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> str:
