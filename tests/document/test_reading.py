@@ -115,7 +115,7 @@ def test_no_permission(tmp_path: Path) -> None:
         handle = os.open(tmp_path, os.O_PATH)
         try:
             told = subprocess.run(
-                [sys.executable, "-c", code, str(Path(__file__).parent.parent), f"/proc/self/fd/{handle}"],
+                [sys.executable, "-c", code, str(Path(__file__).parents[2]), f"/proc/self/fd/{handle}"],
                 capture_output=True, text=True, check=True, pass_fds=[handle],
             ).stdout  # fmt: skip
         finally:

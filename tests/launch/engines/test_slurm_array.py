@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.launch.test_slurm_engine import table
+from tests.launch.engines.test_slurm_engine import table
 from tests.support.jobs import eventually
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Verdict
 
-HERE = Path(__file__).parent / "data" / "corpus"
+HERE = Path(__file__).parent.parent / "data" / "corpus"
 #: Other people's files: read in place where they are at hand, never part of this repository.
-ELSEWHERE = Path(__file__).parents[2] / "shared" / "corpus"
+ELSEWHERE = Path(__file__).parents[3] / "shared" / "corpus"
 VERDICTS: dict[str, Verdict] = {"ACCEPT": "accepted", "REJECT": "refused", "HANG": "hangs"}
 ENVIRONMENTS = {
     "": {},

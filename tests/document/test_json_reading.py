@@ -18,7 +18,7 @@ from hccl_tools.document.syntax_problem import JsonError
 
 ROWS = [
     json.loads(line)
-    for line in (Path(__file__).parent / "data" / "nlohmann_json_3.11.2.jsonl").read_text().splitlines()
+    for line in (Path(__file__).parents[1] / "data" / "nlohmann_json_3.11.2.jsonl").read_text().splitlines()
 ]
 PROBLEMS = [
     ("", "empty file", 0),

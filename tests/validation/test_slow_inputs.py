@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: Read in place where it is at hand, never part of this repository.
-SLOW = Path(__file__).parents[2] / "shared" / "corpus" / "slow"
+SLOW = Path(__file__).parents[3] / "shared" / "corpus" / "slow"
 #: More than 200 MB for each megabyte, and far less than the gigabytes that these tables once took.
 MOST_MEMORY = 400 << 20
 _PEAK = """

@@ -12,7 +12,7 @@ from hccl_tools.errors import UsageError
 from hccl_tools.table.products import PRODUCTS, by_chip, read_name
 from tests.support.tables import table
 
-README = Path(__file__).parents[1] / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 #: HCCL's own map from SoC names to the kinds of chips (hcomm, SOC_VER_CONVERT).
 SOC_NAMES = {
     "910a": ["Ascend910A", "Ascend910B", "Ascend910ProA", "Ascend910ProB", "Ascend910PremiumA"],

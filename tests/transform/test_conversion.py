@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
 
 #: Other people's files: read in place where they are at hand, never part of this repository.
-WILD = Path(__file__).parents[2] / "shared" / "corpus" / "wild"
+WILD = Path(__file__).parents[3] / "shared" / "corpus" / "wild"
 
 
 def read(table_format: str, servers: int = 2, devices: int = 8, pods: int = 1) -> RankTable:

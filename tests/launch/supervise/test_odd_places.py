@@ -89,7 +89,7 @@ def test_folder_that_has_been_removed(command: tuple[str, ...], tmp_path: Path) 
     done = subprocess.run(
         ["sh", "-c", f"cd {gone} && rmdir {gone} && {words} 2>&1"],
         capture_output=True, text=True, timeout=60, check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
     )  # fmt: skip
 
     assert done.returncode == 2, done.stdout

@@ -27,7 +27,7 @@ pytestmark = [
         for name in ("mindspore", "sklearn")
     ),
 ]
-SCRIPT = Path(__file__).parents[2] / "examples" / "train_digits.py"
+SCRIPT = Path(__file__).parents[3] / "examples" / "train_digits.py"
 TRAINING = [sys.executable, str(SCRIPT), "--epochs", "4"]
 #: Each rank says first where it is (a node of Slurm, else an address) and becomes the training then.
 WHERE = 'echo "on ${SLURMD_NODENAME:-$(hostname -I)} $DEVICE_ID"; exec "$@"'

@@ -10,7 +10,7 @@ import pytest
 
 from tests.beds.daemons import need
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from hccl_tools.gathering import bootstrap
 from hccl_tools.programs import install_hints
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 _TEXTS = [
     *(ROOT / "hccl_tools").rglob("*.py"),
     *(ROOT / "docs").glob("*.md"),
