@@ -31,6 +31,7 @@ test: lint typecheck $(TORCHRUN)  ## run every check and every test
 
 lint: $(VENV)/.test-installed  ## check the style of Python and shell files
 	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check --quiet
 	@$(BIN)/bandit --quiet --recursive --severity-level medium hccl_tools
 	@if command -v shellcheck >/dev/null; then shellcheck $(SHELL_SCRIPTS); \
 	else echo 'shellcheck is not installed: the shell scripts are not checked'; fi

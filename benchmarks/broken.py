@@ -67,8 +67,10 @@ TABLES: dict[str, tuple[tuple[str, str], Callable[[int], str]]] = {
     ),
     "groups that are the same": (
         _GROUPS,
-        lambda _: '{"group_name":"g","device_count":"x","instance_count":"y","instance_list":'
-        '[{"pod_name":"p","server_id":"a","devices":[{"device_id":"0"}]}]}',
+        lambda _: (
+            '{"group_name":"g","device_count":"x","instance_count":"y","instance_list":'
+            '[{"pod_name":"p","server_id":"a","devices":[{"device_id":"0"}]}]}'
+        ),
     ),
     "a misspelt key in each device": (
         _DEVICES,

@@ -54,9 +54,7 @@ class Place:
         """Return what the table calls the host of a rank."""
         raise NotImplementedError
 
-    def start(
-        self, options: list[str], environment: Mapping[str, str], output: int
-    ) -> subprocess.Popen[str]:
+    def start(self, options: list[str], environment: Mapping[str, str], output: int) -> subprocess.Popen[str]:
         """Start a job in the current folder."""
         raise NotImplementedError
 
@@ -84,9 +82,7 @@ class OneHost(Place):
         """Return nothing: there is one host."""
         return ""
 
-    def start(
-        self, options: list[str], environment: Mapping[str, str], output: int
-    ) -> subprocess.Popen[str]:
+    def start(self, options: list[str], environment: Mapping[str, str], output: int) -> subprocess.Popen[str]:
         """Start the ranks as MPI processes."""
         launch = [sys.executable, "-m", "hccl_tools", "launch", "-n", str(self.ranks), "--cpu"]
         command = [*launch, "--start", "mpi", *self._mpirun.for_launch, *options]
@@ -106,9 +102,7 @@ class BothHosts(Place):
         """Return the address of a rank's host."""
         return self.hosts[two_by_two.SEATS[rank][0]].address
 
-    def start(
-        self, options: list[str], environment: Mapping[str, str], output: int
-    ) -> subprocess.Popen[str]:
+    def start(self, options: list[str], environment: Mapping[str, str], output: int) -> subprocess.Popen[str]:
         """Start one job on both hosts."""
         launch = two_by_two.command(
             (self.hosts[0].address, self.hosts[1].address), *self._mpirun.for_launch, "--start", "torch"
@@ -131,9 +125,7 @@ class Slurm(Place):
         """Return the address of a rank's node."""
         return self.hosts[1 + two_by_two.SEATS[rank][0]].address
 
-    def start(
-        self, options: list[str], environment: Mapping[str, str], output: int
-    ) -> subprocess.Popen[str]:
+    def start(self, options: list[str], environment: Mapping[str, str], output: int) -> subprocess.Popen[str]:
         """Start one job on both nodes."""
         hosts = (self.hosts[1].address, self.hosts[2].address)
         launch = two_by_two.command(hosts, "--engine", "slurm", "--start", "torch")

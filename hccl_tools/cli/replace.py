@@ -48,9 +48,7 @@ def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
     revise.deliver(file, document.data, before, done.table, done.data, changes=done.changes, **settings)
 
 
-def _spare(
-    inputs: Inputs, name: str, before: RankTable, server: str, settings: dict[str, Any]
-) -> RankTable:
+def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: dict[str, Any]) -> RankTable:
     """Return the spare's table: read, or made of what the spare itself tells."""
     asking = {key: settings.pop(key) for key in ("engine", "gather_timeout", "ssh")}
     if name == "-" or name.endswith(".json") or os.path.lexists(name):

@@ -50,9 +50,7 @@ def command(name: str | None) -> None:
 
 def _matching(rules: list[Rule], name: str) -> list[Rule]:
     wanted = name.strip().upper()
-    found = [
-        rule for rule in rules if wanted == rule.facts.name.upper() or rule.facts.id.startswith(wanted)
-    ]
+    found = [rule for rule in rules if wanted == rule.facts.name.upper() or rule.facts.id.startswith(wanted)]
     if not found:
         raise UsageError(f'no rule and no HCCL error code is called "{name}"', hint=_advice(rules, name))
     return found

@@ -25,7 +25,6 @@ class Choice(_Choice):
                 return choice
         raise click.BadParameter(f'"{value}" is not one of {", ".join(self.choices)}', ctx, param)
 
-
     def shell_complete(
         self,
         ctx: Context,  # noqa: ARG002  (click's signature)

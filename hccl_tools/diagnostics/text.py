@@ -67,11 +67,7 @@ def _report(report: Report, view: View, pen: _Pen) -> Iterator[str]:
     if warnings := sum(counts.values()) - errors:
         counted.append(count(warnings, "warning"))
     style = "error" if errors else "warning" if warnings else "good"
-    yield (
-        ("\n" if counts else "")
-        + pen(style, conclusion(report, ", ".join(counted)))
-        + "\n"
-    )
+    yield (("\n" if counts else "") + pen(style, conclusion(report, ", ".join(counted))) + "\n")
 
 
 def _heading(report: Report, pen: _Pen) -> str:

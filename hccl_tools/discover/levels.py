@@ -148,9 +148,7 @@ def _apart(entry: dict[str, Any], told: DeviceInfo) -> str:
     return next((text for text in named if told.eids and text not in told.eids), "")
 
 
-def _from_root_info(
-    device_id: int, entry: dict[str, Any], path: str, warnings: list[str]
-) -> DeviceFacts:
+def _from_root_info(device_id: int, entry: dict[str, Any], path: str, warnings: list[str]) -> DeviceFacts:
     levels = []
     for level in entry["level_list"]:
         usable = [address for address in level["rank_addr_list"] if address["ports"]]

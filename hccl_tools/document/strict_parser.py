@@ -17,9 +17,7 @@ from hccl_tools.document.syntax_problem import Expected, JsonError, Place, cut_o
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _PLAIN_TEXT = re.compile(r'"([^"\\\x00-\x1f]*)"')
 #: A plain text or a short integer with the comma behind it: most of what stands in a rank table.
-_PLAIN_ITEM = re.compile(
-    r'(?:"([^"\\\x00-\x1f]*)"|(0|-?[1-9][0-9]{0,14}))[ \t\n\r]*,[ \t\n\r]*'
-)
+_PLAIN_ITEM = re.compile(r'(?:"([^"\\\x00-\x1f]*)"|(0|-?[1-9][0-9]{0,14}))[ \t\n\r]*,[ \t\n\r]*')
 #: The same with the key before it.
 _PLAIN_MEMBER = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*' + _PLAIN_ITEM.pattern)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")

@@ -121,9 +121,7 @@ def columns(
 def _sparse_columns(entries: list[_Object]) -> dict[str, SparseColumn]:
     """Return the columns of the keys that few entries have: in whole columns they would fill the memory."""
     times = Counter(chain.from_iterable(entries))
-    found = {
-        key: SparseColumn(len(entries)) for key, number in times.items() if number * _FEW < len(entries)
-    }
+    found = {key: SparseColumn(len(entries)) for key, number in times.items() if number * _FEW < len(entries)}
     for row, entry in enumerate(entries):
         for key in found.keys() & entry.keys():
             found[key].values[row] = NULL if entry[key] is None else entry[key]

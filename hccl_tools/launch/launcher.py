@@ -73,9 +73,7 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         run_dir=plan.run_dir,
         environment={**prepared.environment, **plan.common, **(door.environment if door else {})},
         working_dir=plan.working_dir,
-        options=_supervision(
-            options, plan, request.tail, between=between, line=line, part=part, door=door
-        ),
+        options=_supervision(options, plan, request.tail, between=between, line=line, part=part, door=door),
         keeper=guard,
         locks=locks,
     )
@@ -258,9 +256,7 @@ def _supervision(
     )
 
 
-def _shown(
-    plan: Plan, tail: Tail, part: EngineWire | None, door: EngineDoor | None
-) -> dict[str, Any]:
+def _shown(plan: Plan, tail: Tail, part: EngineWire | None, door: EngineDoor | None) -> dict[str, Any]:
     """Return what is shown, and what watches the job and explains its end besides the supervision."""
     found: dict[str, Any] = {"tail": tail}
     if door is not None:

@@ -52,9 +52,7 @@ def between(
         if line is not None:
             from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (several hosts, started by hand)
 
-            line.agree(
-                number, consistency.has(prepared, request), signals=signals, tell=consistency.tell
-            )
+            line.agree(number, consistency.has(prepared, request), signals=signals, tell=consistency.tell)
         return _processes(prepared, number)
 
     return before

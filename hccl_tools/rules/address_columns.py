@@ -45,7 +45,10 @@ def addresses_read(subject: Subject) -> list[list[str]]:
         table = subject.table
         known = [_split(value) for value in table.device_ips]
         if table.format == "group_list":
-            known = [[text] if addresses else _NONE for text, addresses in zip(table.device_ips, known, strict=True)]
+            known = [
+                [text] if addresses else _NONE
+                for text, addresses in zip(table.device_ips, known, strict=True)
+            ]
             for index in servers_unread(subject):
                 for row in table.servers[index].rows:
                     known[row] = _NONE

@@ -73,7 +73,13 @@ class Findings:
 def _diagnostic(rule: RuleFacts, found: Finding) -> Diagnostic:
     hint = None if found.hint is None else _shortened(found.hint)
     return Diagnostic(
-        rule, _shortened(found.message), found.path[:DEEPEST_PATH], hint, found.related, found.offset, found.at_key
+        rule,
+        _shortened(found.message),
+        found.path[:DEEPEST_PATH],
+        hint,
+        found.related,
+        found.offset,
+        found.at_key,
     )
 
 

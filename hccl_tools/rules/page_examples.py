@@ -65,6 +65,8 @@ def _line(step: str) -> str:
         if found := re.fullmatch(pattern, step):
             if pattern.startswith("base"):
                 return base(found[1])
-            values = [int(part) if pattern.startswith(("size", "levels")) else part for part in found.groups()]
+            values = [
+                int(part) if pattern.startswith(("size", "levels")) else part for part in found.groups()
+            ]
             return words.format(*values)
     return step

@@ -159,7 +159,9 @@ def _near_key(value: Any, violation: Violation) -> str | None:
     from hccl_tools.formats.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
 
     keys = value_at(value, violation.path)
-    closest, key = max(((likeness(key.lower(), violation.key, _ALIKE), key) for key in keys), default=(0.0, ""))
+    closest, key = max(
+        ((likeness(key.lower(), violation.key, _ALIKE), key) for key in keys), default=(0.0, "")
+    )
     return f'rename "{key}" to "{violation.key}"' if closest else None
 
 
@@ -170,7 +172,11 @@ def _with_own_value(value: Any, violation: Violation) -> str | None:
     hint = violation.hint or ""
     advice, example, _ = hint.partition(f', for example "{violation.path[-1] if violation.path else ""}": ')
     found = value_at(value, violation.path) if example and violation.keyword == "type" else None
-    return f'{advice}: "{violation.path[-1]}": "{found}"' if type(found) is int and found >= 0 else violation.hint
+    return (
+        f'{advice}: "{violation.path[-1]}": "{found}"'
+        if type(found) is int and found >= 0
+        else violation.hint
+    )
 
 
 def _message(value: Any, violation: Violation) -> str:

@@ -86,9 +86,7 @@ def _of_levels(hosts: Sequence[HostFacts]) -> RankTable:
             ports = {"device_port": host.device_port} if host.device_port else {}
             ids = {"rank_id": len(ranks), "local_id": device.local_id, "device_id": device.device_id}
             ranks.append({**ids, **ports, "level_list": list(device.levels)})
-    return v2_0.read(
-        {"version": "2.0", "status": "completed", "rank_count": len(ranks), "rank_list": ranks}
-    )
+    return v2_0.read({"version": "2.0", "status": "completed", "rank_count": len(ranks), "rank_list": ranks})
 
 
 def _refuse_order(hosts: Sequence[HostFacts]) -> None:

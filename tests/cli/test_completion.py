@@ -24,9 +24,7 @@ def completed(typed: str) -> list[str]:
         "COMP_WORDS": typed,
         "COMP_CWORD": str(len(typed.split(" ")) - 1),
     }
-    done = subprocess.run(
-        [_PROGRAM], capture_output=True, text=True, timeout=60, check=False, env=environ
-    )
+    done = subprocess.run([_PROGRAM], capture_output=True, text=True, timeout=60, check=False, env=environ)
 
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()

@@ -231,5 +231,3 @@ def test_no_vnic(tmp_path: Path) -> None:
 
     assert "no vnic address for device 0" in said
     assert "not supported on this product" in said
-
-

@@ -388,9 +388,7 @@ def test_a_module_that_the_ranks_python_lacks() -> None:
     assert "has no module 'no_such_framework': --python names another Python for the ranks" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "is_said"), [((), True), (("--cpu",), False), (("--no-table",), False)]
-)
+@pytest.mark.parametrize(("options", "is_said"), [((), True), (("--cpu",), False), (("--no-table",), False)])
 def test_a_host_without_npu_is_told(options: tuple[str, ...], is_said: bool) -> None:
     done = launch("-n", "2", *options, "--start", "torch", "hello.py")
 

@@ -89,8 +89,14 @@ def ranks(source: str, local: bool = True, device: bool = False) -> list[Current
         ),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, CurrentRank()),
         (
-            {"RANK_ID": "1", "RANK_SIZE": "2", "PADDLE_TRAINER_ID": "1", "PADDLE_TRAINERS_NUM": "2",
-             "PADDLE_RANK_IN_NODE": "1", "LOCAL_RANK": "7"},
+            {
+                "RANK_ID": "1",
+                "RANK_SIZE": "2",
+                "PADDLE_TRAINER_ID": "1",
+                "PADDLE_TRAINERS_NUM": "2",
+                "PADDLE_RANK_IN_NODE": "1",
+                "LOCAL_RANK": "7",
+            },
             CurrentRank(1, 2, None, 1, True, "RANK_ID"),
         ),
     ],

@@ -49,9 +49,7 @@ def by_host(run: Run, ranks: Sequence[int], *, scheduler: bool = False) -> dict[
     return found
 
 
-def paths(
-    run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None = None
-) -> dict[str, str]:
+def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None = None) -> dict[str, str]:
     """Return logs of this host by what stands before their lines where several are shown.
 
     Args:

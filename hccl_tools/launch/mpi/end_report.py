@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.mpi.launcher_link import LauncherLink
 
 
-
 def report(
     link: LauncherLink, rank: int, *, pid: int, status: int, duration: float, log: str, lost: str
 ) -> None:

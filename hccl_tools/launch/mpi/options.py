@@ -159,9 +159,7 @@ def _split(args: list[str]) -> tuple[dict[str, list[str]], set[str], list[str]]:
             import difflib  # noqa: PLC0415  (only for a mistake)
 
             close = difflib.get_close_matches(name, [*_WITH_VALUE, *_FLAGS], n=1)
-            raise UsageError(
-                f"no such option {word}", hint=f"did you mean {close[0]}?" if close else None
-            )
+            raise UsageError(f"no such option {word}", hint=f"did you mean {close[0]}?" if close else None)
     return values, flags, args[position:]
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.planning.placement import Seat
 
 
-
 def common(environ: Mapping[str, str], facts: JobFacts, *, run_dir: str, buffered: bool) -> dict[str, str]:
     """Return what is set for every process of a job."""
     shared = environment.common_environment(environ, buffered=buffered, endpoints=facts.endpoints)

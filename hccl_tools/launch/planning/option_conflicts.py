@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.planning.visible_devices import VisibleDevices
     from hccl_tools.table.model import RankTable
 
+
 class Named(NamedTuple):
     """How messages call the table: its path, and a sentence on why that one where it was not typed."""
 
@@ -65,9 +66,7 @@ def _problems(request: Request, table: RankTable, seats: Sequence[Seat], name: s
             yield f"--engine {request.engine} starts the ranks of all servers, and {one} names one of them"
 
 
-def _foreign_addresses(
-    request: Request, table: RankTable, seats: Sequence[Seat], name: str
-) -> Iterator[str]:
+def _foreign_addresses(request: Request, table: RankTable, seats: Sequence[Seat], name: str) -> Iterator[str]:
     """Yield what is wrong with ``--ips``: its machines are the table's, and the first has rank 0."""
     if not request.ips:
         return

@@ -61,9 +61,7 @@ class Signals:
         """The signals that have come since the last call; does not block."""
         received = linux.read_signals(self._descriptor)
         self.senders |= {number: sender for number, _, sender in received}
-        return [
-            number for number, from_process, _ in received if from_process or number not in self._ignored
-        ]
+        return [number for number, from_process, _ in received if from_process or number not in self._ignored]
 
 
 def stop_self() -> None:

@@ -165,9 +165,7 @@ def test_typed_once_with_mpirun(
 @pytest.mark.bed
 @pytest.mark.mpi
 @every_mpirun
-def test_failure_on_one_host_ends_the_job_on_all(
-    job: list[str], two_hosts: TwoHosts, mpirun: Mpirun
-) -> None:
+def test_failure_on_one_host_ends_the_job_on_all(job: list[str], two_hosts: TwoHosts, mpirun: Mpirun) -> None:
     program = ["--no-python", "sh", "-c", "echo up; test $RANK_ID = 3 && sleep 1 && exit 7; exec sleep 61"]
 
     done = on(two_hosts.first, [*job, *mpirun.for_launch, "--grace", "2", *program], two_hosts)
@@ -202,9 +200,7 @@ def test_killed_launcher_leaves_nothing_on_either_host(
     job: list[str], two_hosts: TwoHosts, mpirun: Mpirun
 ) -> None:
     program = ["--no-python", "sh", "-c", "exec sleep 61"]
-    started = two_hosts.first.start(
-        [*job, *mpirun.for_launch, *program], env=two_by_two.environ(two_hosts)
-    )
+    started = two_hosts.first.start([*job, *mpirun.for_launch, *program], env=two_by_two.environ(two_hosts))
     _wait(lambda: len(_sleepers(two_hosts)) == 4)
     assert len(_sleepers(two_hosts)) == 4
     started.send_signal(signal.SIGKILL)

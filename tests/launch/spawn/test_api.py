@@ -575,9 +575,7 @@ def test_function_of_a_packages_main_module(way: tuple[str, ...]) -> None:
         "import hccl_tools\ndef f(): return 1\n"
         f"if __name__ == '__main__':\n    hccl_tools.spawn(f, (), 2, {OPTIONS})\n"
     )
-    done = subprocess.run(
-        [sys.executable, *way], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run([sys.executable, *way], capture_output=True, text=True, timeout=60, check=False)
 
     assert "f is defined in the __main__.py of a package, where other processes cannot find it" in done.stderr
     assert not Path("log").exists()

@@ -134,9 +134,7 @@ def test_a_full_disk_ends_the_job_where_that_is_asked_for(jobs: Jobs, small_disk
 
 
 WRITER = (
-    "import os, time\n"
-    "while os.environ['RANK_ID'] == '1': os.write(1, b'x' * 999 + b'\\n')\n"
-    "time.sleep(60)\n"
+    "import os, time\nwhile os.environ['RANK_ID'] == '1': os.write(1, b'x' * 999 + b'\\n')\ntime.sleep(60)\n"
 )
 
 
