@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from hccl_tools.discover import address
 from hccl_tools.discover.facts import Reading
 from hccl_tools.discover.run_tool import Answer, ToolHangsError, run
-from hccl_tools.discover.site import is_program
 from hccl_tools.errors import InputError
+from hccl_tools.programs.lookup import is_program
 
 if TYPE_CHECKING:
     from hccl_tools.discover.site import Site

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from hccl_tools.programs.lookup import is_program, on_path
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -35,11 +37,5 @@ class Site(NamedTuple):
 
     def program(self, name: str, *elsewhere: str) -> str | None:
         """Return the path of a program: the first on PATH, else the first of the usual places, else None."""
-        folders = [folder for folder in self.environ.get("PATH", os.defpath).split(os.pathsep) if folder]
-        places = [*(os.path.join(folder, name) for folder in folders), *map(self.path, elsewhere)]  # noqa: PTH118
-        return next((place for place in places if is_program(place)), None)
-
-
-def is_program(path: str) -> bool:
-    """Return whether a path is a file that may be executed."""
-    return os.access(path, os.X_OK) and os.path.isfile(path)  # noqa: PTH113
+        there = on_path(name, self.environ)
+        return there or next((place for place in map(self.path, elsewhere) if is_program(place)), None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 import time
 from contextlib import suppress
@@ -21,6 +20,7 @@ from hccl_tools.gathering.messages import Answer, Task
 from hccl_tools.notation import host_list
 from hccl_tools.programs import ssh
 from hccl_tools.programs.install_hints import MPIRUN
+from hccl_tools.programs.lookup import ProgramMissingError, on_path
 from hccl_tools.table.products import PRODUCT_VARIABLE
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _for_all(request: Request, environ: Mapping[str, str]) -> Request:
 
 def in_allocation(environ: Mapping[str, str]) -> bool:
     """Return whether this is a Slurm allocation whose srun can be used."""
-    return "SLURM_JOB_ID" in environ and shutil.which("srun", path=environ.get("PATH")) is not None
+    return "SLURM_JOB_ID" in environ and on_path("srun", environ) is not None
 
 
 def in_step(environ: Mapping[str, str]) -> bool:
@@ -160,7 +160,6 @@ def _over_mpirun(
 def _mpirun(asking: Asking) -> Mpirun:
     from hccl_tools.errors import LaunchError  # noqa: PLC0415
     from hccl_tools.launch.engines import mpirun  # noqa: PLC0415  (Slurm's way needs no mpirun)
-    from hccl_tools.launch.planning.interpreter import ProgramMissingError  # noqa: PLC0415
 
     beside = os.path.dirname(sys.executable)  # noqa: PTH120
     path = os.pathsep.join([asking.environ.get("PATH", os.defpath), beside])
@@ -184,7 +183,7 @@ def _mpirun(asking: Asking) -> Mpirun:
 def _over_srun(
     hosts: Sequence[str], places: Mapping[str, int], request: Request, asking: Asking, seconds: float
 ) -> _Outcome:
-    program = shutil.which("srun", path=asking.environ.get("PATH"))
+    program = on_path("srun", asking.environ)
     if program is None:
         raise DiscoveryError("there is no srun on PATH", hint="use --engine mpirun, or load Slurm")
     if "SLURM_JOB_ID" not in asking.environ:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.programs.lookup import on_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +44,7 @@ def command(typed: str | None, environ: Mapping[str, str], *, wait: int) -> list
     """
     agent = next(text for text in (typed, *map(environ.get, _AGENTS), "ssh") if text)
     words = agent.partition(" : ")[0].split()
-    if shutil.which(words[0], path=environ.get("PATH", os.defpath)) is None:
+    if on_path(words[0], environ) is None:
         raise UsageError(f'--ssh "{agent}": there is no program {words[0]}', hint="name ssh, or its path")
     return [*words, *OPTIONS, "-o", f"ConnectTimeout={wait}"]
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.engines import mpich, openmpi
 from hccl_tools.launch.model.plan import TABLE_COPY
-from hccl_tools.launch.planning.interpreter import ProgramMissingError, on_path
 from hccl_tools.programs.install_hints import MPIRUN
+from hccl_tools.programs.lookup import ProgramMissingError, on_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

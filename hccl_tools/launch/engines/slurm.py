@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.planning.interpreter import ProgramMissingError, on_path
 from hccl_tools.notation import host_list
+from hccl_tools.programs.lookup import ProgramMissingError, on_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch.cluster import host_status
 from hccl_tools.launch.logs.sender import ALIVE, EVERY, OVER
-from hccl_tools.launch.planning.interpreter import on_path
 from hccl_tools.launch.runs import index
 from hccl_tools.notation import host_list
 from hccl_tools.programs import ssh
+from hccl_tools.programs.lookup import on_path
 from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.processes.process_limit import why_not_started
+from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,18 +29,6 @@ _ASK = "import sys; print(sys.executable); print('\\n'.join(sys.path))"
 
 #: Why a start is ``table`` where no framework is installed.
 NO_FRAMEWORK = "the ranks' Python has no MindSpore, torch or paddle"
-
-
-class ProgramMissingError(LaunchError):
-    """The program or its interpreter is not there."""
-
-    exit_code = 127
-
-
-class ProgramRefusedError(LaunchError):
-    """The program or its interpreter is there but cannot be run."""
-
-    exit_code = 126
 
 
 class Interpreter(NamedTuple):
@@ -197,21 +186,6 @@ def _check_executable(name: str, environ: Mapping[str, str]) -> None:
             f'"{name}" is not executable', hint=f"`chmod +x {quote(name)}`, or start it with its interpreter"
         )
     raise ProgramMissingError(f'the program "{name}" is not there', hint="give a path, or a name on PATH")
-
-
-def on_path(name: str, environ: Mapping[str, str]) -> str | None:
-    """Return the absolute path of a program as the user's shell would find it, else ``None``."""
-    if "/" in name:
-        return os.path.abspath(name) if _runs(name) else None
-    for directory in environ.get("PATH", os.defpath).split(os.pathsep):
-        candidate = os.path.join(directory or ".", name)
-        if _runs(candidate):
-            return os.path.abspath(candidate)
-    return None
-
-
-def _runs(path: str) -> bool:
-    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def _is_ours(path: str) -> bool:

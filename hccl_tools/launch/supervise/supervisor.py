@@ -13,12 +13,12 @@ from hccl_tools.launch.model.outcome import Outcome, RankEnd
 from hccl_tools.launch.processes import keeper as keepers
 from hccl_tools.launch.processes.keeper_protocol import Task
 from hccl_tools.launch.processes.signals import Signals
-from hccl_tools.launch.program import find_program
 from hccl_tools.launch.space import LogSpace
 from hccl_tools.launch.supervise.attempt import Attempt
 from hccl_tools.launch.supervise.progress import Progress
 from hccl_tools.launch.supervise.reporter import Telling
 from hccl_tools.launch.supervise.watchdogs import EarlyExit, Hang
+from hccl_tools.programs.lookup import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

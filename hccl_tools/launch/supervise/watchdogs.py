@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch.model.outcome import seconds
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signals import spawn
-from hccl_tools.launch.program import find_program
+from hccl_tools.programs.lookup import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

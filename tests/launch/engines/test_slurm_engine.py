@@ -12,7 +12,7 @@ import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.engines import slurm
-from hccl_tools.launch.planning.interpreter import ProgramMissingError
+from hccl_tools.programs.lookup import ProgramMissingError
 
 if TYPE_CHECKING:
     import subprocess

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.launch.planning import interpreter
-from hccl_tools.launch.planning.interpreter import ProgramMissingError, ProgramRefusedError
+from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError
 
 if TYPE_CHECKING:
     from hccl_tools.errors import LaunchError

@@ -10,8 +10,8 @@ import pytest
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.model.request import Request
 from hccl_tools.launch.planning import planner, without_table
-from hccl_tools.launch.planning.interpreter import ProgramMissingError
 from hccl_tools.launch.render import plan_json, plan_text
+from hccl_tools.programs.lookup import ProgramMissingError
 from tests.support.tables import table as made
 
 if TYPE_CHECKING:
