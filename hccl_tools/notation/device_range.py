@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hccl_tools.errors import UsageError
 from hccl_tools.notation import look_alikes
-from hccl_tools.table.products import NAME_THE_CHIP
+from hccl_tools.notation.phrases import NAME_THE_CHIP
 
 _ITEM = re.compile(
     r"\s*(?:"

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+#: A hint for a device id that the assumed product does not have.
+NAME_THE_CHIP = "name the machine's chip, as in --product 910B4"
+
 
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: ``1 error``, ``65,516 errors``."""

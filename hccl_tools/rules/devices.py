@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
+from hccl_tools.notation.phrases import NAME_THE_CHIP
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.topology import device_sets
-from hccl_tools.table.products import NAME_THE_CHIP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

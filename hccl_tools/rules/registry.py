@@ -28,10 +28,10 @@ _LEGACY = (*_SERVER_LIST, "group_list")
 _ALL = (*_LEGACY, "2.0")
 #: What the rules bear for formats that hold a table of any format against the host it is checked on.
 LOCAL = ("local",)
-#: The modules whose import declares the rules, and the formats that they are for.
+#: The modules whose import declares the rules, and their formats; empty for rules on documents of any kind.
 FAMILIES: dict[str, tuple[str, ...]] = {
-    "loading": _ALL,
-    "document": _ALL,
+    "loading": (),
+    "document": (),
     "structure": _ALL,
     "legacy_formats": ("lab",),
     "version_1_1": ("1.1",),
@@ -187,8 +187,9 @@ def all_rules() -> dict[str, Rule]:
 
 def document_rules() -> list[Rule]:
     """Return the rules for documents of any kind."""
-    for family in ("loading", "document"):
-        import_module(f"hccl_tools.rules.{family}")
+    for family, formats in FAMILIES.items():
+        if not formats:
+            import_module(f"hccl_tools.rules.{family}")
     return [found for found in _RULES.values() if not found.formats]
 
 

@@ -119,8 +119,6 @@ PRODUCTS = {
     )
 }  # fmt: skip
 
-#: What to do where a machine of another kind is meant, for hints.
-NAME_THE_CHIP = "name the machine's chip, as in --product 910B4"
 #: Names the product where ``--product`` does not.
 PRODUCT_VARIABLE = "HCCL_TOOLS_PRODUCT"
 #: The product a table is judged for when nobody says which: the one its format is documented for.
