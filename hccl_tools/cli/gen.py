@@ -130,7 +130,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         path = outputs.target(options["output"], table, name=name)
         named = product if options["product"] or options["simulate"] else None
         saved = outputs.save(table, path, force=options["force"], mode=mode, product=named)
-        click.echo(saved.told(), err=True)
+        click.echo(saved.summary(), err=True)
         if target is not None:
             gen_options.tell_variables(target, path, facts)
     ctx.exit(0)

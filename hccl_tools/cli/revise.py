@@ -59,7 +59,7 @@ def deliver(
 
     write_atomically(path, [new.decode()], mode=digits)
     named = outputs.to_be_named(product, after)
-    click.echo(outputs.Saved(path, product=named).told(), err=True)
+    click.echo(outputs.Saved(path, product=named).summary(), err=True)
 
 
 def _check(new: bytes, to_stdout: bool, **judged: Any) -> None:

@@ -74,7 +74,7 @@ def command(
     Without FILE it is the table of RANK_TABLE_FILE. Of more than four servers each is one line. A table with
     errors is shown as far as it can be read; what is wrong with it, `validate` says.
     """
-    from hccl_tools.draw.showing import View  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.draw.showing import ShowOptions  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table is half a million objects without a cycle
     asked = _Asked(rank, server, here)
@@ -88,7 +88,7 @@ def command(
         click.echo(fingerprint(table))
         return
     chosen, way = _chosen(table, asked)
-    view = View(
+    view = ShowOptions(
         report, table, asked.rank, way if asked.here else None, one_server=asked.here or server is not None
     )
     if output == "json":

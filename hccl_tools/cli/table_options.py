@@ -120,7 +120,7 @@ def deliver(
         outputs.print_out(table)
         return
     path = outputs.target(output, table, name=name)
-    click.echo(outputs.save(table, path, force=force, mode=digits, product=product).told(), err=True)
+    click.echo(outputs.save(table, path, force=force, mode=digits, product=product).summary(), err=True)
 
 
 def _blamed(report: Report, origins: Sequence[str]) -> str:

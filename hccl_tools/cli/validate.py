@@ -51,9 +51,9 @@ class _Run:
             yield from self._reports_of(name)
 
     def _reports_of(self, name: str) -> Iterator[Report]:
-        from hccl_tools.diagnostics.placing import View  # noqa: PLC0415  (`--help` does not need it)
+        from hccl_tools.diagnostics.placing import ReportOptions  # noqa: PLC0415  (`--help` does not need it)
 
-        view = View(only_hccl=self.only_hccl)
+        view = ReportOptions(only_hccl=self.only_hccl)
         try:
             for file in options.expand(name):
                 table_options.wait_for(file, self.wait)
@@ -88,7 +88,7 @@ class _Run:
 
             return validate(file, **self.checks)
         report = self._local_check.validate(file, **self.checks)
-        click.echo(self._local_check.told(report), err=True)
+        click.echo(self._local_check.summary(report), err=True)
         return report
 
     @cached_property

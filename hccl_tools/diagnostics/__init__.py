@@ -54,10 +54,10 @@ def render(
         raise UsageError(
             f'there is no output format "{output_format}"', hint=f"formats: {', '.join(FORMATS)}"
         )
-    from hccl_tools.diagnostics.placing import View  # noqa: PLC0415  (importing the package stays cheap)
+    from hccl_tools.diagnostics.placing import ReportOptions  # noqa: PLC0415  (importing the package stays cheap)
 
     shown = limit(output_format, show_all=show_all)
-    view = View(limit=shown, color=color, only_hccl=only_hccl, ascii_only=ascii_only)
+    options = ReportOptions(limit=shown, color=color, only_hccl=only_hccl, ascii_only=ascii_only)
     renderer = import_module(f"hccl_tools.diagnostics.{name}")
-    pieces: Iterator[str] = renderer.render(reports, view)
+    pieces: Iterator[str] = renderer.render(reports, options)
     return pieces

@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.diagnostics.placing import Placed, View
+    from hccl_tools.diagnostics.placing import Placed, ReportOptions
 
 
-def render(reports: Iterable[Report], view: View) -> Iterator[str]:
+def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
     """Yield one line a finding; nothing for a table without findings."""
     for report in reports:
-        shown, folded = view.fold(report)
+        shown, folded = options.fold(report)
         for placed in place(report, shown):
-            yield line(report, placed, ascii_only=view.ascii_only)
+            yield line(report, placed, ascii_only=options.ascii_only)
         for rule, number in folded.items():
-            file = escaped(report.file, ascii_only=view.ascii_only)
+            file = escaped(report.file, ascii_only=options.ascii_only)
             yield f"{file}: ... and {number:,} more {rule.id} (`--all`)\n"
 
 

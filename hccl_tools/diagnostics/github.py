@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
-    from hccl_tools.diagnostics.placing import Placed, View
+    from hccl_tools.diagnostics.placing import Placed, ReportOptions
 
 #: Annotations that GitHub shows for one step.
 LIMIT = 10
 _RANK = {consequence: rank for rank, consequence in enumerate(SEVEREST_FIRST)}
 
 
-def render(reports: Iterable[Report], view: View) -> Iterator[str]:
+def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
     """Yield the annotations once all reports are there, worst first, then a line for each other finding."""
     found: list[tuple[Report, Diagnostic]] = []
     folded = 0
     for report in reports:
-        shown, more = view.fold(report)
+        shown, more = options.fold(report)
         found += [(report, finding) for finding in shown]
         folded += sum(more.values())
     found.sort(key=lambda pair: _RANK[pair[1].rule.consequence])  # stable: files and places stay in order
@@ -41,13 +41,13 @@ def render(reports: Iterable[Report], view: View) -> Iterator[str]:
         rest = count(len(others) + folded, "more finding")
         yield f"{rest} beyond the {LIMIT} annotations that GitHub shows for a step\n"
     for report, placed in _placed(others):
-        yield concise.line(report, placed, ascii_only=view.ascii_only)
+        yield concise.line(report, placed, ascii_only=options.ascii_only)
     if folded:
         yield f"... and {folded:,} more (`--all`)\n"
 
 
 def _placed(found: list[tuple[Report, Diagnostic]]) -> Iterator[tuple[Report, Placed]]:
-    """Place findings with one pass over each document."""
+    """SourceRange findings with one pass over each document."""
     by_report: dict[int, list[Diagnostic]] = {}
     reports = {id(report): report for report, _ in found}
     for report, finding in found:

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.diagnostics.placing import Place, Placed, View
+    from hccl_tools.diagnostics.placing import Placed, ReportOptions, SourceRange
 
 SCHEMA_VERSION = 1
 
 
-def render(reports: Iterable[Report], view: View) -> Iterator[str]:
+def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
     """Yield the document piece by piece, one finding a line."""
     encode = json.JSONEncoder().encode
     yield f'{{"schema_version": {SCHEMA_VERSION}, "files": ['
@@ -34,12 +34,12 @@ def render(reports: Iterable[Report], view: View) -> Iterator[str]:
             "verdict": report.verdict,
             "verdict_by": report.verdict_by,
             "left_out": list(report.left_out),
-            "counts": {rule.id: number for rule, number in view.counts(report).items()},
+            "counts": {rule.id: number for rule, number in options.counts(report).items()},
         }
         yield f'{"" if first else ","}\n{encode(head)[:-1]}, "findings": ['
         first = False
         separator = "\n  "
-        for placed in place(report, view.fold(report)[0]):
+        for placed in place(report, options.fold(report)[0]):
             yield separator + encode(_finding(placed))
             separator = ",\n  "
         yield "]}"
@@ -66,7 +66,7 @@ def _finding(placed: Placed) -> dict[str, Any]:
     }
 
 
-def _position(where: Place | None) -> dict[str, int | None]:
+def _position(where: SourceRange | None) -> dict[str, int | None]:
     """Return line and column, from 1; ``None`` where the source was no text."""
     if where is None:
         return {"line": None, "column": None}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hccl_tools.document.spans import Span
 
 
-class View(NamedTuple):
+class ReportOptions(NamedTuple):
     """How reports are to be shown.
 
     Attributes:
@@ -50,7 +50,7 @@ class View(NamedTuple):
         return shown, {rule: number - seen[rule] for rule, number in counts.items() if number > seen[rule]}
 
 
-class Place(NamedTuple):
+class SourceRange(NamedTuple):
     """A stretch of a document: its first line and column, and its bytes from ``begin`` to ``stop``."""
 
     start: Position
@@ -62,8 +62,8 @@ class Placed(NamedTuple):
     """A finding with its place and those of ``finding.related``; ``None`` where there is no document."""
 
     finding: Diagnostic
-    place: Place | None
-    related: tuple[Place | None, ...]
+    place: SourceRange | None
+    related: tuple[SourceRange | None, ...]
 
 
 def place(report: Report, findings: Sequence[Diagnostic]) -> list[Placed]:
@@ -83,7 +83,7 @@ def place(report: Report, findings: Sequence[Diagnostic]) -> list[Placed]:
     return placed
 
 
-def _own(document: Document, finding: Diagnostic, span: Span) -> Place:
+def _own(document: Document, finding: Diagnostic, span: Span) -> SourceRange:
     if finding.offset is not None:
         return _stretch(document, finding.offset, finding.offset)
     if finding.at_key and span.key_start is not None and span.key_end is not None:
@@ -91,5 +91,5 @@ def _own(document: Document, finding: Diagnostic, span: Span) -> Place:
     return _stretch(document, span.start, span.end)
 
 
-def _stretch(document: Document, begin: int, stop: int) -> Place:
-    return Place(document.position(begin), begin, stop)
+def _stretch(document: Document, begin: int, stop: int) -> SourceRange:
+    return SourceRange(document.position(begin), begin, stop)

@@ -15,17 +15,18 @@ from urllib.parse import quote
 from hccl_tools.diagnostics.diagnostic import Path, pointer
 from hccl_tools.diagnostics.placing import place
 from hccl_tools.diagnostics.wording import hccl_says
+from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report, RuleFacts
-    from hccl_tools.diagnostics.placing import Place, Placed, View
+    from hccl_tools.diagnostics.placing import Placed, ReportOptions, SourceRange
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def render(reports: Iterable[Report], view: View) -> Iterator[str]:
+def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
     """Yield the log piece by piece, one result a line; the rules follow the results that they explain."""
     encode = json.JSONEncoder().encode
     rules: dict[str, tuple[int, RuleFacts]] = {}
@@ -34,7 +35,7 @@ def render(reports: Iterable[Report], view: View) -> Iterator[str]:
     separator = "\n  "
     omitted: list[dict[str, Any]] = []
     for report in reports:
-        shown, folded = view.fold(report)
+        shown, folded = options.fold(report)
         omitted += [
             {"uri": _uri(report.file), "ruleId": rule.id, "count": number} for rule, number in folded.items()
         ]
@@ -49,8 +50,6 @@ def render(reports: Iterable[Report], view: View) -> Iterator[str]:
 
 
 def _driver(rules: list[RuleFacts]) -> dict[str, Any]:
-    from hccl_tools import __version__  # noqa: PLC0415  (the package's own top, which imports from here)
-
     return {
         "name": "hccl-tools",
         "version": __version__,
@@ -92,7 +91,7 @@ def _message(finding: Diagnostic) -> str:
     return f"{finding.message}. HCCL: {hccl_says(finding)}.{hint}"
 
 
-def _location(report: Report, path: Path, where: Place | None) -> dict[str, Any]:
+def _location(report: Report, path: Path, where: SourceRange | None) -> dict[str, Any]:
     physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(report.file)}}
     if where is not None and report.document is not None:
         end = report.document.position(where.stop)

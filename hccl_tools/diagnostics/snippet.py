@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
-    from hccl_tools.diagnostics.placing import Place
+    from hccl_tools.diagnostics.placing import SourceRange
     from hccl_tools.document.document import Document
 
 #: Characters of the line that are shown; a table without line breaks may have millions.
@@ -27,7 +27,7 @@ class Snippet(NamedTuple):
     marker: str
 
 
-def snippet(document: Document, place: Place, *, ascii_only: bool = False) -> Snippet | None:
+def snippet(document: Document, place: SourceRange, *, ascii_only: bool = False) -> Snippet | None:
     """Return the line in which a place begins; what follows on other lines is not marked.
 
     Returns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.diagnostics.placing import View, place
+from hccl_tools.diagnostics.placing import ReportOptions, place
 from hccl_tools.diagnostics.snippet import snippet
 from hccl_tools.diagnostics.wording import conclusion, hccl_says, reference
 from hccl_tools.notation.phrases import count
@@ -26,9 +26,9 @@ _STYLES = {
 class _Pen:
     """Paints words, or leaves them as they are."""
 
-    def __init__(self, view: View) -> None:
-        self._color = view.color
-        self._ascii = view.ascii_only
+    def __init__(self, options: ReportOptions) -> None:
+        self._color = options.color
+        self._ascii = options.ascii_only
 
     def __call__(self, style: str, text: str) -> str:
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._color else text
@@ -38,30 +38,30 @@ class _Pen:
         return escaped(text, ascii_only=self._ascii)
 
 
-def render(reports: Iterable[Report], view: View) -> Iterator[str]:
+def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
     """Yield the output, one report after the other as they come."""
-    pen = _Pen(view)
+    pen = _Pen(options)
     verdicts: Counter[str] = Counter()
     for report in reports:
         if verdicts:
             yield "\n"
         verdicts[report.verdict] += 1
-        yield from _report(report, view, pen)
+        yield from _report(report, options, pen)
     if (files := verdicts.total()) > 1:
         parts = ", ".join(f"{number:,} {name}" for name, number in verdicts.items())
         yield f"\n{count(files, 'file')}: {parts}\n"
 
 
-def _report(report: Report, view: View, pen: _Pen) -> Iterator[str]:
+def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
     yield pen("quiet", _heading(report, pen)) + "\n"
-    shown, folded = view.fold(report)
+    shown, folded = options.fold(report)
     for placed in place(report, shown):
-        yield "\n" + _block(report, placed, view, pen)
+        yield "\n" + _block(report, placed, options, pen)
     if folded:
         yield "\n"
     for rule, number in folded.items():
         yield f"... and {number:,} more {rule.id} {rule.name} (`--all`)\n"
-    counts = view.counts(report)
+    counts = options.counts(report)
     errors = sum(number for rule, number in counts.items() if rule.severity == "error")
     counted = [count(errors, "error")] if errors else []
     if warnings := sum(counts.values()) - errors:
@@ -79,7 +79,7 @@ def _heading(report: Report, pen: _Pen) -> str:
     )
 
 
-def _block(report: Report, placed: Placed, view: View, pen: _Pen) -> str:
+def _block(report: Report, placed: Placed, options: ReportOptions, pen: _Pen) -> str:
     finding, where, _ = placed
     severity = finding.rule.severity
     file = pen.safe(report.file)
@@ -93,7 +93,7 @@ def _block(report: Report, placed: Placed, view: View, pen: _Pen) -> str:
     else:
         margin = " " * len(str(where.start.line))
         suffix = f"  ({pointer})" if pointer else ""
-        source = snippet(report.document, where, ascii_only=view.ascii_only)
+        source = snippet(report.document, where, ascii_only=options.ascii_only)
         bar = pen("frame", f"{margin} |")
         lines.append(f"{margin}{pen('frame', '-->')} {file}:{where.start.line}:{where.start.column}{suffix}")
         if source is not None:

@@ -8,7 +8,7 @@ from hccl_tools.diagnostics.diagnostic import pointer
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Consequence, Diagnostic, Related, Report
-    from hccl_tools.diagnostics.placing import Place
+    from hccl_tools.diagnostics.placing import SourceRange
 
 _VERDICTS = {
     "refused": "HCCL refuses this table",
@@ -65,7 +65,7 @@ def quoted(text: str) -> str:
     return f'"{text}"' if len(text) <= _LONGEST_QUOTE else f'"{text[:_LONGEST_QUOTE]}..."'
 
 
-def reference(related: Related, file: str, place: Place | None) -> str:
+def reference(related: Related, file: str, place: SourceRange | None) -> str:
     """Return a related place on one line: ``first used at table.json:7:67``."""
     where = f"{file}:{place.start.line}:{place.start.column}" if place else pointer(related.path) or "/"
     return f"{related.message.removesuffix(' here')} at {where}"

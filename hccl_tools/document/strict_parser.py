@@ -12,7 +12,7 @@ import re
 from typing import Any, NamedTuple
 
 from hccl_tools.document.fast_parser import NESTING_LIMIT, number
-from hccl_tools.document.syntax_problem import Expected, JsonError, Place, cut_off, stray
+from hccl_tools.document.syntax_problem import Expected, JsonError, ParserState, cut_off, stray
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _PLAIN_TEXT = re.compile(r'"([^"\\\x00-\x1f]*)"')
@@ -108,7 +108,9 @@ class Reader:
 
     def _fail(self, at: int, expected: Expected) -> JsonError:
         after = len(self._text[:at].rstrip(" \t\n\r"))
-        return stray(Place(self._text, at, after, expected, self._open[-1].opener if self._open else ""))
+        return stray(
+            ParserState(self._text, at, after, expected, self._open[-1].opener if self._open else "")
+        )
 
     def _enter(self, opener: str, at: int) -> tuple[int, Any, bool]:
         """Open an object or list: the place of its first value, or behind it if it is empty."""

@@ -44,7 +44,7 @@ class JsonError(ValueError):
         self.problem = JsonProblem(kind, message, hint, offset)
 
 
-class Place(NamedTuple):
+class ParserState(NamedTuple):
     """Where the reader stopped: at ``at``, behind a token that ends at ``after``, inside ``opener``.
 
     ``opener`` is ``{``, ``[`` or, at the outermost level, the empty text.
@@ -97,7 +97,7 @@ KUBERNETES_HINT = (
 _AGAIN = "copy or write the file again, as a whole"
 
 
-def stray(place: Place) -> JsonError:
+def stray(state: ParserState) -> JsonError:
     """Say what stands where the grammar allows nothing of the kind.
 
     The order matters: the first recogniser that knows the text names it.
@@ -112,21 +112,21 @@ def stray(place: Place) -> JsonError:
         _number_or_word,
         _missing,
     ):
-        error = recognise(place)
+        error = recognise(state)
         if error is not None:
             return error
-    if not place.opener:
-        message = f'not valid JSON: the text begins with "{_beginning(place.rest)}"'
-        return JsonError("other", message, "give the rank table, a JSON file", place.at)
-    message = f'unexpected "{place.rest[0]}" instead of {_WANTED[place.expected]}'
-    return JsonError("other", message, "remove it, or put the text in double quotes", place.at)
+    if not state.opener:
+        message = f'not valid JSON: the text begins with "{_beginning(state.rest)}"'
+        return JsonError("other", message, "give the rank table, a JSON file", state.at)
+    message = f'unexpected "{state.rest[0]}" instead of {_WANTED[state.expected]}'
+    return JsonError("other", message, "remove it, or put the text in double quotes", state.at)
 
 
-def _kubernetes(place: Place) -> JsonError | None:
-    if place.opener or not _KUBERNETES.match(place.text):
+def _kubernetes(state: ParserState) -> JsonError | None:
+    if state.opener or not _KUBERNETES.match(state.text):
         return None
     message = "this is a Kubernetes object in YAML; the rank table is the text under one of its data keys"
-    return JsonError("Kubernetes object", message, KUBERNETES_HINT, place.at)
+    return JsonError("Kubernetes object", message, KUBERNETES_HINT, state.at)
 
 
 def _beginning(rest: str) -> str:
@@ -140,22 +140,22 @@ def cut_off(at: int, opener: str) -> JsonError:
     return JsonError("cut off", f"the file ends {_INSIDE.get(opener, 'too early')}", _AGAIN, at)
 
 
-def _ending(place: Place) -> JsonError | None:
-    text, at = place.text, place.at
+def _ending(state: ParserState) -> JsonError | None:
+    text, at = state.text, state.at
     if at >= len(text):
-        if not place.opener:
+        if not state.opener:
             return JsonError("empty file", "the file is empty", _AGAIN, at)
-        return cut_off(place.after, place.opener)
-    if place.opener and any(word.startswith(text[at : at + 5]) for word in ("true", "false", "null")):
-        return cut_off(len(text), place.opener)
+        return cut_off(state.after, state.opener)
+    if state.opener and any(word.startswith(text[at : at + 5]) for word in ("true", "false", "null")):
+        return cut_off(len(text), state.opener)
     if text[at] == "\0":
         return JsonError("NUL", "zero byte (NUL), as in a half-written file", _AGAIN, at)
     return None
 
 
-def _pasted(place: Place) -> JsonError | None:
+def _pasted(state: ParserState) -> JsonError | None:
     """Recognise what people paste together with a table."""
-    rest, at = place.rest, place.at
+    rest, at = state.rest, state.at
     if rest.startswith(("//", "/*", "#", "<!--")):
         return JsonError("comment", "comments are not allowed in JSON", "remove the comment", at)
     if rest.startswith(("...", "\u2026")):
@@ -167,8 +167,8 @@ def _pasted(place: Place) -> JsonError | None:
     return None
 
 
-def _punctuation(place: Place) -> JsonError | None:
-    char, at = place.rest[0], place.at
+def _punctuation(state: ParserState) -> JsonError | None:
+    char, at = state.rest[0], state.at
     if char in "'`":
         return JsonError("single quotes", "single quote; JSON uses double quotes",
                          "write \" instead of '; if Python printed this, use json.dumps", at)  # fmt: skip
@@ -184,52 +184,52 @@ def _punctuation(place: Place) -> JsonError | None:
     return None
 
 
-def _literal(place: Place) -> JsonError | None:
-    if place.expected != "value":
+def _literal(state: ParserState) -> JsonError | None:
+    if state.expected != "value":
         return None
-    if found := _NAN.match(place.rest):
+    if found := _NAN.match(state.rest):
         hint = "write a number, or the text in quotes"
-        return JsonError("NaN", f"{found[0]} is not a JSON number", hint, place.at)
-    if found := _PYTHON.match(place.rest):
-        return JsonError("python literal", f"{found[0]} is not JSON", _instead_of(found[0], place), place.at)
+        return JsonError("NaN", f"{found[0]} is not a JSON number", hint, state.at)
+    if found := _PYTHON.match(state.rest):
+        return JsonError("python literal", f"{found[0]} is not JSON", _instead_of(found[0], state), state.at)
     return None
 
 
-def _instead_of(word: str, place: Place) -> str:
+def _instead_of(word: str, state: ParserState) -> str:
     """Return what to write for a word of Python's: HCCL reads no value that is true, false or null."""
-    key = _KEY_BEFORE.search(place.text, max(0, place.at - 80), place.at)
+    key = _KEY_BEFORE.search(state.text, max(0, state.at - 80), state.at)
     if key is not None and key[1] == "status":
         return 'write "completed"'
     return f"write {_JSON_WORD.get(word, 'null')}, or a text in double quotes where HCCL reads the value"
 
 
-def _bracket_or_comma(place: Place) -> JsonError | None:
-    char, at = place.rest[0], place.at
+def _bracket_or_comma(state: ParserState) -> JsonError | None:
+    char, at = state.rest[0], state.at
     if char in "}]":
-        comma = place.after - 1
-        if place.expected in {"key", "value"} and comma >= 0 and place.text[comma] == ",":
+        comma = state.after - 1
+        if state.expected in {"key", "value"} and comma >= 0 and state.text[comma] == ",":
             message = f"trailing comma before {char}"
             return JsonError("trailing comma", message, "remove the comma", comma)
-        if place.expected in {"value", "colon"} and place.opener == "{" and char == "}":
+        if state.expected in {"value", "colon"} and state.opener == "{" and char == "}":
             return JsonError("missing value", "a key has no value", "write : and the value after it", at)
-        if place.opener:
-            closer = "}" if place.opener == "{" else "]"
-            return JsonError("wrong bracket", f"unexpected {char}: {place.opener} is still open",
+        if state.opener:
+            closer = "}" if state.opener == "{" else "]"
+            return JsonError("wrong bracket", f"unexpected {char}: {state.opener} is still open",
                              f"write {closer} first, or remove the {char}", at)  # fmt: skip
-    if char == "," and place.opener and place.expected in {"key", "value"}:
+    if char == "," and state.opener and state.expected in {"key", "value"}:
         return JsonError("missing value", "missing value before this comma", "remove the comma", at)
     return None
 
 
-def _number_or_word(place: Place) -> JsonError | None:
+def _number_or_word(state: ParserState) -> JsonError | None:
     """Recognise numbers that JSON does not know, and words and addresses without quotes."""
-    word, at = place.word, place.at
-    if not word or not (place.opener or word[0] in "+-.0123456789"):
+    word, at = state.word, state.at
+    if not word or not (state.opener or word[0] in "+-.0123456789"):
         return None
-    start = at - len(place.read)
-    if place.expected == "key":
+    start = at - len(state.read)
+    if state.expected == "key":
         return JsonError("unquoted key", f"the key {word} is not in quotes", f'write "{word}"', at)
-    if place.expected == "colon" or (place.expected == "comma" and start == at):
+    if state.expected == "colon" or (state.expected == "comma" and start == at):
         return None
     if _NUMBER_LIKE.fullmatch(word):
         return JsonError("number", f"{word} is not a JSON number",
@@ -237,14 +237,14 @@ def _number_or_word(place: Place) -> JsonError | None:
     return JsonError("unquoted text", f"{word} is not in quotes", f'write "{word}"', start)
 
 
-def _missing(place: Place) -> JsonError | None:
-    char = place.rest[0]
-    if place.expected == "colon":
+def _missing(state: ParserState) -> JsonError | None:
+    char = state.rest[0]
+    if state.expected == "colon":
         hint = "write : instead of =" if char == "=" else "write a colon between the key and its value"
-        return JsonError("missing colon", "a key is not followed by a colon", hint, place.after)
-    if place.expected == "comma" and (char in '"{[-' or char.isalnum()):
-        return JsonError("missing comma", "missing comma after this value", "write a comma", place.after)
-    if place.expected == "comma" and char == ":":
+        return JsonError("missing colon", "a key is not followed by a colon", hint, state.after)
+    if state.expected == "comma" and (char in '"{[-' or char.isalnum()):
+        return JsonError("missing comma", "missing comma after this value", "write a comma", state.after)
+    if state.expected == "comma" and char == ":":
         hint = "write a comma, or check the quotes before it"
-        return JsonError("other", "colon after a value", hint, place.at)
+        return JsonError("other", "colon after a value", hint, state.at)
     return None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class View:
+class ShowOptions:
     """What of a table is shown.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.notation.phrases import count as counted
+from hccl_tools.notation import phrases
 from hccl_tools.rules.registry import Finding, Subject, rule
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
     for server_id, own in rows.items():
         if len(own) != usual:
             yield Finding(
-                f'server "{server_id}" has {counted(len(own), "device")}, others have {usual}',
+                f'server "{server_id}" has {phrases.count(len(own), "device")}, others have {usual}',
                 devices_place(subject, server_id),
                 "take the same number of devices on every server",
             )

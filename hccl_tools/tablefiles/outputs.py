@@ -29,7 +29,7 @@ class Saved(NamedTuple):
     unchanged: bool = False
     product: str | None = None
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return what was done and what to type next."""
         from shlex import quote  # noqa: PLC0415  (what is printed with -o - needs no quoting)
 

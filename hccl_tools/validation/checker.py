@@ -198,7 +198,7 @@ def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -
     violations = schema.Violations(subject.value, table_format, findings.limit)
     subject.memo["violations"] = violations
     findings.run((rule for rule in table_rules(table_format) if rule.stage == "structure"), subject)
-    repaired = repair.without(subject.value, violations, table_format)
+    repaired = repair.without_damage(subject.value, violations, table_format)
     if repaired is not None:
         try:
             subject.table = formats.read(repaired.value, table_format)

@@ -55,7 +55,7 @@ class LocalCheck:
             )
         return self._looks[key]
 
-    def told(self, report: Report) -> str:
+    def summary(self, report: Report) -> str:
         """Return which server of a checked table this host is, as a sentence."""
         if report.table is None:
             return f"{report.file}: not held against this host, for it cannot be read"

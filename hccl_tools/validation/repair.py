@@ -45,7 +45,7 @@ class Repaired(NamedTuple):
     damaged: frozenset[str]
 
 
-def without(value: dict[str, Any], violations: Violations, table_format: Format) -> Repaired | None:
+def without_damage(value: dict[str, Any], violations: Violations, table_format: Format) -> Repaired | None:
     """Return a document as if its faulty values were sound or absent; None where that cannot be."""
     harmless = _NUMBERS if table_format == "2.0" else _TEXTS
     if not violations.keys <= {"version", *harmless, *_OPTIONAL}:

@@ -11,7 +11,7 @@ from tests.support.tables import table
 
 
 def repaired(value: Any, table_format: Any) -> repair.Repaired | None:
-    return repair.without(value, schema.Violations(value, table_format), table_format)
+    return repair.without_damage(value, schema.Violations(value, table_format), table_format)
 
 
 def test_the_document_itself_stays_as_it_is() -> None:
