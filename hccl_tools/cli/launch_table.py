@@ -46,7 +46,7 @@ def with_table(request: Request, options: dict[str, Any], environ: Mapping[str, 
 
 
 def _engine(typed: Engine, environ: Mapping[str, str]) -> Engine:
-    from hccl_tools.gathering.coordinator import in_allocation  # noqa: PLC0415
+    from hccl_tools.programs.slurm import in_allocation  # noqa: PLC0415
 
     if typed != "loop":
         return typed
@@ -62,9 +62,8 @@ def _allocated(request: Request, environ: Mapping[str, str]) -> tuple[str, ...]:
     by_loop = click.get_current_context().get_parameter_source("engine") != click.core.ParameterSource.DEFAULT
     if not environ.get("SLURM_JOB_NODELIST") or (request.engine == "loop" and by_loop):
         return ()
-    from hccl_tools.gathering.coordinator import in_allocation, in_step  # noqa: PLC0415
     from hccl_tools.launch.planning import table_source  # noqa: PLC0415
-    from hccl_tools.notation import host_list  # noqa: PLC0415
+    from hccl_tools.programs.slurm import allocated_nodes, in_allocation, in_step  # noqa: PLC0415
 
     if not in_allocation(environ) or table_source.locate(request, environ) is not None:
         return ()
@@ -72,7 +71,7 @@ def _allocated(request: Request, environ: Mapping[str, str]) -> tuple[str, ...]:
         _refuse_many_jobs(environ)
         if request.engine != "slurm":
             return ()
-    hosts = host_list.parse(environ["SLURM_JOB_NODELIST"], option="SLURM_JOB_NODELIST")
+    hosts = allocated_nodes(environ)
     return hosts if len(hosts) > 1 or request.engine == "slurm" else ()
 
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_SYSTEM_FOLDERS = ("/bin", "/usr/bin")
+    from hccl_tools.programs.mpirun import Mpirun
 
 
-class Mpirun(NamedTuple):
-    """The mpirun at hand.
+class SshStart(NamedTuple):
+    """How mpirun starts processes on other hosts.
 
     Attributes:
-        path: The program.
-        flavour: ``openmpi-4`` or ``openmpi-5``.
+        mpirun: Open MPI's mpirun.
         ssh: The user's ssh with its options, as words.
-        as_root: Whether root calls it: Open MPI then wants to be told.
+        as_root: Whether root calls it: Open MPI requires an option for that.
     """
 
-    path: str
-    flavour: str
+    mpirun: Mpirun
     ssh: Sequence[str] = ("ssh",)
     as_root: bool = False
 
@@ -34,36 +31,24 @@ class Member(NamedTuple):
     argv: Sequence[str]
 
 
-def mpirun(engine: Mpirun, members: Sequence[Member]) -> list[str]:
+def mpirun(start: SshStart, members: Sequence[Member]) -> list[str]:
     """Return the command that starts the members over ssh; MPI ranks follow their order.
 
     Every member is an application of its own, as only that fixes which rank is on which host, whatever
     Open MPI thinks of the order of hosts.
     """
-    command = [engine.path]
-    if engine.as_root:
+    command = [start.mpirun.path]
+    if start.as_root:
         command.append("--allow-run-as-root")
-    if (prefix := installation(engine.path)) is not None:
-        command += ["--prefix", prefix]
-    agent = "plm_rsh_agent" if engine.flavour == "openmpi-4" else "plm_ssh_agent"
-    command += ["--mca", agent, " ".join(engine.ssh)]
+    if start.mpirun.prefix is not None:
+        command += ["--prefix", start.mpirun.prefix]
+    command += ["--mca", start.mpirun.ssh_parameter, " ".join(start.ssh)]
     command += ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"]
     for number, member in enumerate(members):
         command += [":"] if number else []
         # The user's folder may not be there.
         command += ["-n", "1", "--host", member.host, "--wdir", "/", *member.argv]
     return command
-
-
-def installation(mpirun_path: str) -> str | None:
-    """Return where a mpirun is installed, to be named to other hosts; None for a system's own.
-
-    A non-interactive ssh has the system's folders on its PATH and nothing of the user's.
-    """
-    folder = os.path.dirname(os.path.abspath(mpirun_path))  # noqa: PTH100, PTH120
-    if folder in _SYSTEM_FOLDERS or os.path.basename(folder) != "bin":  # noqa: PTH119
-        return None
-    return os.path.dirname(folder)  # noqa: PTH120
 
 
 def srun(path: str, hosts: Sequence[str], argv: Sequence[str]) -> list[str]:

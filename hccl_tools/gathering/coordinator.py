@@ -11,16 +11,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.errors import DiscoveryError, LaunchError, UsageError
 from hccl_tools.gathering import commands, engine_run, failures, host_diagnosis
 from hccl_tools.gathering.bootstrap import PROGRAM
-from hccl_tools.gathering.commands import Member, Mpirun
+from hccl_tools.gathering.commands import Member, SshStart
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
 from hccl_tools.gathering.messages import Answer, Task
-from hccl_tools.notation import host_list
 from hccl_tools.programs import ssh
 from hccl_tools.programs.install_hints import MPIRUN
-from hccl_tools.programs.lookup import ProgramMissingError, on_path
+from hccl_tools.programs.lookup import ProgramMissingError
+from hccl_tools.programs.mpirun import find_mpirun
+from hccl_tools.programs.slurm import allocated_nodes, find_srun, in_allocation
 from hccl_tools.table.products import PRODUCT_VARIABLE
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ TIMEOUT = 60
 #: The part of it that is left to find out, host by host, why some did not.
 _FOR_CAUSES = 0.2
 _CONNECT_S = 10
-#: The steps of Slurm that nobody's srun has started (batch script, interactive shell) count from here.
-_FIRST_OWN_STEP = 0xFFFFFFF0
 
 
 class Asking(NamedTuple):
@@ -117,21 +116,10 @@ def _for_all(request: Request, environ: Mapping[str, str]) -> Request:
     return request._replace(site=site._replace(hccn_tool=tool, hccn_conf=conf, rootinfo=info))
 
 
-def in_allocation(environ: Mapping[str, str]) -> bool:
-    """Return whether this is a Slurm allocation whose srun can be used."""
-    return "SLURM_JOB_ID" in environ and on_path("srun", environ) is not None
-
-
-def in_step(environ: Mapping[str, str]) -> bool:
-    """Return whether the user's srun has started this process."""
-    step = environ.get("SLURM_STEP_ID", "")
-    return step.isdecimal() and int(step) < _FIRST_OWN_STEP
-
-
 def _over_mpirun(
     hosts: Sequence[str], places: Mapping[str, int], request: Request, asking: Asking, seconds: float
 ) -> _Outcome:
-    engine = _mpirun(asking)
+    start = _ssh_start(asking)
     limit = seconds * (1 - _FOR_CAUSES)
     with TemporaryDirectory(prefix="hccl-tools-gather-") as folder:
         file = Path(folder, "answers.json")
@@ -142,7 +130,7 @@ def _over_mpirun(
         members = [
             Member(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks
         ]
-        ended = engine_run.run(commands.mpirun(engine, members), limit, asking.environ)
+        ended = engine_run.run(commands.mpirun(start, members), limit, asking.environ)
         collected: list[str] = []
         with suppress(OSError, ValueError):
             collected = json.loads(file.read_text(encoding="utf-8"))
@@ -151,51 +139,48 @@ def _over_mpirun(
     silent = [host for host in hosts if host not in answers]
     if not silent:
         return _Outcome(answers, [])
-    causes = host_diagnosis.causes(silent, engine, max(2.0, seconds * _FOR_CAUSES - 1))
+    causes = host_diagnosis.causes(silent, start, max(2.0, seconds * _FOR_CAUSES - 1))
     if ended.status is None or collected:
         causes += _hanging(silent, causes, ended, asking)
     return _Outcome(answers, causes, _indented(ended))
 
 
-def _mpirun(asking: Asking) -> Mpirun:
-    from hccl_tools.errors import LaunchError  # noqa: PLC0415
-    from hccl_tools.launch.engines import mpirun  # noqa: PLC0415  (Slurm's way needs no mpirun)
-
+def _ssh_start(asking: Asking) -> SshStart:
+    # mpirun of a virtual environment that is not activated lies beside its Python.
     beside = os.path.dirname(sys.executable)  # noqa: PTH120
     path = os.pathsep.join([asking.environ.get("PATH", os.defpath), beside])
     try:
-        program, flavour = mpirun.find({**asking.environ, "PATH": path})
+        mpirun = find_mpirun({**asking.environ, "PATH": path})
     except ProgramMissingError:
-        raise DiscoveryError("there is no mpirun on PATH", hint=f"install one: {MPIRUN}") from None
+        raise DiscoveryError("no mpirun on PATH", hint=f"install one: {MPIRUN}") from None
     except LaunchError as error:
         raise DiscoveryError(error.message, hint="put Open MPI's first on PATH") from None
-    if not flavour.startswith("openmpi"):
+    if not mpirun.is_open_mpi:
         raise DiscoveryError(
-            f"{program} is not Open MPI's mpirun, whose options are used here",
+            f"{mpirun.path} is not Open MPI's mpirun; only that is supported here",
             hint="put Open MPI's first on PATH, or start the processes yourself: "
             "mpirun -n 16 -ppn 1 hccl-tools gen --gather",
         )
     wait = max(1, min(_CONNECT_S, round(asking.seconds / 6)))
     agent = ssh.command(asking.ssh, {**asking.environ, "PATH": path}, wait=wait)
-    return Mpirun(program, flavour, agent, as_root=os.geteuid() == 0)
+    return SshStart(mpirun, agent, as_root=os.geteuid() == 0)
 
 
 def _over_srun(
     hosts: Sequence[str], places: Mapping[str, int], request: Request, asking: Asking, seconds: float
 ) -> _Outcome:
-    program = on_path("srun", asking.environ)
+    program = find_srun(asking.environ)
     if program is None:
-        raise DiscoveryError("there is no srun on PATH", hint="use --engine mpirun, or load Slurm")
+        raise DiscoveryError("no srun on PATH", hint="use --engine mpirun, or load Slurm")
     if "SLURM_JOB_ID" not in asking.environ:
         raise UsageError(
-            "--engine slurm: this is no Slurm allocation",
+            "--engine slurm: not in a Slurm allocation",
             hint=f"get one first: salloc -N {len(hosts)} hccl-tools gen --gather",
         )
-    allocated = asking.environ.get("SLURM_JOB_NODELIST", "")
-    there = set(host_list.parse(allocated, option="SLURM_JOB_NODELIST")) if allocated else set(hosts)
-    if outside := [
-        Failure(host, f"it is not in this allocation, {allocated}") for host in hosts if host not in there
-    ]:
+    there = set(allocated_nodes(asking.environ) or hosts)
+    listed = asking.environ.get("SLURM_JOB_NODELIST")
+    outside = [Failure(host, f"not in this allocation ({listed})") for host in hosts if host not in there]
+    if outside:
         return _Outcome({}, outside)
     task = Task(place=min(places[host] for host in hosts), request=request, seconds=seconds, over_mpi=False)
     argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]

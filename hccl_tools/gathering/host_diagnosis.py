@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from hccl_tools.gathering import bootstrap
-from hccl_tools.gathering.commands import installation
 from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.worker import MPI4PY_MISSING_HINT, is_local
 from hccl_tools.programs import ssh
@@ -21,7 +20,7 @@ from hccl_tools.programs import ssh
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.gathering.commands import Mpirun
+    from hccl_tools.gathering.commands import SshStart
 
 #: Connections at the same time; sshd itself starts to refuse more than a few unauthenticated ones.
 _AT_ONCE = 32
@@ -40,28 +39,25 @@ if not (os.access(daemon, os.X_OK) if "/" in daemon else shutil.which(daemon)):
 """
 
 
-def causes(hosts: Sequence[str], engine: Mpirun, seconds: float) -> list[Failure]:
+def causes(hosts: Sequence[str], start: SshStart, seconds: float) -> list[Failure]:
     """Return the failure of each host that cannot be used, as far as ssh can tell.
 
     Args:
         hosts: Whom to ask; this host itself needs no ssh and is passed over.
-        engine: Over which ssh, and what it would start there.
+        start: How mpirun would start a process there.
         seconds: How long each may take.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda host: None if _is_here(host) else _cause(host, engine, seconds), hosts)
+        found = pool.map(lambda host: None if _is_here(host) else _cause(host, start, seconds), hosts)
         return [failure for failure in found if failure is not None]
 
 
-def _cause(host: str, engine: Mpirun, seconds: float) -> Failure | None:
-    prefix = installation(engine.path)
-    daemon = "prted" if engine.flavour == "openmpi-5" else "orted"
-    if prefix is not None:
-        daemon = f"{prefix}/bin/{daemon}"
+def _cause(host: str, start: SshStart, seconds: float) -> Failure | None:
+    daemon = start.mpirun.daemon
     remote = shlex.join([sys.executable, "-c", _CHECK, daemon])
     try:
         done = subprocess.run(
-            [*engine.ssh, "--", host, remote],
+            [*start.ssh, "--", host, remote],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
             timeout=seconds,
         )  # fmt: skip

@@ -351,7 +351,7 @@ def test_a_node_outside_the_allocation_is_named(nodes: Any, tmp_path: Path) -> N
     done = nodes("gen", "--hosts", "n1,n7")
 
     assert done.returncode == 1
-    assert "  n7: it is not in this allocation, n[1-2]" in done.stderr
+    assert "  n7: not in this allocation (n[1-2])" in done.stderr
     assert not list((tmp_path / "work").iterdir())
 
 

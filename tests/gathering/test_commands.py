@@ -5,20 +5,21 @@ from __future__ import annotations
 import pytest
 
 from hccl_tools.gathering import engine_run
-from hccl_tools.gathering.commands import Member, Mpirun, installation, mpirun, srun
+from hccl_tools.gathering.commands import Member, SshStart, mpirun, srun
+from hccl_tools.programs.mpirun import Mpirun
 
 MEMBERS = [Member("localhost", ["python", "-c", "x"]), Member("10.0.0.2", ["python", "-c", "y"])]
 
 
 @pytest.mark.parametrize(
-    ("engine", "start"),
+    ("start", "first"),
     [
         (
-            Mpirun("/usr/bin/mpirun", "openmpi-4", ["ssh", "-p", "2222"]),
+            SshStart(Mpirun("/usr/bin/mpirun", "openmpi-4"), ["ssh", "-p", "2222"]),
             ["/usr/bin/mpirun", "--mca", "plm_rsh_agent", "ssh -p 2222"],
         ),
         (
-            Mpirun("/venv/bin/mpirun", "openmpi-5", ["ssh"], as_root=True),
+            SshStart(Mpirun("/venv/bin/mpirun", "openmpi-5"), ["ssh"], as_root=True),
             *[
                 [
                     "/venv/bin/mpirun",
@@ -34,11 +35,11 @@ MEMBERS = [Member("localhost", ["python", "-c", "x"]), Member("10.0.0.2", ["pyth
     ],
     ids=["Open MPI 4 of the system", "Open MPI 5 from a wheel"],
 )
-def test_mpirun_starts_one_application_per_host(engine: Mpirun, start: list[str]) -> None:
+def test_mpirun_starts_one_application_per_host(start: SshStart, first: list[str]) -> None:
     each = ["--wdir", "/", "python", "-c"]
 
-    assert mpirun(engine, MEMBERS) == [
-        *start,
+    assert mpirun(start, MEMBERS) == [
+        *first,
         *["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"],
         *["-n", "1", "--host", "localhost", *each, "x"],
         *[":", "-n", "1", "--host", "10.0.0.2", *each, "y"],
@@ -60,19 +61,6 @@ def test_srun_starts_one_task_on_each_node_and_lets_no_failure_end_the_others() 
     assert command[7] == "n1,n2"
     assert "--kill-on-bad-exit=0" in command
     assert command[-3:] == ["python", "-c", "x"]
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("/usr/bin/mpirun", None),
-        ("/bin/mpirun", None),
-        ("/opt/ompi/bin/mpirun", "/opt/ompi"),
-        ("/x/mpirun", None),
-    ],
-)
-def test_other_hosts_are_told_where_an_mpirun_of_the_user_s_is(path: str, expected: str | None) -> None:
-    assert installation(path) == expected
 
 
 def test_an_engine_under_us_does_not_see_our_own_place_but_its_settings() -> None:

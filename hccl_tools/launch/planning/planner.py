@@ -157,12 +157,13 @@ def _engine(request: Request, environ: Mapping[str, str], job: Job) -> tuple[str
         return "", "", ()
     if request.engine == "slurm":
         from hccl_tools.launch.engines import slurm  # noqa: PLC0415  (only this engine needs it)
+        from hccl_tools.programs.slurm import nodes_of_hosts  # noqa: PLC0415
 
         program = slurm.find(environ, has_table=job.table is not None)
-        return program, "slurm", slurm.nodes(list(dict.fromkeys(seat.host for seat in job.seats)), environ)
-    from hccl_tools.launch.engines import mpirun  # noqa: PLC0415  (only this engine needs it)
+        return program, "slurm", nodes_of_hosts(list(dict.fromkeys(seat.host for seat in job.seats)), environ)
+    from hccl_tools.programs.mpirun import find_mpirun  # noqa: PLC0415  (only this engine needs it)
 
-    return (*mpirun.find(environ, request.mpirun), ())
+    return (*find_mpirun(environ, request.mpirun), ())
 
 
 def _for_other_hosts(

@@ -128,7 +128,7 @@ def test_srun_is_asked_inside_an_allocation_only(own_directory: Path) -> None:
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     environ = {"PATH": f"{own_directory}:{os.environ['PATH']}"}
-    with pytest.raises(LaunchError, match="no Slurm allocation"):
+    with pytest.raises(LaunchError, match="not in a Slurm allocation"):
         slurm.find(environ, has_table=True)
     with pytest.raises(UsageError, match="needs a rank table"):
         slurm.find({**environ, "SLURM_JOB_ID": "1"}, has_table=False)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.engines import mpirun
 from hccl_tools.launch.mpi import options as rank_options
 from hccl_tools.launch.mpi import world
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_places_that_launchers_tell() -> None:
@@ -38,21 +32,3 @@ def test_options_of_the_shim() -> None:
     with pytest.raises(UsageError, match="--rank-tabel") as caught:
         rank_options.parse(["--rank-tabel", "x"])
     assert caught.value.hint == "did you mean --rank-table?"
-
-
-@pytest.mark.parametrize(
-    ("text", "flavour"),
-    [
-        ("mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n", "openmpi-4"),
-        ("mpirun (Open MPI) 5.0.11\n", "openmpi-5"),
-        ("mpirun.real (OpenRTE) 4.1.2\n", "openmpi-4"),
-        ("HYDRA build details:\n    Version:                                 4.0.2\n", "mpich-4"),
-    ],
-)
-def test_flavours_of_mpirun(text: str, flavour: str, own_directory: Path) -> None:
-    program = own_directory / "bin" / "mpirun"
-    program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\ncat <<'END'\n{text}END\n")
-    program.chmod(0o755)
-
-    assert mpirun.find({"PATH": f"{program.parent}:/usr/bin:/bin"}) == (str(program), flavour)

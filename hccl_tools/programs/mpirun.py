@@ -1,0 +1,105 @@
+"""Find mpirun or mpiexec, and which MPI it belongs to.
+
+Open MPI and MPICH install the same two names. The first directory of PATH that has either decides, as it does
+for the user's shell; ``--mpirun`` names another, for instance Debian's ``mpiexec.mpich``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.errors import LaunchError
+from hccl_tools.programs.install_hints import MPIRUN
+from hccl_tools.programs.lookup import ProgramMissingError, on_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NAMES = ("mpirun", "mpiexec")
+#: What ``--version`` prints, by flavour.
+_OPENMPI = re.compile(r"\((?:Open MPI|OpenRTE)\) ([0-9]+)\.")
+_MPICH = re.compile(r"^HYDRA build details:\n\s+Version:\s+([0-9]+)\.", re.MULTILINE)
+_SYSTEM_FOLDERS = ("/bin", "/usr/bin")
+
+
+class Mpirun(NamedTuple):
+    """An mpirun or mpiexec: its absolute path and flavour (``openmpi-4``, ``openmpi-5``, ``mpich-4``)."""
+
+    path: str
+    flavour: str
+
+    @property
+    def is_open_mpi(self) -> bool:
+        """Whether it belongs to Open MPI."""
+        return self.flavour.startswith("openmpi")
+
+    @property
+    def ssh_parameter(self) -> str:
+        """The MCA parameter of Open MPI that names the ssh to use."""
+        return "plm_rsh_agent" if self.flavour == "openmpi-4" else "plm_ssh_agent"
+
+    @property
+    def daemon(self) -> str:
+        """The program of Open MPI that mpirun starts on other hosts: a path, or a name on PATH there."""
+        name = "orted" if self.flavour == "openmpi-4" else "prted"
+        return name if self.prefix is None else f"{self.prefix}/bin/{name}"
+
+    @property
+    def prefix(self) -> str | None:
+        """Where it is installed, for ``--prefix``; None for the system's own.
+
+        A non-interactive ssh has the system's folders on its PATH and nothing of the user's.
+        """
+        folder = os.path.dirname(self.path)
+        if folder in _SYSTEM_FOLDERS or os.path.basename(folder) != "bin":
+            return None
+        return os.path.dirname(folder)
+
+
+def find_mpirun(environ: Mapping[str, str], wanted: str | None = None) -> Mpirun:
+    """Return the mpirun to use.
+
+    Args:
+        environ: The caller's environment, for PATH.
+        wanted: What ``--mpirun`` names, a path or a name on PATH.
+
+    Raises:
+        ProgramMissingError: There is neither mpirun nor mpiexec, or not the wanted one.
+        LaunchError: It belongs to neither Open MPI nor MPICH.
+    """
+    path = on_path(wanted, environ) if wanted else _first_on_path(environ)
+    if path is None:
+        raise ProgramMissingError(
+            f'--mpirun: "{wanted}" does not exist' if wanted else "--engine mpirun: no mpirun on PATH",
+            hint="give a path, or a name on PATH"
+            if wanted
+            else f"install one: {MPIRUN}; or use --engine loop",
+        )
+    try:
+        done = subprocess.run(
+            [path, "--version"], env=dict(environ), capture_output=True, text=True, check=False, timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        reason = getattr(error, "strerror", None) or "no answer within 60 s"
+        raise LaunchError(f"{path} --version: {reason}", hint="name another with --mpirun") from error
+    for name, pattern in (("openmpi", _OPENMPI), ("mpich", _MPICH)):
+        if match := pattern.search(done.stdout):
+            return Mpirun(path, f"{name}-{match[1]}")
+    printed = (done.stdout.strip() or done.stderr.strip() or "nothing").splitlines()[0]
+    raise LaunchError(
+        f"{path} is neither Open MPI nor MPICH; only these are supported (--version prints: {printed})",
+        hint="name another with --mpirun, or start the ranks yourself: "
+        "mpirun -n 2 python -m hccl_tools.launch.rank train.py",
+    )
+
+
+def _first_on_path(environ: Mapping[str, str]) -> str | None:
+    """Return the first mpirun or mpiexec: both names are looked up in a directory before the next one."""
+    for directory in environ.get("PATH", os.defpath).split(os.pathsep):
+        for name in _NAMES:
+            if found := on_path(os.path.join(directory or ".", name), environ):
+                return found
+    return None

@@ -1,0 +1,71 @@
+"""Facts about Slurm: its srun, the allocation and the step of this process, its nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import LaunchError
+from hccl_tools.notation import host_list
+from hccl_tools.notation.phrases import count
+from hccl_tools.programs.lookup import on_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+#: Steps that Slurm starts itself (batch script, interactive shell) are numbered from here.
+_FIRST_OWN_STEP = 0xFFFFFFF0
+
+
+def find_srun(environ: Mapping[str, str]) -> str | None:
+    """Return the path of the srun on PATH, or None."""
+    return on_path("srun", environ)
+
+
+def in_allocation(environ: Mapping[str, str]) -> bool:
+    """Return whether this process is in a Slurm allocation whose srun can be used."""
+    return "SLURM_JOB_ID" in environ and find_srun(environ) is not None
+
+
+def in_step(environ: Mapping[str, str]) -> bool:
+    """Return whether the user's srun has started this process."""
+    step = environ.get("SLURM_STEP_ID", "")
+    return step.isdecimal() and int(step) < _FIRST_OWN_STEP
+
+
+def allocated_nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the nodes of the allocation in Slurm's order; none where this is not one."""
+    listed = environ.get("SLURM_JOB_NODELIST")
+    return host_list.parse(listed, option="SLURM_JOB_NODELIST") if listed else ()
+
+
+def nodes_of_hosts(hosts: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the nodes of the allocation that are the hosts of a job; none where all nodes are.
+
+    Raises:
+        LaunchError: The allocation has too few nodes, or more than the job and a host is not among them.
+    """
+    allocated = allocated_nodes(environ)
+    if len(allocated) in {0, len(hosts)}:
+        return ()
+    have = f"this allocation has {count(len(allocated), 'node')} ({environ['SLURM_JOB_NODELIST']})"
+    want = f"the table {count(len(hosts), 'server')}"
+    if len(allocated) < len(hosts):
+        raise LaunchError(f"{have}, {want}", hint=f"salloc -N {len(hosts)}, or --nodes in the batch script")
+    found = {host: node for node in allocated for host in hosts if _is(node, host)}
+    if unknown := [host for host in hosts if host not in found]:
+        raise LaunchError(
+            f'{have}, {want}, and no node has the name or address "{unknown[0]}"',
+            hint=f"allocate the table's hosts alone: salloc -N {len(hosts)} -w NODES",
+        )
+    return tuple(found[host] for host in hosts)
+
+
+def _is(node: str, host: str) -> bool:
+    if node in {host, host.partition(".")[0]}:
+        return True
+    import socket  # noqa: PLC0415  (an allocation may have more nodes than a table: rarely)
+
+    try:
+        return socket.gethostbyname(node) == host
+    except (OSError, UnicodeError):
+        return False
