@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hccl_tools.launch.mpi.shim import Prepared
+from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.mpi.world import MpiWorld
 
 WORLD = MpiWorld(1, 2, 1, 2, "job", "Open MPI")
@@ -22,9 +22,9 @@ def test_a_record_is_what_typing_makes_of_it() -> None:
 
 
 def test_defaults_and_what_must_be_given() -> None:
-    assert Prepared(0, 4, ("true",), {}, "run").tail == "0"
+    assert PreparedRank(0, 4, ("true",), {}, "run").tail == "0"
     with pytest.raises(TypeError, match="run_dir"):
-        Prepared(0, 4, ("true",), {})  # type: ignore[call-arg]
+        PreparedRank(0, 4, ("true",), {})  # type: ignore[call-arg]
 
 
 def test_a_shim_loads_none_of_what_takes_long() -> None:

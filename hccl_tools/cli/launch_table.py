@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Engine
-    from hccl_tools.launch.model.request import Request
-    from hccl_tools.launch.planning.table_source import JobTable
+    from hccl_tools.launch.model.request import JobTable, Request
 
 
 def with_table(request: Request, options: dict[str, Any], environ: Mapping[str, str] = os.environ) -> Request:
@@ -92,7 +91,7 @@ def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapp
     from hccl_tools.discover.survey import Request as Survey  # noqa: PLC0415
     from hccl_tools.gathering import agreement  # noqa: PLC0415
     from hccl_tools.gathering.coordinator import Asking, ask  # noqa: PLC0415
-    from hccl_tools.launch.planning.table_source import JobTable  # noqa: PLC0415
+    from hccl_tools.launch.model.request import JobTable  # noqa: PLC0415
     from hccl_tools.tablefiles import outputs  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch import announcement, left_behind
 from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.processes import keeper, signals
-from hccl_tools.launch.render import plan_json
+from hccl_tools.launch.render import announcement, plan_json
 from hccl_tools.launch.runs import directory
+from hccl_tools.launch.supervise import leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan, RankProcess
     from hccl_tools.launch.model.request import Request, Tail
     from hccl_tools.launch.planning.planner import Prepared
+    from hccl_tools.launch.supervise.options import JoinPeers
 
 PLAN_FILE = "plan.json"
 _SCHEDULER_WAIT, _SCHEDULER_WAIT_FOR_OTHERS = 0.2, 60.0
@@ -137,7 +139,7 @@ def _preflight(prepared: Prepared, typed: Mapping[str, str]) -> tuple[str, ...]:
     environment = {**prepared.environment, **prepared.plan.common, **typed}
     found = checks.check(prepared.plan, environment, prepared.nodes)
     checks.refuse(found)
-    return (*found.warnings, *left_behind.of_last_run(os.path.dirname(prepared.plan.run_dir)))
+    return (*found.warnings, *leftovers.leftovers_of_last_run(os.path.dirname(prepared.plan.run_dir)))
 
 
 def _lock(prepared: Prepared) -> int:
@@ -234,7 +236,7 @@ def _supervision(
     part: EngineWire | None,
     door: EngineDoor | None,
 ) -> Any:
-    from hccl_tools.launch.supervise.supervisor import Supervision  # noqa: PLC0415
+    from hccl_tools.launch.supervise.options import Supervision  # noqa: PLC0415
 
     return Supervision(
         grace=options["grace"],
@@ -248,7 +250,7 @@ def _supervision(
         restart=options["restart"],
         before_restart=between,
         reports=part is None,
-        line=line,
+        join_peers=_peers(line),
         cpus=plan.cores if plan.engine == "loop" else None,
         **_shown(plan, tail, part, door),
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
@@ -256,13 +258,21 @@ def _supervision(
     )
 
 
+def _peers(line: Line | None) -> JoinPeers | None:
+    if line is None:
+        return None
+    from hccl_tools.launch.cluster import peer_coordination  # noqa: PLC0415  (several hosts, started by hand)
+
+    return partial(peer_coordination.join, line)
+
+
 def _shown(plan: Plan, tail: Tail, part: EngineWire | None, door: EngineDoor | None) -> dict[str, Any]:
     """Return what is shown, and what watches the job and explains its end besides the supervision."""
     found: dict[str, Any] = {"tail": tail}
     if door is not None:
-        from hccl_tools.launch.engines import shown  # noqa: PLC0415  (an engine's jobs only)
+        from hccl_tools.launch.cluster import engine_output  # noqa: PLC0415  (an engine's jobs only)
 
-        found = shown.options(plan, tail, door.watch)
+        found = engine_output.display_options(plan, tail, door.watch)
         found["explain"] = door.explain
     elif part is not None:
         found |= {"watch": part.watch, "explain": part.report_end}

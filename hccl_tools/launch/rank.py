@@ -18,7 +18,7 @@ TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.mpi.shim import Prepared
+    from hccl_tools.launch.mpi.prepared import PreparedRank
     from hccl_tools.launch.mpi.world import MpiWorld
 
 
@@ -49,7 +49,7 @@ def main(args: list[str] | None = None) -> int:
     return shim.run(prepared, link)
 
 
-def _prepared(args: list[str], world: MpiWorld, environ: Mapping[str, str]) -> Prepared:
+def _prepared(args: list[str], world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank:
     """Return what this process has to start: as the launcher has settled it, else found out here."""
     if args[:1] == ["--facts"]:
         from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (only under `launch`)

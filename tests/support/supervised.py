@@ -17,7 +17,8 @@ def main() -> int:
     """Run the job described on the command line."""
     started = keeper.start()
     from hccl_tools.launch.model.plan import RankProcess
-    from hccl_tools.launch.supervise.supervisor import Supervision, supervise
+    from hccl_tools.launch.supervise.options import Supervision
+    from hccl_tools.launch.supervise.supervisor import supervise
 
     job = json.loads(sys.argv[1])
     programs = [(rank, argv) for rank, argv in enumerate(job["programs"])]

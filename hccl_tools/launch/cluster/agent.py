@@ -14,12 +14,13 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cause import Cause
-from hccl_tools.launch.cluster import host_status, rank_status, verdict
+from hccl_tools.launch.cluster import rank_status, verdict
 from hccl_tools.launch.cluster import transport as wires
-from hccl_tools.launch.mpi.launcher_link import VARIABLE
+from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes.parent import Parent
 from hccl_tools.launch.report import oom, report
+from hccl_tools.launch.runs import node_names
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -50,8 +51,8 @@ class EngineWire:
         self._parent = Parent()
         self._oom_kills = oom.kills()
         self._srun = environ.get(_SRUN_ADDRESS, "")
-        self._wire = _connected(environ.pop(VARIABLE, ""), self._srun)
-        self._host = host_status.own_name()
+        self._wire = _connected(environ.pop(LAUNCHER_VARIABLE, ""), self._srun)
+        self._host = node_names.own_node_name()
         self._patience, self._told_to_end = 0.0, False
         self._attempt: Attempt | None = None
 
@@ -59,7 +60,7 @@ class EngineWire:
         """Report that this host begins its part, and what Slurm calls it."""
         first = plan.local[0]
         self._host = first.host
-        node, parent = host_status.own_name(), [os.uname().nodename, self._parent.pid]
+        node, parent = node_names.own_node_name(), [os.uname().nodename, self._parent.pid]
         self._wire.send({"agent": first.server_index, "node": node, "pid": os.getpid(), "parent": parent})
 
     def refuse(self, error: HcclToolsError) -> None:
@@ -71,7 +72,7 @@ class EngineWire:
         self._attempt, self._patience = attempt, attempt.grace + _OTHERS
         attempt.on_ending.append(self._report_ending)
         attempt.on_readable(self._wire.fileno(), lambda: self._hear(attempt))
-        self._parent.watch(attempt, lambda: self._lose_parent(attempt))
+        self._parent.watch(attempt.reactor, lambda: self._lose_parent(attempt))
 
     def report_end(self, outcome: Outcome) -> None:
         """Report how the ranks of this host have ended; none of their processes is left."""
@@ -147,9 +148,9 @@ def _connected(told: str, srun: str) -> Wire:
         if _is_welcome(wire):
             return wire
         wire.close()
-    where = f"at {', '.join(addresses)}, port {port}" if port else f"{VARIABLE} is not set"
+    where = f"at {', '.join(addresses)}, port {port}" if port else f"{LAUNCHER_VARIABLE} is not set"
     raise LaunchError(
-        f"{host_status.own_name()} cannot reach the launcher that has started it: {where}",
+        f"{node_names.own_node_name()} cannot reach the launcher that has started it: {where}",
         hint="allow TCP connections from the job's hosts to the host where the job is started",
     )
 

@@ -7,8 +7,8 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools import __version__
 from hccl_tools.launch.cluster.membership import PORT, PROGRAM, Attendance
+from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
     from hccl_tools.launch.cluster.peer_link import Line

@@ -15,15 +15,16 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.cluster import host_status, rank_status, transport, verdict
 from hccl_tools.launch.cluster.agents import Agent, Agents
 from hccl_tools.launch.cluster.engine_end import SLACK, EngineEnd
 from hccl_tools.launch.cluster.own_addresses import own_addresses
 from hccl_tools.launch.cluster.verdict import Finding, Reports
-from hccl_tools.launch.mpi.launcher_link import VARIABLE
+from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes.file_limit import FileLimit
 from hccl_tools.launch.processes.signals import ENDING
+from hccl_tools.launch.runs import node_names
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
@@ -67,7 +68,7 @@ class EngineDoor:
     def environment(self) -> dict[str, str]:
         """By what agents find it."""
         port = self._listener.getsockname()[1]
-        return {VARIABLE: f"{self._token}@{port}@{','.join(self._addresses)}"}
+        return {LAUNCHER_VARIABLE: f"{self._token}@{port}@{','.join(self._addresses)}"}
 
     def watch(self, attempt: Attempt) -> None:
         """Let agents connect, and end this start of the job when one of them ends before its time."""
@@ -190,7 +191,7 @@ class EngineDoor:
         agent.number, agent.pid, agent.parent = int(word["agent"]), int(word["pid"]), word["parent"]
         if self._has_supervisors:
             host = host_status.name(self._plan, agent.number)
-            host_status.note(self._plan.run_dir, host, str(word["node"]))
+            node_names.record_node(self._plan.run_dir, host, str(word["node"]))
             if self._ending is not None:
                 self._ending.join()
 

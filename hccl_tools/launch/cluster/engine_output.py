@@ -6,17 +6,20 @@ What mpirun hands on holds its own words as well.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from hccl_tools.launch.engines import mpich
 from hccl_tools.launch.engines.process import LOG
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.request import Tail
     from hccl_tools.launch.supervise.attempt import Attempt
 
 
-def watch(attempt: Attempt, plan: Plan, shown: Tail) -> None:
+def show_rank_logs(attempt: Attempt, plan: Plan, shown: Tail) -> None:
     """Show the logs of these ranks."""
     engine = next(end for end in attempt.ends if end.process.rank >= 0)
     # "" or, after a restart, ".restart_1".
@@ -26,3 +29,21 @@ def watch(attempt: Attempt, plan: Plan, shown: Tail) -> None:
         with open(path, "ab"):
             pass  # Its shim may not have come to make it.
         attempt.followers.follow(path, rank)
+
+
+def display_options(plan: Plan, tail: Tail, watch: Callable[[Attempt], None]) -> dict[str, Any]:
+    """Return the options of ``Supervision`` that settle it; ``watch`` is called with every attempt.
+
+    Supervisors write what they show to the engine's output; besides, that holds MPICH's words of a process
+    that was killed. Ranks as MPI processes have their logs here.
+    """
+    if plan.supervisor:
+        own = mpich.OWN_WORDS if plan.engine_flavour.startswith("mpich") else ()
+        return {"tail": (0,), "hidden": own, "watch": watch}
+
+    def watch_and_show(attempt: Attempt) -> None:
+        watch(attempt)
+        show_rank_logs(attempt, plan, tail)
+
+    style = "prefix" if tail == "all" or len(tail) > 1 else "auto"
+    return {"tail": (), "log_style": style, "watch": watch_and_show}

@@ -12,9 +12,8 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.cluster import membership
-from hccl_tools.launch.model.outcome import Outcome
+from hccl_tools.launch.model.outcome import Cause, Outcome
 from hccl_tools.launch.processes import signals as received
 from hccl_tools.launch.processes.signal_names import signal_name
 
@@ -30,6 +29,21 @@ if TYPE_CHECKING:
 _PATIENCE, _HEARD, _SCHEDULER = 3.0, 2.0, 0.2
 #: Seconds between two tries to send what a wire has not taken at once, and between two looks at the time.
 _PUMP, _LOOK = 0.1, 0.5
+
+
+def join(
+    line: Line,
+    attempt: Attempt,
+    *,
+    run_dir: str,
+    restart: int,
+    may_restart: bool,
+    first_failure: Callable[[RankEnd], dict[str, Any]],
+) -> Together:
+    """Connect one start of the job with those on its other hosts; ``restart`` counts the starts from 0."""
+    if restart == 0:
+        line.keep_run_dirs(run_dir)
+    return Together(attempt, line, restart=restart, may_restart=may_restart, first_failure=first_failure)
 
 
 class Together:

@@ -14,10 +14,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.cluster import membership
 from hccl_tools.launch.cluster.membership import Attendance
-from hccl_tools.launch.model.outcome import LAUNCHER_FAILED
+from hccl_tools.launch.model.outcome import LAUNCHER_FAILED, Cause
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.runs import directory

@@ -44,7 +44,7 @@ def watch(
         missing, gone = hosts()  # Later: a host says so before its way ends.
         if not missing:
             for child in _children(attempt):
-                parent.on_end_of(child.pid, attempt, partial(ended, child))
+                parent.on_end_of(child.pid, attempt.reactor, partial(ended, child))
         elif len(_ended(attempt)) <= gone:
             attempt.at("unreached", _LOOK, look)
         else:

@@ -12,9 +12,8 @@ import os
 import signal
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.engines.process import ERRORS
-from hccl_tools.launch.model.outcome import LAUNCHER_FAILED
+from hccl_tools.launch.model.outcome import LAUNCHER_FAILED, Cause
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

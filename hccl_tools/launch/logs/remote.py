@@ -13,9 +13,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import InputError, UsageError
-from hccl_tools.launch.cluster import host_status
 from hccl_tools.launch.logs.sender import ALIVE, EVERY, OVER
-from hccl_tools.launch.runs import index
+from hccl_tools.launch.runs import index, node_names
 from hccl_tools.notation import host_list
 from hccl_tools.programs import ssh
 from hccl_tools.programs.lookup import on_path
@@ -150,7 +149,7 @@ def start(run: Run, host: str, asked: dict[str, Any], typed_ssh: str | None) -> 
     path = index.path_on(run, host)
     there = _there({**asked, "run": path})
     job, srun = index.plan_of(run).get("slurm_job") or "", on_path("srun", os.environ)
-    node = host_status.nodes(run.path).get(host, "")
+    node = node_names.node_names(run.path).get(host, "")
     if job.isdecimal() and srun and run.state == "running" and not host_list.why_not_a_host(node):
         return RemoteLogs(host, [*_step(srun, job, node), *there], path)
     over_ssh = ssh.command(typed_ssh, os.environ, wait=_CONNECT)

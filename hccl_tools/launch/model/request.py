@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hccl_tools.launch.model.plan import Engine, Start
-    from hccl_tools.launch.planning.table_source import JobTable
+    from hccl_tools.table.model import RankTable
 
 ProgramKind = Literal["script", "module", "program"]
 Bind = Literal["none", "cores", "numa"]
@@ -82,3 +82,17 @@ class Request(NamedTuple):
     only_shown: bool = False
     #: Sentences on what was typed, for the user.
     remarks: tuple[str, ...] = ()
+
+
+class JobTable(NamedTuple):
+    """A table that has been found good.
+
+    ``path`` is absolute, or says "standard input". ``data`` are the bytes for the ranks: the file's own, or a
+    1.0 table made from a group_list. ``product`` and ``notes`` are sentences for the plan.
+    """
+
+    path: str
+    table: RankTable
+    data: bytes
+    product: str
+    notes: tuple[str, ...] = ()

@@ -17,13 +17,13 @@ from hccl_tools.launch.report import report
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.mpi.shim import Prepared
+    from hccl_tools.launch.mpi.prepared import PreparedRank
 
 #: In the run directory: the rank that failed first.
 FIRST_FAILURE = "first_failure"
 
 
-def say(prepared: Prepared, *, pid: int, status: int, duration: float, log: str) -> None:
+def say(prepared: PreparedRank, *, pid: int, status: int, duration: float, log: str) -> None:
     """Print how a rank failed that nobody had asked to end.
 
     Args:
@@ -55,7 +55,7 @@ def say(prepared: Prepared, *, pid: int, status: int, duration: float, log: str)
     sys.stderr.flush()
 
 
-def _is_first(prepared: Prepared) -> bool:
+def _is_first(prepared: PreparedRank) -> bool:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         descriptor = os.open(os.path.join(prepared.run_dir, FIRST_FAILURE), flags, 0o600)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hccl_tools.launch.model.plan import Start
+    from hccl_tools.launch.model.request import JobTable
     from hccl_tools.launch.mpi.options import RankOptions
     from hccl_tools.launch.mpi.world import MpiWorld
     from hccl_tools.launch.planning.job import Surroundings
     from hccl_tools.launch.planning.placement import Seat
-    from hccl_tools.launch.planning.table_source import JobTable
 
 
 class RankJob(NamedTuple):

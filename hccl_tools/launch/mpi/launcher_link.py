@@ -12,6 +12,7 @@ import select
 import signal
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes import procfs
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.processes.linux import Received
 
-#: Set by the launcher: a token, the port and, for other hosts, addresses, with @ in between.
-VARIABLE = "HCCL_TOOLS_LAUNCHER"
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -73,7 +72,7 @@ def from_environment(environ: MutableMapping[str, str], rank: int) -> LauncherLi
     Raises:
         LaunchError: The launcher does not listen on this host.
     """
-    told = environ.pop(VARIABLE, "")
+    told = environ.pop(LAUNCHER_VARIABLE, "")
     return LauncherLink(told, rank) if told else None
 
 

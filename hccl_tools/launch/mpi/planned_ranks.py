@@ -11,7 +11,7 @@ import marshal
 import os
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.mpi.shim import Prepared
+from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.runs import private_files
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
@@ -68,7 +68,7 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
     return b"".join([*(place.to_bytes(_PLACE, "little") for place in places), *parts])
 
 
-def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | None:
+def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank | None:
     """Return what this rank has to start.
 
     ``None`` where that is not settled: the file is not on this host or not this user's, mpirun has spread the
@@ -87,7 +87,7 @@ def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | N
     finally:
         os.close(descriptor)
     kept = {name: value for name, value in environ.items() if not removed or not name.startswith(removed)}
-    return Prepared(
+    return PreparedRank(
         rank=world.rank,
         device=device,
         argv=tuple(argv),

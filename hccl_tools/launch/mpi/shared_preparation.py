@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.mpi import first_rank
 from hccl_tools.launch.mpi.planned_ranks import is_still
-from hccl_tools.launch.mpi.shim import Prepared
+from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.planning.table_source import TABLE_VARIABLES
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.runs import directory, private_files
@@ -77,7 +77,7 @@ def write(world: MpiWorld, environ: Mapping[str, str], left: Left) -> None:
         raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> Prepared | None:
+def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank | None:
     """Return what this rank has to start; ``None`` where it has to find out for itself.
 
     Raises:
@@ -100,7 +100,7 @@ def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> P
         for name, value in environ.items()
         if name not in removed and not (settled.beginnings and name.startswith(settled.beginnings))
     }
-    return Prepared(
+    return PreparedRank(
         rank=world.rank,
         device=device,
         argv=settled.argv,

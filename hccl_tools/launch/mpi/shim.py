@@ -17,7 +17,6 @@ import time
 
 from hccl_tools.launch.mpi.launcher_link import Above
 from hccl_tools.launch.processes import linux, procfs
-from hccl_tools.records import NamedTuple
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.logs.follower import Follower
     from hccl_tools.launch.mpi.launcher_link import LauncherLink
+    from hccl_tools.launch.mpi.prepared import PreparedRank
 
 _PASSED_ON = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
@@ -38,29 +38,7 @@ _LOOK = 20
 _LOOK_ABOVE = 250
 
 
-class Prepared(NamedTuple):
-    """One rank, ready to start.
-
-    ``tail`` names the ranks that are shown. ``scheduler`` is the argv and environment of MindSpore's, on
-    rank 0 only, ``port`` where it listens. ``cores`` are those the rank is bound to, none for all. After a
-    ``restart`` its log has a name of its own.
-    """
-
-    rank: int
-    device: int
-    argv: tuple[str, ...]
-    environment: dict[str, str]
-    run_dir: str
-    tail: str = "0"
-    keep_binding: bool = False
-    exec: bool = False
-    scheduler: tuple[tuple[str, ...], dict[str, str]] | None = None
-    port: int = 0
-    cores: tuple[int, ...] = ()
-    restart: int = 0
-
-
-def run(prepared: Prepared, link: LauncherLink | None = None) -> int:
+def run(prepared: PreparedRank, link: LauncherLink | None = None) -> int:
     """Start the rank and see it to its end; return its exit code, 128+n for signal n.
 
     ``link`` is the connection to the launcher, if one has started mpirun.
@@ -266,7 +244,7 @@ def _unbind() -> str:
     )
 
 
-def _start_scheduler(prepared: Prepared) -> int:
+def _start_scheduler(prepared: PreparedRank) -> int:
     if prepared.scheduler is None:
         return 0
     argv, variables = prepared.scheduler

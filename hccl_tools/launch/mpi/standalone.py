@@ -11,7 +11,7 @@ from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.mpi import job as rank_job
 from hccl_tools.launch.mpi import shared_preparation
 from hccl_tools.launch.mpi.planned_ranks import sha256
-from hccl_tools.launch.mpi.shim import Prepared
+from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.planning import composition, environment, interpreter
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.runs import directory
@@ -19,13 +19,13 @@ from hccl_tools.launch.runs import directory
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hccl_tools.launch.model.request import JobTable
     from hccl_tools.launch.mpi.job import RankJob
     from hccl_tools.launch.mpi.options import RankOptions
     from hccl_tools.launch.mpi.world import MpiWorld
-    from hccl_tools.launch.planning.table_source import JobTable
 
 
-def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> Prepared:
+def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank:
     """Return what this process has to start.
 
     Raises:
@@ -55,7 +55,7 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
         shared_preparation.write(world, environ, left)
     if options.run_dir is None and world.rank == 0:
         _announce(found, world, run_dir)
-    return Prepared(
+    return PreparedRank(
         rank=world.rank,
         device=found.mine.device,
         argv=argv,

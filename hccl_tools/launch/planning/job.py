@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Start
-    from hccl_tools.launch.model.request import Request
+    from hccl_tools.launch.model.request import JobTable, Request
     from hccl_tools.launch.planning.placement import Seat
-    from hccl_tools.launch.planning.table_source import JobTable
     from hccl_tools.launch.planning.visible_devices import VisibleDevices
 
 LOOPBACK = "127.0.0.1"

@@ -9,7 +9,7 @@ from hccl_tools.discover.recognition import device_addresses as device_addresses
 from hccl_tools.discover.recognition import same
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, LaunchError
-from hccl_tools.launch.planning.table_source import JobTable
+from hccl_tools.launch.model.request import JobTable
 from hccl_tools.table.products import PRODUCT_VARIABLE
 
 if TYPE_CHECKING:

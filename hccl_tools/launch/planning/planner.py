@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.model.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.planning import composition, cpu_affinity, environment, interpreter, log_paths, ports
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.visible_devices import LIMITS
@@ -184,8 +185,7 @@ def _for_other_hosts(
                 "--rank-table FILE",
             )
         return (), {}
-    from hccl_tools.launch.mpi import launcher_link  # noqa: PLC0415  (only such engines need it)
-    from hccl_tools.launch.planning import remote_launch  # noqa: PLC0415  (only such engines need it)
+    from hccl_tools.launch.planning import packed_table, remote_launch  # noqa: PLC0415  (few engines)
 
     run_dir = os.path.dirname(facts.table or "")
     command = remote_launch.supervisor(
@@ -193,13 +193,13 @@ def _for_other_hosts(
     )
     return command, {
         **remote_launch.exported(kept, also=request.export, usual=request.export_defaults),
-        **remote_launch.pack_table(job.table.data),
-        launcher_link.VARIABLE: "",
+        **packed_table.pack(job.table.data),
+        LAUNCHER_VARIABLE: "",
     }
 
 
 def _shim(request: Request, environ: Mapping[str, str]) -> tuple[str, ...]:
-    from hccl_tools.launch.planning import remote_launch  # noqa: PLC0415  (only MPI processes need it)
+    from hccl_tools.launch.planning import remote_launch  # noqa: PLC0415  (for MPI ranks only)
 
     return remote_launch.shim(request, os.path.join(private_files.new_path(environ), FACTS_FILE))
 

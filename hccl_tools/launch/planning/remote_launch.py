@@ -6,14 +6,12 @@ CANN's ``set_env.sh``: that is why paths and the variables of CANN, HCCL and the
 
 from __future__ import annotations
 
-import base64
 import sys
-import zlib
 from typing import TYPE_CHECKING
 
-from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.mpi.launcher_link import VARIABLE
-from hccl_tools.launch.planning.table_source import TABLE_FROM_ENVIRONMENT
+from hccl_tools.errors import UsageError
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
+from hccl_tools.launch.planning.packed_table import TABLE_FROM_ENVIRONMENT, TABLE_VARIABLE_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.model.request import Request
 
-_TABLE_VARIABLE = "HCCL_TOOLS_TABLE_"
-#: Linux takes at most 128 KiB for one variable.
-_PART = 100_000
 _EXPORTED_NAMES = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONUNBUFFERED")
 _EXPORTED_PREFIXES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "PYTORCH_", "OMP_")
 #: Options that concern the one who typed them, or are settled by now.
@@ -32,27 +27,6 @@ _OVERRIDES = (
     *("--max-restarts=0", "--notify="),
 )
 _NOT_FORWARDED = ("--dry-run", "--emit")
-
-
-def pack_table(data: bytes) -> dict[str, str]:
-    """Return a table as variables that hold it whole."""
-    text = base64.b64encode(zlib.compress(data, 9)).decode()
-    parts = [text[start : start + _PART] for start in range(0, len(text), _PART)]
-    return {f"{_TABLE_VARIABLE}{number}": part for number, part in enumerate(parts)}
-
-
-def unpack_table(environ: Mapping[str, str]) -> bytes:
-    """Return the table that came along.
-
-    Raises:
-        LaunchError: It did not.
-    """
-    parts: list[str] = []
-    while part := environ.get(f"{_TABLE_VARIABLE}{len(parts)}"):
-        parts.append(part)
-    if not parts:
-        raise LaunchError("the table has not come along from the host where the job was started")
-    return zlib.decompress(base64.b64decode("".join(parts)))
 
 
 def exported(environ: Mapping[str, str], *, also: Sequence[str] = (), usual: bool = True) -> dict[str, str]:
@@ -82,7 +56,7 @@ def _goes_along(name: str) -> bool:
 
 def to_show(names: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
     """Return what goes along as a plan shows it: without the packed table, and what is ours alone."""
-    ours = (_TABLE_VARIABLE, VARIABLE)
+    ours = (TABLE_VARIABLE_PREFIX, LAUNCHER_VARIABLE)
     return {name: environ.get(name, "") for name in names if not name.startswith(ours)}
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError, LaunchError, TableError, UsageError
+from hccl_tools.launch.model.request import JobTable
+from hccl_tools.launch.planning.packed_table import TABLE_FROM_ENVIRONMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.request import Request
     from hccl_tools.table.model import RankTable
 
-#: See ``other_hosts``.
-TABLE_FROM_ENVIRONMENT = "@environment"
 #: What HCCL takes of a group_list's devices.
 _COLUMNS = ("device_id", "device_ip", "rank_id")
 #: The variables that name a table, MindSpore's older one last.
@@ -23,20 +23,6 @@ TABLE_VARIABLES = ("RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH")
 #: The file's usual names where RANK_TABLE_FILE is a directory, and ModelArts' places.
 _NAMES = ("jobstart_hccl.json", "hccl.json")
 _MODELARTS = ("/user/config/jobstart_hccl.json", "/home/ma-user/rank_table/jobstart_hccl.json")
-
-
-class JobTable(NamedTuple):
-    """A table that has been found good.
-
-    ``path`` is absolute, or says "standard input". ``data`` are the bytes for the ranks: the file's own, or a
-    1.0 table made from a group_list. ``product`` and ``notes`` are sentences for the plan.
-    """
-
-    path: str
-    table: RankTable
-    data: bytes
-    product: str
-    notes: tuple[str, ...] = ()
 
 
 def locate(request: Request, environ: Mapping[str, str]) -> tuple[str, str | None] | None:
@@ -135,14 +121,14 @@ def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
 
 def _unpacked(request: Request, environ: Mapping[str, str]) -> str:
     """Write the table that came along into the run directory, whole at once, and return its path."""
-    from hccl_tools.launch.planning import remote_launch  # noqa: PLC0415  (on other hosts only)
+    from hccl_tools.launch.planning import packed_table  # noqa: PLC0415  (on other hosts only)
     from hccl_tools.launch.runs import directory  # noqa: PLC0415  (on other hosts only)
 
     run_dir = request.run_dir or "."
     directory.create(run_dir, shared=True, mode=request.log_mode)
     name = f".given_table-{os.uname().nodename}-{os.getpid()}"
     path = os.path.join(run_dir, "given_table.json")
-    os.replace(directory.write(run_dir, name, remote_launch.unpack_table(environ)), path)
+    os.replace(directory.write(run_dir, name, packed_table.unpack(environ)), path)
     return path
 
 

@@ -14,7 +14,7 @@ from hccl_tools.launch.processes import procfs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.supervise.attempt import Attempt
+    from hccl_tools.launch.processes.reactor import Reactor
 
 #: Seconds between two looks where the kernel (before 5.3) has no process descriptors.
 _LOOK = 0.25
@@ -32,19 +32,19 @@ class Parent:
         """Whether it has ended. One outside of our PID namespace (0) cannot be watched."""
         return self.pid > 0 and os.getppid() != self.pid
 
-    def watch(self, attempt: Attempt, act: Callable[[], None]) -> None:
+    def watch(self, reactor: Reactor, act: Callable[[], None]) -> None:
         """Call ``act`` once when it has ended."""
-        if self.pid > 0 and not on_end_of(self.pid, attempt, act):
-            self._look(attempt, act)
+        if self.pid > 0 and not on_end_of(self.pid, reactor, act):
+            self._look(reactor, act)
 
-    def _look(self, attempt: Attempt, act: Callable[[], None]) -> None:
+    def _look(self, reactor: Reactor, act: Callable[[], None]) -> None:
         if self.gone:
             act()
         else:
-            attempt.at("parent", _LOOK, lambda: self._look(attempt, act))
+            reactor.at("parent", _LOOK, lambda: self._look(reactor, act))
 
 
-def on_end_of(pid: int, attempt: Attempt, act: Callable[[], None]) -> bool:
+def on_end_of(pid: int, reactor: Reactor, act: Callable[[], None]) -> bool:
     """Call ``act`` once when a process has ended; false where the kernel cannot tell, or it has gone."""
     try:
         descriptor = os.pidfd_open(pid)
@@ -52,9 +52,9 @@ def on_end_of(pid: int, attempt: Attempt, act: Callable[[], None]) -> bool:
         return False
 
     def ended() -> None:
-        attempt.on_readable(descriptor, None)
+        reactor.on_readable(descriptor, None)
         os.close(descriptor)
         act()
 
-    attempt.on_readable(descriptor, ended)
+    reactor.on_readable(descriptor, ended)
     return True

@@ -8,7 +8,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.hccl_codes import CODES
-from hccl_tools.launch import space
+from hccl_tools.launch.runs import disk_space
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -58,7 +58,7 @@ def for_traceback(lines: Iterable[str], argv: Sequence[str]) -> list[str]:
 
 def for_disk(log: str) -> list[str]:
     """Say that the disk of a log is full."""
-    if not space.is_full(os.path.dirname(log)):
+    if not disk_space.is_full(os.path.dirname(log)):
         return []
     return ["the disk of its log is full: a write that failed may be the cause, and the log lacks its end"]
 

@@ -78,7 +78,7 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
 
 def _what_to_type(run: Run, *, now: bool) -> str:
     """Return the command that stops a run whose launcher is on another host."""
-    from hccl_tools.launch.cluster import host_status  # noqa: PLC0415  (few look from another host)
+    from hccl_tools.launch.runs import node_names  # noqa: PLC0415  (few look from another host)
 
     if host_list.why_not_a_host(run.host):
         return f"see {os.path.join(run.path, 'plan.json')}: that is not a host name"
@@ -87,7 +87,7 @@ def _what_to_type(run: Run, *, now: bool) -> str:
     job, node = index.plan_of(run).get("slurm_job") or "", run.host.partition(".")[0]
     if not job.isdecimal():
         return f"ssh -- {run.host} {shlex.quote(command)}"
-    if node not in host_status.nodes(run.path).values():
+    if node not in node_names.node_names(run.path).values():
         return f"`scancel {job}`, or ssh -- {run.host} {shlex.quote(command)}"
     return f"`scancel {job}`, or srun --jobid {job} --overlap -N1 -n1 -w {node} {command}"
 

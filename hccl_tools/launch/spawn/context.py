@@ -58,7 +58,8 @@ class SpawnContext:
         locks: Sequence[int] = (),
     ) -> None:
         self._keeper, self._grace, self._locks = keeper, grace, locks
-        self._all = [SpawnedRank(process, run_dir, private_dir[0], self) for process in processes]
+        private, wait = private_dir[0], self._wait_for_rank
+        self._all = [SpawnedRank(process, run_dir, private, wait) for process in processes]
         # Results are read as long as there is a context to ask for them.
         weakref.finalize(self, _forget, *private_dir, os.getpid())
         self._over = self._closed = False
@@ -100,8 +101,8 @@ class SpawnContext:
             raise self._failure(self._first)
         return self._over
 
-    def wait_for(self, rank: SpawnedRank, timeout: float | None) -> None:
-        """Wait for one rank. Another that fails ends it with all others, and ``join`` tells that."""
+    def _wait_for_rank(self, rank: SpawnedRank, timeout: float | None) -> None:
+        """Wait for one rank. Another that fails ends it with all others; ``join`` reports that."""
         self._wait_for(timeout, rank)
 
     def _wait_for(self, timeout: float | None, rank: SpawnedRank | None) -> None:

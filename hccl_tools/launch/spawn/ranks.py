@@ -7,7 +7,7 @@ import os
 import pickle
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hccl_tools.launch.logs.follower import Follower
 from hccl_tools.launch.model.outcome import RankEnd
@@ -15,9 +15,14 @@ from hccl_tools.launch.runs import private_files
 from hccl_tools.launch.spawn.child import FAILURE, RESULT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.model.request import Tail
-    from hccl_tools.launch.spawn.context import SpawnContext
+
+
+#: Waits until a rank has ended, at most so many seconds (``None``: without limit).
+Wait: TypeAlias = "Callable[[SpawnedRank, float | None], None]"
 
 
 class SpawnedRank:
@@ -31,8 +36,8 @@ class SpawnedRank:
         log: Its log, absolute.
     """
 
-    def __init__(self, process: RankProcess, run_dir: str, private_dir: str, job: SpawnContext) -> None:
-        self._job = job
+    def __init__(self, process: RankProcess, run_dir: str, private_dir: str, wait: Wait) -> None:
+        self._wait = wait
         self.rank, self.device, self.name = process.rank, process.device, process.name
         self.log = os.path.join(run_dir, process.log)
         self.end = RankEnd(process, self.log)
@@ -55,7 +60,7 @@ class SpawnedRank:
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until it has ended, at most ``timeout`` seconds; raises nothing, as in ``multiprocessing``."""
-        self._job.wait_for(self, timeout)
+        self._wait(self, timeout)
 
     def terminate(self) -> None:
         """Send it SIGTERM; a rank that ends by it has failed."""

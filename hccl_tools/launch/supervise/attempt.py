@@ -14,16 +14,15 @@ from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
 from hccl_tools.launch.processes import keeper_protocol
 from hccl_tools.launch.processes import signals as received
 from hccl_tools.launch.processes.process_limit import why_not_started
-from hccl_tools.launch.processes.reactor import Timers
-from hccl_tools.launch.processes.readable import Readable
+from hccl_tools.launch.processes.reactor import Reactor
 from hccl_tools.launch.processes.signal_names import signal_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.cause import Cause
     from hccl_tools.launch.logs.follower import Followers
     from hccl_tools.launch.logs.terminal import Console
+    from hccl_tools.launch.model.outcome import Cause
     from hccl_tools.launch.processes.keeper import Keeper
     from hccl_tools.launch.processes.keeper_protocol import Event
     from hccl_tools.launch.processes.procfs import Status
@@ -67,8 +66,8 @@ class Attempt:
         self._end_began, self._ending = float("inf"), list[RankEnd]()
         # Processes that have not ended, ranks that have not ended well.
         self._left, self._ranks_left = len(ends), sum(end.process.rank >= 0 for end in ends)
-        self._timers = Timers()
-        self.at = self._timers.at
+        self.reactor = Reactor()
+        self.at, self.on_readable = self.reactor.at, self.reactor.on_readable
         #: Called for every process that ends, when the end begins, when all are to be killed at once.
         self.on_end: list[Callable[[RankEnd], None]] = []
         self.on_ending: list[Callable[[], None]] = []
@@ -77,8 +76,7 @@ class Attempt:
         self.hears_sigterm_again = True
         #: How processes are asked to end; they are killed when the grace time and the slack are over.
         self.ask: Callable[[int], None] = keeper.signal
-        self._readable = Readable()
-        self._poller, self.on_readable = self._readable.poller, self._readable.on_readable
+        self._poller = self.reactor.poller
 
     def say(self, text: str) -> None:
         """Tell the user, now and in the report."""
@@ -146,7 +144,7 @@ class Attempt:
         for stream in self.console.streams:
             if stream.waiting:
                 poller.register(stream.fileno(), select.POLLOUT)
-        due = min(self.followers.next_look, self._timers.next_due)
+        due = min(self.followers.next_look, self.reactor.next_due)
         wait = None if due == float("inf") else max(0.0, due - time.monotonic()) * 1000 + 0.5
         ready = {descriptor for descriptor, _ in poller.poll(wait)}
         for stream in self.console.streams:
@@ -158,12 +156,12 @@ class Attempt:
             self._hear(event)
         for number in self.signals.read():
             self._receive(number)
-        self._readable.run(ready)
+        self.reactor.run_ready(ready)
         if self.keeper.gone and self._phase != _OVER:
             self._give_up()
         if time.monotonic() >= self.followers.next_look:
             self.followers.show()
-        self._timers.run()
+        self.reactor.run_due()
 
     def _hear(self, event: Event) -> None:
         end = self.ends[event.task]
@@ -225,9 +223,9 @@ class Attempt:
 
     def _end_left_behind(self) -> None:
         if left := self.keeper.descendants():
-            from hccl_tools.launch import left_behind  # noqa: PLC0415  (rare)
+            from hccl_tools.launch.supervise import leftovers  # noqa: PLC0415  (rare)
 
-            self.say(left_behind.text(left))
+            self.say(leftovers.describe_leftovers(left))
         self.end("ended")
 
     def _receive(self, number: int) -> None:
@@ -268,7 +266,7 @@ class Attempt:
             self._phase, self.reason = _KILLING, "keeper"
             for act in self.on_ending:
                 act()
-        self.stuck = leftovers.end_job(self, _GIVE_UP)
+        self.stuck = leftovers.end_job(self.keeper, self.running, self.say, _GIVE_UP)
         self._phase = _OVER
 
     def outcome(self) -> Outcome:

@@ -3,48 +3,54 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes import procfs
+from hccl_tools.launch.runs.directory import HOLDER, LATEST
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from resource import struct_rusage
 
+    from hccl_tools.launch.model.outcome import RankEnd
     from hccl_tools.launch.processes.keeper import Keeper
     from hccl_tools.launch.processes.procfs import Status
-    from hccl_tools.launch.supervise.attempt import Attempt
 
 #: Pauses between two rounds of killing, in seconds: growing from the first to the last.
 _FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.1
 
 
-def end_job(attempt: Attempt, wait: float) -> list[Status]:
+def end_job(
+    keeper: Keeper, running: Sequence[RankEnd], say: Callable[[str], None], wait: float
+) -> list[Status]:
     """Kill what a keeper has left, again and again: the watcher's children, or our own if that has gone.
 
     A keeper that is still there has nothing to do with it if the kernel does not let the others go; else it
     is killed, and the kernel kills its ranks with it.
 
     Args:
-        attempt: The job. Its ranks get the ends that the keeper has not told.
+        keeper: The keeper.
+        running: The processes whose end the keeper has not reported; they get it here.
+        say: Shows a message to the user.
         wait: Seconds, for the keeper's own end and for the others'.
 
     Returns:
         Those that are still there after that (stuck in the kernel).
     """
-    keeper = attempt.keeper
     if not keeper.gone:
         left = keeper.descendants()
         if all(process.state == "D" for process in left):
             return left
-        attempt.say(f"the keeper (process {keeper.pid}) does nothing: ending the job without it")
+        say(f"the keeper (pid {keeper.pid}) does not respond: killing the ranks directly")
         _kill(keeper, wait)
     ends = _kill_orphans(keeper, wait)
     left = procfs.descendants(os.getpid(), since=keeper.begun, but=keeper.watcher)
     stuck = {process.pid for process in left}
-    for end in attempt.running:
+    for end in running:
         if end.pid not in stuck:
             end.ended, end.asked, end.status = time.monotonic(), True, int(signal.SIGKILL)
             if end.pid in ends:
@@ -84,3 +90,40 @@ def _collect_ended(since: int) -> dict[int, tuple[int, struct_rusage]]:
             if pid:
                 ends[pid] = status, usage
     return ends
+
+
+_MOST = 8
+
+
+def describe_leftovers(left: Sequence[Status]) -> str:
+    """Say which they are and whose; of many, how many."""
+    shown = [_described(process.pid) for process in left[:_MOST]]
+    if len(left) == 1:
+        return f"ending what the job left behind: {shown[0]}"
+    if len(left) > len(shown):
+        shown.append(f"and {len(left) - len(shown)} more")
+    return "\n  ".join([f"ending {len(left)} processes that the job left behind:", *shown])
+
+
+def leftovers_of_last_run(log_dir: str) -> list[str]:
+    """Say that the last run in a log directory has lost its launcher and left processes on this host."""
+    path = os.path.realpath(os.path.join(log_dir, LATEST))
+    if not os.path.exists(os.path.join(path, HOLDER)) or os.path.exists(os.path.join(path, "report.json")):
+        return []
+    from hccl_tools.launch.runs import files, index  # noqa: PLC0415  (most runs have left their report)
+
+    try:
+        run = index.read(path)
+    except files.MalformedRunError:
+        return []
+    left = index.processes(run) if run.state == "killed" else []
+    if not left:
+        return []
+    many = "1 process of it is" if len(left) == 1 else f"{len(left)} processes of it are"
+    stop = shlex.join(["hccl-tools", "stop", path])
+    return [f"the launcher of {path} was killed, and {many} left: `{stop}` ends them"]
+
+
+def _described(pid: int) -> str:
+    rank = procfs.variable(pid, "RANK_ID")
+    return procfs.describe(pid) + (f" of rank {rank}" if rank else "")

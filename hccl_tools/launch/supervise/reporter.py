@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.attempt import Attempt
-    from hccl_tools.launch.supervise.supervisor import Supervision
+    from hccl_tools.launch.supervise.options import Supervision
 
 #: Seconds that a reader gets to take the end of the logs before something else is done meanwhile.
 _READER = 1.0

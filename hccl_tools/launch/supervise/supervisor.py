@@ -4,85 +4,28 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.launch.logs.follower import Style, generation
+from hccl_tools.launch.logs.follower import generation
 from hccl_tools.launch.logs.terminal import Console
 from hccl_tools.launch.model.outcome import Outcome, RankEnd
 from hccl_tools.launch.processes import keeper as keepers
 from hccl_tools.launch.processes.keeper_protocol import Task
 from hccl_tools.launch.processes.signals import Signals
-from hccl_tools.launch.space import LogSpace
 from hccl_tools.launch.supervise.attempt import Attempt
+from hccl_tools.launch.supervise.options import DEFAULTS, Supervision
 from hccl_tools.launch.supervise.progress import Progress
 from hccl_tools.launch.supervise.reporter import Telling
-from hccl_tools.launch.supervise.watchdogs import EarlyExit, Hang
+from hccl_tools.launch.supervise.watchdogs import EarlyExit, Hang, LogSpace
 from hccl_tools.programs.lookup import find_program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from hccl_tools.launch.cluster.peer_coordination import Together
-    from hccl_tools.launch.cluster.peer_link import Line
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.processes.keeper import Keeper
-
-
-class Supervision(NamedTuple):
-    """How a job is watched and ended; times in seconds, ``None`` means never.
-
-    Attributes:
-        grace: From the first signal to SIGKILL, for all ranks together, on every path.
-        tail: The ranks shown on the terminal.
-        log_style: ``[rank N] `` before each line, or not; ``auto``: when several ranks are shown.
-        early_exit_warn: Say so when a rank has ended with 0 and others still run after this time.
-        hang_warn: Say so when no rank has written or used the CPU for this time.
-        timeout: End the job after this time, restarts included.
-        stdin_rank: The rank that reads the launcher's stdin.
-        on_log_error: What a full disk means for the job.
-        notify: A shell command that gets the report of a job that did not end well on its stdin.
-        color: Colours on the terminal; ``None``: where that makes sense.
-        progress: A progress line on the terminal; ``None``: where that makes sense.
-        max_restarts: How often all ranks are started again after a failure.
-        restart: Which restart of the job this is, where another supervisor counts them.
-        scheduler_wait: How long the scheduler may take to end after the ranks have.
-        cpus: The cores each rank is bound to; a rank that is not named may use all.
-        before_restart: Called with the number of the restart (1, 2, ...) and the signals that have been
-            received; returns the processes to start then; raises HcclToolsError where there can be none.
-        hidden: Lines of a log that begin so are not shown on the terminal.
-        explain: Called with how an attempt ended before anybody is told: an engine puts the ranks that it
-            started itself in the place of its own process.
-        reports: Whether a bad end is told here; report.json is written all the same.
-        watch: Called with every attempt as it begins: for an engine that does not end a job itself.
-        line: To the launchers of the job's other hosts, where each was started by hand.
-    """
-
-    grace: float = 15.0
-    tail: tuple[int, ...] | Literal["all"] = (0,)
-    log_style: Style = "auto"
-    early_exit_warn: float | None = 60.0
-    hang_warn: float | None = 600.0
-    timeout: float | None = None
-    stdin_rank: int | None = None
-    on_log_error: Literal["warn", "stop"] = "warn"
-    notify: str | None = None
-    color: bool | None = None
-    progress: bool | None = None
-    max_restarts: int = 0
-    restart: int = 0
-    scheduler_wait: float = 15.0
-    cpus: Mapping[int, Sequence[int]] | None = None
-    before_restart: Callable[[int, Signals], Sequence[RankProcess]] | None = None
-    hidden: tuple[bytes, ...] = ()
-    explain: Callable[[Outcome], None] | None = None
-    reports: bool = True
-    watch: Callable[[Attempt], None] | None = None
-    line: Line | None = None
-
-
-_USUAL = Supervision()
 
 
 def supervise(
@@ -91,7 +34,7 @@ def supervise(
     run_dir: str | Path,
     environment: Mapping[str, str],
     working_dir: str | Path,
-    options: Supervision = _USUAL,
+    options: Supervision = DEFAULTS,
     keeper: Keeper | None = None,
     locks: Sequence[int] = (),
 ) -> Outcome:
@@ -177,10 +120,16 @@ class _Host:
         self.watch(attempt)
         stdin = [index for index, end in enumerate(ends) if end.process.rank == options.stdin_rank]
         keeper.start_tasks(self.tasks(ends), self.environment, self.working_dir, *stdin)
-        together = self.hold_together(attempt, options.line, restart) if options.line else None
+        peers = options.join_peers and options.join_peers(
+            attempt,
+            run_dir=self.run_dir,
+            restart=restart,
+            may_restart=restart < options.max_restarts,
+            first_failure=self.telling.first_failure,
+        )
         outcome = attempt.run()
-        if together:
-            outcome = together.stay(signals)
+        if peers:
+            outcome = peers.stay(signals)
         if options.explain:
             options.explain(outcome)
         return outcome
@@ -213,20 +162,6 @@ class _Host:
         if attempt.reason == "timeout" and attempt.elsewhere is None:
             limit, grace = self.options.timeout, self.options.grace
             attempt.say(f"--timeout: {limit:g} s are over: ending the job (at most {grace:g} s)")
-
-    def hold_together(self, attempt: Attempt, line: Line, restart: int) -> Together:
-        """Let the job's other hosts hear how it goes here, and act on what they say."""
-        from hccl_tools.launch.cluster import peer_coordination as together  # noqa: PLC0415  (several hosts, started by hand)
-
-        if restart == 0:
-            line.keep_run_dirs(self.run_dir)
-        return together.Together(
-            attempt,
-            line,
-            restart=restart,
-            may_restart=restart < self.options.max_restarts,
-            first_failure=self.telling.first_failure,
-        )
 
     def tasks(self, ends: list[RankEnd]) -> list[Task]:
         """What the keeper is to start."""

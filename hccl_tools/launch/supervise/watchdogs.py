@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.launch.model.outcome import seconds
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signals import spawn
+from hccl_tools.launch.runs.disk_space import FULL_BYTES, LOW_BYTES, free_bytes, is_full
 from hccl_tools.programs.lookup import find_program
 
 if TYPE_CHECKING:
@@ -162,3 +163,46 @@ def _size(path: str) -> int:
         return os.stat(path).st_size
     except OSError:
         return 0
+
+
+#: Seconds between two looks, with plenty of room and with little.
+_SELDOM, _OFTEN = 5.0, 0.5
+
+
+class LogSpace:
+    """Watches the file system of the run directory while the job runs."""
+
+    def __init__(self, attempt: Attempt, run_dir: str, on_error: Literal["warn", "stop"]) -> None:
+        self._attempt, self._run_dir, self._on_error = attempt, run_dir, on_error
+        self._full = f"the disk of {run_dir} is full: what the ranks write to their logs is lost"
+        self._said_low = self._said_full = False
+        attempt.on_ending.append(self._ending)
+        self._look()
+
+    def _ending(self) -> None:
+        """A rank that fails on a full disk may do so before the next look; then the disk is the cause."""
+        attempt = self._attempt
+        if attempt.reason != "failed" or not is_full(self._run_dir):
+            return
+        self._judge(0)
+        if self._on_error == "stop":
+            attempt.reason, attempt.detail = "log-error", self._full
+            attempt.first = attempt.elsewhere = None
+
+    def _look(self) -> None:
+        free = free_bytes(self._run_dir)
+        if free is not None:
+            self._judge(free)
+        self._attempt.at("space", _OFTEN if self._said_low else _SELDOM, self._look)
+
+    def _judge(self, free: int) -> None:
+        if free >= LOW_BYTES:
+            self._said_low = self._said_full = False
+        elif free < FULL_BYTES and not self._said_full:
+            self._said_low = self._said_full = True
+            self._attempt.say(self._full)
+            if self._on_error == "stop":
+                self._attempt.end("log-error", self._full)
+        elif not self._said_low:
+            self._said_low = True
+            self._attempt.say(f"only {free / (1 << 20):.1f} MiB are left for the logs in {self._run_dir}")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.cluster.membership import Met
 from hccl_tools.launch.cluster.peer_link import Line
 from hccl_tools.launch.cluster.transport import Wire
+from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.processes.signals import Signals
 from tests.support.jobs import eventually
 

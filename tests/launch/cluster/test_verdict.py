@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch.cause import Cause
 from hccl_tools.launch.cluster import verdict
 from hccl_tools.launch.cluster.verdict import Finding, Reports
-from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
+from hccl_tools.launch.model.outcome import Cause, Outcome, RankEnd, Reason
 from hccl_tools.launch.model.plan import Plan, RankProcess
 
 if TYPE_CHECKING:

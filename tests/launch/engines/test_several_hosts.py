@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.planning import remote_launch
+from hccl_tools.launch.planning import packed_table, remote_launch
 from tests.support import two_by_two
 from tests.support.mpiruns import MPIRUNS, every_mpirun
 
@@ -223,11 +223,11 @@ def _wait(condition: Any) -> None:
 
 def test_table_travels_whole() -> None:
     data = os.urandom(300_000)
-    packed = remote_launch.pack_table(data)
+    packed = packed_table.pack(data)
 
     assert len(packed) > 1
     assert all(len(value) < 131_072 for value in packed.values())
-    assert remote_launch.unpack_table({**packed, "PATH": "/bin"}) == data
+    assert packed_table.unpack({**packed, "PATH": "/bin"}) == data
 
 
 def test_variables_that_travel() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch.space import free_bytes
+from hccl_tools.launch.runs.disk_space import free_bytes
 from hccl_tools.launch.supervise.watchdogs import rank_list
 from tests.support.jobs import python, sh
 

@@ -1,0 +1,32 @@
+"""The names by which Slurm, or a host itself, knows the hosts of a run."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+
+#: In the run directory: a line for each host that has started its part.
+_HOSTS_FILE = "hosts.jsonl"
+
+
+def own_node_name() -> str:
+    """Return Slurm's name of this host, else its own: a table may know hosts by address only."""
+    return os.environ.get("SLURMD_NODENAME") or os.uname().nodename
+
+
+def record_node(run_dir: str, host: str, node: str) -> None:
+    """Record the node name of a host of the plan, for other commands to find it by."""
+    with suppress(OSError), open(os.path.join(run_dir, _HOSTS_FILE), "ab") as file:
+        file.write((json.dumps({"host": host, "node": node}) + "\n").encode())
+
+
+def node_names(run_dir: str) -> dict[str, str]:
+    """Return the recorded node names by host of the plan."""
+    found = {}
+    with suppress(OSError), open(os.path.join(run_dir, _HOSTS_FILE), encoding="utf-8") as file:
+        for line in file:
+            with suppress(ValueError, KeyError, TypeError):
+                facts = json.loads(line)
+                found[str(facts["host"])] = str(facts["node"])
+    return found
