@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover import hccn_conf, hccn_tool
-from hccl_tools.discover.address import packed
 from hccl_tools.discover.facts import DeviceFacts, Reading
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.notation.phrases import as_root, devices
+from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

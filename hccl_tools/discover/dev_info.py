@@ -10,8 +10,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover import hccn_tool
-from hccl_tools.discover.address import packed
 from hccl_tools.discover.run_tool import ToolHangsError
+from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

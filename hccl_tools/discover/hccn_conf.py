@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.discover import address
 from hccl_tools.discover.facts import Reading
 from hccl_tools.errors import DiscoveryError, InputError
 from hccl_tools.notation.phrases import as_root
+from hccl_tools.table.addresses import is_set
 
 if TYPE_CHECKING:
     from hccl_tools.discover.site import Site
@@ -51,7 +51,7 @@ class HccnConf(NamedTuple):
             value = value.split("/", 1)[0]
             if not value:
                 continue
-            if address.packed(value) is None or address.is_unset(value):
+            if not is_set(value):
                 told = f'{self.path} line {line} gives "{value}" for {name}_{device_id}, which is no address'
                 return Reading(self.path, problem=told)
             return Reading(self.path, (value,), place=f"{self.path}:{line}")

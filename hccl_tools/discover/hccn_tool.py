@@ -10,11 +10,11 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover import address
 from hccl_tools.discover.facts import Reading
 from hccl_tools.discover.run_tool import Answer, ToolHangsError, run
 from hccl_tools.errors import InputError
 from hccl_tools.programs.lookup import is_program
+from hccl_tools.table.addresses import is_set
 
 if TYPE_CHECKING:
     from hccl_tools.discover.site import Site
@@ -92,9 +92,7 @@ def is_busy(answer: Answer) -> bool:
 
 def _understand(answer: Answer) -> Reading:
     values = addresses(answer.stdout)
-    wrong = next(
-        (value for value in values if address.packed(value) is None or address.is_unset(value)), None
-    )
+    wrong = next((value for value in values if not is_set(value)), None)
     if is_busy(answer):
         return Reading(SOURCE, problem=f"hccn_tool stays busy: {answer.words()}", worth_asking=False)
     if wrong is not None:

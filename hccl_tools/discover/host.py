@@ -7,8 +7,9 @@ import socket
 import struct
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover import address, pci
+from hccl_tools.discover import pci
 from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.table.addresses import is_host, is_link_local, is_loopback, packed
 
 if TYPE_CHECKING:
     from hccl_tools.discover.site import Site
@@ -57,17 +58,17 @@ def stated_address(text: str, option: str = "--server_ip") -> tuple[str, str | N
         UsageError: It is no address that one host can have.
     """
     ip = text.strip()
-    raw = address.packed(ip)
-    if raw is None or not address.is_host(raw):
+    raw = None if "%" in ip else packed(ip)
+    if raw is None or not is_host(raw):
         raise UsageError(
             f'{option} "{text}" is not an IP address of a host', hint="give an address such as 10.0.0.1"
         )
-    if address.is_loopback(raw):
+    if is_loopback(ip):
         return ip, (
             f"server_id {ip} is good for this machine alone: in a table of several machines each needs the "
             "address by which the others reach it"
         )
-    if address.is_link_local(raw):
+    if is_link_local(raw):
         return ip, f"server_id {ip} is a link-local address: machines beyond the same cable cannot reach it"
     return ip, None
 
@@ -97,12 +98,8 @@ def product(site: Site) -> tuple[str | None, str]:
 
 
 def _usable(ip: str) -> bool:
-    raw = address.packed(ip)
-    return (
-        raw is not None
-        and address.is_host(raw)
-        and not (address.is_loopback(raw) or address.is_link_local(raw))
-    )
+    raw = packed(ip)
+    return raw is not None and is_host(raw) and not (is_loopback(ip) or is_link_local(raw))
 
 
 def _source_address(family: socket.AddressFamily, far: str) -> str | None:

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.table.addresses import packed
+from hccl_tools.table.addresses import is_loopback, packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hccl_tools.discover.facts import HostState
     from hccl_tools.table.model import RankTable, Server
-
-_BROAD_LOOPBACK = "127."
 
 
 class Recognised(NamedTuple):
@@ -52,11 +50,6 @@ def recognise(table: RankTable, host: HostState, *, loopback: bool = True) -> Re
     if len(table.servers) == 1 and is_loopback(only):
         return Recognised((0,), "the loopback address of a table of one server")
     return Recognised()
-
-
-def is_loopback(text: str) -> bool:
-    """Return whether an address or name means the machine itself."""
-    return text in {"localhost", "::1"} or text.startswith(_BROAD_LOOPBACK)
 
 
 def device_addresses(table: RankTable, row: int) -> Iterator[tuple[tuple[str | int, ...], str]]:

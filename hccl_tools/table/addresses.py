@@ -12,8 +12,8 @@ import re
 from _socket import AF_INET, AF_INET6, inet_pton
 
 __all__ = [
-    "AF_INET", "AF_INET6", "UNSET", "V2_CHECKS",
-    "family", "inet_pton", "is_eid", "is_unset", "is_v2_ipv4", "is_v2_ipv6", "packed",
+    "AF_INET", "AF_INET6", "UNSET", "V2_CHECKS", "family", "inet_pton", "is_eid", "is_host", "is_link_local",
+    "is_loopback", "is_set", "is_unset", "is_v2_ipv4", "is_v2_ipv6", "packed",
 ]  # fmt: skip
 
 _OCTET = r"(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
@@ -23,6 +23,7 @@ _IPV6_COLONS = 2
 #: The address that HCCL takes for none.
 UNSET = "0.0.0.0"  # noqa: S104  (compared, never bound)  # nosec B104
 _FAMILIES = {4: AF_INET, 16: AF_INET6}
+_LOOPBACK_IPV6 = b"\0" * 15 + b"\1"
 
 
 def packed(text: str) -> bytes | None:
@@ -46,6 +47,28 @@ def family(text: str) -> int | None:
 def is_unset(text: str) -> bool:
     """Whether HCCL takes a valid address for none at all: ``0.0.0.0``, with or without an interface."""
     return text.partition("%")[0].partition("\0")[0] == UNSET
+
+
+def is_set(text: str) -> bool:
+    """Whether a text is an address that is not all zeros, which a device shows before one is set."""
+    return any(packed(text) or b"")
+
+
+def is_loopback(text: str) -> bool:
+    """Whether an address or name means the machine itself: 127.0.0.0/8, ``::1`` or localhost."""
+    return text == "localhost" or text.startswith("127.") or packed(text) == _LOOPBACK_IPV6
+
+
+def is_link_local(raw: bytes) -> bool:
+    """Whether an address is valid on one link only (169.254.0.0/16, fe80::/10)."""
+    return raw[:2] == b"\xa9\xfe" if len(raw) == 4 else raw[0] == 0xFE and raw[1] & 0xC0 == 0x80
+
+
+def is_host(raw: bytes) -> bool:
+    """Whether an address can be that of one host: not all zeros, not multicast, not broadcast."""
+    if not any(raw):
+        return False
+    return not (224 <= raw[0] <= 239 or raw == b"\xff" * 4) if len(raw) == 4 else raw[0] != 0xFF
 
 
 def is_v2_ipv4(text: str) -> bool:
