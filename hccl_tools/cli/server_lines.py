@@ -39,7 +39,8 @@ def tell(table: RankTable, origins: Sequence[str], *, in_order_given: bool) -> N
 
 
 def _lines(table: RankTable, origins: Sequence[str]) -> Iterator[str]:
-    from hccl_tools.table.ordering import FOLD_ABOVE, blocks  # noqa: PLC0415
+    from hccl_tools.notation import number_list  # noqa: PLC0415
+    from hccl_tools.table.ordering import FOLD_ABOVE  # noqa: PLC0415
 
     width = max(len(server.server_id) for server in table.servers)
     shown = range(len(table.servers))
@@ -50,4 +51,4 @@ def _lines(table: RankTable, origins: Sequence[str]) -> Iterator[str]:
             yield f"... and {len(shown) - FOLD_ABOVE:,} more servers ..."
         server = table.servers[index]
         ranks = sorted(number for row in server.rows if (number := table.rank_numbers[row]) is not None)
-        yield f"server {server.server_id:<{width}}  ranks {blocks(ranks)}  from {origins[index]}"
+        yield f"server {server.server_id:<{width}}  ranks {number_list.fold(ranks)}  from {origins[index]}"

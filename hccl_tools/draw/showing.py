@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.draw import description, tree
+from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped
 from hccl_tools.table.fingerprint import fingerprint
-from hccl_tools.table.ordering import blocks
 from hccl_tools.table.products import by_name
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class ShowOptions:
 
     def _heading(self, first: ServerFacts) -> str:
         if self.way is not None:
-            devices = f"ranks {blocks(first.rank_ids)}, devices {blocks(first.device_ids)}"
+            devices = f"ranks {fold(first.rank_ids)}, devices {fold(first.device_ids)}"
             return f"this host is {first.server_id}, by {self.way}: {devices}"
         size = f"{count(len(self.table.servers), 'server')}, {count(len(self.table), 'rank')}"
         return f"{self.report.file}: {self.table.format}, {size}, fingerprint {fingerprint(self.table)}"

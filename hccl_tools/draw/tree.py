@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from hccl_tools.notation import number_list
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import escaped
-from hccl_tools.table.ordering import FOLD_ABOVE, blocks
+from hccl_tools.table.ordering import FOLD_ABOVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,10 +59,10 @@ def _pods(servers: Sequence[ServerFacts], nodes: list[_Node]) -> list[_Node]:
 def _server_node(server: ServerFacts, style: Style, *, folded: bool, wide: int) -> _Node:
     parts = [
         f"{server.server_id:<{wide}}" if folded else server.server_id,
-        f"ranks {blocks(server.rank_ids)}",
+        f"ranks {number_list.fold(server.rank_ids)}",
     ]
     if folded:
-        parts.append(f"devices {blocks(server.device_ids)}")
+        parts.append(f"devices {number_list.fold(server.device_ids)}")
     if server.host_ip not in (None, server.server_id):
         parts.append(f"host_ip {server.host_ip}")
     if server.pod_name is not None:
@@ -91,12 +93,11 @@ def _group_name(group: int | None, size: int) -> str:
 
 
 def _device(one: RankFacts, wide_rank: int, wide_device: int) -> str:
-    known = ", ".join(one.addresses[:_MOST_ADDRESSES])
-    more = f" and {len(one.addresses) - _MOST_ADDRESSES} more" if len(one.addresses) > _MOST_ADDRESSES else ""
+    known = and_more(one.addresses, _MOST_ADDRESSES) or "no address"
     sdid = f"  SDID {one.super_device_id}" if one.super_device_id is not None else ""
     rank = "?" if one.rank is None else one.rank
     device = "?" if one.device_id is None else one.device_id
-    return f"rank {rank:<{wide_rank}}  device {device:<{wide_device}}  {known or 'no address'}{more}{sdid}"
+    return f"rank {rank:<{wide_rank}}  device {device:<{wide_device}}  {known}{sdid}"
 
 
 def _drawn(nodes: list[_Node], margin: str, style: Style) -> Iterator[str]:

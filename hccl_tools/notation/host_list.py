@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError, UsageError
+from hccl_tools.notation import number_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 #: More hosts than any cluster with HCCL has; a range such as ``[1-99999999]`` is a slip.
 MOST_HOSTS = 16384
 _NAME = re.compile(r"[0-9A-Za-z_](?:[0-9A-Za-z_.-]*[0-9A-Za-z_])?", re.ASCII)
-_SPAN = re.compile(r"(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?", re.ASCII)
 _BARE_RANGE = re.compile(r"((?:[0-9]{1,3}\.){3})([0-9]{1,3}-[0-9]{1,3})", re.ASCII)
 _TRAILING_NUMBER = re.compile(r"(.*?)([0-9]+)", re.ASCII)
 #: Characters of a DNS name.
@@ -177,16 +177,16 @@ def _numbers(inside: str, text: str, option: str) -> list[str]:
     """Return the numbers of a bracket as texts: ``01-03,7`` -> 01, 02, 03, 7."""
     numbers: list[str] = []
     for part in inside.split(","):
-        match = _SPAN.fullmatch(part)
-        if match is None:
-            raise _unreadable(text, option, f'"{part}" in brackets is neither a number nor a range')
-        first, last = match["first"], match["last"] or match["first"]
-        if int(last) < int(first):
+        span = number_list.span(part)
+        if span is None:
+            raise _unreadable(text, option, f'"{part}" in brackets is not a number or a range')
+        first, last = span
+        if last < first:
             raise _unreadable(text, option, f'"{part}" runs backwards')
-        if int(last) - int(first) >= MOST_HOSTS:
-            raise _unreadable(text, option, f'"{part}" stands for more than {MOST_HOSTS:,} hosts')
-        width = len(first) if first[0] == "0" else 0
-        numbers += [f"{number:0{width}d}" for number in range(int(first), int(last) + 1)]
+        if last - first >= MOST_HOSTS:
+            raise _unreadable(text, option, f'"{part}" names more than {MOST_HOSTS:,} hosts')
+        width = len(part.partition("-")[0]) if part.startswith("0") else 0
+        numbers += [f"{number:0{width}d}" for number in range(first, last + 1)]
     return numbers
 
 

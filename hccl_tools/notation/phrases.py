@@ -7,7 +7,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 #: A hint for a device id that the assumed product does not have.
 NAME_THE_CHIP = "name the machine's chip, as in --product 910B4"
@@ -22,6 +22,29 @@ def devices(ids: Iterable[int]) -> str:
     """Return device ids with their noun: ``device 4``, ``devices 4,5``."""
     listed = list(ids)
     return f"device{'' if len(listed) == 1 else 's'} {','.join(map(str, listed))}"
+
+
+def and_more(names: Sequence[str], most: int = 4) -> str:
+    """Return names with commas between them, at most ``most`` and the number of the others.
+
+    >>> and_more(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    others = len(names) - most
+    return ", ".join(names[:most]) + (f" and {others:,} more" if others > 0 else "")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return the question for the known name most like a wrong one, whatever the case; empty without one.
+
+    >>> did_you_mean("hcc23", ["HCC203", "HCC601"])
+    'did you mean "HCC203"?'
+    """
+    from difflib import get_close_matches  # noqa: PLC0415  (only for a name that is wrong)
+
+    spelled = {one.lower(): one for one in known}
+    closest = get_close_matches(name.lower(), spelled, n=1)
+    return f'did you mean "{spelled[closest[0]]}"?' if closest else ""
 
 
 def as_root(command: str) -> str:

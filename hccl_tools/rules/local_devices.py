@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.recognition import device_addresses, same
+from hccl_tools.notation.phrases import devices
 from hccl_tools.rules.local_host import ANEW, rows_here
 from hccl_tools.rules.registry import LOCAL, Finding, Subject, rule
 from hccl_tools.table.model import read_uint
@@ -22,10 +23,6 @@ def _state(subject: Subject, device_id: int) -> DeviceState | None:
     """Return what is known of a device, ``None`` where it is not on this host at all."""
     nodes = subject.host.nodes
     return None if nodes and device_id not in nodes else subject.host.devices.get(device_id)
-
-
-def _listed(ids: list[int]) -> str:
-    return f"device{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"
 
 
 @rule(
@@ -49,7 +46,7 @@ def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
     Hint: this host has device 0; make the table anew on this host: `hccl-tools gen`
     """
     nodes = subject.host.nodes
-    have = f"this host has {_listed(list(nodes))}; " if nodes else ""
+    have = f"this host has {devices(nodes)}; " if nodes else ""
     for row, device_id in rows_here(subject):
         state = subject.host.devices.get(device_id)
         if nodes and device_id not in nodes:
@@ -190,7 +187,7 @@ def not_compared(subject: Subject) -> Iterator[Finding]:
             silent.setdefault(state.problem or "it has none", []).append(device_id)
     for why, ids in silent.items():
         yield Finding(
-            f"the address of {_listed(ids)} is not compared: {why}",
+            f"the address of {devices(ids)} is not compared: {why}",
             (),
             "run it where hccn_tool is on PATH and answers; as root if it says so",
         )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.discover.recognition import is_loopback, same
+from hccl_tools.discover.recognition import same
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules.local_host import ANEW, here
 from hccl_tools.rules.registry import LOCAL, Finding, Subject, rule
+from hccl_tools.table.addresses import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,20 +29,15 @@ def no_server_is_this_host(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 2x8
     Example: host elsewhere
     Instead: host
-    Hint: this host is node, its devices have 10.9.9.0, 10.9.9.1, 10.9.9.2, 10.9.9.3 ...; make the table anew on this host: `hccl-tools gen`, or check on the right machine
+    Hint: this host is node; its devices have 10.9.9.0, 10.9.9.1, 10.9.9.2, 10.9.9.3 and 4 more; make the table anew on this host: `hccl-tools gen`, or check on the right machine
     """
     if here(subject).servers:
         return
-    shown = ", ".join(f'"{server.server_id}"' for server in subject.table.servers[:4])
-    more = len(subject.table.servers) - 4
+    names = [f'"{server.server_id}"' for server in subject.table.servers]
     addresses = sorted({ip for state in subject.host.devices.values() for ip in state.ips})
-    known = (
-        f", its devices have {', '.join(addresses[:4])}{' ...' if len(addresses) > 4 else ''}"
-        if addresses
-        else ""
-    )
+    known = f"; its devices have {and_more(addresses)}" if addresses else ""
     yield Finding(
-        f"no server of the table is this host: it lists {shown}{f' and {more:,} more' if more > 0 else ''}",
+        f"no server of the table is this host: it lists {and_more(names)}",
         (),
         f"this host is {', '.join(sorted(subject.host.names))}{known}; {ANEW}, or check on the right machine",
     )

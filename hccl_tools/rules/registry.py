@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from hccl_tools.diagnostics.diagnostic import Consequence, Path, Related, RuleFacts
 from hccl_tools.errors import UsageError
 from hccl_tools.formats import module
+from hccl_tools.notation.phrases import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -218,14 +219,9 @@ def chosen(select: Iterable[str], ignore: Iterable[str]) -> Callable[[RuleFacts]
     everything = [found.facts for found in all_rules().values()]
     for selector in (*select, *ignore):
         if not any(_fits(facts, selector) for facts in everything):
-            from difflib import get_close_matches  # noqa: PLC0415  (only for a name that is wrong)
-
-            known = [name for facts in everything for name in (facts.id, facts.name)]
-            close = get_close_matches(selector.lower(), known, n=1) or get_close_matches(
-                selector.upper(), known, n=1
-            )
-            meant = f"did you mean {close[0]}? " if close else ""
-            raise UsageError(f'no rule is called "{selector}"', hint=f"{meant}`hccl-tools rules` lists them")
+            known = (name for facts in everything for name in (facts.name, facts.id))
+            hint = f"{did_you_mean(selector, known)} `hccl-tools rules` lists them".lstrip()
+            raise UsageError(f'no rule is called "{selector}"', hint=hint)
 
     def keep(facts: RuleFacts) -> bool:
         wanted = not select or any(_fits(facts, selector) for selector in select)

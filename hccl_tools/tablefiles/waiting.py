@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hccl_tools.document.document import Document
 from hccl_tools.document.reading import is_stream, read_file
 from hccl_tools.errors import InputError, TableError
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.table.model import read_uint
 
 if TYPE_CHECKING:
@@ -132,16 +133,17 @@ def _of(count: int | None, present: list[str], what: str) -> str:
         return "" if present else f"no {what} is there yet"
     there = f"{len(present)} of {count} {what}s are there"
     if present:
-        there += f" ({_some(present)})"
+        there += f" ({and_more(present, _SHOWN)})"
     absent = _absent(count, present) if what == "instance" else []
-    return there + (f", missing: {_some(absent)}" if absent else f", {count - len(present)} missing")
+    missing = f"missing: {and_more(absent, _SHOWN)}" if absent else f"{count - len(present)} missing"
+    return f"{there}, {missing}"
 
 
 def _ranks(count: int | None, entries: list[dict[str, Any]]) -> str:
     if count is None or not 0 < count <= 1 << 16:
         return "" if entries else "no rank is there yet"
     absent = sorted(set(range(count)) - {entry.get("rank_id") for entry in entries if _is_rank(entry)})
-    return f"ranks missing: {_some([str(rank) for rank in absent])}" if absent else ""
+    return f"ranks missing: {and_more([str(rank) for rank in absent], _SHOWN)}" if absent else ""
 
 
 def _is_rank(entry: dict[str, Any]) -> bool:
@@ -156,7 +158,3 @@ def _absent(count: int, present: list[str]) -> list[str]:
         return []
     expected = [f"{stem}{number}" for stem in stems for number in range(count)]
     return [name for name in expected if name not in present] if set(present) <= set(expected) else []
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -118,7 +118,7 @@ def test_devices_that_are_not_here(host: StandInHost) -> None:
 
     assert done.returncode == 1
     assert "there is no device 7 here: no /dev/davinci7" in done.stdout
-    assert "this host has devices 0, 1, 2, 3, 4, 5; make the table anew" in done.stdout
+    assert "this host has devices 0,1,2,3,4,5; make the table anew" in done.stdout
     assert "2 errors: HCCL takes this table, but not on this host" in done.stdout
 
 
@@ -182,7 +182,7 @@ def test_without_the_right_to_ask(host: StandInHost) -> None:
 
     assert done.returncode == 0
     assert found(done) == {"HCC643"}
-    assert "the address of devices 0, 1, 2, 3, 4, 5, 6, 7 is not compared: " in done.stdout
+    assert "the address of devices 0,1,2,3,4,5,6,7 is not compared: " in done.stdout
     assert 'hccn_tool says "permission denied' in done.stdout
     assert checked(host, "--strict").returncode == 1
 

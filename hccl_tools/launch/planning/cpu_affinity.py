@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.notation import number_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,25 +66,5 @@ def numa_nodes(environ: Mapping[str, str]) -> list[set[int]]:
     found = []
     for name in sorted(names, key=lambda name: int(name[4:])):
         with open(os.path.join(folder, name, "cpulist"), encoding="ascii") as file:
-            found.append(_core_list(file.read().strip()))
+            found.append(set(number_list.parse(file.read().strip())))
     return found
-
-
-def _core_list(text: str) -> set[int]:
-    """Read the kernel's lists of numbers: ``0-3,8``."""
-    cores: set[int] = set()
-    for part in filter(None, text.split(",")):
-        first, _, last = part.partition("-")
-        cores.update(range(int(first), int(last or first) + 1))
-    return cores
-
-
-def as_text(cores: Sequence[int]) -> str:
-    """Return cores as the kernel writes them: ``0-3,8``."""
-    runs: list[list[int]] = []
-    for core in cores:
-        if runs and core == runs[-1][-1] + 1:
-            runs[-1].append(core)
-        else:
-            runs.append([core])
-    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

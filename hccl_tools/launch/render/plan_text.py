@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.planning import cpu_affinity
 from hccl_tools.launch.render import masking
 from hccl_tools.launch.render.plan_json import exported, passed_on
+from hccl_tools.notation import number_list
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _columns(plan: Plan) -> Iterator[str]:
             process.host,
             "-" if process.rank < 0 else str(process.device),
             "-" if process.rank < 0 else str(process.device_id),
-            *_bound(plan, cpu_affinity.as_text(plan.cores.get(process.rank, ())) or "all"),
+            *_bound(plan, number_list.fold(plan.cores.get(process.rank, ())) or "all"),
             process.log if plan.here in (None, process.server_index) else f"{process.log} (there)",
         )
         for process in plan.processes

@@ -12,6 +12,7 @@ import pytest
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.planning import cpu_affinity
 from hccl_tools.launch.planning.placement import seats_of_devices
+from hccl_tools.notation import number_list
 
 OWN = sorted(os.sched_getaffinity(0))
 several_cores = pytest.mark.skipif(len(OWN) < 2, reason="this process may use one core only")
@@ -40,7 +41,7 @@ def test_ranks_share_the_cores_evenly() -> None:
     half = len(OWN) // 2
     for rank, share in enumerate((OWN[:half], OWN[half:])):
         said = Path(f"log/latest/rank_{rank}.log").read_text()
-        assert said.split() == ["Cpus_allowed_list:", cpu_affinity.as_text(share)]
+        assert said.split() == ["Cpus_allowed_list:", number_list.fold(share)]
 
 
 @several_cores
@@ -73,7 +74,3 @@ def test_a_host_that_tells_of_no_numa_nodes(tmp_path: Path) -> None:
         cpu_affinity.cores_of(
             "numa", seats_of_devices([0], ["localhost"]), {"HCCL_TOOLS_ROOT": str(tmp_path)}
         )
-
-
-def test_cores_as_the_kernel_writes_them() -> None:
-    assert cpu_affinity.as_text((0, 1, 2, 5, 7, 8)) == "0-2,5,7-8"

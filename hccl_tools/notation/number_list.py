@@ -1,0 +1,53 @@
+"""Lists of numbers with ranges, as the Linux kernel writes them: ``0-3,8``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_SPAN = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
+
+
+def span(item: str) -> tuple[int, int] | None:
+    """Return the first and last number of an item, ``8`` or ``0-3``; ``None`` for any other text.
+
+    The first number may be the higher one.
+    """
+    found = _SPAN.fullmatch(item)
+    return None if found is None else (int(found[1]), int(found[2] or found[1]))
+
+
+def parse(text: str) -> list[int]:
+    """Return the numbers of a list in its order; an empty list has none.
+
+    Raises:
+        ValueError: An item is not a number or a range.
+
+    >>> parse("0-2,8")
+    [0, 1, 2, 8]
+    """
+    numbers: list[int] = []
+    for item in filter(None, text.split(",")):
+        found = span(item)
+        if found is None:
+            raise ValueError(f'"{item}" is not a number or a range')
+        numbers += range(found[0], found[1] + 1)
+    return numbers
+
+
+def fold(numbers: Iterable[int], separator: str = ",") -> str:
+    """Return numbers in their order, each run of consecutive ones as a range.
+
+    >>> fold([0, 1, 2, 3, 8, 9]), fold([7, 6, 5])
+    ('0-3,8-9', '7,6,5')
+    """
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return separator.join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
