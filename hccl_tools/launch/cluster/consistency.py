@@ -29,7 +29,7 @@ def meet(prepared: Prepared, request: Request, restarts: int) -> Line | None:
     plan = prepared.plan
     if plan.here is None or plan.meeting is None:
         return None
-    from hccl_tools.launch.cluster import host_status, rendezvous_host  # noqa: PLC0415
+    from hccl_tools.launch.cluster import host_status, rendezvous_server  # noqa: PLC0415
     from hccl_tools.launch.cluster.peer_link import Line  # noqa: PLC0415
 
     hosts = {process.server_index: process.host for process in plan.ranks}
@@ -41,7 +41,7 @@ def meet(prepared: Prepared, request: Request, restarts: int) -> Line | None:
     }
     own = Attendance(plan.here, hosts[plan.here], has(prepared, request) | settled, plan.run_dir)
     master = plan.ranks[0].server_index
-    met = rendezvous_host.meet(own, names, master=master, address=plan.meeting, tell=tell)
+    met = rendezvous_server.meet(own, names, master=master, address=plan.meeting, tell=tell)
     return Line(plan.here, master, names, met, partial(host_status.lost, plan, "launcher"))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import membership, rendezvous_host
+from hccl_tools.launch.cluster import membership, rendezvous_server
 from hccl_tools.launch.cluster.membership import Attendance
 from hccl_tools.launch.planning import ports
 
@@ -48,7 +48,7 @@ class Meeting:
             self.told[own.host] = line
 
         try:
-            met = rendezvous_host.meet(
+            met = rendezvous_server.meet(
                 own, HOSTS, master=0, address=(MASTER, port), tell=tell, wait=self.wait, ask=self.ask
             )
         except LaunchError as error:
@@ -252,9 +252,9 @@ def test_more_hosts_than_files_are_allowed() -> None:
     program = (
         "import resource, sys\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
-        "from hccl_tools.launch.cluster import membership, rendezvous_host\n"
+        "from hccl_tools.launch.cluster import membership, rendezvous_server\n"
         f"own, hosts = membership.Attendance(0, 'h0', {{}}), [f'h{{i}}' for i in range({count})]\n"
-        f"met = rendezvous_host.meet(own, hosts, master=0, address=('{MASTER}', {port}), tell=print)\n"
+        f"met = rendezvous_server.meet(own, hosts, master=0, address=('{MASTER}', {port}), tell=print)\n"
         "print(len(met.wires))\n"
     )
     with (

@@ -24,7 +24,7 @@ from hccl_tools.launch.cluster.membership import (
     parse,
     some,
 )
-from hccl_tools.launch.cluster.rendezvous_guest import Guest
+from hccl_tools.launch.cluster.rendezvous_client import Guest
 from hccl_tools.launch.planning import ports
 
 if TYPE_CHECKING:
