@@ -9,6 +9,7 @@ import click
 from hccl_tools.cli import gather_options, gen_options, product_option, server_lines
 from hccl_tools.cli.seconds import Seconds
 from hccl_tools.cli.values import Choice
+from hccl_tools.table.products import default
 
 if TYPE_CHECKING:
     from hccl_tools.discover.facts import HostFacts
@@ -27,8 +28,8 @@ Examples:
   hccl-tools gen --simulate 910a                     without any device, to try the rest
 
 Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip -g` (PATH, then
-/usr/local/Ascend/driver/tools), else from /etc/hccn.conf; where both answer they must agree. Those of an
-Ascend 950 come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_info -i N`.
+/usr/local/Ascend/driver/tools), else from /etc/hccn.conf; where both answer they must agree. Those of a
+2.0 table come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_info -i N`.
 """
 
 
@@ -62,13 +63,13 @@ Ascend 950 come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_info 
     "--product",
     metavar="NAME",
     callback=product_option.read,
-    help=product_option.help_text("this host's, else 910a"),
+    help=product_option.help_text(f"this host's, else {default().name}"),
 )
 @click.option(
     "--format",
     "table_format",
     type=Choice(["1.0", "1.2", "2.0", "group_list"]),
-    help="The table's format. Default: the product's: 1.2 on an A3, 2.0 on an Ascend 950, else 1.0.",
+    help=product_option.format_help(),
 )
 @click.option("--hccn-tool", "--hccn_tool", metavar="PATH", help="The hccn_tool to ask for addresses.")
 @click.option("--hccn-conf", "--hccn_conf", metavar="PATH", help="The hccn.conf to read addresses from.")
@@ -87,7 +88,7 @@ Ascend 950 come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_info 
 @click.option(
     "--simulate",
     metavar="PRODUCT",
-    help="A made-up machine instead of this host: 910a, a2, a3, 300i, a5; 910a:2 is the second of a cluster.",
+    help=product_option.simulate_help(),
 )
 @click.option("--ignore", multiple=True, metavar="RULES", help="Rules to leave out: HCC304 or HCC4,HCC6.")
 @click.option("-o", "--output", metavar="DIR|FILE|-", help="Where it goes; - prints it. Default: here.")

@@ -21,8 +21,8 @@ _F = TypeVar("_F", bound="Callable[..., Any]")
 def contents(function: _F) -> _F:
     """Add ``--target``, ``--host-ip``, ``--container-ip``, ``--device-port``, ``--vnic``, ``--rootinfo``."""
     for option in (
-        click.option("--rootinfo", metavar="PATH", help="The hccl_rootinfo.json of an Ascend 950."),
-        click.option("--vnic", is_flag=True, help="A3: addresses inside the super pod (hccn_tool -vnic -g)."),
+        click.option("--rootinfo", metavar="PATH", help="For 2.0: the hccl_rootinfo.json to read."),
+        click.option("--vnic", is_flag=True, help="For 1.2: addresses inside the pod (hccn_tool -vnic -g)."),
         click.option(
             "--device-port",
             "--device_port",

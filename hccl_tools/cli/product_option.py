@@ -1,4 +1,4 @@
-"""``--product`` of every command: the product's own name, or that of its chip or machine."""
+"""``--product`` of every command, and the help texts that list products."""
 
 from __future__ import annotations
 
@@ -6,14 +6,36 @@ import os
 
 import click
 
-from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, read_name
+from hccl_tools.notation.phrases import EXAMPLE_CHIP
+from hccl_tools.table.product_names import read_name
+from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, default
 
-_NAMES = f'{", ".join(PRODUCTS)}, or a chip or machine: 910B4, "Atlas 800T A2".'
+
+def help_text(otherwise: str) -> str:
+    """Return the help of ``--product``; ``otherwise`` is the product if none is named."""
+    names = ", ".join(PRODUCTS)
+    return (
+        f'{names}, or a chip or machine: {EXAMPLE_CHIP}, "Atlas 800T A2". '
+        f"Default: {PRODUCT_VARIABLE}, else {otherwise}."
+    )
 
 
-def help_text(default: str) -> str:
-    """Return the help of ``--product``; ``default`` is what holds where nothing names a product."""
-    return f"{_NAMES} Default: {PRODUCT_VARIABLE}, else {default}."
+def format_help() -> str:
+    """Return the help of ``gen --format``, with the formats that differ from the usual one."""
+    usual = default().default_format
+    others = [
+        f"{product.default_format} on {product.name}"
+        for product in PRODUCTS.values()
+        if product.default_format != usual
+    ]
+    return f"The table's format. Default: the product's: {', '.join(others)}, else {usual}."
+
+
+def simulate_help() -> str:
+    """Return the help of ``gen --simulate``."""
+    names = ", ".join(product.name for product in PRODUCTS.values() if product.simulated)
+    second = f"{default().name}:2"
+    return f"A made-up machine instead of this host: {names}; {second} is the second of a cluster."
 
 
 def read(_ctx: click.Context, _param: click.Parameter, name: str | None) -> str | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Why hccn_tool has no answer where the user named a file.
 NOT_ASKED = "hccn_tool was not asked, for --hccn-conf names a file"
-#: What ``--prefer`` takes; the last is for an Ascend 950.
+#: What ``--prefer`` takes; the last is for a 2.0 table.
 PREFERENCES = ("hccn_tool", "hccn.conf", "rootinfo")
 
 
@@ -95,7 +95,7 @@ def ask(device_ids: Sequence[int], site: Site) -> tuple[list[Asked], HccnConf]:
 
 
 def vnic(device_ids: Sequence[int], site: Site) -> tuple[list[DeviceFacts], list[str]]:
-    """Find out the addresses that devices of an A3 have inside their super pod.
+    """Find out the addresses that devices have inside their super pod.
 
     Returns:
         The devices, and a warning: other machines may have the same addresses.

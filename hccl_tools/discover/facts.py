@@ -35,9 +35,9 @@ class DeviceFacts(NamedTuple):
         device_id: The physical id, as in ``/dev/davinciN``.
         ips: Its addresses, one per port; empty where it has none.
         source: Which source the addresses are from.
-        super_device_id: Its id inside its super pod (SDID), on an A3; zero is a valid one.
-        local_id: Its number in the topology file, on an Ascend 950.
-        levels: Its network levels as a 2.0 table writes them, on an Ascend 950; lowest first.
+        super_device_id: Its id inside its super pod (SDID), if it is in one; zero is valid.
+        local_id: Its number in the topology file, for a 2.0 table.
+        levels: Its network levels as a 2.0 table writes them, lowest first.
         place: File and line of its addresses, where they are from a file.
     """
 
@@ -68,7 +68,7 @@ class HostFacts(NamedTuple):
         product: A name of :data:`hccl_tools.table.products.PRODUCTS`.
         product_source: Where that is from, as a phrase.
         devices: In rank order.
-        super_pod_id: The super pod it stands in, on an A3; "0" is a valid one.
+        super_pod_id: Its super pod, if it is in one; "0" is valid.
         table_format: The format of the table that it is for.
         host_ip: Its address on the host network, where the table is to say it.
         container_ip: The container's address, where the table is to say it.

@@ -66,7 +66,7 @@ def read(tool: str, device_id: int, site: Site) -> Reading:
 
 
 def read_vnic(tool: str, device_id: int, site: Site) -> Reading:
-    """Ask an A3 for the address that a device has inside its super pod; other machines may use it as well."""
+    """Ask for the address that a device has inside its super pod; other machines may use it as well."""
     try:
         return _understand(ask([tool, "-i", str(device_id), "-vnic", "-g"], site))._replace(source="vnic")
     except ToolHangsError as error:

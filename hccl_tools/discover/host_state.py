@@ -28,7 +28,7 @@ def look(
         device_ids: The physical ids to ask for where there are no device nodes; else all nodes are asked for.
         site: Where to look.
         super_pod: Whether to ask for the devices' places in their super pod, too.
-        levels: Whether the devices are those of an Ascend 950: with EIDs in place of addresses.
+        levels: Whether the table is 2.0: its devices have EIDs in place of addresses.
 
     Returns:
         The facts. What could not be found out stands in them with the reason.
@@ -76,7 +76,7 @@ def _addresses(device_ids: Sequence[int], site: Site, problems: list[str]) -> di
 
 
 def _levels(device_ids: Sequence[int], site: Site, nodes: Sequence[int]) -> dict[int, DeviceState]:
-    from hccl_tools.discover.levels import ask  # noqa: PLC0415  (only an Ascend 950 pays for it)
+    from hccl_tools.discover.levels import ask  # noqa: PLC0415  (only 2.0 pays for it)
 
     asked = ask(device_ids, site, nodes)
     return {
@@ -85,7 +85,7 @@ def _levels(device_ids: Sequence[int], site: Site, nodes: Sequence[int]) -> dict
 
 
 def _super_device_ids(device_ids: Sequence[int], site: Site, problems: list[str]) -> dict[int, int]:
-    from hccl_tools.discover import super_pod  # noqa: PLC0415  (only an A3 pays for it)
+    from hccl_tools.discover import super_pod  # noqa: PLC0415  (only 1.2 pays for it)
 
     try:
         return dict(super_pod.find(device_ids, site).super_device_ids)

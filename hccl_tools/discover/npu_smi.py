@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover.run_tool import run
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.table.products import by_chip
+from hccl_tools.table.product_names import by_chip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,17 +100,15 @@ def product(found: Sequence[Chip]) -> str | None:
 
 
 def product_of(chip: Chip) -> str | None:
-    """Return the product of one chip by its name; a bare "Ascend910" with physical ids is an A3."""
-    known = by_chip(chip.name)
-    if known is not None:
-        return known.name
-    return "a3" if chip.name == "Ascend910" and chip.physical_id is not None else None
+    """Return the product of one chip by its name, or None if it is unknown."""
+    known = by_chip(chip.name, has_physical_id=chip.physical_id is not None)
+    return known.name if known is not None else None
 
 
 def npu_ids(tool: str, site: Site) -> list[tuple[int, int]]:
     """Return NPU id and chip count of each card from ``npu-smi info -l``; the ids may have gaps.
 
-    A card without a chip count (Ascend 950) has one chip.
+    A card without a chip count has one chip.
 
     Raises:
         DiscoveryError: The tool fails or lists nothing.
@@ -156,7 +154,7 @@ def super_pod_place(tool: str, npu_id: int, chip_id: int, site: Site) -> SuperPo
     if answer.status != 0 or len(numbers) != len(values):
         raise DiscoveryError(
             f"`npu-smi info -t spod-info -i {npu_id} -c {chip_id}` says {answer.words()}",
-            hint="a machine outside super-pod mode has no such ids: --product a3-server --format 1.0",
+            hint="a machine outside super-pod mode has no such ids: --format 1.0",
         )
     return SuperPodPlace(*numbers)
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.run_tool import run
 from hccl_tools.errors import DiscoveryError
+from hccl_tools.table.products import by_pci_id
 
 if TYPE_CHECKING:
     from hccl_tools.discover.site import Site
 
-#: PCI device ids of vendor 19e5 (Huawei) -> product.
-PRODUCTS = {"d801": "910a", "d802": "a2", "d803": "a3", "d806": "a5", "d500": "300i"}
+#: Huawei.
 _VENDOR = "0x19e5"
 _LINE = re.compile(r"Processing accelerators.*Huawei.*Device\s+(?P<device>[0-9a-f]{4})", re.IGNORECASE)
 
 
 def product(site: Site) -> tuple[str, str] | None:
-    """Return the product and where that is from (``lspci d802``), or None where no known card is seen.
+    """Return the product and its source (``lspci: device d802``), or None if no known card is found.
 
     Raises:
         DiscoveryError: Cards of several products are in this machine.
@@ -27,12 +27,13 @@ def product(site: Site) -> tuple[str, str] | None:
     source, found = "/sys/bus/pci", _from_kernel(site)
     if not found:
         source, found = "lspci", _from_lspci(site)
-    if len(found) > 1:
+    known = {device: product.name for device in found if (product := by_pci_id(device)) is not None}
+    if len(set(known.values())) > 1:
         raise DiscoveryError(
-            f"{source} lists cards of several products: {', '.join(sorted(found))}",
-            hint="say which one the table is for with --product",
+            f"{source} lists cards of several products: {', '.join(sorted(known))}",
+            hint="name the table's product with --product",
         )
-    return next(((PRODUCTS[device], f"{source}: device {device}") for device in found), None)
+    return next(((name, f"{source}: device {device}") for device, name in known.items()), None)
 
 
 def _from_kernel(site: Site) -> set[str]:
@@ -42,7 +43,7 @@ def _from_kernel(site: Site) -> set[str]:
     except OSError:
         return set()
     cards = (_card(f"{folder}/{slot}") for slot in slots)
-    return {device for vendor, device in cards if vendor == _VENDOR and device in PRODUCTS}
+    return {device for vendor, device in cards if vendor == _VENDOR and by_pci_id(device)}
 
 
 def _card(folder: str) -> tuple[str, str]:
@@ -67,4 +68,4 @@ def _from_lspci(site: Site) -> set[str]:
         # One source of several, and not the best: npu-smi is asked next.
         return set()
     devices = (match["device"].lower() for match in _LINE.finditer(answer.stdout))
-    return {device for device in devices if device in PRODUCTS}
+    return {device for device in devices if by_pci_id(device)}

@@ -1,4 +1,4 @@
-"""Where devices stand in their super pod (A3): super device ids and the pod's id, from ``npu-smi``."""
+"""Find the place of devices in their super pod: super device ids and the pod's id, from ``npu-smi``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hccl_tools.discover.npu_smi import SuperPodPlace
     from hccl_tools.discover.site import Site
 
-_HOW = "a machine outside super-pod mode takes --product a3-server (or --format 1.0)"
+_HOW = "a machine outside super-pod mode takes --format 1.0"
 
 
 class SuperPodFacts(NamedTuple):
@@ -40,9 +40,7 @@ def find(device_ids: Sequence[int], site: Site) -> SuperPodFacts:
     """
     tool = npu_smi.find(site)
     if tool is None:
-        raise DiscoveryError(
-            "there is no npu-smi, which alone knows the super_device_id of an A3 device", hint=_HOW
-        )
+        raise DiscoveryError("there is no npu-smi, the only source of super_device_ids", hint=_HOW)
     chips = {chip.physical_id: chip for chip in npu_smi.chips(tool, site)}
     places: dict[int, SuperPodPlace] = {}
     for device_id in device_ids:

@@ -9,14 +9,15 @@ from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Selection, Visible, Wanted
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import UsageError
-from hccl_tools.table import products
+from hccl_tools.table.product_names import by_name, read_name
+from hccl_tools.table.products import PRODUCT_VARIABLE, default
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.table.model import Format
+    from hccl_tools.table.products import Product
 
-_DEFAULT_PRODUCT = "910a"
 #: Take what the platform states in a variable, else the server's own address.
 AUTO = "auto"
 #: By which platforms state the address of the host below a container (ModelArts; Kubernetes manifests).
@@ -36,7 +37,7 @@ class Request(NamedTuple):
         prefer: The source to believe where two disagree about an address.
         table_format: What the table is to be; by default what the product takes.
         site: Where to look.
-        vnic: Take the addresses that the devices of an A3 have inside their super pod.
+        vnic: Take the addresses that the devices have inside their super pod.
         host_ip: What the table says as host_ip: an address, or ``auto``.
         container_ip: What the table says as container_ip: an address, or ``auto``.
         device_port: What the table says as device_port of every device.
@@ -100,13 +101,13 @@ def _devices(request: Request, ids: Sequence[int], table_format: Format, server_
     if request.vnic and table_format != "1.2":
         raise UsageError("--vnic is for tables of a super pod (1.2)", hint="leave it out")
     if table_format == "2.0":
-        from hccl_tools.discover import levels  # noqa: PLC0415  (only an Ascend 950 pays for it)
+        from hccl_tools.discover import levels  # noqa: PLC0415  (only 2.0 pays for it)
 
         nodes = visible.present(site)
         return _Found(*levels.find(ids, site, nodes=nodes, server_id=server_id, prefer=prefer))
     if table_format != "1.2":
         return _Found(*addresses.find(ids, site, prefer=prefer))
-    from hccl_tools.discover import super_pod  # noqa: PLC0415  (only an A3 pays for it)
+    from hccl_tools.discover import super_pod  # noqa: PLC0415  (only 1.2 pays for it)
 
     if request.vnic:
         devices, warnings = addresses.vnic(ids, site)
@@ -139,18 +140,18 @@ def _stated(
     return otherwise if named is None else host.stated_address(environ[named], named)[0]
 
 
-def _product(request: Request) -> tuple[products.Product, str]:
+def _product(request: Request) -> tuple[Product, str]:
     if request.product is not None:
-        return products.by_name(request.product), "--product"
-    if named := request.site.environ.get(products.PRODUCT_VARIABLE):
-        return products.read_name(named, origin=products.PRODUCT_VARIABLE).product, products.PRODUCT_VARIABLE
+        return by_name(request.product), "--product"
+    if named := request.site.environ.get(PRODUCT_VARIABLE):
+        return read_name(named, origin=PRODUCT_VARIABLE).product, PRODUCT_VARIABLE
     found, source = host.product(request.site)
     if found is not None:
-        return products.by_name(found), source
-    return products.by_name(_DEFAULT_PRODUCT), f"the default: {source}"
+        return by_name(found), source
+    return default(), f"the default: {source}"
 
 
-def _format(request: Request, product: products.Product) -> Format:
+def _format(request: Request, product: Product) -> Format:
     """Return the format to make.
 
     Raises:
@@ -181,13 +182,13 @@ def _server(request: Request) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _simulated(request: Request, text: str) -> HostFacts:
-    name, machine = simulated.parse(text)
-    product = products.by_name(request.product or name)
+    made_up, machine = simulated.parse(text)
+    product = by_name(request.product) if request.product else made_up
     server_id, source = simulated.server_id(machine), "the simulated machine's"
     if request.server_ip is not None:
         server_id, source = host.stated_address(request.server_ip)[0], "--server_ip"
-    there = {one.device_id: one for one in simulated.devices(name, machine, server_id)}
-    seen = Visible(tuple(there), f"simulated {name}", stated=False)
+    there = {one.device_id: one for one in simulated.devices(made_up, machine, server_id)}
+    seen = Visible(tuple(there), f"simulated {made_up.name}", stated=False)
     site = request.site._replace(environ={})
     if request.wanted.visible_devices is not None:
         seen = _simulated_visible(request.wanted, there, site, product)
@@ -196,14 +197,16 @@ def _simulated(request: Request, text: str) -> HostFacts:
     table_format = _format(request, product)
     return HostFacts(
         server_id, source, product.name, "--product" if request.product else "--simulate", devices,
-        simulated.super_pod_id(name) if table_format == "1.2" else None, table_format,
-        notes=(f"simulated {name}: the addresses are made up, no device of this host is in the table",),
+        simulated.super_pod_id(made_up) if table_format == "1.2" else None, table_format,
+        notes=(
+            f"simulated {made_up.name}: the addresses are made up, no device of this host is in the table",
+        ),
         warnings=chosen.warnings,
     )  # fmt: skip
 
 
 def _simulated_visible(
-    wanted: Wanted, there: dict[int, DeviceFacts], site: Site, product: products.Product
+    wanted: Wanted, there: dict[int, DeviceFacts], site: Site, product: Product
 ) -> Visible:
     everything = Visible(tuple(there), "simulated", stated=False)
     only = Wanted(devices=wanted.visible_devices)

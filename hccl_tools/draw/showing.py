@@ -14,7 +14,7 @@ from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped
 from hccl_tools.table.fingerprint import fingerprint
-from hccl_tools.table.products import by_name
+from hccl_tools.table.product_names import by_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+#: A chip for examples; the guide does not restrict its device sets.
+EXAMPLE_CHIP = "910B4"
 #: A hint for a device id that the assumed product does not have.
-NAME_THE_CHIP = "name the machine's chip, as in --product 910B4"
+NAME_THE_CHIP = f"name the machine's chip, as in --product {EXAMPLE_CHIP}"
 
 
 def count(number: int, noun: str) -> str:

@@ -111,7 +111,7 @@ def unused_super_pods(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: product a2
     Instead: product a3
-    Hint: write "version": "1.2" on an A3 in super-pod mode, or leave it out
+    Hint: write "version": "1.2" on a machine in super-pod mode, or leave it out
     """
     there = isinstance(subject.value, dict) and "super_pod_list" in subject.value
     if there and (subject.table.format != "1.2" or not subject.product.super_pods):
@@ -123,7 +123,7 @@ def unused_super_pods(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"super_pod_list is ignored: {why}",
             ("super_pod_list",),
-            'write "version": "1.2" on an A3 in super-pod mode, or leave it out',
+            'write "version": "1.2" on a machine in super-pod mode, or leave it out',
             at_key=True,
         )
 

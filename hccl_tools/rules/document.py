@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.formats.detection import detect
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
-from hccl_tools.table.products import DEFAULT_FOR_FORMAT, PRODUCTS
+from hccl_tools.table.products import assumed_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def format_of_another_product(subject: Subject) -> Iterator[Finding]:
     """
     found = detect(subject.value).format
     if found is not None and found not in subject.product.formats:
-        other = PRODUCTS[DEFAULT_FOR_FORMAT[found]]
+        other = assumed_for(found)
         path = ("version",) if "version" in subject.value else ()
         yield Finding(
             f"{subject.product.title} does not take format {found}",

@@ -40,14 +40,14 @@ def empty_device_ip(subject: Subject) -> Iterator[Finding]:
     """
     if len(subject.table.servers) == 1 or all(hosts_set(subject)):
         return
-    a3 = subject.product.needs_device_ip == "never"
-    if subject.product.needs_device_ip == "always" or (a3 and pod_count(subject) == 1):
+    optional = subject.product.needs_device_ip == "never"
+    if subject.product.needs_device_ip == "always" or (optional and pod_count(subject) == 1):
         return
     ips = subject.table.device_ips
-    if "" not in ips and not (a3 and None in ips):
+    if "" not in ips and not (optional and None in ips):
         return
     for row, value in enumerate(ips):
-        if value == "" or (a3 and value is None):
+        if value == "" or (optional and value is None):
             yield Finding(
                 f"{subject.rank_name(row)} has no address, so links to other servers fail",
                 subject.device_path(row, *(("device_ip",) if value == "" else ())),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Column
 
 _AVERAGES = (1, 2, 4, 8, 16)
-_LIMIT_910A, _LIMIT = 8, 32
+_LIMIT = 32
 _HOST_PROCESS = (1 << 32) - 1
 _LONGEST_NAME = 127
 
@@ -159,8 +159,8 @@ class _Lab:
 
     def _device(self, device: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
         number = _count(device.get("device_id"))
-        limit = _LIMIT_910A if self.subject.product.name == "910a" else _LIMIT
-        # Elsewhere than on a 910A HCCL compares it as a signed number, of which -1 is a host process.
+        limit = self.subject.product.lab_device_limit or _LIMIT
+        # With the general limit HCCL compares a signed number, of which -1 is a host process.
         signed = number is not None and limit == _LIMIT and number >= 1 << 31 and number != _HOST_PROCESS
         if number is None or (number >= limit and not signed):
             yield path, f"device_id is missing or not below {limit}"

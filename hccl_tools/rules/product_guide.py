@@ -1,6 +1,7 @@
-"""Rules of the products' guides that HCCL's parser does not enforce, and tables that break after it.
+"""Rules of the products' guides that HCCL's parser does not enforce.
 
-For a 910A the guide's rules on devices are errors: such a job starts and then runs slowly, hangs or fails.
+A job that breaks them starts and then runs slowly, hangs or fails. Which rules hold for a product is in its
+row of the table of products.
 """
 
 from __future__ import annotations
@@ -9,18 +10,13 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.rules.topology import OTHER_CHIP, device_sets, devices_place, servers_of_refused_count
+from hccl_tools.rules.topology import device_sets, devices_place, other_chip, servers_of_refused_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 _SERVERS = ("1.0", "1.2")
-
-
 _LEGACY = (*_SERVERS, "group_list")
-
-
 _GUIDE = "HCCL guide, constraints.md"
 
 
@@ -44,7 +40,7 @@ def ranks_across_servers(subject: Subject) -> Iterator[Finding]:
     """
     numbers = subject.table.rank_numbers
     if numbers == list(range(len(numbers))) or set(numbers) != set(range(len(numbers))):
-        return  # as usual; or wrong in itself, which is another rule's matter
+        return  # in order, or not 0 to N-1, which is another rule's matter
     for index, server in enumerate(subject.table.servers):
         own = {number for row in server.rows if (number := numbers[row]) is not None}
         if own and max(own) - min(own) + 1 > len(server.rows) and len(own) == len(server.rows):
@@ -62,7 +58,7 @@ def ranks_across_servers(subject: Subject) -> Iterator[Finding]:
     source=f"{_GUIDE}, Atlas training series",
 )
 def devices_on_one_machine(subject: Subject) -> Iterator[Finding]:
-    """A 910A job on one machine has not 1, 2, 4 or 8 devices, in a way that HCCL lets pass.
+    """A 910A job on one machine does not have 1, 2, 4 or 8 devices, and HCCL lets it pass.
 
     Base: 1x4
     Example: /server_list/0/server_id = " 10.0.0.1"; remove /server_list/0/device/3
@@ -76,7 +72,7 @@ def devices_on_one_machine(subject: Subject) -> Iterator[Finding]:
     for name, devices in sets.items():
         if len(sets) == 1 and len(devices) not in counts:
             message = f"{len(devices)} devices on one machine; the guide allows {', '.join(map(str, counts))}"
-            yield Finding(message, devices_place(subject, name), _other_machine("HCC307"))
+            yield Finding(message, devices_place(subject, name), _other_machine(subject, "HCC307"))
 
 
 @rule(
@@ -104,7 +100,7 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     for name, devices in wrong.items():
         has = count(len(devices), "device")
         message = f'server "{name}" has {has}; across machines the guide demands {wanted} on each'
-        yield Finding(message, devices_place(subject, name), _other_machine("HCC308"))
+        yield Finding(message, devices_place(subject, name), _other_machine(subject, "HCC308"))
 
 
 @rule(
@@ -133,15 +129,17 @@ def devices_across_groups(subject: Subject) -> Iterator[Finding]:
         crosses = len({device // size for device in devices}) > 1
         if crosses and (len(devices) == 2 or (legal is not None and devices in legal)):
             shown = ",".join(map(str, devices))
+            starts = range(0, subject.product.device_limit, size)
+            groups = " and ".join(f"{start}-{start + size - 1}" for start in starts)
             yield Finding(
-                f"devices {shown} cross the groups 0-3 and 4-7",
+                f"devices {shown} cross the groups {groups}",
                 devices_place(subject, name),
-                f"take devices of one group; {_other_machine('HCC309')}",
+                f"take devices of one group; {_other_machine(subject, 'HCC309')}",
             )
 
 
-def _other_machine(rule_id: str) -> str:
-    return f"HCCL itself lets it pass: --ignore {rule_id}, {OTHER_CHIP}"
+def _other_machine(subject: Subject, rule_id: str) -> str:
+    return f"HCCL itself lets it pass: --ignore {rule_id}, {other_chip(subject)}"
 
 
 @rule(
@@ -153,7 +151,7 @@ def _other_machine(rule_id: str) -> str:
     source=f"{_GUIDE}, Atlas 300I Duo",
 )
 def several_servers(subject: Subject) -> Iterator[Finding]:
-    """A 300I Duo job spans several servers, for which the product is not made.
+    """The job spans several servers, and the product (300I Duo) works on one.
 
     Base: 2x8 300i
     Example: table

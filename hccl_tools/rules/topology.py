@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
 _FORMATS = ("1.0", "1.2", "group_list")
 _FOUR = 4
-#: What a 910A server may have where two of its devices are joined by HCCS.
+#: The device counts that HCCL takes on a server if two of its devices are joined by HCCS.
 _COUNTS = (1, 2, 4, 8)
-#: How to be judged by other rules than a 910A's, for hints.
-OTHER_CHIP = "or, if the chip is not a 910A, name it: --product 910B4"
+
+
+def other_chip(subject: Subject) -> str:
+    """Return the part of a hint that says how to have the table judged for another product."""
+    chip = next(iter(subject.product.chips), subject.product.name)
+    return f"or, if the chip is not a {chip}, name it: --product {phrases.EXAMPLE_CHIP}"
 
 
 def rows_by_server(subject: Subject) -> dict[str, Sequence[int]]:
@@ -107,7 +111,7 @@ def device_count(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f'server "{server_id}" has {count} devices; {subject.product.title} takes 1, 2, 4 or 8',
             devices_place(subject, server_id),
-            f"take 1, 2, 4 or 8 devices, {OTHER_CHIP}",
+            f"take 1, 2, 4 or 8 devices, {other_chip(subject)}",
         )
 
 
@@ -194,7 +198,7 @@ def four_device_set(subject: Subject) -> Iterator[Finding]:
     source="config.cc:483-530",
 )
 def uneven_servers(subject: Subject) -> Iterator[Finding]:
-    """Servers have different numbers of devices. A2 and A3 allow it, 910A and 300I Duo do not.
+    """Servers have different numbers of devices, and the product demands equal ones.
 
     Base: 2x8
     Example: remove /server_list/1/device/7

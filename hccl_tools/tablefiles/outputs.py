@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools import formats
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
-from hccl_tools.table.products import DEFAULT_FOR_FORMAT
+from hccl_tools.table.products import assumed_for
 from hccl_tools.transform.generation import file_name
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def parse_mode(digits: str) -> int:
 
 
 def to_be_named(product: str | None, table: RankTable) -> str | None:
-    """Return the product that a user has named, if others would assume another one for such a table."""
-    return None if product == DEFAULT_FOR_FORMAT[table.format] else product
+    """Return the product that a user has named, unless it is assumed for such a table anyway."""
+    return None if product == assumed_for(table.format).name else product
 
 
 def check(

@@ -65,11 +65,10 @@ def _no_way(given: str, to: str) -> TableError:
         return TableError(
             f"a {given} table cannot become 2.0: that needs each device's network levels (net_layer, "
             "net_instance_id), its addresses on each with their ports, and its local_id",
-            hint="write it on the Ascend 950 hosts themselves: hccl-tools gen --format 2.0",
+            hint="write it on the hosts themselves: hccl-tools gen --format 2.0",
         )
     return TableError(
-        f"a 2.0 table has no meaning as {to}: Ascend 950 takes nothing but 2.0, and no other product has its "
-        "network levels",
+        f"a 2.0 table cannot become {to}, which has no network levels",
         hint="use the 2.0 table as it is; `hccl-tools show -f json` gives its servers and ranks to programs",
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import TableError
 from hccl_tools.table.model import Group, RankTable, Server, SuperPod
+from hccl_tools.table.products import assumed_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +73,7 @@ def _fields(host: HostFacts, pod: int, in_groups: bool) -> dict[str, Any]:
 
 def _of_levels(hosts: Sequence[HostFacts]) -> RankTable:
     """Return the 2.0 table of some hosts."""
-    from hccl_tools.formats import v2_0  # noqa: PLC0415  (only an Ascend 950 pays for it)
+    from hccl_tools.formats import v2_0  # noqa: PLC0415  (only 2.0 pays for it)
 
     ranks: list[dict[str, Any]] = []
     for host in hosts:
@@ -81,7 +82,7 @@ def _of_levels(hosts: Sequence[HostFacts]) -> RankTable:
                 raise TableError(
                     f"device {device.device_id} of {host.server_id} has no network levels, which a 2.0 table "
                     "needs",
-                    hint="a 2.0 table is for an Ascend 950",
+                    hint=f"a 2.0 table is for an {assumed_for('2.0').title}",
                 )
             ports = {"device_port": host.device_port} if host.device_port else {}
             ids = {"rank_id": len(ranks), "local_id": device.local_id, "device_id": device.device_id}

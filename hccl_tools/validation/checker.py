@@ -186,7 +186,7 @@ def _judge(subject: Subject, found: formats.Detection | None, findings: Findings
 
 def _judge_table(subject: Subject, findings: Findings, damaged: frozenset[str] = frozenset()) -> None:
     rules = table_rules(subject.table.format)
-    product_choice.assume_anew(subject)
+    product_choice.refine(subject)
     findings.run((rule for rule in rules if damaged.isdisjoint(rule.needs)), subject)
 
 

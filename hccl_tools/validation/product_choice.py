@@ -1,4 +1,4 @@
-"""For which product a table is judged: the one that is named, else the one to be assumed."""
+"""Choose the product that a table is judged for: the one that is named, else the one that is assumed."""
 
 from __future__ import annotations
 
@@ -6,29 +6,27 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules.registry import Subject
-from hccl_tools.table.products import PRODUCT_VARIABLE, assume, read_name
+from hccl_tools.table.product_names import read_name
+from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, assume
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
 
-#: The formats of more than one product.
-_LEGACY = ("1.0", "1.2", "group_list")
-
 
 def product_of(table: RankTable, name: str | None = None) -> Product:
-    """Return for which product ``check_table`` judges a table; ``name`` is the one that was named."""
+    """Return the product that ``check_table`` judges a table for; ``name`` is the user's choice."""
     subject = Subject(assume(table.format)[0], table=table)
     choose(subject, name, table.format)
-    assume_anew(subject)
+    refine(subject)
     return subject.product
 
 
 def choose(subject: Subject, name: str | None, table_format: str | None) -> None:
-    """Set for which product a table is judged: the one that was named, else the one to be assumed."""
+    """Set the product to the one that is named, else to the one that is assumed for the format."""
     variable = os.environ.get(PRODUCT_VARIABLE)
     if name:
-        reading, reason = read_name(name), "as told"
+        reading, reason = read_name(name), "as given"
     elif variable:
         reading, reason = read_name(variable, origin=PRODUCT_VARIABLE), f"from {PRODUCT_VARIABLE}"
     else:
@@ -39,10 +37,12 @@ def choose(subject: Subject, name: str | None, table_format: str | None) -> None
     subject.product_reason = f"{reason}: {reading.note}" if reading.note else reason
 
 
-def assume_anew(subject: Subject) -> None:
-    """Assume a product again, now that it is known how many devices the servers of the table have."""
-    if subject.product_is_assumed and subject.table.format in _LEGACY:
+def refine(subject: Subject) -> None:
+    """Assume the product again, once the number of devices of the servers is known."""
+    table_format = subject.table.format
+    takers = sum(table_format in product.formats for product in PRODUCTS.values())
+    if subject.product_is_assumed and takers > 1:
         from hccl_tools.rules.topology import device_sets  # noqa: PLC0415  (loaded for such tables anyway)
 
         sizes = {len(set(devices)) for devices in set(device_sets(subject).values())}
-        subject.product, subject.product_reason = assume(subject.table.format, max(sizes, default=0))
+        subject.product, subject.product_reason = assume(table_format, max(sizes, default=0))

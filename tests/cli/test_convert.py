@@ -97,7 +97,7 @@ def test_the_format_that_it_has_already(command_line: CommandLine) -> None:
             ("--to", "2.0"),
             "a 1.0 table cannot become 2.0: that needs each device's network levels",
         ),
-        (table("2.0"), ("--to", "1.0"), "a 2.0 table has no meaning as 1.0"),
+        (table("2.0"), ("--to", "1.0"), "a 2.0 table cannot become 1.0, which has no network levels"),
         (
             table("1.0"),
             ("--to", "1.2"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.discover import simulated
+from hccl_tools.table.products import PRODUCTS
 from tests.support.hosts import IPS_910A, StandInHost, conf_text, make_host
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def test_the_product_is_this_host_s(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "product a2 (this host's, by lspci: device d802)" in done.stdout
     told = host.run("validate", "--local", "--product", "910a", "table.json")
-    assert "product 910a (as told)" in told.stdout
+    assert "product 910a (as given)" in told.stdout
 
 
 def test_an_address_that_is_not_the_device_s(host: StandInHost) -> None:
@@ -195,9 +196,8 @@ def test_a_machine_without_devices_says_that_nothing_was_compared(tmp_path: Path
 
 
 def a3(folder: Path, **differs: Any) -> StandInHost:
-    devices = {
-        str(one.device_id): {"ip": one.ips[0], "sdid": one.super_device_id} for one in simulated.devices("a3")
-    }
+    machine = simulated.devices(PRODUCTS["a3"])
+    devices = {str(one.device_id): {"ip": one.ips[0], "sdid": one.super_device_id} for one in machine}
     return make_host(folder / "host", product="a3", devices=devices, nodes=range(16), **differs)
 
 
@@ -206,7 +206,7 @@ def test_super_device_ids_after_a_swap(tmp_path: Path) -> None:
     assert (checked(host).returncode, found(checked(host))) == (0, set())
     swapped = {
         str(one.device_id): {"ip": one.ips[0], "sdid": (one.super_device_id or 0) + (1 << 22)}
-        for one in simulated.devices("a3")
+        for one in simulated.devices(PRODUCTS["a3"])
     }
     change(host, devices=swapped, server_index=1)
 

@@ -10,6 +10,7 @@ import pytest
 from hccl_tools.discover import dev_info, eid, levels, simulated
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, InputError
+from hccl_tools.table.products import PRODUCTS
 from tests.support.hosts import StandInHost, described, make_host
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def found(host: StandInHost, *device_ids: int, **more: Any) -> list[DeviceFacts]
 def root_info(host: StandInHost, change: str = "") -> None:
     """Write the root info that fits the simulated machine, with another name for layer 0."""
     ranks = []
-    for device in simulated.devices("a5"):
+    for device in simulated.devices(PRODUCTS["a5"]):
         own = json.loads(json.dumps(device.levels))
         own[0]["net_instance_id"] = "rack7"
         if change and device.device_id == 3:
@@ -86,13 +87,13 @@ def test_the_simulated_machine_is_what_its_tools_show(tmp_path: Path) -> None:
     shown = found(made)
 
     assert [(one.device_id, one.local_id, one.levels) for one in shown] == [
-        (one.device_id, one.local_id, one.levels) for one in simulated.devices("a5")
+        (one.device_id, one.local_id, one.levels) for one in simulated.devices(PRODUCTS["a5"])
     ]
     assert made.calls() == [f"hccn_tool -g -dev_info -i {device}" for device in range(8)]
 
 
 def test_levels_and_planes() -> None:
-    inner, outer = simulated.devices("a5")[2].levels
+    inner, outer = simulated.devices(PRODUCTS["a5"])[2].levels
 
     assert (inner["net_layer"], inner["net_type"]) == (0, "TOPO_FILE_DESC")
     assert inner["net_instance_id"] == "127.0.0.1"

@@ -9,7 +9,7 @@ import pytest
 from hccl_tools.discover.selection import Selection, Wanted, select, visible_devices
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, HcclToolsError, UsageError
-from hccl_tools.table.products import by_name
+from hccl_tools.table.product_names import by_name
 
 if TYPE_CHECKING:
     from pathlib import Path

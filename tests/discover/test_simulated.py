@@ -9,11 +9,12 @@ from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
 from hccl_tools.discover.survey import Request, survey
 from hccl_tools.errors import UsageError
+from hccl_tools.table.products import PRODUCTS
 from tests.support.hosts import IPS_910A
 
 
 def ips(product: str, machine: int = 1) -> list[str]:
-    return [",".join(device.ips) for device in simulated.devices(product, machine)]
+    return [",".join(device.ips) for device in simulated.devices(PRODUCTS[product], machine)]
 
 
 def test_910a_is_the_guide_s_machine() -> None:
@@ -37,7 +38,7 @@ def test_addresses_are_unique_over_all_machines(product: str) -> None:
 
 
 def test_a3_super_device_ids_are_the_driver_s() -> None:
-    ids = [device.super_device_id for device in simulated.devices("a3", 10)]
+    ids = [device.super_device_id for device in simulated.devices(PRODUCTS["a3"], 10)]
 
     assert (ids[0], ids[7]) == (37748736, 38600711)
     assert len(set(ids)) == 16
@@ -48,7 +49,9 @@ def test_a3_super_device_ids_are_the_driver_s() -> None:
     [("910a", ("910a", 1)), ("A2", ("a2", 1)), ("910a:2", ("910a", 2)), (" a3:70 ", ("a3", 70))],
 )
 def test_names(text: str, parsed: tuple[str, int]) -> None:
-    assert simulated.parse(text) == parsed
+    product, machine = simulated.parse(text)
+
+    assert (product.name, machine) == parsed
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
 from hccl_tools.discover.survey import Request, survey
 from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.table.products import PRODUCTS
 from tests.support.hosts import StandInHost, make_host
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def a3(folder: Path, *, roce: bool = True, **differs: Any) -> StandInHost:
     """The simulated A3 machine 10, as its tools show it."""
     devices = {
         str(one.device_id): {"ip": one.ips[0] if roce else None, "sdid": one.super_device_id}
-        for one in simulated.devices("a3", 10)
+        for one in simulated.devices(PRODUCTS["a3"], 10)
     }
     described = {"product": "a3", "server_index": 9, "devices": devices, **differs}
     return make_host(folder / "host", described, nodes=range(16))
@@ -93,7 +94,7 @@ def test_outside_super_pod_mode(tmp_path: Path) -> None:
 
     with pytest.raises(DiscoveryError, match="does not support querying spod-info") as caught:
         facts_of(host)
-    assert "--product a3-server" in (caught.value.hint or "")
+    assert "--format 1.0" in (caught.value.hint or "")
     assert facts_of(host, product="a3-server").table_format == "1.0"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.discover import simulated
+from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,7 +32,7 @@ def described_910a() -> dict[str, Any]:
 def described(product: str, machine: int = 1) -> dict[str, Any]:
     """Return the description of the machine that ``--simulate PRODUCT`` makes up."""
     devices: dict[str, Any] = {}
-    for one in simulated.devices(product, machine):
+    for one in simulated.devices(PRODUCTS[product], machine):
         told: dict[str, Any] = {"ip": list(one.ips), "vnic": f"192.168.2.{199 - one.device_id}"}
         if one.super_device_id is not None:
             told["sdid"] = one.super_device_id

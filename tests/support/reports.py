@@ -98,7 +98,7 @@ def parsed() -> Report:
         None,
         (Related(rank(0), "first used here"),),
     )
-    return Report("<object>", "1.0", 'version is "1.0"', "910a", "as told", (finding,), "refused")
+    return Report("<object>", "1.0", 'version is "1.0"', "910a", "as given", (finding,), "refused")
 
 
 def many(count: int, file: str = "many.json") -> Report:

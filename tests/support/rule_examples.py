@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.discover.facts import DeviceState, HostState
-from hccl_tools.table.products import DEFAULT_FOR_FORMAT, PRODUCTS
+from hccl_tools.table.products import PRODUCTS, assume
 from tests.support.tables import table
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _base(rule: Rule, text: str) -> Example:
     pods = re.search(r"pods (\d+)", words)
     servers, devices = (int(size[1]), int(size[2])) if size else _SIZES[table_format]
     value = table(table_format, servers, devices, int(pods[1]) if pods else 1)
-    default = DEFAULT_FOR_FORMAT.get(table_format, "910a")
+    default = assume(table_format if table_format in _FORMATS[:-1] else None)[0].name
     env = dict(pair.split("=", 1) for pair in variables.split())
     return Example(value, product or default, env)
 

@@ -8,6 +8,7 @@ from hccl_tools import formats
 from hccl_tools.discover import simulated
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.errors import TableError
+from hccl_tools.table.products import PRODUCTS
 from hccl_tools.transform import generation
 from hccl_tools.validation import checker
 
@@ -44,7 +45,7 @@ def test_devices_without_addresses_have_no_such_key() -> None:
 
 
 def test_levels_of_two_hosts() -> None:
-    hosts = [host(f"10.0.0.{n}", *simulated.devices("a5", n, f"10.0.0.{n}")) for n in (1, 2)]
+    hosts = [host(f"10.0.0.{n}", *simulated.devices(PRODUCTS["a5"], n, f"10.0.0.{n}")) for n in (1, 2)]
 
     made = generation.table(hosts, table_format="2.0")
 
@@ -68,7 +69,7 @@ def test_the_file_name_ascends() -> None:
 
 def test_super_pods() -> None:
     hosts = [
-        host(f"10.0.0.{n}", *simulated.devices("a3", n), super_pod_id="0" if n < 3 else "1")
+        host(f"10.0.0.{n}", *simulated.devices(PRODUCTS["a3"], n), super_pod_id="0" if n < 3 else "1")
         for n in (1, 2, 3)
     ]
 

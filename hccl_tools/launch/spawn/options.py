@@ -15,7 +15,7 @@ from hccl_tools.launch.planning.visible_devices import visible_devices
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
 from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.notation import device_range, phrases
-from hccl_tools.table import products
+from hccl_tools.table.product_names import read_name
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Start
@@ -137,7 +137,7 @@ def _product(name: Any) -> str | None:
     if name is None:
         return None
     try:
-        reading = products.read_name(str(name))
+        reading = read_name(str(name))
     except UsageError as error:
         raise SpawnOptionError(f"product={name!r}: {error.message}", hint=error.hint) from error
     if reading.note:

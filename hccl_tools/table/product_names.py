@@ -1,0 +1,93 @@
+"""The names of products: their own, and those of chips, machines and SoCs in their usual spellings."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from hccl_tools.errors import UsageError
+from hccl_tools.table.products import PRODUCTS, Product, with_article
+
+
+class Reading(NamedTuple):
+    """The product that a name means; ``note`` explains the reading unless it is the product's own name."""
+
+    product: Product
+    note: str | None = None
+
+
+def read_name(name: str, *, origin: str | None = None) -> Reading:
+    """Return the product that a name means: its own, or that of a chip or a machine.
+
+    Case, blanks, hyphens and underscores do not matter, nor does "Ascend" or "Atlas" in front. Only a SoC
+    name in HCCL's own spelling is taken as it is: "Ascend910B" is a 910a, any other spelling of 910B an a2.
+
+    Args:
+        name: What was typed.
+        origin: Where, for the message; None where the name says enough.
+
+    Raises:
+        UsageError: It means no product; the hint lists the products with their chips.
+    """
+    if name in PRODUCTS:
+        return Reading(PRODUCTS[name])
+    loose, exact = _by_any_name(_key(name)), _by_soc_name(name.strip())
+    product = exact or loose
+    if product is None:
+        where = f"{origin}: " if origin else ""
+        raise UsageError(f'{where}unknown product "{name}"', hint=f"products: {'; '.join(listed())}")
+    if _key(name) == _key(product.name):
+        return Reading(product)
+    note = f"{name.strip()} is {with_article(product)}"
+    if exact and loose and exact is not loose:
+        note += f" as a SoC name of HCCL; an {loose.title} is --product {loose.name}"
+    return Reading(product, note)
+
+
+def by_name(name: str) -> Product:
+    """Return the product that a name means; see ``read_name``.
+
+    Raises:
+        UsageError: It means no product.
+    """
+    return read_name(name).product
+
+
+def by_chip(name: str, *, has_physical_id: bool = False) -> Product | None:
+    """Return the product of a chip by the name that ``npu-smi`` prints; None if unknown or ambiguous.
+
+    Args:
+        name: The chip's name.
+        has_physical_id: Whether the chip's row has a physical id, which decides about ``npu_smi_names``.
+    """
+    loose, exact = _by_any_name(_key(name)), _by_soc_name(name.replace(" ", ""))
+    if loose is None and exact is None and has_physical_id:
+        return next((one for one in PRODUCTS.values() if name in one.npu_smi_names), None)
+    return loose if exact in (None, loose) else None
+
+
+def listed() -> list[str]:
+    """Return each product with its chips: ``a3 (910C, 910_93)``."""
+    chips = ((one, ", ".join(chip.rstrip("*") for chip in one.chips)) for one in PRODUCTS.values())
+    return [f"{one.name} ({names or one.title})" for one, names in chips]
+
+
+def _by_any_name(key: str) -> Product | None:
+    for product in PRODUCTS.values():
+        if key == _key(product.name) or any(_fits(key, chip) for chip in product.chips):
+            return product
+    starts = ((product, _key(machine)) for product in PRODUCTS.values() for machine in product.machines)
+    return next((product for product, start in starts if key.startswith(start)), None)
+
+
+def _by_soc_name(name: str) -> Product | None:
+    return next((product for product in PRODUCTS.values() if name in product.soc_names), None)
+
+
+def _fits(key: str, chip: str) -> bool:
+    return key.startswith(_key(chip[:-1])) if chip.endswith("*") else key == _key(chip)
+
+
+def _key(name: str) -> str:
+    """Return a name without the parts that vary: case, gaps, "Ascend", "Atlas", "model"."""
+    return re.sub(r"[\s_()-]+|ascend|atlas|model", "", name.casefold())
