@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 from hccl_tools import validate
 from hccl_tools.errors import UsageError
-from hccl_tools.table.products import PRODUCTS, by_chip, read_name
+from hccl_tools.notation.phrases import EXAMPLE_CHIP
+from hccl_tools.table.product_names import by_chip, read_name
+from hccl_tools.table.product_page import page
+from hccl_tools.table.products import PRODUCTS
 from tests.support.tables import table
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "products.md"
 #: HCCL's own map from SoC names to the kinds of chips (hcomm, SOC_VER_CONVERT).
 SOC_NAMES = {
     "910a": ["Ascend910A", "Ascend910B", "Ascend910ProA", "Ascend910ProB", "Ascend910PremiumA"],
@@ -49,7 +51,7 @@ def test_a_products_own_name_needs_no_word(product: str) -> None:
 def test_the_reading_is_a_sentence() -> None:
     assert read_name("910B4").note == "910B4 is an a2"
     assert read_name("310P").note == "310P is a 300i"
-    assert validate(table("1.0"), product="910B4").product_reason == "as told: 910B4 is an a2"
+    assert validate(table("1.0"), product="910B4").product_reason == "as given: 910B4 is an a2"
 
 
 def test_the_soc_name_without_a_digit_is_the_first_generation_and_says_so() -> None:
@@ -87,11 +89,19 @@ def test_a_chip_of_two_generations_tells_no_product(name: str) -> None:
     assert by_chip(name) is None
 
 
-def test_the_readme_lists_the_names() -> None:
-    rows = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
-    for product in PRODUCTS.values():
-        row = next(line for line in rows if line.startswith(f"| `{product.name}`"))
-        words = re.sub(r"[()]|model ", "", row)
-        missing = [name for name in (*product.chips, *product.machines) if name.rstrip("*") not in words]
+def test_the_published_page_is_that_of_the_table() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), f"run: python -m hccl_tools.table.product_page {PAGE}"
 
-        assert missing == []
+
+def test_each_format_is_assumed_for_one_product() -> None:
+    formats = [name for product in PRODUCTS.values() for name in product.assumed_for]
+
+    assert sorted(formats) == ["1.0", "1.2", "2.0", "group_list"]
+
+
+def test_the_chip_of_examples_is_in_the_table() -> None:
+    found = by_chip(EXAMPLE_CHIP)
+
+    assert found is not None
+    assert found.four_device_sets is None
+    assert found.counts_per_server is None
