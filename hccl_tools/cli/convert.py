@@ -57,7 +57,7 @@ def command(
     neither made from them nor turned into them. The table goes into NAME.v1.0.json, or where -o says.
     """
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
-    from hccl_tools.table.products import assumed_for  # noqa: PLC0415
+    from hccl_tools.table.products import PRODUCT_VARIABLE, assumed_for  # noqa: PLC0415
     from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
     from hccl_tools.transform import conversion  # noqa: PLC0415  (`--help` does not need it)
 
@@ -68,7 +68,7 @@ def command(
     seats = _seats(inputs, super_pods, target)
     made = conversion.convert(table, to=target, super_pods=seats, renumber=renumber)
     _tell(table, made)
-    if table.format == "1.2" and settings["product"] is None and not os.environ.get("HCCL_TOOLS_PRODUCT"):
+    if table.format == "1.2" and settings["product"] is None and not os.environ.get(PRODUCT_VARIABLE):
         settings["product"] = assumed_for("1.2").name  # it has super pods, whatever the table becomes
     stem = "table" if is_stream(file) else Path(file).stem
     table_options.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover import hccn_tool
-from hccl_tools.discover.run_tool import ToolHangsError
+from hccl_tools.discover.site import ToolHangsError
 from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:

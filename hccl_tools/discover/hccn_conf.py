@@ -52,7 +52,9 @@ class HccnConf(NamedTuple):
             if not value:
                 continue
             if not is_set(value):
-                told = f'{self.path} line {line} gives "{value}" for {name}_{device_id}, which is no address'
+                told = (
+                    f'{self.path} line {line} gives "{value}" for {name}_{device_id}, which is not an address'
+                )
                 return Reading(self.path, problem=told)
             return Reading(self.path, (value,), place=f"{self.path}:{line}")
         return Reading(self.path, problem=f"{self.path} has no address_{device_id}")

@@ -11,13 +11,13 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.facts import Reading
-from hccl_tools.discover.run_tool import Answer, ToolHangsError, run
+from hccl_tools.discover.site import ToolHangsError, run_tool
 from hccl_tools.errors import InputError
 from hccl_tools.programs.lookup import is_program
 from hccl_tools.table.addresses import is_set
 
 if TYPE_CHECKING:
-    from hccl_tools.discover.site import Site
+    from hccl_tools.discover.site import Site, ToolOutput
 
 SOURCE = "hccn_tool"
 USUAL_PLACE = "/usr/local/Ascend/driver/tools/hccn_tool"
@@ -73,30 +73,30 @@ def read_vnic(tool: str, device_id: int, site: Site) -> Reading:
         return Reading(SOURCE, problem=error.message, worth_asking=False)
 
 
-def ask(command: list[str], site: Site) -> Answer:
+def ask(command: list[str], site: Site) -> ToolOutput:
     """Run the tool, again and again while it is busy, for at most the time one answer may take."""
     deadline = time.monotonic() + site.tool_timeout
     wait = _FIRST_WAIT
     while True:
-        answer = run(command, site)
+        answer = run_tool(command, site)
         if not is_busy(answer) or time.monotonic() + wait > deadline:
             return answer
         time.sleep(wait)
         wait = min(2 * wait, _LONGEST_WAIT)
 
 
-def is_busy(answer: Answer) -> bool:
+def is_busy(answer: ToolOutput) -> bool:
     """Return whether the tool only says that it cannot be asked just now."""
     return any(notice in answer.stdout or notice in answer.stderr for notice in _BUSY)
 
 
-def _understand(answer: Answer) -> Reading:
+def _understand(answer: ToolOutput) -> Reading:
     values = addresses(answer.stdout)
     wrong = next((value for value in values if not is_set(value)), None)
     if is_busy(answer):
         return Reading(SOURCE, problem=f"hccn_tool stays busy: {answer.words()}", worth_asking=False)
     if wrong is not None:
-        return Reading(SOURCE, problem=f'hccn_tool gives "{wrong}", which is no address of a device')
+        return Reading(SOURCE, problem=f'hccn_tool gives "{wrong}", which is not an address of a device')
     if answer.status != 0 or not values:
         return Reading(SOURCE, problem=f"hccn_tool says {answer.words()}")
     return Reading(SOURCE, tuple(values))

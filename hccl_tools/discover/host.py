@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import fcntl
-import socket
-import struct
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover import pci
+from hccl_tools.discover.local_addresses import FAR_AWAY, interface_addresses, is_reachable, source_address
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.table.addresses import is_host, is_link_local, is_loopback, packed
 
 if TYPE_CHECKING:
     from hccl_tools.discover.site import Site
 
-#: Addresses that are no one's (RFC 5737, RFC 3849): a route to them is the route to the rest of the network.
-_FAR_AWAY = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
-_SIOCGIFADDR = 0x8915
 _HOW = "name it with --server_ip ADDRESS (one machine alone: --server_ip 127.0.0.1)"
 
 
 def own_address() -> tuple[str, str]:
     """Return the address by which this host reaches its network, and how it was found, as a phrase.
 
-    Nothing is sent: a datagram socket is told where it would send to, and the kernel picks the source.
     Where no route leads away, the only address of the host is taken.
 
     Raises:
         DiscoveryError: There is none but loopback and link-local ones, or several and nothing to choose by.
     """
-    for family, far in _FAR_AWAY:
-        found = _source_address(family, far)
-        if found is not None and _usable(found):
+    for found in map(source_address, FAR_AWAY):
+        if found is not None and is_reachable(found):
             return found, "the address by which this host reaches its network"
     found_all = interface_addresses()
     if len(found_all) == 1:
@@ -43,11 +36,6 @@ def own_address() -> tuple[str, str]:
     raise DiscoveryError("this host has no address by which others could reach it", hint=_HOW)
 
 
-def interface_addresses() -> list[str]:
-    """Return the IPv4 addresses of this host's interfaces, without loopback and link-local ones."""
-    return sorted({ip for ip in map(_interface_address, _interfaces()) if ip is not None and _usable(ip)})
-
-
 def stated_address(text: str, option: str = "--server_ip") -> tuple[str, str | None]:
     """Check the address that a user named, or a platform in a variable; ``option`` is where.
 
@@ -55,7 +43,7 @@ def stated_address(text: str, option: str = "--server_ip") -> tuple[str, str | N
         The address, and one sentence on what a loopback or link-local one means, else None.
 
     Raises:
-        UsageError: It is no address that one host can have.
+        UsageError: It is not the address of one host.
     """
     ip = text.strip()
     raw = None if "%" in ip else packed(ip)
@@ -95,34 +83,3 @@ def product(site: Site) -> tuple[str | None, str]:
     if named is None:
         return None, f'npu-smi calls the chips "{chips[0].name}"'
     return named, "npu-smi info -m"
-
-
-def _usable(ip: str) -> bool:
-    raw = packed(ip)
-    return raw is not None and is_host(raw) and not (is_loopback(ip) or is_link_local(raw))
-
-
-def _source_address(family: socket.AddressFamily, far: str) -> str | None:
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.connect((far, 9))
-            return str(probe.getsockname()[0])
-    except OSError:
-        return None
-
-
-def _interfaces() -> list[str]:
-    try:
-        return [name for _, name in socket.if_nameindex()]
-    except OSError:
-        return []
-
-
-def _interface_address(name: str) -> str | None:
-    """Return the IPv4 address of a network interface, None where it has none."""
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            request = struct.pack("256s", name.encode()[:15])
-            return socket.inet_ntoa(fcntl.ioctl(probe, _SIOCGIFADDR, request)[20:24])
-    except OSError:
-        return None

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import socket
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover import addresses, hccn_conf, visible
 from hccl_tools.discover.facts import DeviceState, HostState
+from hccl_tools.discover.local_addresses import is_local
+from hccl_tools.discover.site import ADDRESS_VARIABLES
 from hccl_tools.errors import DiscoveryError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hccl_tools.discover.site import Site
-
-#: Variables by which platforms tell a container its own address (ModelArts, Volcano, Kubernetes manifests).
-ADDRESS_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP", "POD_IP")
 
 
 def look(
@@ -46,19 +44,6 @@ def look(
     stated = frozenset(text for name in ADDRESS_VARIABLES if (text := site.environ.get(name)))
     conf = site.hccn_conf or site.path(hccn_conf.USUAL_PLACE)
     return HostState(nodes, devices, _names(site), is_local, stated, conf, tuple(problems))
-
-
-def is_local(text: str) -> bool:
-    """Return whether an address is one of this host's: only to those can a socket be bound."""
-    family = socket.AF_INET6 if ":" in text else socket.AF_INET
-    try:
-        if not any(socket.inet_pton(family, text)):
-            return False
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.bind((text, 0))
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _names(site: Site) -> frozenset[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.discover.run_tool import run
+from hccl_tools.discover.site import run_tool
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.table.product_names import by_chip
 
@@ -57,7 +57,7 @@ def chips(tool: str, site: Site) -> list[Chip]:
     Raises:
         DiscoveryError: It fails or prints no such table.
     """
-    answer = run([tool, "info", "-m"], site)
+    answer = run_tool([tool, "info", "-m"], site)
     found = parse_mapping(answer.stdout)
     if answer.status != 0 or not found:
         raise DiscoveryError(
@@ -113,7 +113,7 @@ def npu_ids(tool: str, site: Site) -> list[tuple[int, int]]:
     Raises:
         DiscoveryError: The tool fails or lists nothing.
     """
-    answer = run([tool, "info", "-l"], site)
+    answer = run_tool([tool, "info", "-l"], site)
     found: list[tuple[int, int]] = []
     for key, value in _pairs(answer.stdout):
         number = _number(value)
@@ -134,7 +134,7 @@ def board(tool: str, npu_id: int, site: Site) -> dict[str, str]:
     Raises:
         DiscoveryError: It fails or lists nothing.
     """
-    answer = run([tool, "info", "-t", "board", "-i", str(npu_id)], site)
+    answer = run_tool([tool, "info", "-t", "board", "-i", str(npu_id)], site)
     found = dict(_pairs(answer.stdout))
     if answer.status != 0 or not found:
         raise DiscoveryError(f"`npu-smi info -t board -i {npu_id}` says {answer.words()}")
@@ -147,7 +147,7 @@ def super_pod_place(tool: str, npu_id: int, chip_id: int, site: Site) -> SuperPo
     Raises:
         DiscoveryError: The chip has none (it says so), or the answer lacks a value.
     """
-    answer = run([tool, "info", "-t", "spod-info", "-i", str(npu_id), "-c", str(chip_id)], site)
+    answer = run_tool([tool, "info", "-t", "spod-info", "-i", str(npu_id), "-c", str(chip_id)], site)
     pairs = dict(_pairs(answer.stdout))
     values = [_number(pairs.get(key)) for key in ("SDID", "Super Pod Size", "Super Pod ID", "Server Index")]
     numbers = [value for value in values if value is not None]

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.run_tool import run
+from hccl_tools.discover.site import run_tool
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.table.products import by_pci_id
 
@@ -63,7 +63,7 @@ def _from_lspci(site: Site) -> set[str]:
     if tool is None:
         return set()
     try:
-        answer = run([tool], site)
+        answer = run_tool([tool], site)
     except DiscoveryError:
         # One source of several, and not the best: npu-smi is asked next.
         return set()

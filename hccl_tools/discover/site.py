@@ -1,27 +1,41 @@
-"""Where on this machine the facts are looked for: file tree, environment, time given to a tool."""
+"""One host to look at: where its files are, and how its tools are run.
+
+``subprocess`` would take as long to load as the tools take to answer.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from hccl_tools.errors import DiscoveryError
 from hccl_tools.programs.lookup import is_program, on_path
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-#: Another place than ``/`` under which ``/dev``, ``/etc``, ``/sys`` and ``/usr`` of the host are found: in a
-#: container, the folder where the host's tree is mounted.
+#: The folder that holds ``/dev``, ``/etc``, ``/sys`` and ``/usr`` of the host in place of ``/``: in a
+#: container, where the host's file tree is mounted.
 ROOT_VARIABLE = "HCCL_TOOLS_ROOT"
-#: Seconds a tool may take for one answer before it is ended.
+#: Variables in which platforms give a container its host's address (ModelArts; Kubernetes manifests).
+HOST_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP")
+#: Those, and the variable with the pod's own address.
+ADDRESS_VARIABLES = (*HOST_VARIABLES, "POD_IP")
+#: Seconds that a tool may take for one answer.
 TOOL_TIMEOUT = 20.0
+#: Characters of a tool's output that are shown.
+_SHOWN = 300
+_SIGKILL = 9
 
 
 class Site(NamedTuple):
     """One host to look at.
 
-    ``hccn_tool``, ``hccn_conf`` and ``rootinfo`` are what the user named in place of the usual ones;
-    ``tool_timeout`` is in seconds.
+    ``hccn_tool``, ``hccn_conf`` and ``rootinfo`` are the paths that the user gave in place of the default
+    ones; ``tool_timeout`` is in seconds.
     """
 
     environ: Mapping[str, str] = os.environ
@@ -31,11 +45,123 @@ class Site(NamedTuple):
     rootinfo: str | None = None
 
     def path(self, absolute: str) -> str:
-        """Return where a file of the host is found; ``absolute`` is its usual place."""
+        """Return the path of a file of the host; ``absolute`` is its default path."""
         root = self.environ.get(ROOT_VARIABLE, "")
         return root.rstrip("/") + absolute if root else absolute
 
     def program(self, name: str, *elsewhere: str) -> str | None:
-        """Return the path of a program: the first on PATH, else the first of the usual places, else None."""
+        """Return the path of a program: on PATH, else the first of the default places, else None."""
         there = on_path(name, self.environ)
         return there or next((place for place in map(self.path, elsewhere) if is_program(place)), None)
+
+
+class ToolOutput(NamedTuple):
+    """What a tool printed, and its exit status; a negative one is the signal that killed it."""
+
+    command: tuple[str, ...]
+    stdout: str
+    stderr: str
+    status: int
+
+    def words(self) -> str:
+        """Return what the tool printed as one line, stderr first, with the exit status."""
+        said = " / ".join(
+            line.strip() for line in (self.stderr + "\n" + self.stdout).splitlines() if line.strip()
+        )
+        said = said if len(said) <= _SHOWN else said[: _SHOWN - 3] + "..."
+        end = f"signal {-self.status}" if self.status < 0 else f"exit status {self.status}"
+        return f'"{said}" ({end})' if said else f"nothing ({end})"
+
+
+class ToolHangsError(DiscoveryError):
+    """A tool exceeded its time limit; it and its child processes were killed."""
+
+
+def run_tool(command: Sequence[str], site: Site) -> ToolOutput:
+    """Run a tool to its end.
+
+    Args:
+        command: The program's path and its arguments; no shell is involved.
+        site: Its environment and time limit.
+
+    Raises:
+        ToolHangsError: It exceeded the limit.
+        DiscoveryError: It cannot be started.
+    """
+    out, err = os.pipe(), os.pipe()
+    deadline = time.monotonic() + site.tool_timeout
+    try:
+        pid = _start(command, site, out[1], err[1])
+        try:
+            printed = _read({out[0]: [], err[0]: []}, deadline)
+            status = _wait(pid, deadline) if printed is not None else None
+        except BaseException:
+            _end(pid)
+            raise
+    finally:
+        os.close(out[0])
+        os.close(err[0])
+    if printed is None or status is None:
+        _end(pid)
+        shown = " ".join([os.path.basename(command[0]), *command[1:]])  # noqa: PTH119
+        raise ToolHangsError(
+            f'"{shown}" did not end within {site.tool_timeout:g} s and was killed',
+            hint="check that the driver responds: `npu-smi info`; a longer limit: --tool-timeout SECONDS",
+        )
+    stdout, stderr = (b"".join(printed[side[0]]).decode("utf-8", "backslashreplace") for side in (out, err))
+    return ToolOutput(tuple(command), stdout, stderr, os.waitstatus_to_exitcode(status))
+
+
+def _start(command: Sequence[str], site: Site, stdout: int, stderr: int) -> int:
+    """Start a tool in its own session with empty standard input; close the write ends of the pipes here."""
+    streams = (
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, stdout, 1),
+        (os.POSIX_SPAWN_DUP2, stderr, 2),
+    )
+    environ = {**site.environ, "LC_ALL": "C"}
+    try:
+        return os.posix_spawn(command[0], list(command), environ, file_actions=streams, setsid=True)
+    except OSError as error:
+        raise DiscoveryError(
+            f"cannot start {command[0]}: {error.strerror}", hint="check the file, or name another one"
+        ) from error
+    finally:
+        os.close(stdout)
+        os.close(stderr)
+
+
+def _read(printed: dict[int, list[bytes]], deadline: float) -> dict[int, list[bytes]] | None:
+    """Read pipes until they are closed; return None at the deadline."""
+    unfinished = set(printed)
+    while unfinished:
+        ready = select.select(unfinished, (), (), max(0.0, deadline - time.monotonic()))[0]
+        if not ready:
+            return None
+        for pipe in ready:
+            if part := os.read(pipe, 1 << 16):
+                printed[pipe].append(part)
+            else:
+                unfinished.remove(pipe)
+    return printed
+
+
+def _wait(pid: int, deadline: float) -> int | None:
+    """Wait for a tool that has closed its streams; return None at the deadline."""
+    pause = 0.0
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(pause)
+        pause = min(2 * pause + 0.0001, 0.05)
+
+
+def _end(pid: int) -> None:
+    """Kill a tool and its child processes, which hold the same pipes."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, _SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)

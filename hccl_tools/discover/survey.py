@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools.discover import addresses, host, selection, simulated, visible
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Selection, Visible, Wanted
-from hccl_tools.discover.site import Site
+from hccl_tools.discover.site import HOST_VARIABLES, Site
 from hccl_tools.errors import UsageError
 from hccl_tools.table.product_names import by_name, read_name
 from hccl_tools.table.products import PRODUCT_VARIABLE, default
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 #: Take what the platform states in a variable, else the server's own address.
 AUTO = "auto"
-#: By which platforms state the address of the host below a container (ModelArts; Kubernetes manifests).
-_HOST_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP")
 #: The formats that can be made from what a host tells.
 MADE: tuple[Format, ...] = ("1.0", "1.2", "2.0", "group_list")
 
@@ -126,7 +124,7 @@ def _with_extras(facts: HostFacts, request: Request) -> HostFacts:
     if facts.table_format in {"2.0", "group_list"} and (extra := next(filter(asked.get, asked), None)):
         raise UsageError(f"a {facts.table_format} table has no {extra}", hint="leave it out, or make 1.0")
     environ = {} if request.simulate is not None else request.site.environ
-    host_ip = _stated(request.host_ip, environ, _HOST_VARIABLES, facts.server_id, "--host-ip")
+    host_ip = _stated(request.host_ip, environ, HOST_VARIABLES, facts.server_id, "--host-ip")
     container_ip = _stated(request.container_ip, environ, ("POD_IP",), facts.server_id, "--container-ip")
     return facts._replace(host_ip=host_ip, container_ip=container_ip, device_port=request.device_port)
 
@@ -171,7 +169,7 @@ def _format(request: Request, product: Product) -> Format:
 
 def _server(request: Request) -> tuple[str, str, tuple[str, ...]]:
     if request.server_ip is None:
-        named = next((name for name in _HOST_VARIABLES if request.site.environ.get(name)), None)
+        named = next((name for name in HOST_VARIABLES if request.site.environ.get(name)), None)
         if named is not None:
             # In a pod with a network of its own the address by which it reaches its network is the pod's.
             server_id, said = host.stated_address(request.site.environ[named], named)

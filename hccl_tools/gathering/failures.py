@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.notation.host_list import fold
+from hccl_tools.programs.install_hints import MPI
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.gathering.messages import Answer
 
+MPI4PY_MISSING_HINT = f"install it: {MPI}"
 #: Hosts that are named one by one.
 _SHOWN = 20
 

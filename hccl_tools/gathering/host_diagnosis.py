@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 import shlex
-import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.gathering import bootstrap
-from hccl_tools.gathering.failures import Failure
-from hccl_tools.gathering.worker import MPI4PY_MISSING_HINT, is_local
+from hccl_tools.gathering.failures import MPI4PY_MISSING_HINT, Failure
 from hccl_tools.programs import ssh
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def causes(hosts: Sequence[str], start: SshStart, seconds: float) -> list[Failur
         seconds: How long each may take.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda host: None if _is_here(host) else _cause(host, start, seconds), hosts)
+        found = pool.map(lambda host: None if is_this_host(host) else _cause(host, start, seconds), hosts)
         return [failure for failure in found if failure is not None]
 
 
@@ -83,11 +82,3 @@ def _explained(host: str, status: int, said: str, daemon: str) -> Failure:
     if last == f"missing {daemon}":
         return Failure(host, f"Open MPI is not installed there: no {daemon}", "install the same one there")
     return Failure(host, last or f"its Python ended with exit code {status}")
-
-
-def _is_here(host: str) -> bool:
-    """Return whether a host is this one, to which mpirun takes no ssh."""
-    try:
-        return host in {"localhost", socket.gethostname()} or is_local(socket.gethostbyname(host))
-    except (OSError, UnicodeError):
-        return False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.gathering.worker import MPI4PY_MISSING_HINT
+from hccl_tools.gathering.failures import MPI4PY_MISSING_HINT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,18 +9,17 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hccl_tools.discover.local_addresses import is_local
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.gathering import stdout_framing
 from hccl_tools.gathering.messages import FORM, Answer, Task, versions_differ
-from hccl_tools.programs.install_hints import MPI
+from hccl_tools.table.addresses import is_loopback
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from hccl_tools.discover.facts import HostFacts
     from hccl_tools.discover.survey import Request
-
-MPI4PY_MISSING_HINT = f"install it: {MPI}"
 
 
 def main(host: str, text: str) -> int:
@@ -106,19 +105,9 @@ def _own_address_of(host: str) -> str | None:
         return None
     for *_, place in found:
         address = str(place[0])
-        if not address.startswith("127.") and is_local(address):
+        if not is_loopback(address) and is_local(address):
             return address
     return None
-
-
-def is_local(address: str) -> bool:
-    """Return whether an IPv4 address is one of this host's."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind((address, 0))
-        except OSError:
-            return False
-    return True
 
 
 def _numbered(request: Request, place: int) -> Request:

@@ -8,7 +8,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.addresses import AF_INET
+from hccl_tools.table.addresses import AF_INET, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ def loopback_server_id(subject: Subject) -> Iterator[Finding]:
     if len(subject.table.servers) == 1:
         return
     for index, server in enumerate(subject.table.servers):
-        if server.server_id.startswith("127.") or server.server_id in ("localhost", "::1"):
+        if is_loopback(server.server_id):
             yield Finding(
                 f'server_id "{server.server_id}" means another machine on each host',
                 subject.server_path(index, "server_id"),

@@ -205,7 +205,7 @@ def test_a_device_without_a_real_address_is_named_with_its_host(cluster: Cluster
     said = cluster.refused()
 
     assert "10.77.0.2: no address for device 3" in said
-    assert '"-.-.-.-", which is no address' in said
+    assert '"-.-.-.-", which is not an address' in said
     assert "10.77.0.1: " not in said
 
 

@@ -36,7 +36,7 @@ def test_an_address_that_could_not_be_found_out_is_never_written(tmp_path: Path)
     said = refusal(host, host.gen("--device_num", "[0,8)"))
 
     assert "no address for device 3" in said
-    assert '"-.-.-.-", which is no address' in said
+    assert '"-.-.-.-", which is not an address' in said
 
 
 def test_a_container_without_hccn_conf(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_tool_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
 
     reading = read(replace_path(host), timeout=0.5)
 
-    assert reading.problem == '"hccn_tool -i 0 -ip -g" did not end within 0.5 s and was ended'
+    assert reading.problem == '"hccn_tool -i 0 -ip -g" did not end within 0.5 s and was killed'
     assert not reading.worth_asking
     assert time.monotonic() - before < 60
 

@@ -15,10 +15,10 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.discover.local_addresses import addresses_towards
 from hccl_tools.launch.cluster import host_status, rank_status, transport, verdict
 from hccl_tools.launch.cluster.agents import Agent, Agents
 from hccl_tools.launch.cluster.engine_end import SLACK, EngineEnd
-from hccl_tools.launch.cluster.own_addresses import own_addresses
 from hccl_tools.launch.cluster.verdict import Finding, Reports
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
@@ -48,7 +48,7 @@ class EngineDoor:
         """
         self._plan = plan
         self._has_supervisors = bool(plan.supervisor)
-        self._addresses = own_addresses(plan.hosts) if self._has_supervisors else []
+        self._addresses = addresses_towards(plan.hosts) if self._has_supervisors else []
         any_6 = next((address for address in self._addresses if ":" in address), "")
         self._listener = transport.door(any_6, 0) if self._has_supervisors else transport.door("127.0.0.1", 0)
         self._token = os.urandom(16).hex()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hccl_tools.discover.site import Site
 from hccl_tools.errors import LaunchError
 from hccl_tools.notation import number_list
 
@@ -58,7 +59,7 @@ def _numa(usable: list[int], ranks: int, environ: Mapping[str, str]) -> list[tup
 
 def numa_nodes(environ: Mapping[str, str]) -> list[set[int]]:
     """Return the cores of this host's NUMA nodes, by the nodes' numbers (below HCCL_TOOLS_ROOT if set)."""
-    folder = environ.get("HCCL_TOOLS_ROOT", "").rstrip("/") + _NODES
+    folder = Site(environ).path(_NODES)
     try:
         names = [name for name in os.listdir(folder) if name.startswith("node") and name[4:].isdecimal()]
     except OSError:

@@ -6,17 +6,15 @@ import os
 import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
+from hccl_tools.discover.local_addresses import interface_addresses, is_local
+from hccl_tools.discover.site import ADDRESS_VARIABLES, Site
 from hccl_tools.errors import LaunchError
+from hccl_tools.table.addresses import is_loopback, packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.table.model import RankTable, Server
-
-#: Variables by which platforms tell a container its own address (ModelArts, Volcano, Kubernetes manifests).
-_ADDRESS_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP", "POD_IP")
-#: To this and to ``::`` a socket can be bound although no machine has them.
-_UNSPECIFIED = "0.0.0.0"  # noqa: S104  (compared, never bound)  # nosec B104
 
 
 class UnrecognisedError(LaunchError):
@@ -72,46 +70,13 @@ def address(server: Server) -> str:
     return server.host_ip or server.server_id
 
 
-def is_loopback(host: str) -> bool:
-    """Tell whether an address or name means the machine itself."""
-    return host in {"localhost", "::1"} or host.startswith("127.")
-
-
-def is_address(text: str) -> bool:
-    """Tell whether a text is an IPv4 or IPv6 address."""
-    import socket  # noqa: PLC0415  (2 ms; a table of this host alone does not need it)
-
-    for family in (socket.AF_INET, socket.AF_INET6):
-        try:
-            socket.inet_pton(family, text)
-        except (OSError, ValueError):
-            continue
-        return True
-    return False
-
-
-def is_local_address(text: str) -> bool:
-    """Tell whether an address is one of this machine's: only to those can a socket be bound."""
-    if not is_address(text) or text in {_UNSPECIFIED, "::"}:
-        return False
-    import socket  # noqa: PLC0415
-
-    family = socket.AF_INET6 if ":" in text else socket.AF_INET
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.bind((text, 0))
-    except OSError:
-        return False
-    return True
-
-
 def this_server(
     table: RankTable,
     *,
     wanted: str | None = None,
     environ: Mapping[str, str],
     device_addresses: Mapping[int, str] | None = None,
-    local: Callable[[str], bool] = is_local_address,
+    local: Callable[[str], bool] = is_local,
 ) -> int:
     """Return the index of the server that this host is.
 
@@ -134,7 +99,7 @@ def this_server(
     own_name = environ.get("SLURMD_NODENAME") or os.uname().nodename
     names = {own_name, own_name.split(".")[0]}
     devices = {device: DeviceState((ip,)) for device, ip in (device_addresses or {}).items()}
-    own = frozenset(environ[name] for name in _ADDRESS_VARIABLES if environ.get(name))
+    own = frozenset(environ[name] for name in ADDRESS_VARIABLES if environ.get(name))
     known = frozenset({*names, environ.get("POD_NAME") or own_name})
     found = recognise(table, HostState((), devices, known, local, own), loopback=False)
     if len(found.servers) == 1:
@@ -164,8 +129,6 @@ def _by_loopback(table: RankTable, device_addresses: Mapping[int, str] | None, n
 
 
 def _own_addresses() -> str:
-    from hccl_tools.discover.host import interface_addresses  # noqa: PLC0415  (for this message only)
-
     found = interface_addresses()
     return f" ({', '.join(found)})" if found else ""
 
@@ -203,7 +166,7 @@ def master_of(table: RankTable, seats: Sequence[Seat]) -> str:
             f'rank 0 is on "{host}", which on every other machine means that machine itself',
             hint="give its server a host_ip or a server_id that the other machines can reach",
         )
-    if is_address(host):
+    if packed(host) is not None:
         return host
     import socket  # noqa: PLC0415
 
@@ -225,10 +188,6 @@ def master_of(table: RankTable, seats: Sequence[Seat]) -> str:
 
 def present_devices(environ: Mapping[str, str]) -> tuple[int, ...]:
     """Return the device ids that this host or container holds, ascending; empty without NPUs."""
-    from hccl_tools.discover.visible import device_nodes  # noqa: PLC0415
+    from hccl_tools.discover.visible import present  # noqa: PLC0415
 
-    # The variable is discover's (`site.ROOT_VARIABLE`), which this path does not load.
-    try:
-        return device_nodes(os.listdir(environ.get("HCCL_TOOLS_ROOT", "").rstrip("/") + "/dev"))
-    except OSError:
-        return ()
+    return present(Site(environ))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.discover.local_addresses import is_local
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.planning.placement import is_address, is_local_address, is_loopback
 from hccl_tools.notation.phrases import count as counted
+from hccl_tools.table.addresses import is_loopback, packed
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.request import Request
@@ -42,7 +43,7 @@ def this_host(names: tuple[str, ...], request: Request) -> int:
             f"which of the {len(names)} machines is this?",
             hint="add --node-rank 0 on the first, 1 on the next",
         )
-    found = [index for index, name in enumerate(names) if is_local_address(name) and not is_loopback(name)]
+    found = [index for index, name in enumerate(names) if is_local(name) and not is_loopback(name)]
     if len(found) == 1:
         return found[0]
     told = "none" if not found else "more than one"
@@ -62,7 +63,7 @@ def master(names: tuple[str, ...], request: Request) -> str:
         return request.master_address
     if len(names) == 1:
         return "127.0.0.1"
-    if not is_address(names[0]):
+    if packed(names[0]) is None:
         raise UsageError(
             "where do the machines meet?", hint="add --master-addr, the address of the first machine"
         )

@@ -6,6 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from hccl_tools.discover.site import Site
 from hccl_tools.errors import LaunchError
 from hccl_tools.notation.phrases import devices
 
@@ -89,9 +90,9 @@ def _missing_devices(plan: Plan, nodes: Sequence[int]) -> Iterator[str]:
 
 
 def _unusable_devices(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
-    root = environment.get("HCCL_TOOLS_ROOT", "").rstrip("/")
+    site = Site(environment)
     for device in _devices(plan):
-        path = f"{root}/dev/davinci{device}"
+        path = site.path(f"/dev/davinci{device}")
         if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
             yield f"{path} may not be opened by this user: join its group (usually HwHiAiUser)"
 
@@ -126,11 +127,11 @@ def _hccl_ports(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
 def _settings(environment: Mapping[str, str]) -> Iterator[str]:
     import socket  # noqa: PLC0415
 
-    from hccl_tools.launch.planning.placement import is_local_address  # noqa: PLC0415
+    from hccl_tools.discover.local_addresses import is_local  # noqa: PLC0415
     from hccl_tools.launch.preflight import hccl_variables  # noqa: PLC0415
 
     interfaces = {name for _index, name in socket.if_nameindex()}
-    yield from hccl_variables.problems(environment, is_local=is_local_address, interfaces=interfaces)
+    yield from hccl_variables.problems(environment, is_local=is_local, interfaces=interfaces)
 
 
 def _own_port(plan: Plan) -> Iterator[str]:

@@ -218,20 +218,11 @@ def is_on_this_host(run: Run, process: Mapping[str, Any]) -> bool:
     own = {os.uname().nodename, os.environ.get("SLURMD_NODENAME", ""), "localhost"}
     if len(plan.get("hosts", ())) == 1 and run.host in own:
         return True
-    return host in own or _is_own_address(host)
+    if host in own:
+        return True
+    from hccl_tools.discover.local_addresses import is_this_host  # noqa: PLC0415  (only for other hosts)
 
-
-def _is_own_address(host: str) -> bool:
-    import socket  # noqa: PLC0415  (only where a run has other hosts)
-
-    from hccl_tools.launch.planning import placement  # noqa: PLC0415
-
-    if host_list.why_not_a_host(host):
-        return False
-    try:
-        return placement.is_local_address(socket.gethostbyname(host))
-    except (OSError, UnicodeError):
-        return False
+    return not host_list.why_not_a_host(host) and is_this_host(host)
 
 
 def path_on(run: Run, host: str) -> str:

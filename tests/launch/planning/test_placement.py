@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools import formats
-from hccl_tools.discover.host import interface_addresses
+from hccl_tools.discover.local_addresses import interface_addresses, is_local
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.planning import placement
 from tests.support.tables import table as made
@@ -97,7 +97,7 @@ def test_no_server_is_here() -> None:
     assert socket.gethostname() in caught.value.hint
     # Its interfaces' addresses, not what its own name leads to.
     for ip in interface_addresses():
-        assert placement.is_local_address(ip)
+        assert is_local(ip)
         assert ip in caught.value.hint
     assert "127.0." not in caught.value.hint
 
@@ -153,7 +153,7 @@ def test_name_that_leads_to_loopback_cannot_be_master() -> None:
 
 
 def test_local_addresses_are_those_that_can_be_bound() -> None:
-    assert placement.is_local_address("127.0.0.1")
-    assert not placement.is_local_address("198.51.100.1")  # TEST-NET-2: nobody's
-    assert not placement.is_local_address("0.0.0.0")
-    assert not placement.is_local_address("a-name")
+    assert is_local("127.0.0.1")
+    assert not is_local("198.51.100.1")  # TEST-NET-2: nobody's
+    assert not is_local("0.0.0.0")
+    assert not is_local("a-name")

@@ -1,0 +1,98 @@
+"""The addresses of this host: of its interfaces, those by which others reach it, and whether one is local.
+
+Nothing is sent: a datagram socket is connected, and the kernel chooses the source address.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from hccl_tools.table.addresses import is_host, is_link_local, is_loopback, is_set, packed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: Reserved for documentation (RFC 5737, RFC 3849): the route to them is the route to the rest of the network.
+FAR_AWAY = ("192.0.2.1", "2001:db8::1")
+#: Destinations that are looked up at most: the hosts of a job are on few networks.
+_MOST_DESTINATIONS = 32
+_SIOCGIFADDR = 0x8915
+
+
+def is_local(address: str) -> bool:
+    """Return whether an IP address is one of this host's: a socket can be bound to no other."""
+    if not is_set(address):  # a socket can be bound to 0.0.0.0 and ::
+        return False
+    import socket  # noqa: PLC0415  (2 ms; not every start of a job needs it)
+
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+    except (OSError, ValueError):  # ValueError: a NUL
+        return False
+    return True
+
+
+def is_this_host(name: str) -> bool:
+    """Return whether a host name or IPv4 address means this host."""
+    import socket  # noqa: PLC0415
+
+    if name in {"localhost", os.uname().nodename}:
+        return True
+    try:
+        return is_local(socket.gethostbyname(name))
+    except (OSError, UnicodeError):
+        return False
+
+
+def is_reachable(address: str) -> bool:
+    """Return whether other hosts can reach an address: it is neither loopback nor link-local."""
+    raw = packed(address)
+    return raw is not None and is_host(raw) and not (is_loopback(address) or is_link_local(raw))
+
+
+def interface_addresses() -> list[str]:
+    """Return the IPv4 addresses of this host's interfaces that others can reach."""
+    import socket  # noqa: PLC0415
+
+    try:
+        names = [name for _, name in socket.if_nameindex()]
+    except OSError:
+        return []
+    return sorted({ip for ip in map(_interface_address, names) if ip is not None and is_reachable(ip)})
+
+
+def addresses_towards(hosts: Iterable[str]) -> list[str]:
+    """Return the addresses by which others reach this host, those on the way to ``hosts`` first."""
+    found = map(source_address, (*islice(hosts, _MOST_DESTINATIONS), FAR_AWAY[0]))
+    return list(dict.fromkeys(ip for ip in found if ip is not None and not is_loopback(ip)))
+
+
+def source_address(destination: str) -> str | None:
+    """Return the address from which this host would send to a host, or None where there is no route."""
+    import socket  # noqa: PLC0415
+
+    with suppress(OSError, UnicodeError):
+        family, kind, _, _, there = socket.getaddrinfo(destination, 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.connect(there)
+            return str(probe.getsockname()[0])
+    return None
+
+
+def _interface_address(name: str) -> str | None:
+    """Return the IPv4 address of a network interface, None where it has none."""
+    import fcntl  # noqa: PLC0415
+    import socket  # noqa: PLC0415
+    import struct  # noqa: PLC0415
+
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            request = struct.pack("256s", name.encode()[:15])
+            return socket.inet_ntoa(fcntl.ioctl(probe, _SIOCGIFADDR, request)[20:24])
+    except OSError:
+        return None
