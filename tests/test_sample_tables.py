@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools.discover.survey import MADE, Request, survey
+from hccl_tools.discover.survey import MADE, SurveyRequest, survey
 from hccl_tools.table.products import PRODUCTS
 from hccl_tools.tablefiles import outputs
 from hccl_tools.transform import generation
@@ -40,7 +40,7 @@ def test_one_machine(name: str, tmp_path: Path) -> None:
 
 
 def test_two_machines() -> None:
-    hosts = [survey(Request(simulate=f"910a:{n}", server_ip=f"10.0.0.{n}")) for n in (1, 2)]
+    hosts = [survey(SurveyRequest(simulate=f"910a:{n}", server_ip=f"10.0.0.{n}")) for n in (1, 2)]
     table = generation.table(hosts)
 
     assert outputs.text(table) == (FOLDER / generation.file_name(table)).read_text()

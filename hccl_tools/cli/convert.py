@@ -15,7 +15,7 @@ from hccl_tools.cli.values import Choice
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
     from hccl_tools.tablefiles.inputs import Inputs
-    from hccl_tools.transform.super_pod_plan import Seat
+    from hccl_tools.transform.super_pod_plan import SuperPodMembership
 
 _EXAMPLES = """\
   hccl-tools convert jobstart_hccl.json --to 1.0 -o hccl.json    what HCCL makes of a ModelArts table
@@ -74,7 +74,7 @@ def command(
     table_options.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
 
 
-def _seats(inputs: Inputs, file: str | None, target: str) -> dict[str, Seat] | None:
+def _seats(inputs: Inputs, file: str | None, target: str) -> dict[str, SuperPodMembership] | None:
     if file is None:
         return None
     from hccl_tools.errors import UsageError  # noqa: PLC0415
@@ -96,9 +96,9 @@ def _tell(before: RankTable, after: RankTable) -> None:
         return
     size = f"{count(len(after.servers), 'server')}, {count(len(after), 'rank')}"
     click.echo(f"{before.format} to {after.format}: {size}", err=True)
-    for line in conversion.lost(before, after):
+    for line in conversion.dropped_information(before, after):
         click.echo(f"lost: {line}", err=True)
     for line in conversion.kept(before, after):
         click.echo(f"kept: {line}", err=True)
-    for line in conversion.made_up(before, after):
+    for line in conversion.invented_information(before, after):
         click.echo(f"added: {line}", err=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.discover.facts import HostFacts
-    from hccl_tools.discover.survey import Request
+    from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.gathering.failures import Gathered
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
@@ -99,7 +99,7 @@ def one_host(function: _F) -> _F:
     return function
 
 
-def facts_of(host: str, request: Request, options: dict[str, Any]) -> HostFacts:
+def facts_of(host: str, request: SurveyRequest, options: dict[str, Any]) -> HostFacts:
     """Ask one host and say what it told; takes the options of :func:`one_host` out of the others.
 
     Raises:
@@ -132,7 +132,7 @@ def wanted(options: dict[str, Any]) -> bool:
     return bool(named)
 
 
-def facts(request: Request, options: dict[str, Any]) -> Facts | None:
+def facts(request: SurveyRequest, options: dict[str, Any]) -> Facts | None:
     """Ask the hosts and say what they told; None in a process that has given its answer to the first.
 
     Raises:
@@ -151,7 +151,7 @@ def facts(request: Request, options: dict[str, Any]) -> Facts | None:
     return Facts(found, [names[id(one)] for one in found])
 
 
-def _gathered(request: Request, options: dict[str, Any]) -> Gathered | None:
+def _gathered(request: SurveyRequest, options: dict[str, Any]) -> Gathered | None:
     seconds, allow_missing = options["gather_timeout"], options["allow_missing"]
     if options["gather"]:
         from hccl_tools.gathering import within_job  # noqa: PLC0415

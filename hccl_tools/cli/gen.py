@@ -13,7 +13,7 @@ from hccl_tools.table.products import default
 
 if TYPE_CHECKING:
     from hccl_tools.discover.facts import HostFacts
-    from hccl_tools.discover.survey import Request
+    from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.table.model import RankTable
 
 _EPILOG = """\b
@@ -137,10 +137,10 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     ctx.exit(0)
 
 
-def _request(options: dict[str, Any]) -> Request:
+def _request(options: dict[str, Any]) -> SurveyRequest:
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.site import TOOL_TIMEOUT, Site  # noqa: PLC0415
-    from hccl_tools.discover.survey import Request  # noqa: PLC0415
+    from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
 
     site = Site(
         hccn_tool=options["hccn_tool"],
@@ -149,7 +149,7 @@ def _request(options: dict[str, Any]) -> Request:
         rootinfo=options["rootinfo"],
     )
     wanted = Wanted(options["device_num"], options["devices"], options["visible_devices"], options["ids"])
-    return Request(
+    return SurveyRequest(
         wanted,
         options["server_ip"],
         options["product"],
@@ -161,7 +161,7 @@ def _request(options: dict[str, Any]) -> Request:
     )
 
 
-def _make(request: Request) -> tuple[list[HostFacts], RankTable]:
+def _make(request: SurveyRequest) -> tuple[list[HostFacts], RankTable]:
     """Find out the facts, say on stderr what was found where, and make the table."""
     from hccl_tools.discover.survey import survey  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
@@ -171,7 +171,9 @@ def _make(request: Request) -> tuple[list[HostFacts], RankTable]:
     return [facts], generation.table([facts], table_format=facts.table_format)
 
 
-def _make_of_many(request: Request, options: dict[str, Any]) -> tuple[list[HostFacts], RankTable] | None:
+def _make_of_many(
+    request: SurveyRequest, options: dict[str, Any]
+) -> tuple[list[HostFacts], RankTable] | None:
     """Ask many hosts, say which server got which ranks, and make the table."""
     from hccl_tools.transform import generation  # noqa: PLC0415
 

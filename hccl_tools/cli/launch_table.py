@@ -88,7 +88,7 @@ def _refuse_many_jobs(environ: Mapping[str, str]) -> None:
 def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapping[str, str]) -> JobTable:
     """Ask the hosts and make their table, judged as ``gen`` judges it."""
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.discover.survey import Request as Survey  # noqa: PLC0415
+    from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
     from hccl_tools.gathering import agreement  # noqa: PLC0415
     from hccl_tools.gathering.coordinator import Asking, ask  # noqa: PLC0415
     from hccl_tools.launch.model.request import JobTable  # noqa: PLC0415
@@ -98,7 +98,7 @@ def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapp
     wanted = Wanted(_first_devices(request, len(hosts)) or request.devices)
     asking = Asking("slurm" if engine == "slurm" else "mpirun", environ=environ)
     try:
-        facts = agreement.check(ask(hosts, Survey(wanted, product=request.product), asking).answers)
+        facts = agreement.check(ask(hosts, SurveyRequest(wanted, product=request.product), asking).answers)
         table = generation.table(facts, table_format=facts[0].table_format)
         report = outputs.check(table, product=facts[0].product, ignore=request.ignore)
         if not report.ok:

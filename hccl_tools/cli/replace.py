@@ -54,7 +54,7 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
     if name == "-" or name.endswith(".json") or os.path.lexists(name):
         return inputs.table(name)
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.discover.survey import Request  # noqa: PLC0415
+    from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415  (a file needs none of these)
     from hccl_tools.transform.spare import index_of  # noqa: PLC0415
     from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
@@ -62,7 +62,7 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
     rows = before.servers[index_of(before, server)].rows
     ids = sorted(number for row in rows if (number := before.device_numbers[row]) is not None)
     wanted = Wanted(devices=",".join(map(str, ids)))
-    request = Request(wanted, product=settings["product"], table_format=before.format)
+    request = SurveyRequest(wanted, product=settings["product"], table_format=before.format)
     facts = gather_options.facts_of(name, request, asking)
     judged = product_of(before, settings["product"]).name
     if facts.product != judged:

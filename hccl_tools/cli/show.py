@@ -149,11 +149,12 @@ def _named(table: RankTable, wanted: str) -> int:
 
 
 def _this_host(table: RankTable) -> tuple[int, str]:
-    from hccl_tools.discover import host_state as here  # noqa: PLC0415
-    from hccl_tools.discover import recognition  # noqa: PLC0415  (only where this host is asked for)
+    from hccl_tools.discover import host_state, recognition  # noqa: PLC0415  (only where this host is asked for)
     from hccl_tools.discover.site import Site  # noqa: PLC0415
 
-    state = here.look({number for number in table.device_numbers if number is not None}, Site())
+    state = host_state.read_host_state(
+        {number for number in table.device_numbers if number is not None}, Site()
+    )
     found = recognition.recognise(table, state)
     names = [table.servers[index].server_id for index in found.servers[:4]]
     if len(found.servers) > 1:

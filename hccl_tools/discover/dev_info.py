@@ -64,7 +64,7 @@ def read(tool: str, logical_id: int, site: Site) -> DeviceInfo:
         site: Environment and time limit.
     """
     try:
-        answer = hccn_tool.ask([tool, "-g", "-dev_info", "-i", str(logical_id)], site)
+        answer = hccn_tool.run_hccn_tool([tool, "-g", "-dev_info", "-i", str(logical_id)], site)
     except ToolHangsError as error:
         return DeviceInfo(problem=error.message, worth_asking=False)
     if hccn_tool.is_busy(answer):

@@ -32,7 +32,7 @@ _NOT_SET = "no ip was preset"
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
 
 
-def find(site: Site) -> str | None:
+def find_hccn_tool(site: Site) -> str | None:
     """Return the path of ``hccn_tool``: the user's, else on PATH, else the driver's folder, else None.
 
     Raises:
@@ -46,7 +46,7 @@ def find(site: Site) -> str | None:
     return site.program("hccn_tool", USUAL_PLACE)
 
 
-def read(tool: str, device_id: int, site: Site) -> Reading:
+def read_addresses(tool: str, device_id: int, site: Site) -> Reading:
     """Ask for one device's addresses: IPv4, and IPv6 where no IPv4 address is set.
 
     Args:
@@ -55,10 +55,10 @@ def read(tool: str, device_id: int, site: Site) -> Reading:
         site: Environment and time limit.
     """
     try:
-        answer = ask([tool, "-i", str(device_id), "-ip", "-g"], site)
+        answer = run_hccn_tool([tool, "-i", str(device_id), "-ip", "-g"], site)
         reading = _understand(answer)
         if not reading.ips and _NOT_SET in answer.stderr + answer.stdout:
-            six = _understand(ask([tool, "-i", str(device_id), "-ip", "-inet6", "-g"], site))
+            six = _understand(run_hccn_tool([tool, "-i", str(device_id), "-ip", "-inet6", "-g"], site))
             return six if six.ips else reading
     except ToolHangsError as error:
         return Reading(SOURCE, problem=error.message, worth_asking=False)
@@ -68,12 +68,14 @@ def read(tool: str, device_id: int, site: Site) -> Reading:
 def read_vnic(tool: str, device_id: int, site: Site) -> Reading:
     """Ask for the address that a device has inside its super pod; other machines may use it as well."""
     try:
-        return _understand(ask([tool, "-i", str(device_id), "-vnic", "-g"], site))._replace(source="vnic")
+        return _understand(run_hccn_tool([tool, "-i", str(device_id), "-vnic", "-g"], site))._replace(
+            source="vnic"
+        )
     except ToolHangsError as error:
         return Reading(SOURCE, problem=error.message, worth_asking=False)
 
 
-def ask(command: list[str], site: Site) -> ToolOutput:
+def run_hccn_tool(command: list[str], site: Site) -> ToolOutput:
     """Run the tool, again and again while it is busy, for at most the time one answer may take."""
     deadline = time.monotonic() + site.tool_timeout
     wait = _FIRST_WAIT

@@ -61,25 +61,25 @@ def stated_address(text: str, option: str = "--server_ip") -> tuple[str, str | N
     return ip, None
 
 
-def product(site: Site) -> tuple[str | None, str]:
+def find_product(site: Site) -> tuple[str | None, str]:
     """Return the product in this host and where that is from; None, and why, where no source knows.
 
     Raises:
         DiscoveryError: A source lists cards of several products.
     """
-    by_card = pci.product(site)
+    by_card = pci.product_of_cards(site)
     if by_card is not None:
         return by_card
     from hccl_tools.discover import npu_smi  # noqa: PLC0415  (most hosts need lspci alone)
 
-    tool = npu_smi.find(site)
+    tool = npu_smi.find_npu_smi(site)
     if tool is None:
         return None, "neither lspci nor npu-smi tells the product"
     try:
         chips = npu_smi.chips(tool, site)
     except DiscoveryError as error:
         return None, error.message
-    named = npu_smi.product(chips)
+    named = npu_smi.product_of_chips(chips)
     if named is None:
         return None, f'npu-smi calls the chips "{chips[0].name}"'
     return named, "npu-smi info -m"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover import addresses, hccn_conf, visible
+from hccl_tools.discover import device_addresses, hccn_conf, visible
 from hccl_tools.discover.facts import DeviceState, HostState
 from hccl_tools.discover.local_addresses import is_local
 from hccl_tools.discover.site import ADDRESS_VARIABLES
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hccl_tools.discover.site import Site
 
 
-def look(
+def read_host_state(
     device_ids: Iterable[int], site: Site, *, super_pod: bool = False, levels: bool = False
 ) -> HostState:
     """Find out what can be found out about this host and its devices.
@@ -53,7 +53,7 @@ def _names(site: Site) -> frozenset[str]:
 
 def _addresses(device_ids: Sequence[int], site: Site, problems: list[str]) -> dict[int, DeviceState]:
     try:
-        asked, _conf = addresses.ask(device_ids, site)
+        asked, _conf = device_addresses.query_sources(device_ids, site)
     except DiscoveryError as error:
         problems.append(error.message)
         return {device_id: DeviceState(problem=error.message) for device_id in device_ids}
@@ -61,9 +61,9 @@ def _addresses(device_ids: Sequence[int], site: Site, problems: list[str]) -> di
 
 
 def _levels(device_ids: Sequence[int], site: Site, nodes: Sequence[int]) -> dict[int, DeviceState]:
-    from hccl_tools.discover.levels import ask  # noqa: PLC0415  (only 2.0 pays for it)
+    from hccl_tools.discover.levels import query_devices  # noqa: PLC0415  (only 2.0 pays for it)
 
-    asked = ask(device_ids, site, nodes)
+    asked = query_devices(device_ids, site, nodes)
     return {
         device_id: DeviceState((*told.eids, *told.ips), problem=told.problem) for device_id, told in asked
     }
@@ -73,7 +73,7 @@ def _super_device_ids(device_ids: Sequence[int], site: Site, problems: list[str]
     from hccl_tools.discover import super_pod  # noqa: PLC0415  (only 1.2 pays for it)
 
     try:
-        return dict(super_pod.find(device_ids, site).super_device_ids)
+        return dict(super_pod.find_super_pod(device_ids, site).super_device_ids)
     except DiscoveryError as error:
         problems.append(error.message)
         return {}

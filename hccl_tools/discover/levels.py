@@ -34,7 +34,7 @@ class RootInfo(NamedTuple):
     missing: str | None = None
 
 
-def find(
+def find_levels(
     device_ids: Sequence[int], site: Site, *, nodes: Sequence[int], server_id: str, prefer: str | None = None
 ) -> tuple[list[DeviceFacts], list[str]]:
     """Find out the levels of devices by physical id.
@@ -55,7 +55,7 @@ def find(
     """
     root = load_root_info(site)
     found, warnings = [], []
-    for device_id, told in ask(device_ids, site, nodes):
+    for device_id, told in query_devices(device_ids, site, nodes):
         entry = root.entries.get(device_id)
         apart = _apart(entry, told) if entry is not None else ""
         if apart and prefer is None:
@@ -84,9 +84,11 @@ def find(
     return found, warnings
 
 
-def ask(device_ids: Sequence[int], site: Site, nodes: Sequence[int]) -> Iterator[tuple[int, DeviceInfo]]:
+def query_devices(
+    device_ids: Sequence[int], site: Site, nodes: Sequence[int]
+) -> Iterator[tuple[int, DeviceInfo]]:
     """Ask ``hccn_tool`` about devices by physical id; where it does not answer, its words are the answer."""
-    tool = hccn_tool.find(site)
+    tool = hccn_tool.find_hccn_tool(site)
     stopped = DeviceInfo(problem=hccn_tool.ABSENT) if tool is None else None
     for device_id in device_ids:
         logical_id = sorted(nodes).index(device_id) if device_id in nodes else device_id

@@ -46,7 +46,7 @@ class SuperPodPlace(NamedTuple):
     server_index: int
 
 
-def find(site: Site) -> str | None:
+def find_npu_smi(site: Site) -> str | None:
     """Return the path of ``npu-smi``, or None."""
     return site.program("npu-smi", USUAL_PLACE, "/usr/local/Ascend/driver/tools/npu-smi")
 
@@ -84,7 +84,7 @@ def parse_mapping(text: str) -> list[Chip]:
     return found
 
 
-def product(found: Sequence[Chip]) -> str | None:
+def product_of_chips(found: Sequence[Chip]) -> str | None:
     """Return the product by the chips' names, or None where they tell nothing.
 
     Raises:

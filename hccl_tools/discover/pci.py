@@ -18,7 +18,7 @@ _VENDOR = "0x19e5"
 _LINE = re.compile(r"Processing accelerators.*Huawei.*Device\s+(?P<device>[0-9a-f]{4})", re.IGNORECASE)
 
 
-def product(site: Site) -> tuple[str, str] | None:
+def product_of_cards(site: Site) -> tuple[str, str] | None:
     """Return the product and its source (``lspci: device d802``), or None if no known card is found.
 
     Raises:

@@ -52,7 +52,7 @@ def recognise(table: RankTable, host: HostState, *, loopback: bool = True) -> Re
     return Recognised()
 
 
-def device_addresses(table: RankTable, row: int) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def listed_addresses(table: RankTable, row: int) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield the addresses that a table gives one device, each with its path from the device's own entry."""
     if table.format != "2.0":
         value = table.device_ips[row]
@@ -95,7 +95,7 @@ class _Devices:
         numbers = self._table.device_numbers
         for row in self._table.servers[index].rows:
             real = self._real.get(numbers[row], set())
-            for _, text in device_addresses(self._table, row):
+            for _, text in listed_addresses(self._table, row):
                 yield same(text) in real
 
 

@@ -31,14 +31,14 @@ class SuperPodFacts(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def find(device_ids: Sequence[int], site: Site) -> SuperPodFacts:
+def find_super_pod(device_ids: Sequence[int], site: Site) -> SuperPodFacts:
     """Find out the place of each device by physical id.
 
     Raises:
         DiscoveryError: There is no ``npu-smi``, it does not know a device, two devices have one SDID, or the
             devices of this host stand in several super pods.
     """
-    tool = npu_smi.find(site)
+    tool = npu_smi.find_npu_smi(site)
     if tool is None:
         raise DiscoveryError("there is no npu-smi, the only source of super_device_ids", hint=_HOW)
     chips = {chip.physical_id: chip for chip in npu_smi.chips(tool, site)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.discover import addresses, host, selection, simulated, visible
+from hccl_tools.discover import device_addresses, host, selection, simulated, visible
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Selection, Visible, Wanted
 from hccl_tools.discover.site import HOST_VARIABLES, Site
@@ -24,7 +24,7 @@ AUTO = "auto"
 MADE: tuple[Format, ...] = ("1.0", "1.2", "2.0", "group_list")
 
 
-class Request(NamedTuple):
+class SurveyRequest(NamedTuple):
     """What the user asked for; None leaves it to the host.
 
     Attributes:
@@ -54,7 +54,7 @@ class Request(NamedTuple):
     device_port: int | None = None
 
 
-def survey(request: Request) -> HostFacts:
+def survey(request: SurveyRequest) -> HostFacts:
     """Find out what the request leaves open, and check what it states.
 
     Raises:
@@ -77,7 +77,7 @@ def survey(request: Request) -> HostFacts:
     return _with_extras(facts, request)
 
 
-def _both_ids(request: Request, ids: Sequence[int]) -> tuple[str, ...]:
+def _both_ids(request: SurveyRequest, ids: Sequence[int]) -> tuple[str, ...]:
     """Say what this container calls its devices, where that is not their physical ids."""
     nodes = visible.present(request.site)
     logical = [nodes.index(device_id) for device_id in ids if device_id in nodes]
@@ -93,7 +93,7 @@ class _Found(NamedTuple):
     super_pod_id: str | None = None
 
 
-def _devices(request: Request, ids: Sequence[int], table_format: Format, server_id: str) -> _Found:
+def _devices(request: SurveyRequest, ids: Sequence[int], table_format: Format, server_id: str) -> _Found:
     """Find out what a table of a format says about devices."""
     site, prefer = request.site, request.prefer
     if request.vnic and table_format != "1.2":
@@ -102,21 +102,21 @@ def _devices(request: Request, ids: Sequence[int], table_format: Format, server_
         from hccl_tools.discover import levels  # noqa: PLC0415  (only 2.0 pays for it)
 
         nodes = visible.present(site)
-        return _Found(*levels.find(ids, site, nodes=nodes, server_id=server_id, prefer=prefer))
+        return _Found(*levels.find_levels(ids, site, nodes=nodes, server_id=server_id, prefer=prefer))
     if table_format != "1.2":
-        return _Found(*addresses.find(ids, site, prefer=prefer))
+        return _Found(*device_addresses.find_addresses(ids, site, prefer=prefer))
     from hccl_tools.discover import super_pod  # noqa: PLC0415  (only 1.2 pays for it)
 
     if request.vnic:
-        devices, warnings = addresses.vnic(ids, site)
+        devices, warnings = device_addresses.find_vnic_addresses(ids, site)
     else:
-        devices, warnings = addresses.find(ids, site, prefer=prefer, required=False)
-    pod = super_pod.find(ids, site)
+        devices, warnings = device_addresses.find_addresses(ids, site, prefer=prefer, required=False)
+    pod = super_pod.find_super_pod(ids, site)
     devices = [one._replace(super_device_id=pod.super_device_ids[one.device_id]) for one in devices]
     return _Found(devices, [*warnings, *pod.warnings], pod.super_pod_id)
 
 
-def _with_extras(facts: HostFacts, request: Request) -> HostFacts:
+def _with_extras(facts: HostFacts, request: SurveyRequest) -> HostFacts:
     """Add what only some tables say: the host's and the container's address, the devices' port."""
     asked = {"host_ip": request.host_ip, "container_ip": request.container_ip}
     if facts.table_format == "group_list":
@@ -138,18 +138,18 @@ def _stated(
     return otherwise if named is None else host.stated_address(environ[named], named)[0]
 
 
-def _product(request: Request) -> tuple[Product, str]:
+def _product(request: SurveyRequest) -> tuple[Product, str]:
     if request.product is not None:
         return by_name(request.product), "--product"
     if named := request.site.environ.get(PRODUCT_VARIABLE):
         return read_name(named, origin=PRODUCT_VARIABLE).product, PRODUCT_VARIABLE
-    found, source = host.product(request.site)
+    found, source = host.find_product(request.site)
     if found is not None:
         return by_name(found), source
     return default(), f"the default: {source}"
 
 
-def _format(request: Request, product: Product) -> Format:
+def _format(request: SurveyRequest, product: Product) -> Format:
     """Return the format to make.
 
     Raises:
@@ -167,7 +167,7 @@ def _format(request: Request, product: Product) -> Format:
     raise UsageError(f"gen cannot make a {wanted} table", hint=f"it makes {', '.join(MADE)}")
 
 
-def _server(request: Request) -> tuple[str, str, tuple[str, ...]]:
+def _server(request: SurveyRequest) -> tuple[str, str, tuple[str, ...]]:
     if request.server_ip is None:
         named = next((name for name in HOST_VARIABLES if request.site.environ.get(name)), None)
         if named is not None:
@@ -179,7 +179,7 @@ def _server(request: Request) -> tuple[str, str, tuple[str, ...]]:
     return server_id, "--server_ip", (said,) if said else ()
 
 
-def _simulated(request: Request, text: str) -> HostFacts:
+def _simulated(request: SurveyRequest, text: str) -> HostFacts:
     made_up, machine = simulated.parse(text)
     product = by_name(request.product) if request.product else made_up
     server_id, source = simulated.server_id(machine), "the simulated machine's"

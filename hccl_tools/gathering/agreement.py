@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hccl_tools.discover.facts import HostFacts
-    from hccl_tools.gathering.messages import Answer
+    from hccl_tools.gathering.messages import SurveyAnswer
 
 
-def check(answers: Sequence[Answer]) -> list[HostFacts]:
+def check(answers: Sequence[SurveyAnswer]) -> list[HostFacts]:
     """Return the facts of hosts that one table can hold, in the order given.
 
     Raises:
@@ -37,8 +37,8 @@ def by_address(facts: Sequence[HostFacts]) -> list[HostFacts]:
     return [host for key, host in sorted(keyed, key=lambda pair: (pair[0] is None, pair[0] or (0, b"")))]
 
 
-def _refuse_twice(answers: Sequence[Answer]) -> None:
-    machines: dict[str, Answer] = {}
+def _refuse_twice(answers: Sequence[SurveyAnswer]) -> None:
+    machines: dict[str, SurveyAnswer] = {}
     for answer in answers:
         first = machines.setdefault(answer.machine, answer) if answer.machine else answer
         if first is not answer:
@@ -51,7 +51,7 @@ def _refuse_twice(answers: Sequence[Answer]) -> None:
             raise GatheringError(
                 f"no table is written: {said}", hint="name it once; with mpirun: --map-by ppr:1:node"
             )
-    addresses: dict[str, Answer] = {}
+    addresses: dict[str, SurveyAnswer] = {}
     for answer in answers:
         own = answer.facts.server_id if answer.facts is not None else ""
         if (first := addresses.setdefault(own, answer)) is not answer:
@@ -62,12 +62,12 @@ def _refuse_twice(answers: Sequence[Answer]) -> None:
 
 
 def _refuse_different(
-    answers: Sequence[Answer],
+    answers: Sequence[SurveyAnswer],
     what: str,
     shown: Callable[[HostFacts], str],
     key: Callable[[HostFacts], str],
 ) -> None:
-    kinds: dict[str, list[Answer]] = {}
+    kinds: dict[str, list[SurveyAnswer]] = {}
     for answer in answers:
         if answer.facts is not None:
             kinds.setdefault(key(answer.facts), []).append(answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hccl_tools.programs.install_hints import HCCL_TOOLS
 
 #: A program for ``python -c PROGRAM HOST TASK``. It stands on its own, and its only line is in the form of
-#: :mod:`hccl_tools.gathering.stdout_framing` and :class:`hccl_tools.gathering.messages.Answer`.
+#: :mod:`hccl_tools.gathering.stdout_framing` and :class:`hccl_tools.gathering.messages.SurveyAnswer`.
 _PROGRAM = """\
 import os, sys
 host = sys.argv[1] or os.environ.get("SLURMD_NODENAME", "?")

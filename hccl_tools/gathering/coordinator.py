@@ -16,7 +16,7 @@ from hccl_tools.gathering import commands, engine_run, failures, host_diagnosis
 from hccl_tools.gathering.bootstrap import PROGRAM
 from hccl_tools.gathering.commands import Member, SshStart
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
-from hccl_tools.gathering.messages import Answer, Task
+from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.programs import ssh
 from hccl_tools.programs.install_hints import MPIRUN
 from hccl_tools.programs.lookup import ProgramMissingError
@@ -27,8 +27,8 @@ from hccl_tools.table.products import PRODUCT_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.discover.survey import Request
-    from hccl_tools.gathering.engine_run import Attempt
+    from hccl_tools.discover.survey import SurveyRequest
+    from hccl_tools.gathering.engine_run import EngineRun
 
 Engine = Literal["mpirun", "slurm"]
 #: Seconds in which all hosts must have answered.
@@ -56,15 +56,15 @@ class Asking(NamedTuple):
     environ: Mapping[str, str] = os.environ
 
 
-class _Outcome(NamedTuple):
+class _EngineOutcome(NamedTuple):
     """What one run of an engine gave, by host; ``words`` where it failed for no host that is known."""
 
-    answers: dict[str, Answer]
+    answers: dict[str, SurveyAnswer]
     causes: list[Failure]
     words: str = ""
 
 
-def ask(hosts: Sequence[str], request: Request, asking: Asking) -> Gathered:
+def ask(hosts: Sequence[str], request: SurveyRequest, asking: Asking) -> Gathered:
     """Ask every host what it has.
 
     Raises:
@@ -79,7 +79,7 @@ def ask(hosts: Sequence[str], request: Request, asking: Asking) -> Gathered:
     request = _for_all(request, asking.environ)
     engine = asking.engine or ("slurm" if in_allocation(asking.environ) else "mpirun")
     deadline = time.monotonic() + asking.seconds
-    answers: dict[str, Answer] = {}
+    answers: dict[str, SurveyAnswer] = {}
     causes: dict[str, Failure] = {}
     while waited := [host for host in hosts if host not in answers and host not in causes]:
         run = _over_mpirun if engine == "mpirun" else _over_srun
@@ -104,7 +104,7 @@ def ask(hosts: Sequence[str], request: Request, asking: Asking) -> Gathered:
     return Gathered([answers[host] for host in hosts if host in answers], left_out)
 
 
-def _for_all(request: Request, environ: Mapping[str, str]) -> Request:
+def _for_all(request: SurveyRequest, environ: Mapping[str, str]) -> SurveyRequest:
     """Return the request as it means the same on every host, whatever folder and variables it has there."""
     site = request.site
     tool, conf, info = (
@@ -117,16 +117,16 @@ def _for_all(request: Request, environ: Mapping[str, str]) -> Request:
 
 
 def _over_mpirun(
-    hosts: Sequence[str], places: Mapping[str, int], request: Request, asking: Asking, seconds: float
-) -> _Outcome:
+    hosts: Sequence[str], places: Mapping[str, int], request: SurveyRequest, asking: Asking, seconds: float
+) -> _EngineOutcome:
     start = _ssh_start(asking)
     limit = seconds * (1 - _FOR_CAUSES)
     with TemporaryDirectory(prefix="hccl-tools-gather-") as folder:
         file = Path(folder, "answers.json")
         # This host collects, as an MPI process of its own: mpirun's streams may mix long lines.
-        first = Task(request=request, seconds=limit - 1, collect=str(file))
+        first = SurveyTask(request=request, seconds=limit - 1, collect=str(file))
         tasks = [("localhost", first)]
-        tasks += [(host, Task(host, places[host], request, limit - 1)) for host in hosts]
+        tasks += [(host, SurveyTask(host, places[host], request, limit - 1)) for host in hosts]
         members = [
             Member(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks
         ]
@@ -134,15 +134,15 @@ def _over_mpirun(
         collected: list[str] = []
         with suppress(OSError, ValueError):
             collected = json.loads(file.read_text(encoding="utf-8"))
-    told = [*collected, *ended.heard.texts().values()]
-    answers = {answer.host: answer for answer in map(Answer.from_json, told)}
+    told = [*collected, *ended.output.texts().values()]
+    answers = {answer.host: answer for answer in map(SurveyAnswer.from_json, told)}
     silent = [host for host in hosts if host not in answers]
     if not silent:
-        return _Outcome(answers, [])
+        return _EngineOutcome(answers, [])
     causes = host_diagnosis.causes(silent, start, max(2.0, seconds * _FOR_CAUSES - 1))
     if ended.status is None or collected:
         causes += _hanging(silent, causes, ended, asking)
-    return _Outcome(answers, causes, _indented(ended))
+    return _EngineOutcome(answers, causes, _indented(ended))
 
 
 def _ssh_start(asking: Asking) -> SshStart:
@@ -167,8 +167,8 @@ def _ssh_start(asking: Asking) -> SshStart:
 
 
 def _over_srun(
-    hosts: Sequence[str], places: Mapping[str, int], request: Request, asking: Asking, seconds: float
-) -> _Outcome:
+    hosts: Sequence[str], places: Mapping[str, int], request: SurveyRequest, asking: Asking, seconds: float
+) -> _EngineOutcome:
     program = find_srun(asking.environ)
     if program is None:
         raise DiscoveryError("no srun on PATH", hint="use --engine mpirun, or load Slurm")
@@ -181,19 +181,23 @@ def _over_srun(
     listed = asking.environ.get("SLURM_JOB_NODELIST")
     outside = [Failure(host, f"not in this allocation ({listed})") for host in hosts if host not in there]
     if outside:
-        return _Outcome({}, outside)
-    task = Task(place=min(places[host] for host in hosts), request=request, seconds=seconds, over_mpi=False)
+        return _EngineOutcome({}, outside)
+    task = SurveyTask(
+        place=min(places[host] for host in hosts), request=request, seconds=seconds, over_mpi=False
+    )
     argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]
     ended = engine_run.run(commands.srun(program, hosts, argv), seconds, asking.environ)
-    answers = {host: Answer.from_json(text) for host, text in ended.heard.texts().items() if host in places}
+    answers = {
+        host: SurveyAnswer.from_json(text) for host, text in ended.output.texts().items() if host in places
+    }
     silent = [host for host in hosts if host not in answers]
     causes = [Failure(host, words) for host in silent if (words := _named_in(host, ended))]
     if ended.status is None or answers:
         causes += _hanging(silent, causes, ended, asking)
-    return _Outcome(answers, causes, _indented(ended))
+    return _EngineOutcome(answers, causes, _indented(ended))
 
 
-def _named_in(host: str, ended: Attempt) -> str:
+def _named_in(host: str, ended: EngineRun) -> str:
     """Return what Slurm said about a node."""
     words = ended.last_words(40)
     about = [line for line in words if host in line.replace(":", " ").replace(",", " ").split()]
@@ -201,21 +205,18 @@ def _named_in(host: str, ended: Attempt) -> str:
 
 
 def _hanging(
-    silent: Sequence[str], causes: Sequence[Failure], ended: Attempt, asking: Asking
+    silent: Sequence[str], causes: Sequence[Failure], ended: EngineRun, asking: Asking
 ) -> list[Failure]:
-    """Return the failures of the hosts that nothing is known about but that they did not answer."""
+    """Return the failures of the hosts of which nothing is known but that they did not answer."""
     known = {cause.host for cause in causes}
-    began = "it began but did not answer within"
-    return [
-        Failure(
-            host,
-            f"{began if host in ended.heard.began else 'no process began there within'} {asking.seconds:g} s",
-            "a longer time: --gather-timeout SECONDS" if host in ended.heard.began else None,
-        )
-        for host in silent
-        if host not in known
-    ]
+    found = []
+    for host in (host for host in silent if host not in known):
+        began = host in ended.output.began
+        what = "it started but did not answer" if began else "no process started there"
+        hint = "allow more time: --gather-timeout SECONDS" if began else None
+        found.append(Failure(host, f"{what} within {asking.seconds:g} s", hint))
+    return found
 
 
-def _indented(ended: Attempt) -> str:
+def _indented(ended: EngineRun) -> str:
     return "\n".join(f"  | {line}" for line in ended.last_words()) or "  without a word"

@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.gathering.stdout_framing import Heard
+from hccl_tools.gathering.stdout_framing import EngineOutput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,19 +22,19 @@ _OTHERS_PLACE = ("OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "PMIX_", "PMI_", "PRTE_",
 _SETTINGS = ("PMIX_MCA_", "PRTE_MCA_")
 
 
-class Attempt(NamedTuple):
-    """How one run of an engine ended: what was heard, its exit status, None where its time was up."""
+class EngineRun(NamedTuple):
+    """How one run of an engine ended: what was output, its exit status, None where its time was up."""
 
-    heard: Heard
+    output: EngineOutput
     status: int | None
 
     def last_words(self, count: int = 8) -> list[str]:
         """Return the last lines that say something."""
-        lines = [line.strip() for line in self.heard.other]
+        lines = [line.strip() for line in self.output.other]
         return [line for line in lines if line.strip("-* ")][-count:]
 
 
-def run(command: Sequence[str], seconds: float, environ: Mapping[str, str]) -> Attempt:
+def run(command: Sequence[str], seconds: float, environ: Mapping[str, str]) -> EngineRun:
     """Run an engine until it ends or its time is up; then it and its processes are ended.
 
     Raises:
@@ -48,8 +48,8 @@ def run(command: Sequence[str], seconds: float, environ: Mapping[str, str]) -> A
         )  # fmt: skip
     except OSError as error:
         raise DiscoveryError(f"cannot start {command[0]}: {error.strerror}") from error
-    heard = Heard()
-    reader = threading.Thread(target=_read, args=(child, heard), daemon=True)
+    output = EngineOutput()
+    reader = threading.Thread(target=_read, args=(child, output), daemon=True)
     reader.start()
     try:
         status: int | None = child.wait(timeout=seconds)
@@ -58,7 +58,7 @@ def run(command: Sequence[str], seconds: float, environ: Mapping[str, str]) -> A
     finally:
         _end(child)
         reader.join(_GRACE_S)
-    return Attempt(heard, status)
+    return EngineRun(output, status)
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -72,10 +72,10 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {**kept, "SLURM_OVERLAP": "1", "LC_ALL": "C.UTF-8"}
 
 
-def _read(child: subprocess.Popen[str], heard: Heard) -> None:
+def _read(child: subprocess.Popen[str], output: EngineOutput) -> None:
     with contextlib.suppress(ValueError):  # closed under us when a grandchild keeps it open
         for line in child.stdout or ():
-            heard.take(line)
+            output.take(line)
 
 
 def _end(child: subprocess.Popen[str]) -> None:

@@ -11,7 +11,7 @@ from hccl_tools.programs.install_hints import MPI
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.gathering.messages import Answer
+    from hccl_tools.gathering.messages import SurveyAnswer
 
 MPI4PY_MISSING_HINT = f"install it: {MPI}"
 #: Hosts that are named one by one.
@@ -33,7 +33,7 @@ class Failure(NamedTuple):
 class Gathered(NamedTuple):
     """The answers with facts, in the order of the hosts, and the hosts that are left out."""
 
-    answers: list[Answer]
+    answers: list[SurveyAnswer]
     left_out: list[Failure]
 
 

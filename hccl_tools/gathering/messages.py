@@ -9,7 +9,7 @@ import hccl_tools
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
-from hccl_tools.discover.survey import Request
+from hccl_tools.discover.survey import SurveyRequest
 from hccl_tools.programs.install_hints import HCCL_TOOLS
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FORM = 1
 
 
-class Task(NamedTuple):
+class SurveyTask(NamedTuple):
     """What one process has to do.
 
     Attributes:
@@ -34,7 +34,7 @@ class Task(NamedTuple):
 
     host: str = ""
     place: int = 0
-    request: Request = Request()
+    request: SurveyRequest = SurveyRequest()
     seconds: float = 60.0
     over_mpi: bool = True
     collect: str | None = None
@@ -55,10 +55,10 @@ class Task(NamedTuple):
         del told["form"]
         request = told.pop("request")
         wanted, site = Wanted(**request.pop("wanted")), Site(**request.pop("site"))
-        return cls(**told, request=Request(**request, wanted=wanted, site=site))
+        return cls(**told, request=SurveyRequest(**request, wanted=wanted, site=site))
 
 
-class Answer(NamedTuple):
+class SurveyAnswer(NamedTuple):
     """What one host said.
 
     Attributes:

@@ -27,7 +27,7 @@ def emit(host: str, text: str) -> None:
     sys.stdout.flush()
 
 
-class Heard:
+class EngineOutput:
     """What came out of an engine, sorted.
 
     Attributes:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.gathering import failures, mpi_transport
 from hccl_tools.gathering.failures import Failure, Gathered
-from hccl_tools.gathering.messages import Answer, versions_differ
+from hccl_tools.gathering.messages import SurveyAnswer, versions_differ
 from hccl_tools.gathering.worker import answer, end_with_tools
 from hccl_tools.programs.slurm import in_step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.discover.survey import Request
+    from hccl_tools.discover.survey import SurveyRequest
 
 #: Each names how many processes the launcher has started: Open MPI, MPICH, Slurm.
 _COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
@@ -28,7 +28,7 @@ def was_started_by_a_launcher(environ: Mapping[str, str]) -> bool:
 
 
 def take_part(
-    request: Request, *, seconds: float, allow_missing: bool, environ: Mapping[str, str] = os.environ
+    request: SurveyRequest, *, seconds: float, allow_missing: bool, environ: Mapping[str, str] = os.environ
 ) -> Gathered | None:
     """Find out what this host has and bring it to the first process.
 
@@ -65,7 +65,7 @@ def take_part(
         return None
     count, own = comm.size, answer(host, 0, request)
     texts, names = mpi_transport.collect(comm, seconds)
-    answers = {0: own} | {rank: _same_version(Answer.from_json(text)) for rank, text in texts.items()}
+    answers = {0: own} | {rank: _same_version(SurveyAnswer.from_json(text)) for rank, text in texts.items()}
     if len(answers) == count:
         mpi_transport.finish()
     silent = {rank: names.get(rank, f"rank {rank}") for rank in range(count) if rank not in answers}
@@ -79,11 +79,11 @@ def take_part(
     return Gathered(found, causes)
 
 
-def _same_version(one: Answer) -> Answer:
+def _same_version(one: SurveyAnswer) -> SurveyAnswer:
     """Return an answer, or in its place what is wrong with a host whose hccl-tools is another one."""
-    if one.version == Answer("").version:
+    if one.version == SurveyAnswer("").version:
         return one
-    message, hint = versions_differ(one.version, Answer("").version)
+    message, hint = versions_differ(one.version, SurveyAnswer("").version)
     return one._replace(facts=None, message=message, hint=hint)
 
 

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from hccl_tools.discover.local_addresses import is_local
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.gathering import stdout_framing
-from hccl_tools.gathering.messages import FORM, Answer, Task, versions_differ
+from hccl_tools.gathering.messages import FORM, SurveyAnswer, SurveyTask, versions_differ
 from hccl_tools.table.addresses import is_loopback
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from hccl_tools.discover.facts import HostFacts
-    from hccl_tools.discover.survey import Request
+    from hccl_tools.discover.survey import SurveyRequest
 
 
 def main(host: str, text: str) -> int:
@@ -31,9 +31,9 @@ def main(host: str, text: str) -> int:
     version = _own_version()
     if told.get("form") != FORM or told.get("version") != version:
         message, hint = versions_differ(version, str(told.get("version")))
-        stdout_framing.emit(host, Answer(host, message=message, hint=hint).to_json())
+        stdout_framing.emit(host, SurveyAnswer(host, message=message, hint=hint).to_json())
         return 1
-    task = Task.from_json(text)._replace(host=host)
+    task = SurveyTask.from_json(text)._replace(host=host)
     end_with_tools()
     # Whatever hangs here: when nobody waits any more, the kernel ends this process.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -56,18 +56,18 @@ def end_with_tools() -> None:
     signal.signal(signal.SIGTERM, end)
 
 
-def answer(host: str, place: int, request: Request) -> Answer:
+def answer(host: str, place: int, request: SurveyRequest) -> SurveyAnswer:
     """Find out what this host has; where that fails, the answer says why."""
     from hccl_tools.discover.survey import survey  # noqa: PLC0415  (the first process asks nothing)
 
     try:
         if request.simulate is not None:
-            return Answer(host, survey(_numbered(request, place)))
-        return Answer(host, _surveyed(host, request), machine=machine())
+            return SurveyAnswer(host, survey(_numbered(request, place)))
+        return SurveyAnswer(host, _surveyed(host, request), machine=machine())
     except HcclToolsError as error:
-        return Answer(host, message=error.message, hint=error.hint)
+        return SurveyAnswer(host, message=error.message, hint=error.hint)
     except Exception as error:  # noqa: BLE001  (a fault of ours on one host must name that host)
-        return Answer(host, message=f"{type(error).__name__}: {error}", hint="please report this")
+        return SurveyAnswer(host, message=f"{type(error).__name__}: {error}", hint="please report this")
 
 
 def machine() -> str:
@@ -86,7 +86,7 @@ def _own_version() -> str:
     return __version__
 
 
-def _surveyed(host: str, request: Request) -> HostFacts:
+def _surveyed(host: str, request: SurveyRequest) -> HostFacts:
     """Find out, with the address by which the host list names this host as its server_id, if it is ours."""
     from hccl_tools.discover.survey import survey  # noqa: PLC0415
 
@@ -110,20 +110,22 @@ def _own_address_of(host: str) -> str | None:
     return None
 
 
-def _numbered(request: Request, place: int) -> Request:
+def _numbered(request: SurveyRequest, place: int) -> SurveyRequest:
     """Let each host simulate a machine of its own: ``910a`` is the first, ``910a:2`` the second."""
     product, _, first = (request.simulate or "").partition(":")
     number = int(first or 1) if (first or "1").isdecimal() else 1
     return request._replace(simulate=f"{product}:{number + place}")
 
 
-def _over_mpi(task: Task) -> int:
+def _over_mpi(task: SurveyTask) -> int:
     from hccl_tools.gathering import mpi_transport  # noqa: PLC0415  (Slurm's way needs no MPI)
 
     try:
         world = mpi_transport.world()
     except HcclToolsError as error:
-        stdout_framing.emit(task.host, Answer(task.host, message=error.message, hint=error.hint).to_json())
+        stdout_framing.emit(
+            task.host, SurveyAnswer(task.host, message=error.message, hint=error.hint).to_json()
+        )
         return 1
     if task.collect is not None:
         return mpi_transport.collect_into(world, task.collect, task.seconds)

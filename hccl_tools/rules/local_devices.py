@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.recognition import device_addresses, same
+from hccl_tools.discover.recognition import listed_addresses, same
 from hccl_tools.notation.phrases import devices
 from hccl_tools.rules.local_host import ANEW, rows_here
 from hccl_tools.rules.registry import LOCAL, Finding, Subject, rule
@@ -87,7 +87,7 @@ def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
             continue
         real = {same(ip) for ip in state.ips}
         configured = {same(ip) for ip in state.configured}
-        for path, text in device_addresses(subject.table, row):
+        for path, text in listed_addresses(subject.table, row):
             if same(text) not in real:
                 stale = (
                     f"{subject.host.conf} has it, but is out of date; " if same(text) in configured else ""
@@ -183,7 +183,7 @@ def not_compared(subject: Subject) -> Iterator[Finding]:
         state = _state(subject, device_id)
         if state is None or state.ips or _ABSENT in (state.problem or ""):
             continue
-        if next(device_addresses(subject.table, row), None) is not None:
+        if next(listed_addresses(subject.table, row), None) is not None:
             silent.setdefault(state.problem or "it has none", []).append(device_id)
     for why, ids in silent.items():
         yield Finding(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.recognition import Recognised, device_addresses, recognise, same
+from hccl_tools.discover.recognition import Recognised, listed_addresses, recognise, same
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
@@ -41,7 +41,7 @@ def _of_this_host(subject: Subject, rows: list[tuple[int, int]]) -> list[tuple[i
         for row, number in rows
         if times[number] == 1
         or number not in devices
-        or not {same(text) for _, text in device_addresses(subject.table, row)}.isdisjoint(
+        or not {same(text) for _, text in listed_addresses(subject.table, row)}.isdisjoint(
             map(same, devices[number].ips)
         )
     ]

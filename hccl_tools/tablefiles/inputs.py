@@ -17,14 +17,14 @@ from hccl_tools.document.reading import STDIN, STDIN_SHOWN, is_stream, read_file
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.table.model import read_uint
-from hccl_tools.transform.collected import Batch
+from hccl_tools.transform.collected import TableBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.table.model import RankTable
-    from hccl_tools.transform.merge_conflicts import Place
+    from hccl_tools.transform.merge_conflicts import ConflictLocation
 
 #: Tables that are read as one: few enough to need no memory, enough to make what each costs small.
 _BATCH = 256
@@ -90,7 +90,7 @@ class Inputs:
             raise self.refusal(name)
         return table
 
-    def batches(self, names: Iterable[str]) -> Iterator[Batch]:
+    def batches(self, names: Iterable[str]) -> Iterator[TableBatch]:
         """Return the tables of many files, in order; those that differ in their servers alone together.
 
         Raises:
@@ -106,14 +106,16 @@ class Inputs:
                 yield from self._read_as_one(waiting, head)
                 waiting = []
             if servers is None:
-                yield Batch.of(name, self.table(name))
+                yield TableBatch.of(name, self.table(name))
             else:
                 head = value
                 waiting.append((name, servers))
         if waiting:
             yield from self._read_as_one(waiting, head)
 
-    def _read_as_one(self, waiting: list[tuple[str, list[Any]]], head: dict[str, Any]) -> Iterator[Batch]:
+    def _read_as_one(
+        self, waiting: list[tuple[str, list[Any]]], head: dict[str, Any]
+    ) -> Iterator[TableBatch]:
         lists = [servers for _, servers in waiting]
         try:
             table = formats.read({**head, "server_list": list(chain.from_iterable(lists))})
@@ -122,9 +124,9 @@ class Inputs:
         sizes = list(map(len, lists))
         if table is None or not _is_counted_anew(table, sizes):
             for name, _ in waiting:
-                yield Batch.of(name, self.table(name))
+                yield TableBatch.of(name, self.table(name))
             return
-        yield Batch([name for name, _ in waiting], table, sizes)
+        yield TableBatch([name for name, _ in waiting], table, sizes)
 
     def refusal(self, name: str) -> TableError:
         """Return the error that says what is wrong with a file, as ``validate`` says it."""
@@ -136,11 +138,11 @@ class Inputs:
         report = validate(source, product=self._product)._replace(file=shown)
         return TableError(f"{shown} cannot be used\n{''.join(render([report], 'text')).rstrip()}")
 
-    def located(self, places: Sequence[Place]) -> list[str]:
+    def located(self, places: Sequence[ConflictLocation]) -> list[str]:
         """Return each place as ``file:line:column  (pointer)``."""
         return [self._located(place) for place in places]
 
-    def _located(self, place: Place) -> str:
+    def _located(self, place: ConflictLocation) -> str:
         from hccl_tools.diagnostics.diagnostic import pointer  # noqa: PLC0415
 
         document = self.document(place.name)
@@ -150,7 +152,7 @@ class Inputs:
         return f"{place.name}:{line}:{column}  ({pointer(path)})"
 
 
-def _path(table: RankTable, place: Place) -> Path:
+def _path(table: RankTable, place: ConflictLocation) -> Path:
     module = formats.module(table.format)
     path: Path = ()
     if place.server is not None and place.device is not None:

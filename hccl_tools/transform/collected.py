@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Column, Format
 
 
-class Batch(NamedTuple):
+class TableBatch(NamedTuple):
     """Tables that follow each other and differ in their servers alone, read as one: a cluster has thousands.
 
     ``sizes`` is how many servers each has. In a batch of several the ranks of each are 0 to N-1 in file
@@ -29,7 +29,7 @@ class Batch(NamedTuple):
     sizes: list[int]
 
     @classmethod
-    def of(cls, name: str, table: RankTable) -> Batch:
+    def of(cls, name: str, table: RankTable) -> TableBatch:
         """Return a batch of one table."""
         return cls([name], table, [len(table.servers)])
 
@@ -42,7 +42,7 @@ class Origin(NamedTuple):
 
 
 @dataclass
-class Collected:
+class MergeState:
     """Tables of one format, put one behind the other; the devices keep their rows in the order given.
 
     Attributes:
@@ -67,7 +67,7 @@ class Collected:
     ranks: list[int] = field(default_factory=list)
     without_pods: int | None = None
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: TableBatch) -> None:
         """Take in some tables, whose rank ids are distinct numbers."""
         table = batch.table
         number, first_server, first_row = len(self.names), len(self.servers), len(self.ranks)
@@ -78,7 +78,7 @@ class Collected:
         self.ranks += (
             range(first_row, first_row + len(table))
             if len(batch.sizes) > 1
-            else _places_of_ranks(table, first_row)
+            else _dense_rank_order(table, first_row)
         )
         self._add_columns(table.columns, first_row, len(table))
         self.servers += [
@@ -135,7 +135,7 @@ def _cluster_key(entry: dict[str, Any], index: int) -> tuple[str, object]:
     return ("named", name) if isinstance(name, str) else ("nameless", index)
 
 
-def _places_of_ranks(table: RankTable, first: int) -> list[int]:
+def _dense_rank_order(table: RankTable, first: int) -> list[int]:
     """Return for each device which one its rank is among the table's, counted from ``first``."""
     numbers = [number or 0 for number in table.rank_numbers]
     if numbers == list(range(len(numbers))):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.table.model import Column, Format
-    from hccl_tools.transform.super_pod_plan import Seat
+    from hccl_tools.transform.super_pod_plan import SuperPodMembership
 
 #: What HCCL reads of a device in 1.0 and 1.2, and what in 1.2 alone.
 _SERVER_LIST_KEYS = frozenset(
@@ -31,7 +31,7 @@ def convert(
     table: RankTable,
     *,
     to: Format,
-    super_pods: Mapping[str, Seat] | None = None,
+    super_pods: Mapping[str, SuperPodMembership] | None = None,
     renumber: bool = False,
 ) -> RankTable:
     """Return a table in another format: the same servers, devices, ranks and addresses.
@@ -120,7 +120,7 @@ def _to_group_list(table: RankTable, *, renumber: bool) -> RankTable:
     return plain
 
 
-def _with_super_pods(table: RankTable, seats: Mapping[str, Seat] | None) -> RankTable:
+def _with_super_pods(table: RankTable, seats: Mapping[str, SuperPodMembership] | None) -> RankTable:
     if seats is None:
         raise TableError(
             "a 1.2 table needs each server's super pod and each device's super_device_id",
@@ -169,7 +169,7 @@ def _plain(table: RankTable, to: Format, *, without: frozenset[str] = frozenset(
     return RankTable(to, servers, columns, table.status, fields=fields)
 
 
-def lost(before: RankTable, after: RankTable) -> list[str]:
+def dropped_information(before: RankTable, after: RankTable) -> list[str]:
     """Return what a converted table no longer says, one line per kind, with counts."""
     lines = []
     if before.super_pods and not after.super_pods:
@@ -211,7 +211,7 @@ def kept(before: RankTable, after: RankTable) -> list[str]:
     return [f"pod_name of {count(named, 'server')}: {why}"] if named else []
 
 
-def made_up(before: RankTable, after: RankTable) -> list[str]:
+def invented_information(before: RankTable, after: RankTable) -> list[str]:
     """Return what a converted table says and the one before did not, one line per kind."""
     if after.format == "group_list" and before.format != "group_list":
         named = sum("pod_name" not in server.fields for server in before.servers)

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from hccl_tools.table.model import RankTable
-    from hccl_tools.transform.collected import Collected
+    from hccl_tools.transform.collected import MergeState
 
 _NAMES_SHOWN = 3
 
 
-class Place(NamedTuple):
+class ConflictLocation(NamedTuple):
     """A place in one of the tables: a server, a device (counted within its server), a key of either.
 
     Without a server it is a key of the whole table.
@@ -35,12 +35,12 @@ class Place(NamedTuple):
 class MergeConflictError(TableError):
     """Tables contradict each other or have something in common; ``places`` are where, in words beside."""
 
-    def __init__(self, message: str, places: Iterable[Place], *, hint: str | None = None) -> None:
+    def __init__(self, message: str, places: Iterable[ConflictLocation], *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.places = tuple(places)
 
 
-def check_kind(collected: Collected, name: str, table: RankTable) -> None:
+def check_kind(collected: MergeState, name: str, table: RankTable) -> None:
     """Refuse a table that is of another format or status than those before it, or is not ready.
 
     Raises:
@@ -48,7 +48,7 @@ def check_kind(collected: Collected, name: str, table: RankTable) -> None:
     """
     if table.format != "2.0" and table.status != "completed":
         raise MergeConflictError(
-            f'{name} is not ready: its status is "{table.status}"', (Place(name, key="status"),),
+            f'{name} is not ready: its status is "{table.status}"', (ConflictLocation(name, key="status"),),
             hint=f"wait until it is completed: hccl-tools validate --wait 600 {quote(name)}",
         )  # fmt: skip
     if not collected.names:
@@ -63,19 +63,19 @@ def check_kind(collected: Collected, name: str, table: RankTable) -> None:
     if collected.status is not None and table.status is not None and table.status != collected.status:
         raise MergeConflictError(
             f'{name} has status "{table.status}", {first} "{collected.status}"',
-            (Place(first, key="status"), Place(name, key="status")),
+            (ConflictLocation(first, key="status"), ConflictLocation(name, key="status")),
             hint="merge tables of one status",
         )
     if collected.format == "1.2" and (table.super_pods is None) != (collected.without_pods is not None):
         one, other = (name, first) if table.super_pods is None else (first, name)
         raise MergeConflictError(
             f"{one} has no super_pod_list, {other} has one",
-            (Place(other, key="super_pod_list"),),
+            (ConflictLocation(other, key="super_pod_list"),),
             hint="merge tables that all have super pods, or none",
         )
 
 
-def check_fields(collected: Collected, name: str, table: RankTable) -> None:
+def check_fields(collected: MergeState, name: str, table: RankTable) -> None:
     """Refuse a table whose further keys have other values than in a table before it.
 
     Raises:
@@ -86,7 +86,7 @@ def check_fields(collected: Collected, name: str, table: RankTable) -> None:
             other = collected.names[collected.field_origin[key]]
             raise MergeConflictError(
                 f'{other} and {name} differ in "{key}"',
-                (Place(other, key=key), Place(name, key=key)),
+                (ConflictLocation(other, key=key), ConflictLocation(name, key=key)),
                 hint="give both the same value, or take the key out",
             )
     clusters = {cluster.get("cluster_id"): cluster for cluster in _clusters(collected.fields)}
@@ -96,7 +96,7 @@ def check_fields(collected: Collected, name: str, table: RankTable) -> None:
             other = collected.names[collected.field_origin["cluster_list"]]
             raise MergeConflictError(
                 f'{name} describes cluster "{cluster.get("cluster_id")}" unlike the tables before it',
-                (Place(other, key="cluster_list"), Place(name, key="cluster_list")),
+                (ConflictLocation(other, key="cluster_list"), ConflictLocation(name, key="cluster_list")),
                 hint="give the cluster the same network_type, az_id and region_id in all tables",
             )
 
@@ -106,7 +106,7 @@ def _clusters(fields: dict[str, Any]) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
-def check_duplicates(collected: Collected) -> None:
+def check_duplicates(collected: MergeState) -> None:
     """Refuse what two servers or devices have in common and may not.
 
     Raises:
@@ -123,7 +123,7 @@ def check_duplicates(collected: Collected) -> None:
         _check_devices(collected, "super_device_id", "super_device_id", _super_devices(collected))
 
 
-def _check_servers(collected: Collected) -> None:
+def _check_servers(collected: MergeState) -> None:
     key = "pod_name" if collected.format == "group_list" else "server_id"
     ids = [
         server.fields["pod_name"] if key == "pod_name" else server.server_id for server in collected.servers
@@ -136,7 +136,7 @@ def _check_servers(collected: Collected) -> None:
         _check_devices(collected, "device_id", "device", _devices_of_hosts(collected))
 
 
-def _refuse_union(collected: Collected, ids: list[str]) -> None:
+def _refuse_union(collected: MergeState, ids: list[str]) -> None:
     """Recognise a table that was merged from others of these, such as the own output of an earlier call."""
     held: list[set[str]] = [set() for _ in collected.names]
     for name, origin in zip(ids, collected.origins, strict=True):
@@ -154,7 +154,7 @@ def _refuse_union(collected: Collected, ids: list[str]) -> None:
 
 
 def _check_devices(
-    collected: Collected, key: str, what: str, values: Iterable[tuple[Hashable, int, str]]
+    collected: MergeState, key: str, what: str, values: Iterable[tuple[Hashable, int, str]]
 ) -> None:
     """Refuse a value that two devices have; ``values`` gives what may be there once, row and text."""
     seen: dict[Hashable, int] = {}
@@ -185,7 +185,7 @@ def _network_addresses(column: list[Any]) -> Iterator[tuple[Hashable, int, str]]
                 yield (entry["addr_type"], packed(entry["addr"]) or entry["addr"].lower()), row, entry["addr"]
 
 
-def _super_devices(collected: Collected) -> Iterator[tuple[Hashable, int, str]]:
+def _super_devices(collected: MergeState) -> Iterator[tuple[Hashable, int, str]]:
     column = collected.columns.get("super_device_id", [])
     if len(set(column)) == len(column):
         return
@@ -197,7 +197,7 @@ def _super_devices(collected: Collected) -> Iterator[tuple[Hashable, int, str]]:
                 yield (pod_of.get(server.server_id), ids[row]), row, column[row]
 
 
-def _devices_of_hosts(collected: Collected) -> Iterator[tuple[Hashable, int, str]]:
+def _devices_of_hosts(collected: MergeState) -> Iterator[tuple[Hashable, int, str]]:
     """Several pods may share a host, but not its devices."""
     if len({server.server_id for server in collected.servers}) == len(collected.servers):
         return
@@ -219,10 +219,10 @@ def _first_twice(ids: list[str]) -> list[int]:
 
 
 def _duplicate(
-    collected: Collected, what: str, places: Sequence[tuple[int, int | None]], key: str
+    collected: MergeState, what: str, places: Sequence[tuple[int, int | None]], key: str
 ) -> MergeConflictError:
     found = [
-        Place(collected.names[origin.table], origin.server, device, key)
+        ConflictLocation(collected.names[origin.table], origin.server, device, key)
         for index, device in places
         for origin in (collected.origins[index],)
     ]

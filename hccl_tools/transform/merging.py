@@ -9,8 +9,8 @@ from hccl_tools.formats import group_list
 from hccl_tools.table import ordering
 from hccl_tools.table.model import Group, RankTable
 from hccl_tools.transform import merge_conflicts
-from hccl_tools.transform.collected import Batch, Collected
-from hccl_tools.transform.merge_conflicts import MergeConflictError, Place
+from hccl_tools.transform.collected import MergeState, TableBatch
+from hccl_tools.transform.merge_conflicts import ConflictLocation, MergeConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,12 +43,12 @@ def merge(tables: Iterable[tuple[str, RankTable]], *, order: Order = "given") ->
             each other; it names both places.
         TableError: There are no tables.
     """
-    return merge_batches((Batch.of(name, table) for name, table in tables), order=order)
+    return merge_batches((TableBatch.of(name, table) for name, table in tables), order=order)
 
 
-def merge_batches(batches: Iterable[Batch], *, order: Order = "given") -> Merged:
+def merge_batches(batches: Iterable[TableBatch], *, order: Order = "given") -> Merged:
     """Merge tables some of which were read together; see ``merge``."""
-    collected = Collected()
+    collected = MergeState()
     for batch in batches:
         merge_conflicts.check_kind(collected, batch.names[0], batch.table)
         if batch.table.fields:
@@ -65,7 +65,7 @@ def merge_batches(batches: Iterable[Batch], *, order: Order = "given") -> Merged
     )
 
 
-def _sequence(collected: Collected, order: Order) -> list[int]:
+def _sequence(collected: MergeState, order: Order) -> list[int]:
     """Return the indices of the servers in their new order; those of a group stay together."""
     indices = list(range(len(collected.servers)))
     if order == "server-id":
@@ -83,17 +83,17 @@ def _sequence(collected: Collected, order: Order) -> list[int]:
     return indices
 
 
-def _without_address(collected: Collected, index: int) -> MergeConflictError:
+def _without_address(collected: MergeState, index: int) -> MergeConflictError:
     origin = collected.origins[index]
     name = collected.servers[index].server_id
     return MergeConflictError(
         f'--order ip: server "{name}" has no address, neither as server_id nor as host_ip',
-        (Place(collected.names[origin.table], origin.server, None, "server_id"),),
+        (ConflictLocation(collected.names[origin.table], origin.server, None, "server_id"),),
         hint="use --order server-id, or give the files in the order wanted",
     )
 
 
-def _numbered_by_server(collected: Collected, sequence: list[int]) -> list[int]:
+def _numbered_by_server(collected: MergeState, sequence: list[int]) -> list[int]:
     """Return new ranks, one server's after the other's; inside a server the old order stays."""
     ranks = [0] * len(collected.ranks)
     following = 0
@@ -104,7 +104,7 @@ def _numbered_by_server(collected: Collected, sequence: list[int]) -> list[int]:
     return ranks
 
 
-def _table(collected: Collected, sequence: list[int]) -> RankTable:
+def _table(collected: MergeState, sequence: list[int]) -> RankTable:
     ranks, rows = collected.ranks, None
     if collected.format == "2.0":  # HCCL indexes rank_list by rank
         rows = sorted(range(len(ranks)), key=ranks.__getitem__)
@@ -130,7 +130,7 @@ def _table(collected: Collected, sequence: list[int]) -> RankTable:
     return table
 
 
-def _move_rows(collected: Collected, rows: list[int]) -> None:
+def _move_rows(collected: MergeState, rows: list[int]) -> None:
     """Put the devices into another order: the i-th will be the one that was at ``rows[i]``."""
     new_place = [0] * len(rows)
     for place, row in enumerate(rows):
@@ -142,7 +142,7 @@ def _move_rows(collected: Collected, rows: list[int]) -> None:
         server.rows = moved if collected.format == "2.0" or moved != list(whole) else whole
 
 
-def _super_pods(collected: Collected, sequence: list[int]) -> list[SuperPod] | None:
+def _super_pods(collected: MergeState, sequence: list[int]) -> list[SuperPod] | None:
     """Return the super pods, they and their servers in the order of the servers."""
     place = {collected.servers[index].server_id: number for number, index in enumerate(sequence)}
     pods = list(collected.pods.values())
@@ -151,7 +151,7 @@ def _super_pods(collected: Collected, sequence: list[int]) -> list[SuperPod] | N
     return sorted(pods, key=lambda pod: place.get(pod.server_ids[0], len(place))) or None
 
 
-def _groups(collected: Collected, sequence: list[int]) -> list[Group] | None:
+def _groups(collected: MergeState, sequence: list[int]) -> list[Group] | None:
     if collected.format != "group_list":
         return None
     place = {index: number for number, index in enumerate(sequence)}

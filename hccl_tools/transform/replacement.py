@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools import formats
 from hccl_tools.document.document import Document
 from hccl_tools.errors import TableError
-from hccl_tools.transform.spare import Pair, check_kind, check_super_pod, index_of, network_warning, paired
+from hccl_tools.transform.spare import (
+    Pair,
+    check_kind,
+    check_super_pod,
+    index_of,
+    network_warning,
+    pair_with_spare,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,11 +60,11 @@ def replace_server(document: Document, server_id: str, spare: RankTable) -> Repl
             super pod or address family.
     """
     table = formats.read(document.value)
-    pair = paired(table, index_of(table, server_id), spare)
+    pair = pair_with_spare(table, index_of(table, server_id), spare)
     check_kind(pair)
     check_super_pod(pair)
     edits = list(_device_edits(pair)) + list(_server_edits(pair)) + _reference_edits(document.value, pair)
-    data = spliced(document, edits)
+    data = apply_edits(document, edits)
     changed = formats.read(Document.parse(data, document.name).value)
     if changed.rank_numbers != table.rank_numbers:
         raise TableError(
@@ -135,7 +142,7 @@ def differences(path: Path, old: Any, new: Any) -> Iterator[Edit]:
         yield path, new
 
 
-def spliced(document: Document, edits: Sequence[Edit]) -> bytes:
+def apply_edits(document: Document, edits: Sequence[Edit]) -> bytes:
     """Return a document's bytes with new values in some places; all others stay as they are."""
     spans = document.spans([path for path, _ in edits])
     data = document.data

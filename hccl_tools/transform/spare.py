@@ -53,7 +53,7 @@ def index_of(table: RankTable, server_id: str) -> int:
     raise TableError(f'the table has no server "{server_id}"', hint=hint)
 
 
-def paired(table: RankTable, index: int, spare: RankTable) -> Pair:
+def pair_with_spare(table: RankTable, index: int, spare: RankTable) -> Pair:
     """Return a server and the only one of a spare's table, their devices paired by ascending id.
 
     Raises:

@@ -16,14 +16,14 @@ from hccl_tools.table.model import RankTable, read_uint
 _FORM = 'write {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "0", "1": "65537"}}}'
 
 
-class Seat(NamedTuple):
+class SuperPodMembership(NamedTuple):
     """A server's super pod, and the super_device_id of each of its devices by device id."""
 
     super_pod_id: str
     super_device_ids: dict[int, str]
 
 
-def seats(value: Any, name: str) -> dict[str, Seat]:
+def seats(value: Any, name: str) -> dict[str, SuperPodMembership]:
     """Return the super pod and super_device_ids of each server.
 
     Args:
@@ -40,7 +40,7 @@ def seats(value: Any, name: str) -> dict[str, Seat]:
     return {server: _seat(entry, server, name) for server, entry in value.items()}
 
 
-def _of_table(value: dict[str, Any], name: str) -> dict[str, Seat]:
+def _of_table(value: dict[str, Any], name: str) -> dict[str, SuperPodMembership]:
     if "super_pod_list" in value and value.get("version") == "1.0":  # some generators write the wrong version
         value = {**value, "version": "1.2"}
     try:
@@ -53,7 +53,7 @@ def _of_table(value: dict[str, Any], name: str) -> dict[str, Seat]:
         )
     pods = {server: pod.super_pod_id for pod in table.super_pods for server in pod.server_ids}
     return {
-        server.server_id: Seat(pods[server.server_id], _device_ids(table, index))
+        server.server_id: SuperPodMembership(pods[server.server_id], _device_ids(table, index))
         for index, server in enumerate(table.servers)
         if server.server_id in pods
     }
@@ -68,7 +68,7 @@ def _device_ids(table: RankTable, index: int) -> dict[int, str]:
     }
 
 
-def _seat(entry: Any, server: str, name: str) -> Seat:
+def _seat(entry: Any, server: str, name: str) -> SuperPodMembership:
     if not isinstance(entry, dict) or not {"super_pod_id", "super_device_ids"} <= entry.keys():
         raise TableError(f"{name}: server {server} lacks super_pod_id or super_device_ids", hint=_FORM)
     ids = entry["super_device_ids"]
@@ -85,7 +85,7 @@ def _seat(entry: Any, server: str, name: str) -> Seat:
                 f'{name}: "{device}": {sdid!r} of {server} is no device and its super_device_id', hint=_FORM
             )
         found[number] = str(sdid)
-    return Seat(str(entry["super_pod_id"]), found)
+    return SuperPodMembership(str(entry["super_pod_id"]), found)
 
 
 def _is_id(value: Any) -> bool:

@@ -50,7 +50,7 @@ class LocalCheck:
         ids = tuple(sorted({number for number in table.device_numbers if number is not None}))
         key = (ids, in_pods)
         if key not in self._looks:
-            self._looks[key] = host_state.look(
+            self._looks[key] = host_state.read_host_state(
                 ids, self._site, super_pod=in_pods, levels=table.format == "2.0"
             )
         return self._looks[key]
@@ -67,6 +67,6 @@ class LocalCheck:
 
     def _product(self) -> tuple[str | None, str]:
         try:
-            return host.product(self._site)
+            return host.find_product(self._site)
         except DiscoveryError as error:
             return None, error.message

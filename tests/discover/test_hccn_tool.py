@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def read(host: StandInHost, device_id: int = 0, timeout: float = 20.0) -> Reading:
     site = Site(environ=host.environ(), tool_timeout=timeout)
-    tool = hccn_tool.find(site)
+    tool = hccn_tool.find_hccn_tool(site)
     assert tool is not None
-    return hccn_tool.read(tool, device_id, site)
+    return hccn_tool.read_addresses(tool, device_id, site)
 
 
 def answering(folder: Path, stdout: str = "", stderr: str = "", status: int = 0, **more: Any) -> StandInHost:
@@ -148,16 +148,16 @@ def replace_path(host: StandInHost) -> StandInHost:
 def test_where_the_tool_is_looked_for(tmp_path: Path) -> None:
     host = make_host(tmp_path / "host", tools=())
     site = Site(environ=host.environ())
-    assert hccn_tool.find(site) is None
+    assert hccn_tool.find_hccn_tool(site) is None
 
     driver = host.install("hccn_tool", host.root / "usr/local/Ascend/driver/tools")
-    assert hccn_tool.find(site) == str(driver)
+    assert hccn_tool.find_hccn_tool(site) == str(driver)
 
     on_path = host.install("hccn_tool")
-    assert hccn_tool.find(site) == str(on_path)
+    assert hccn_tool.find_hccn_tool(site) == str(on_path)
 
     named = host.install("hccn_tool", tmp_path / "named")
-    assert hccn_tool.find(site._replace(hccn_tool=str(named))) == str(named)
+    assert hccn_tool.find_hccn_tool(site._replace(hccn_tool=str(named))) == str(named)
 
 
 def test_a_named_tool_must_be_one(tmp_path: Path) -> None:
@@ -165,8 +165,8 @@ def test_a_named_tool_must_be_one(tmp_path: Path) -> None:
     plain.touch(mode=0o644)
 
     with pytest.raises(InputError, match="does not exist"):
-        hccn_tool.find(Site(environ={}, hccn_tool=str(tmp_path / "none")))
+        hccn_tool.find_hccn_tool(Site(environ={}, hccn_tool=str(tmp_path / "none")))
     with pytest.raises(InputError, match="may not be executed"):
-        hccn_tool.find(Site(environ={}, hccn_tool=str(plain)))
+        hccn_tool.find_hccn_tool(Site(environ={}, hccn_tool=str(plain)))
     with pytest.raises(InputError, match="may not be executed"):
-        hccn_tool.find(Site(environ={}, hccn_tool=str(tmp_path)))
+        hccn_tool.find_hccn_tool(Site(environ={}, hccn_tool=str(tmp_path)))

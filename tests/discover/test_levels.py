@@ -53,7 +53,7 @@ def site(host: StandInHost, **more: Any) -> Site:
 
 
 def found(host: StandInHost, *device_ids: int, **more: Any) -> list[DeviceFacts]:
-    return levels.find(
+    return levels.find_levels(
         device_ids or range(8), site(host), nodes=range(8), server_id="127.0.0.1", **more
     )[0]  # fmt: skip
 
@@ -136,7 +136,7 @@ def test_the_tool_counts_within_the_container(tmp_path: Path) -> None:
     inside = {str(n): devices[str(n + 4)] for n in range(4)}
     made = make_host(tmp_path / "host", {**described("a5"), "devices": inside}, nodes=range(4, 8))
 
-    shown, _ = levels.find((6, 4), site(made), nodes=(4, 5, 6, 7), server_id="h")
+    shown, _ = levels.find_levels((6, 4), site(made), nodes=(4, 5, 6, 7), server_id="h")
 
     assert [(one.device_id, one.local_id) for one in shown] == [(6, 6), (4, 4)]
     assert made.calls() == ["hccn_tool -g -dev_info -i 2", "hccn_tool -g -dev_info -i 0"]
@@ -164,7 +164,7 @@ def test_addresses_without_ports_are_left_out_and_said(tmp_path: Path) -> None:
     value["rank_list"][0]["level_list"].append({**level, "rank_addr_list": [roce]})
     path.write_text(json.dumps(value))
 
-    (device,), (warning,) = levels.find([0], site(made), nodes=range(8), server_id="h")
+    (device,), (warning,) = levels.find_levels([0], site(made), nodes=range(8), server_id="h")
 
     assert [one["net_layer"] for one in device.levels] == [0, 1]
     assert "1 addresses of layer 3 are left out" in warning
@@ -218,7 +218,7 @@ def test_no_answer_says_why(tmp_path: Path, differs: dict[str, Any], said: str) 
     made = host(tmp_path, **differs)
 
     with pytest.raises(DiscoveryError, match="no addresses for device 0") as caught:
-        levels.find([0], site(made, tool_timeout=0.4), nodes=range(8), server_id="h")
+        levels.find_levels([0], site(made, tool_timeout=0.4), nodes=range(8), server_id="h")
     assert said in caught.value.message
     assert "hccl_rootinfo.json does not exist" in caught.value.message
 

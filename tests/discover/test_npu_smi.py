@@ -25,7 +25,7 @@ def machine(folder: Path, product: str, **more: Any) -> StandInHost:
 
 def tool(stand_in: StandInHost) -> tuple[str, Site]:
     site = Site(environ=stand_in.environ())
-    found = npu_smi.find(site)
+    found = npu_smi.find_npu_smi(site)
     assert found is not None
     return found, site
 
@@ -62,7 +62,7 @@ def test_a_table_as_an_a3_host_printed_it() -> None:
 def test_the_product_by_either_tool(tmp_path: Path, product: str, tools: tuple[str, ...]) -> None:
     stand_in = machine(tmp_path, product, tools=tools)
 
-    found = host.product(Site(environ=stand_in.environ()))
+    found = host.find_product(Site(environ=stand_in.environ()))
 
     assert found[0] == product
     assert tools[-1] in found[1]
@@ -74,7 +74,7 @@ def test_the_kernel_s_list_needs_no_tool(tmp_path: Path) -> None:
     (slot / "vendor").write_text("0x19e5\n")
     (slot / "device").write_text("0xd802\n")
 
-    assert pci.product(Site(environ={"HCCL_TOOLS_ROOT": str(tmp_path), "PATH": ""})) == (
+    assert pci.product_of_cards(Site(environ={"HCCL_TOOLS_ROOT": str(tmp_path), "PATH": ""})) == (
         "a2", "/sys/bus/pci: device d802",
     )  # fmt: skip
 
@@ -87,7 +87,7 @@ def test_cards_of_two_products_are_an_error(tmp_path: Path) -> None:
     stand_in = make_host(tmp_path / "host", answers={"lspci": {"stdout": lines}})
 
     with pytest.raises(DiscoveryError, match="d500, d802"):
-        host.product(Site(environ=stand_in.environ()))
+        host.find_product(Site(environ=stand_in.environ()))
 
 
 @pytest.mark.parametrize("name", ["Ascend 910B1", "Ascend 910B4", "Ascend 910B2C", "Ascend910B4-1"])
@@ -101,7 +101,7 @@ def test_a_name_that_tells_nothing() -> None:
 
 
 def test_no_tool_no_product(tmp_path: Path) -> None:
-    found = host.product(Site(environ=make_host(tmp_path / "host", tools=()).environ()))
+    found = host.find_product(Site(environ=make_host(tmp_path / "host", tools=()).environ()))
 
     assert found == (None, "neither lspci nor npu-smi tells the product")
 
@@ -148,6 +148,6 @@ def test_a_tool_that_fails_is_quoted(tmp_path: Path) -> None:
         with pytest.raises(DiscoveryError, match="dcmi module initialize failed"):
             ask(path, site)
     (stand_in.bin / "lspci").unlink()
-    product, reason = host.product(site)
+    product, reason = host.find_product(site)
     assert product is None
     assert "dcmi module initialize failed" in reason

@@ -7,7 +7,7 @@ import pytest
 from hccl_tools.discover import simulated
 from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
-from hccl_tools.discover.survey import Request, survey
+from hccl_tools.discover.survey import SurveyRequest, survey
 from hccl_tools.errors import UsageError
 from hccl_tools.table.products import PRODUCTS
 from tests.support.hosts import IPS_910A
@@ -67,7 +67,7 @@ def test_nothing_of_this_host_shows() -> None:
         environ={"ASCEND_VISIBLE_DEVICES": "9", "ASCEND_RT_VISIBLE_DEVICES": "0", "HCCL_TOOLS_PRODUCT": "a2"}
     )
 
-    facts = survey(Request(simulate="910a", site=site))
+    facts = survey(SurveyRequest(simulate="910a", site=site))
 
     assert len(facts.devices) == 8
     assert (facts.product, facts.product_source) == ("910a", "--simulate")
@@ -77,7 +77,7 @@ def test_nothing_of_this_host_shows() -> None:
 
 def test_devices_are_chosen_as_on_a_real_machine() -> None:
     facts = survey(
-        Request(
+        SurveyRequest(
             Wanted(device_num="[0,4)", visible_devices="4,5,6,7"), server_ip="10.0.0.9", simulate="910a:2"
         )
     )
@@ -86,4 +86,4 @@ def test_devices_are_chosen_as_on_a_real_machine() -> None:
     assert facts.devices[0].ips == ("192.168.100.102",)
     assert facts.server_id == "10.0.0.9"
     with pytest.raises(UsageError, match="not among"):
-        survey(Request(Wanted(visible_devices="0,4"), product="a3", simulate="300i"))
+        survey(SurveyRequest(Wanted(visible_devices="0,4"), product="a3", simulate="300i"))

@@ -9,7 +9,7 @@ import pytest
 from hccl_tools.discover import simulated, super_pod
 from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
-from hccl_tools.discover.survey import Request, survey
+from hccl_tools.discover.survey import SurveyRequest, survey
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.table.products import PRODUCTS
 from tests.support.hosts import StandInHost, make_host
@@ -29,12 +29,12 @@ def a3(folder: Path, *, roce: bool = True, **differs: Any) -> StandInHost:
 
 
 def facts_of(host: StandInHost, **options: Any) -> Any:
-    return survey(Request(server_ip="10.0.0.10", site=Site(environ=host.environ()), **options))
+    return survey(SurveyRequest(server_ip="10.0.0.10", site=Site(environ=host.environ()), **options))
 
 
 def test_the_simulated_machine_is_what_its_tools_show(tmp_path: Path) -> None:
     found = facts_of(a3(tmp_path))
-    made_up = survey(Request(simulate="a3:10", server_ip="10.0.0.10"))
+    made_up = survey(SurveyRequest(simulate="a3:10", server_ip="10.0.0.10"))
 
     assert [one._replace(source="") for one in found.devices] == [
         one._replace(source="") for one in made_up.devices
@@ -86,7 +86,7 @@ def test_a_device_that_npu_smi_does_not_know(tmp_path: Path) -> None:
     host = a3(tmp_path)
 
     with pytest.raises(DiscoveryError, match="no chip with physical id 20"):
-        super_pod.find([20], Site(environ=host.environ()))
+        super_pod.find_super_pod([20], Site(environ=host.environ()))
 
 
 def test_outside_super_pod_mode(tmp_path: Path) -> None:
@@ -100,4 +100,4 @@ def test_outside_super_pod_mode(tmp_path: Path) -> None:
 
 def test_formats_a_product_does_not_take() -> None:
     with pytest.raises(UsageError, match=r"a5 takes no 1\.0 table"):
-        survey(Request(Wanted(devices="0"), "10.0.0.1", "a5", "a2", table_format="1.0"))
+        survey(SurveyRequest(Wanted(devices="0"), "10.0.0.1", "a5", "a2", table_format="1.0"))

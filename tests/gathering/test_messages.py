@@ -11,42 +11,44 @@ import pytest
 import hccl_tools
 from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
-from hccl_tools.discover.survey import Request, survey
+from hccl_tools.discover.survey import SurveyRequest, survey
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.gathering import agreement, stdout_framing
-from hccl_tools.gathering.messages import Answer, Task
+from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 
 
 @pytest.mark.parametrize("product", ["910a", "a2", "a3", "300i"])
 def test_the_facts_of_a_host_survive_the_way(product: str) -> None:
-    answer = Answer("node1", survey(Request(simulate=product)), machine="m")
+    answer = SurveyAnswer("node1", survey(SurveyRequest(simulate=product)), machine="m")
 
-    assert Answer.from_json(answer.to_json()) == answer
+    assert SurveyAnswer.from_json(answer.to_json()) == answer
     assert answer.to_json().isascii()
 
 
 def test_a_task_survives_the_way_but_not_this_host_s_environment() -> None:
     site = Site(environ={"PATH": "/secret"}, hccn_tool="/opt/hccn_tool", tool_timeout=3)
-    task = Task("node1", 2, Request(Wanted(devices="0-7"), product="a2", site=site), 9.0, collect="/f")
+    task = SurveyTask(
+        "node1", 2, SurveyRequest(Wanted(devices="0-7"), product="a2", site=site), 9.0, collect="/f"
+    )
 
     text = task.to_json()
 
     assert "/secret" not in text
-    assert Task.from_json(text) == task._replace(
+    assert SurveyTask.from_json(text) == task._replace(
         request=task.request._replace(site=site._replace(environ=Site().environ))
     )
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"form": 2}', '{"form": 1, "facts": {"devices": 1}}'])
 def test_an_answer_in_another_form_is_one_that_says_so(text: str) -> None:
-    answer = Answer.from_json(text)
+    answer = SurveyAnswer.from_json(text)
 
     assert answer.facts is None
     assert answer.message == "its answer cannot be read"
 
 
 def test_an_error_travels_as_text() -> None:
-    answer = Answer("node1", message="no Ascend device", hint="name them")
+    answer = SurveyAnswer("node1", message="no Ascend device", hint="name them")
 
     told = json.loads(answer.to_json())
 
@@ -58,26 +60,26 @@ def test_an_error_travels_as_text() -> None:
 
 
 def test_texts_arrive_whole_in_pieces_that_slurm_keeps_whole() -> None:
-    output = io.StringIO()
+    stdout = io.StringIO()
     long = "x" * 5000
-    with contextlib.redirect_stdout(output):
+    with contextlib.redirect_stdout(stdout):
         stdout_framing.began("n1")
         stdout_framing.emit("n1", long)
         stdout_framing.emit("n2", "y")
-    written = output.getvalue().splitlines(keepends=True)
-    heard = stdout_framing.Heard()
+    written = stdout.getvalue().splitlines(keepends=True)
+    output = stdout_framing.EngineOutput()
 
     for line in [*written[::-1], "srun: a word between\n", "hccl-tools-gather n3 1/2 half\n"]:
-        heard.take(line)
+        output.take(line)
 
-    assert heard.texts() == {"n1": long, "n2": "y"}
-    assert heard.began == {"n1"}
-    assert heard.other == ["srun: a word between\n"]
+    assert output.texts() == {"n1": long, "n2": "y"}
+    assert output.began == {"n1"}
+    assert output.other == ["srun: a word between\n"]
     assert max(map(len, written)) < 1024
 
 
-def answer_of(host: str, simulate: str) -> Answer:
-    return Answer(host, survey(Request(simulate=simulate)))
+def answer_of(host: str, simulate: str) -> SurveyAnswer:
+    return SurveyAnswer(host, survey(SurveyRequest(simulate=simulate)))
 
 
 def test_hosts_with_different_products_are_named_with_where_that_is_from() -> None:
@@ -105,6 +107,6 @@ def test_two_hosts_with_one_address_are_refused() -> None:
 
 
 def test_hosts_are_sorted_by_address_as_a_number() -> None:
-    facts = [survey(Request(simulate=f"910a:{machine}")) for machine in (10, 2, 1)]
+    facts = [survey(SurveyRequest(simulate=f"910a:{machine}")) for machine in (10, 2, 1)]
 
     assert [one.server_id for one in agreement.by_address(facts)] == ["127.0.0.1", "127.0.0.2", "127.0.0.10"]

@@ -13,8 +13,8 @@ from hccl_tools import formats
 from hccl_tools.errors import TableError
 from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.transform import super_pod_plan
-from hccl_tools.transform.conversion import convert, lost, made_up
-from hccl_tools.transform.super_pod_plan import Seat, seats
+from hccl_tools.transform.conversion import convert, dropped_information, invented_information
+from hccl_tools.transform.super_pod_plan import SuperPodMembership, seats
 from hccl_tools.validation.checker import check_table
 from tests.support.clusters import devices_of, group_lists, host_table, super_pod_tables, tables
 from tests.support.tables import table
@@ -105,13 +105,13 @@ def test_instances_on_one_host_become_one_server() -> None:
     assert made.device_ids == [str(number) for number in range(8)]
     assert made.rank_ids == [str(number) for number in range(8)]
     assert fingerprint(before) == fingerprint(made)
-    assert "2 instances became 1 server: their pod names" in lost(before, made)
+    assert "2 instances became 1 server: their pod names" in dropped_information(before, made)
 
 
 def test_what_a_group_list_says_and_1_0_does_not() -> None:
     before = read("group_list")
 
-    assert lost(before, convert(before, to="1.0")) == ['1 group name ("g0")']
+    assert dropped_information(before, convert(before, to="1.0")) == ['1 group name ("g0")']
 
 
 def test_an_empty_group_name_is_no_loss() -> None:
@@ -119,13 +119,13 @@ def test_an_empty_group_name_is_no_loss() -> None:
     value["group_list"][0]["group_name"] = ""
     before = formats.read(value)
 
-    assert lost(before, convert(before, to="1.0")) == []
+    assert dropped_information(before, convert(before, to="1.0")) == []
 
 
 def test_what_a_super_pod_table_says_and_1_0_does_not() -> None:
     before = read("1.2", 2, 8, pods=2)
 
-    assert lost(before, convert(before, to="1.0")) == [
+    assert dropped_information(before, convert(before, to="1.0")) == [
         "2 super pods: which server is in which",
         "super_device_id of 16 devices",
     ]
@@ -141,12 +141,15 @@ def test_what_1_0_says_and_a_group_list_does_not() -> None:
 
     made = convert(before, to="group_list")
 
-    assert lost(before, made) == [
+    assert dropped_information(before, made) == [
         "device_port of 3 devices",
         "host_ip of 1 server",
         '"cluster_list" of the table',
     ]
-    assert made_up(before, made) == ['group_name "group"', "pod_name of 1 instance: the server_id"]
+    assert invented_information(before, made) == [
+        'group_name "group"',
+        "pod_name of 1 instance: the server_id",
+    ]
     assert check_table(made).ok
 
 
@@ -160,8 +163,9 @@ def test_ranks_that_a_group_list_cannot_say() -> None:
     assert "--renumber" in (caught.value.hint or "")
     made = convert(before, to="group_list", renumber=True)
     assert made.rank_ids == ["0", "1"]
-    assert "2 rank ids: HCCL numbers a group_list by server_id as text, then by device id" in lost(
-        before, made
+    assert (
+        "2 rank ids: HCCL numbers a group_list by server_id as text, then by device id"
+        in dropped_information(before, made)
     )
 
 
@@ -175,17 +179,20 @@ def test_1_2_needs_super_pods() -> None:
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        ({"10.0.0.9": Seat("0", {})}, "does not name server 10.0.0.1"),
-        ({"10.0.0.1": Seat("0", {0: "5"})}, "no super_device_id for device 1 of 10.0.0.1"),
+        ({"10.0.0.9": SuperPodMembership("0", {})}, "does not name server 10.0.0.1"),
+        ({"10.0.0.1": SuperPodMembership("0", {0: "5"})}, "no super_device_id for device 1 of 10.0.0.1"),
     ],
 )
-def test_super_pods_that_are_incomplete(plan: dict[str, Seat], message: str) -> None:
+def test_super_pods_that_are_incomplete(plan: dict[str, SuperPodMembership], message: str) -> None:
     with pytest.raises(TableError, match=message):
         convert(read("1.0", 1, 2), to="1.2", super_pods=plan)
 
 
 def test_a_group_list_to_1_2() -> None:
-    plan = {f"10.0.0.{n}": Seat("7", {device: str(n * 100 + device) for device in range(8)}) for n in (1, 2)}
+    plan = {
+        f"10.0.0.{n}": SuperPodMembership("7", {device: str(n * 100 + device) for device in range(8)})
+        for n in (1, 2)
+    }
 
     made = convert(read("group_list"), to="1.2", super_pods=plan)
 
@@ -205,20 +212,20 @@ def test_2_0_stays_2_0(other: str) -> None:
 def test_a_plan_by_server_and_device() -> None:
     value = {"10.0.0.1": {"super_pod_id": 0, "super_device_ids": {"0": 5, "1": "6"}}}
 
-    assert seats(value, "pods.json") == {"10.0.0.1": Seat("0", {0: "5", 1: "6"})}
+    assert seats(value, "pods.json") == {"10.0.0.1": SuperPodMembership("0", {0: "5", 1: "6"})}
 
 
 def test_a_plan_with_lists() -> None:
     value = {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": ["5", "6"]}}
 
-    assert seats(value, "pods.json") == {"10.0.0.1": Seat("0", {0: "5", 1: "6"})}
+    assert seats(value, "pods.json") == {"10.0.0.1": SuperPodMembership("0", {0: "5", 1: "6"})}
 
 
 def test_a_1_0_table_with_super_pods_is_a_plan() -> None:
     """Some generators write ``"version": "1.0"`` above super pods, which HCCL then ignores."""
     value = {**table("1.2", 1, 2), "version": "1.0"}
 
-    assert seats(value, "hccl.json") == {"10.0.0.1": Seat("0", {0: "0", 1: "1"})}
+    assert seats(value, "hccl.json") == {"10.0.0.1": SuperPodMembership("0", {0: "0", 1: "1"})}
 
 
 @pytest.mark.parametrize(

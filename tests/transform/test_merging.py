@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hccl_tools import formats
 from hccl_tools.errors import TableError
 from hccl_tools.table.fingerprint import fingerprint
-from hccl_tools.transform.collected import Batch
-from hccl_tools.transform.merge_conflicts import MergeConflictError, Place
+from hccl_tools.transform.collected import TableBatch
+from hccl_tools.transform.merge_conflicts import ConflictLocation, MergeConflictError
 from hccl_tools.transform.merging import merge, merge_batches
 from hccl_tools.validation.checker import check_table
 from tests.support.clusters import host, host_table
@@ -169,7 +169,10 @@ def test_a_server_twice() -> None:
     error = refused(("a", host(1)), ("b", {**host(1), "note": "copy"}))
 
     assert error.message == 'server_id "10.1.0.1" is in a and b'
-    assert error.places == (Place("a", 0, None, "server_id"), Place("b", 0, None, "server_id"))
+    assert error.places == (
+        ConflictLocation("a", 0, None, "server_id"),
+        ConflictLocation("b", 0, None, "server_id"),
+    )
 
 
 def test_an_address_twice() -> None:
@@ -179,7 +182,10 @@ def test_an_address_twice() -> None:
     error = refused(("a", host(1)), ("b", other))
 
     assert error.message == 'device_ip "192.168.1.105" is in a and b'
-    assert error.places == (Place("a", 0, 5, "device_ip"), Place("b", 0, 3, "device_ip"))
+    assert error.places == (
+        ConflictLocation("a", 0, 5, "device_ip"),
+        ConflictLocation("b", 0, 3, "device_ip"),
+    )
 
 
 def test_an_address_twice_in_two_spellings() -> None:
@@ -281,9 +287,9 @@ def test_a_batch_is_like_its_tables_one_by_one() -> None:
     value = host(1)
     value["server_list"] += host(2)["server_list"]
     value["server_count"] = "2"
-    batch = Batch(["a", "b"], formats.read(value), [1, 1])
+    batch = TableBatch(["a", "b"], formats.read(value), [1, 1])
 
-    together = merge_batches([batch, Batch.of("c", host_table(3))])
+    together = merge_batches([batch, TableBatch.of("c", host_table(3))])
 
     assert together.table == merged(1, 2, 3)
     assert together.origins == ["a", "b", "c"]

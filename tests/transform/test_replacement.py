@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools import formats
-from hccl_tools.discover.survey import Request, survey
+from hccl_tools.discover.survey import SurveyRequest, survey
 from hccl_tools.document.document import Document
 from hccl_tools.errors import TableError
 from hccl_tools.transform import generation
 from hccl_tools.transform.merging import merge
-from hccl_tools.transform.replacement import Replacement, differences, replace_server, spliced
+from hccl_tools.transform.replacement import Replacement, apply_edits, differences, replace_server
 from hccl_tools.validation.checker import validate
 from tests.support.clusters import devices_of, host, host_table, tables
 
@@ -254,14 +254,14 @@ JSON = st.recursive(
 def test_differences_put_in_give_the_other_value(old: object, new: object) -> None:
     document = Document.parse(json.dumps([old, "é"], ensure_ascii=False).encode(), "x")
 
-    data = spliced(document, list(differences((0,), old, new)))
+    data = apply_edits(document, list(differences((0,), old, new)))
 
     assert json.loads(data) == [new, "é"]
 
 
 def simulated(product: str, number: int) -> RankTable:
     """Return the table of a simulated machine, 10.1.0.``number``."""
-    facts = survey(Request(simulate=f"{product}:{number}", server_ip=f"10.1.0.{number}"))
+    facts = survey(SurveyRequest(simulate=f"{product}:{number}", server_ip=f"10.1.0.{number}"))
     return generation.table([facts], table_format="1.0")
 
 

@@ -190,7 +190,7 @@ def _this_server(request: Request, around: Surroundings, loaded: JobTable) -> in
         return placement.this_server(table, wanted=request.server, environ=around.environ)
     from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
 
-    real = local_npus.device_addresses(around.nodes, around.environ)
+    real = local_npus.read_addresses(around.nodes, around.environ)
     here = placement.this_server(
         table, wanted=request.server, environ=around.environ, device_addresses=real.first
     )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.discover import addresses, host
-from hccl_tools.discover.recognition import device_addresses as device_addresses_of
-from hccl_tools.discover.recognition import same
+from hccl_tools.discover import device_addresses, host
+from hccl_tools.discover.recognition import listed_addresses, same
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, LaunchError
 from hccl_tools.launch.model.request import JobTable
@@ -36,16 +35,16 @@ def product(environ: Mapping[str, str]) -> tuple[str, str] | None:
     if environ.get(PRODUCT_VARIABLE):
         return None
     try:
-        found, source = host.product(Site(environ))
+        found, source = host.find_product(Site(environ))
     except DiscoveryError:
         return None
     return (found, source) if found is not None else None
 
 
-def device_addresses(devices: Sequence[int], environ: Mapping[str, str]) -> Addresses:
+def read_addresses(devices: Sequence[int], environ: Mapping[str, str]) -> Addresses:
     """Ask this host for the addresses of its devices; that it cannot tell is no error here."""
     try:
-        found, _warnings = addresses.find(devices, Site(environ), required=False)
+        found, _warnings = device_addresses.find_addresses(devices, Site(environ), required=False)
     except DiscoveryError as error:
         return Addresses({}, error.message)
     return Addresses({device.device_id: tuple(device.ips) for device in found})
@@ -62,7 +61,7 @@ def check_addresses(table: RankTable, server_index: int, real: Addresses) -> Non
         f"device {numbers[row]} has {', '.join(known)}, the table says {text}"
         for row in table.servers[server_index].rows
         if table.format != "2.0" and (known := real.known.get(numbers[row] or 0))
-        for _, text in device_addresses_of(table, row)
+        for _, text in listed_addresses(table, row)
         if same(text) not in map(same, known)
     ]
     if wrong:
@@ -86,15 +85,14 @@ def make_table(devices: Sequence[int], request: Request, environ: Mapping[str, s
         LaunchError: HCCL or the product's guide would refuse the table.
     """
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
-    from hccl_tools.discover.survey import Request as Survey  # noqa: PLC0415
-    from hccl_tools.discover.survey import survey  # noqa: PLC0415
+    from hccl_tools.discover.survey import SurveyRequest, survey  # noqa: PLC0415
     from hccl_tools.tablefiles import outputs  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     # The ids are physical already: how this host's variables count must not be applied twice.
     kept = {name: text for name, text in environ.items() if not name.startswith("ASCEND_")}
     wanted = Wanted(devices=",".join(map(str, devices)))
-    facts = survey(Survey(wanted=wanted, product=request.product, site=Site(kept)))
+    facts = survey(SurveyRequest(wanted=wanted, product=request.product, site=Site(kept)))
     table = generation.table([facts], table_format=facts.table_format)
     report = outputs.check(table, product=facts.product, ignore=request.ignore)
     if not report.ok:

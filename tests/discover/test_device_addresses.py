@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.discover import addresses
+from hccl_tools.discover import device_addresses
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError
 from tests.support.hosts import IPS_910A, StandInHost, conf_text, make_host
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 def find(
     host: StandInHost, *device_ids: int, prefer: str | None = None, timeout: float = 20.0
 ) -> tuple[list[DeviceFacts], list[str]]:
-    return addresses.find(device_ids, Site(environ=host.environ(), tool_timeout=timeout), prefer=prefer)
+    return device_addresses.find_addresses(
+        device_ids, Site(environ=host.environ(), tool_timeout=timeout), prefer=prefer
+    )
 
 
 def refusal(host: StandInHost, *device_ids: int, timeout: float = 20.0) -> tuple[str, str]:
@@ -166,6 +168,8 @@ def test_a_named_file_is_read_in_place_of_the_usual_one(tmp_path: Path) -> None:
     copy = tmp_path / "copy.conf"
     copy.write_text("address_0=10.0.0.2\n")
 
-    devices, _ = addresses.find([0], Site(environ=host.environ())._replace(hccn_conf=str(copy)))
+    devices, _ = device_addresses.find_addresses(
+        [0], Site(environ=host.environ())._replace(hccn_conf=str(copy))
+    )
 
     assert (devices[0].ips, devices[0].source) == (("10.0.0.2",), str(copy))

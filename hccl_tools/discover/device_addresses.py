@@ -22,7 +22,7 @@ NOT_ASKED = "hccn_tool was not asked, for --hccn-conf names a file"
 PREFERENCES = ("hccn_tool", "hccn.conf", "rootinfo")
 
 
-class Asked(NamedTuple):
+class SourceReadings(NamedTuple):
     """Both sources' words on one device."""
 
     device_id: int
@@ -35,7 +35,7 @@ class Asked(NamedTuple):
         return not theirs or all(packed(ip) in theirs for ip in self.conf.ips)
 
 
-def find(
+def find_addresses(
     device_ids: Sequence[int], site: Site, *, prefer: str | None = None, required: bool = True
 ) -> tuple[list[DeviceFacts], list[str]]:
     """Find out the addresses of devices by physical id.
@@ -54,7 +54,7 @@ def find(
         DiscoveryError: A device has no address in either source, or the sources disagree.
         InputError: A tool or file that the user named cannot be used.
     """
-    asked, conf = ask(device_ids, site)
+    asked, conf = query_sources(device_ids, site)
     if not required and not any(one.tool.ips or one.conf.ips for one in asked):
         said = f"no device has a network address, which is right inside one super pod ({_why(asked[0])})"
         return [DeviceFacts(one.device_id, source="none set") for one in asked], [said]
@@ -77,7 +77,7 @@ def find(
     return devices, warnings
 
 
-def ask(device_ids: Sequence[int], site: Site) -> tuple[list[Asked], HccnConf]:
+def query_sources(device_ids: Sequence[int], site: Site) -> tuple[list[SourceReadings], HccnConf]:
     """Ask both sources about devices by physical id; that they have no answer is no error here.
 
     Raises:
@@ -91,10 +91,10 @@ def ask(device_ids: Sequence[int], site: Site) -> tuple[list[Asked], HccnConf]:
         answers = [(device_id, Reading(hccn_tool.SOURCE, problem=NOT_ASKED)) for device_id in device_ids]
     else:
         answers = _ask_tool(device_ids, site)
-    return [Asked(device_id, tool, conf.read(device_id)) for device_id, tool in answers], conf
+    return [SourceReadings(device_id, tool, conf.read(device_id)) for device_id, tool in answers], conf
 
 
-def vnic(device_ids: Sequence[int], site: Site) -> tuple[list[DeviceFacts], list[str]]:
+def find_vnic_addresses(device_ids: Sequence[int], site: Site) -> tuple[list[DeviceFacts], list[str]]:
     """Find out the addresses that devices have inside their super pod.
 
     Returns:
@@ -116,9 +116,11 @@ def vnic(device_ids: Sequence[int], site: Site) -> tuple[list[DeviceFacts], list
 
 
 def _ask_tool(
-    device_ids: Sequence[int], site: Site, read: Callable[[str, int, Site], Reading] = hccn_tool.read
+    device_ids: Sequence[int],
+    site: Site,
+    read: Callable[[str, int, Site], Reading] = hccn_tool.read_addresses,
 ) -> Iterable[tuple[int, Reading]]:
-    tool = hccn_tool.find(site)
+    tool = hccn_tool.find_hccn_tool(site)
     on_path = site.hccn_tool is None and tool == site.program(hccn_tool.SOURCE)
     stopped: Reading | None = Reading(hccn_tool.SOURCE, problem=hccn_tool.ABSENT) if tool is None else None
     for device_id in device_ids:
@@ -133,7 +135,7 @@ def _ask_tool(
             stopped = reading
 
 
-def _refuse_missing(asked: Sequence[Asked], conf: HccnConf) -> None:
+def _refuse_missing(asked: Sequence[SourceReadings], conf: HccnConf) -> None:
     missing = [one for one in asked if not one.tool.ips and not one.conf.ips]
     if not missing:
         return
@@ -145,11 +147,11 @@ def _refuse_missing(asked: Sequence[Asked], conf: HccnConf) -> None:
     )
 
 
-def _why(one: Asked) -> str:
+def _why(one: SourceReadings) -> str:
     return f"{one.tool.problem}, and {one.conf.problem}"
 
 
-def _hint(one: Asked) -> str:
+def _hint(one: SourceReadings) -> str:
     words = one.tool.problem or ""
     if "permission denied" in words:
         return f"hccn_tool answers root alone: {as_root('gen ...')}"
@@ -165,7 +167,7 @@ def _hint(one: Asked) -> str:
     return f"set one ({how}) or pass --hccn-conf PATH"
 
 
-def _refuse_disagreement(asked: Sequence[Asked]) -> None:
+def _refuse_disagreement(asked: Sequence[SourceReadings]) -> None:
     apart = [one for one in asked if not one.agree()]
     if not apart:
         return
