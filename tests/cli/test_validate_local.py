@@ -31,9 +31,8 @@ def with_table(host: StandInHost, *options: str) -> StandInHost:
 
 
 def change(host: StandInHost, **changes: Any) -> None:
-    """Change what stands in ``host.json``."""
-    path = host.bin / "host.json"
-    host.describe({**json.loads(path.read_text()), **changes})
+    """Change the description of the host."""
+    host.describe({**host.description, **changes})
 
 
 def checked(host: StandInHost, *options: str, **environ: str) -> subprocess.CompletedProcess[str]:
