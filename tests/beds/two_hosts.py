@@ -197,7 +197,9 @@ def _start_sshd(stack: ExitStack, host: Host, key: str) -> str:
     own_tmp = Path("/tmp", host.namespace)
     own_tmp.mkdir()
     stack.callback(shutil.rmtree, own_tmp, ignore_errors=True)
-    variables += f" PYTHONPATH={folder}/python TMPDIR={own_tmp}"
+    variables += (
+        f" PYTHONPATH={folder}/python TMPDIR={own_tmp} RES_OPTIONS={os.environ.get('RES_OPTIONS', '')}"
+    )
     pam = "yes" if _root_is_locked() else "no"
     text = SSHD_CONFIG.format(port=PORT, address=host.address, folder=folder, pam=pam, variables=variables)
     config.write_text(text)
