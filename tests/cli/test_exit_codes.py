@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -126,23 +127,35 @@ def unread(pipe: IO[str] | None) -> int:
     return count[0]
 
 
-@pytest.fixture
-def folder(command_line: CommandLine) -> CommandLine:
-    """A folder with tables of several kinds, two failing scripts and one run."""
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables of several kinds, failing scripts and one finished run."""
+    folder = tmp_path_factory.mktemp("files")
     bad = host(1)
     bad["server_list"][0]["device"][1]["rank_id"] = "0"
     other = host(1)
     other["server_list"][0]["device"][0]["device_ip"] = "192.168.9.9"
     warned = json.dumps(host(1))[:-1] + ', "status": "completed"}'
-    files = {"a.json": host(1), "b.json": host(2), "a2.json": other, "bad.json": bad, "broken.json": "{",
-             "warned.json": warned, "fails.py": "raise SystemExit(7)",
-             "sleeps.py": "import time\nprint('up')\ntime.sleep(60)",
-             "crashes.py": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"}  # fmt: skip
-    for name, value in files.items():
-        command_line.write(name, value)
-    assert command_line("gen", "--simulate", "910a", "-o", "table.json").code == 0
-    with started("launch --no-table --cpu -n 1 --no-python echo up") as run:
-        assert run.wait(60) == 0
+    texts = {
+        **{name: json.dumps(value) for name, value in
+           {"a.json": host(1), "b.json": host(2), "a2.json": other, "bad.json": bad}.items()},
+        "broken.json": "{", "warned.json": warned, "fails.py": "raise SystemExit(7)",
+        "sleeps.py": "import time\nprint('up')\ntime.sleep(60)",
+        "crashes.py": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
+    }  # fmt: skip
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    for call in ("gen --simulate 910a -o table.json", "launch --no-table --cpu -n 1 --no-python echo up"):
+        subprocess.run(
+            [sys.executable, "-m", "hccl_tools", *call.split()], cwd=folder, check=True, capture_output=True
+        )
+    return folder
+
+
+@pytest.fixture
+def folder(files: Path, command_line: CommandLine) -> CommandLine:
+    """A folder with a copy of these files."""
+    shutil.copytree(files, command_line.folder, symlinks=True, dirs_exist_ok=True)
     return command_line
 
 
