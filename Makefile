@@ -18,7 +18,10 @@ TORCHRUN := $(dir $(HCCL_TOOLS_TORCH_PYTHON))torchrun
 COMPILE := $(BIN)/python -m compileall -q hccl_tools
 SHELL_SCRIPTS := .ci/run .ci/find-python examples/demo.sh $(wildcard launchers/*.sh launchers/*.sbatch)
 
-.PHONY: help demo test lint typecheck bench clean
+# What needs no bed, no MindSpore, no mpirun and no waiting.
+QUICK := not (slow or bed or mpi or mindspore)
+
+.PHONY: help demo test check lint typecheck bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,7 +30,12 @@ demo: $(VENV)/.demo-installed  ## make a table, check it, train on four ranks fr
 	@DEMO_INSTALLED_IN="$$(cat $<)" PATH="$(abspath $(BIN)):$$PATH" examples/demo.sh
 
 test: lint typecheck $(TORCHRUN)  ## run every check and every test
-	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=loadfile $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal $(PYTEST_ARGS)
+
+check: $(VENV)/.test-installed  ## run lint, typecheck and the quick tests (at most 90 s on two cores)
+	@$(MAKE) --jobs=2 --output-sync lint typecheck
+	@$(BIN)/python -m pytest --quiet --numprocesses=auto --maxprocesses=4 --dist=worksteal \
+	  --hypothesis-profile=check -m '$(QUICK)' $(PYTEST_ARGS)
 
 lint: $(VENV)/.test-installed  ## check the style of Python and shell files
 	@$(BIN)/ruff check

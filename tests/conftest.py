@@ -19,8 +19,10 @@ pytest_plugins = [
 ]
 
 # How fast examples are made depends on what else the machine does; a slow one says nothing about the code.
-settings.register_profile("any machine", suppress_health_check=[HealthCheck.too_slow], deadline=None)
-settings.load_profile("any machine")
+settings.register_profile("full", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+# `make check` selects this one by --hypothesis-profile.
+settings.register_profile("check", settings.get_profile("full"), max_examples=20)
+settings.load_profile("full")
 
 #: Variables of the machine that the product, or a program under it, would read.
 FOREIGN_PREFIXES = (
@@ -35,13 +37,26 @@ FOREIGN_NAMES = {
 }
 BEDS_REQUIRED = os.environ.get("HCCL_TOOLS_REQUIRE_BEDS") == "1"
 NEVER_LEFT_OUT_IN_CI = ("bed", "mindspore", "mpi")
+#: Fixtures that start a bed or act as another user: a test that uses one, also indirectly, is marked ``bed``.
+BED_FIXTURES = {"two_hosts", "two_nodes", "slurm_cluster", "stranger"}
+
+#: Makes glibc ask no name server, where each unknown name costs 10 s if that does not answer.
+NO_NAME_SERVER = "attempts:0"
 
 
 def pytest_configure() -> None:
-    """Let signals end children as ever, also where the tests themselves run in the background or by nohup."""
+    """Keep tests from waiting for a name server, and let signals end children, also under nohup."""
+    os.environ["RES_OPTIONS"] = NO_NAME_SERVER
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that uses a bed."""
+    for item in items:
+        if BED_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("bed")
 
 
 @pytest.fixture(autouse=True)
