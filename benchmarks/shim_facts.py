@@ -33,7 +33,7 @@ def main(run_dir: str, count: int) -> None:
         run_dir=run_dir,
         working_dir=run_dir,
         world_size=count,
-        shim=("--tail", "0"),
+        shim_command=("--tail", "0"),
     )
     table = "".join(formats.write(large_table("1.0", -(-count // PER_SERVER)))).encode()
     Path(run_dir, plan.TABLE_COPY).write_bytes(table)

@@ -10,7 +10,7 @@ import click
 from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.model.request import ProgramKind, Request, Tail
+from hccl_tools.launch.model.request import LaunchRequest, ProgramKind, Tail
 from hccl_tools.launch.planning import typed_python
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _launch(**options: Any) -> int:
     return launcher.launch(request, options)
 
 
-def _emitted(request: Request, options: dict[str, Any]) -> str:
+def _emitted(request: LaunchRequest, options: dict[str, Any]) -> str:
     from hccl_tools.launch import preview  # noqa: PLC0415  (few ask for it)
     from hccl_tools.launch.render import scripts  # noqa: PLC0415  (few ask for it)
 
@@ -59,7 +59,7 @@ def _emitted(request: Request, options: dict[str, Any]) -> str:
     return preview.emit(request, options["emit"], scripts.Wishes(request.environment, **wishes))
 
 
-def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
+def request_of(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
     """Return what was asked for, from the options as click hands them over.
 
     Raises:
@@ -69,7 +69,7 @@ def request_of(options: dict[str, Any], *, own_python: bool) -> Request:
     per_node, ips = _per_node(options["per_node"], cpu=options["cpu"]), _ips(options["ips"])
     ranks, node_count = _size(options["count"], per_node, _nodes(options["node_count"]), len(ips))
     address, port = _master(options)
-    return Request(
+    return LaunchRequest(
         program=program,
         kind=kind,
         rank_table=options["rank_table"],

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Engine
-    from hccl_tools.launch.model.request import JobTable, Request
+    from hccl_tools.launch.model.request import JobTable, LaunchRequest
 
 
-def with_table(request: Request, options: dict[str, Any], environ: Mapping[str, str] = os.environ) -> Request:
+def with_table(
+    request: LaunchRequest, options: dict[str, Any], environ: Mapping[str, str] = os.environ
+) -> LaunchRequest:
     """Return the request with the table of its hosts: those of ``--hostfile``, else of the Slurm allocation.
 
     A request for this host alone, or one that has its table, comes back as it is.
@@ -52,7 +54,7 @@ def _engine(typed: Engine, environ: Mapping[str, str]) -> Engine:
     return "slurm" if in_allocation(environ) else "mpirun"
 
 
-def _allocated(request: Request, environ: Mapping[str, str]) -> tuple[str, ...]:
+def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the nodes of a Slurm allocation that the job is for; none where it is for this host alone."""
     size = (request.ranks, request.per_node, request.node_count)
     named = (*size, request.devices, request.run_dir, request.rank_table)
@@ -85,7 +87,9 @@ def _refuse_many_jobs(environ: Mapping[str, str]) -> None:
         )
 
 
-def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapping[str, str]) -> JobTable:
+def _table(
+    hosts: Sequence[str], engine: Engine, request: LaunchRequest, environ: Mapping[str, str]
+) -> JobTable:
     """Ask the hosts and make their table, judged as ``gen`` judges it."""
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
@@ -115,7 +119,7 @@ def _table(hosts: Sequence[str], engine: Engine, request: Request, environ: Mapp
     return JobTable("", table, data, f"{facts[0].product}: {facts[0].product_source}", notes)
 
 
-def _first_devices(request: Request, count: int) -> str | None:
+def _first_devices(request: LaunchRequest, count: int) -> str | None:
     """Return the range that means as many devices of each host as there are ranks for it."""
     if request.ranks is not None and request.ranks % count:
         raise UsageError(f"{request.ranks} ranks cannot be shared out evenly to {count} hosts")

@@ -12,7 +12,7 @@ from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.processes import keeper, signals
 from hccl_tools.launch.render import announcement, plan_json
-from hccl_tools.launch.runs import directory
+from hccl_tools.launch.runs import directory, private_files
 from hccl_tools.launch.supervise import leftovers
 
 if TYPE_CHECKING:
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from hccl_tools.launch.cluster.controller import EngineDoor
     from hccl_tools.launch.cluster.peer_link import Line
     from hccl_tools.launch.model.plan import Plan, RankProcess
-    from hccl_tools.launch.model.request import Request, Tail
-    from hccl_tools.launch.planning.planner import Prepared
+    from hccl_tools.launch.model.request import LaunchRequest, Tail
+    from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.supervise.options import JoinPeers
 
 PLAN_FILE = "plan.json"
 _SCHEDULER_WAIT, _SCHEDULER_WAIT_FOR_OTHERS = 0.2, 60.0
 
 
-def launch(request: Request, options: Mapping[str, Any]) -> int:
+def launch(request: LaunchRequest, options: Mapping[str, Any]) -> int:
     """Start the job, see it to its end and return the exit code.
 
     Args:
@@ -49,11 +49,11 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
         part = _part_of_job(request)
         prepared = prepared_launch(request)
         plan = prepared.plan
-        # Where each host has a supervisor, that looks at its host.
-        looked_at = request.preflight and not plan.supervisor
-        warnings = _preflight(prepared, request.environment) if looked_at else ()
+        # A supervisor checks its own host.
+        is_checked = request.preflight and not plan.supervisor
+        warnings = _preflight(prepared, request.environment) if is_checked else ()
         lock = _lock(prepared)
-        if plan.meeting is not None:
+        if plan.rendezvous is not None:
             from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (several hosts, started by hand)
 
             line = consistency.meet(prepared, request, options["max_restarts"])
@@ -89,20 +89,18 @@ def launch(request: Request, options: Mapping[str, Any]) -> int:
 
 def _remove_private(plan: Plan) -> None:
     if plan.private_dir:
-        from hccl_tools.launch.runs import private_files  # noqa: PLC0415  (for MPI ranks only)
-
         private_files.remove(plan.private_dir)
 
 
 def _announce(plan: Plan, warnings: Sequence[str], part: EngineWire | None) -> None:
-    # Of one host's part of a job the launcher that has started it has said the rest.
-    for said in (*(announcement.lines(plan) if part is None else ()), *warnings):
-        sys.stderr.write(f"hccl-tools: {said}\n")
+    # The launcher that started this host's part of a job has printed the rest.
+    for line in (*(announcement.lines(plan) if part is None else ()), *warnings):
+        sys.stderr.write(f"hccl-tools: {line}\n")
     if part is not None:
         part.begin(plan)
 
 
-def prepared_launch(request: Request) -> Prepared:
+def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
     """Return the plan of a launch and what carrying it out needs.
 
     Raises:
@@ -122,7 +120,9 @@ def prepared_launch(request: Request) -> Prepared:
     return prepared
 
 
-def _between_restarts(prepared: Prepared, request: Request, restarts: int, line: Line | None) -> Any:
+def _between_restarts(
+    prepared: PreparedLaunch, request: LaunchRequest, restarts: int, line: Line | None
+) -> Any:
     """Return what is done before each restart; nothing is where none is allowed."""
     if not restarts:
         return None
@@ -132,7 +132,7 @@ def _between_restarts(prepared: Prepared, request: Request, restarts: int, line:
     return restart.between(prepared, request, line)
 
 
-def _preflight(prepared: Prepared, typed: Mapping[str, str]) -> tuple[str, ...]:
+def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str, ...]:
     """Refuse what would fail later; return what the user should know."""
     from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a dry run does not need it)
 
@@ -142,18 +142,18 @@ def _preflight(prepared: Prepared, typed: Mapping[str, str]) -> tuple[str, ...]:
     return (*found.warnings, *leftovers.leftovers_of_last_run(os.path.dirname(prepared.plan.run_dir)))
 
 
-def _lock(prepared: Prepared) -> int:
+def _lock(prepared: PreparedLaunch) -> int:
     if prepared.table_data is None:
         return -1
     # By server, as hosts may share a disk; and as a whole, lest two jobs each hold a host the other needs.
-    part = "all" if prepared.plan.supervisor else str(prepared.plan.here)
+    part = "all" if prepared.plan.supervisor else str(prepared.plan.local_server)
     from hccl_tools.launch.runs import table_lock  # noqa: PLC0415  (only with a table)
 
     return table_lock.take(prepared.table_data + part.encode(), prepared.plan.run_dir, os.environ)
 
 
-def _part_of_job(request: Request) -> EngineWire | None:
-    """Return the way to the launcher that has started this one for its host's part of a job, if any has."""
+def _part_of_job(request: LaunchRequest) -> EngineWire | None:
+    """Connect to the launcher that has started this one for its host's part of a job, if any has."""
     if request.run_dir is None:
         return None
     os.dup2(1, 2)  # Shown where the job was started; the engine's own stderr is not.
@@ -182,7 +182,7 @@ def _tell_refusal(error: HcclToolsError, part: EngineWire | None, line: Line | N
         part.refuse(error)
 
 
-def _hold(prepared: Prepared, request: Request, *, again: bool) -> list[int]:
+def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> list[int]:
     """Make the run directory, whole or not at all; return what holds it. A shared one is there already."""
     run_dir, shared = prepared.plan.run_dir, request.run_dir is not None
     directory.create(run_dir, shared=shared, mode=request.log_mode)
@@ -195,7 +195,7 @@ def _hold(prepared: Prepared, request: Request, *, again: bool) -> list[int]:
         raise
 
 
-def _write(prepared: Prepared, *, shared: bool, again: bool) -> list[int]:
+def _write(prepared: PreparedLaunch, *, shared: bool, again: bool) -> list[int]:
     """Write what the ranks and other commands read, and take the logs outside of the run directory."""
     plan = prepared.plan
     if not shared or not os.path.exists(os.path.join(plan.run_dir, PLAN_FILE)):
@@ -206,7 +206,6 @@ def _write(prepared: Prepared, *, shared: bool, again: bool) -> list[int]:
     locks: list[int] = []
     if plan.private_dir:
         from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (for MPI ranks only)
-        from hccl_tools.launch.runs import private_files  # noqa: PLC0415  (for MPI ranks only)
 
         locks.append(private_files.make(plan.private_dir))
         planned_ranks.write(plan, prepared.table_data)
@@ -254,7 +253,7 @@ def _supervision(
         cpus=plan.cores if plan.engine == "loop" else None,
         **_shown(plan, tail, part, door),
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
-        scheduler_wait=_SCHEDULER_WAIT if plan.here is None else _SCHEDULER_WAIT_FOR_OTHERS,
+        scheduler_wait=_SCHEDULER_WAIT if plan.local_server is None else _SCHEDULER_WAIT_FOR_OTHERS,
     )
 
 

@@ -8,11 +8,11 @@ from hccl_tools.launch import launcher
 from hccl_tools.launch.render import plan_json
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.request import Request
+    from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.render.scripts import Wishes
 
 
-def dry_run(request: Request, *, form: str) -> str:
+def dry_run(request: LaunchRequest, *, form: str) -> str:
     """Return the plan of a launch as ``text`` or ``json``; nothing is written or started.
 
     Raises:
@@ -27,7 +27,7 @@ def dry_run(request: Request, *, form: str) -> str:
     return plan_text.as_text(plan, prepared.environment, plan_json.engine_command(plan))
 
 
-def emit(request: Request, target: str, wishes: Wishes) -> str:
+def emit(request: LaunchRequest, target: str, wishes: Wishes) -> str:
     """Return a stand-alone script, or another tool's command, that starts the same job.
 
     Raises:

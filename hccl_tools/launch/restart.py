@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.cluster.peer_link import Line
     from hccl_tools.launch.model.plan import Plan, RankProcess
-    from hccl_tools.launch.model.request import Request
-    from hccl_tools.launch.planning.planner import Prepared
+    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.processes.signals import Signals
 
 
-def check(plan: Plan, request: Request, restarts: int) -> None:
+def check(plan: Plan, request: LaunchRequest, restarts: int) -> None:
     """Refuse restarts where this host cannot see to it that all hosts begin again together.
 
     Raises:
         LaunchError: The job has several hosts, each was started by hand, and they do not meet.
     """
-    if restarts and plan.here is not None and plan.meeting is None and request.run_dir is None:
+    if restarts and plan.local_server is not None and plan.rendezvous is None and request.run_dir is None:
         raise LaunchError(
             f"--max-restarts {restarts}: hosts that do not meet cannot start again together",
             hint="leave --no-preflight out, or start the job once for all hosts: --engine mpirun or slurm",
@@ -35,7 +35,7 @@ def check(plan: Plan, request: Request, restarts: int) -> None:
 
 
 def between(
-    prepared: Prepared, request: Request, line: Line | None
+    prepared: PreparedLaunch, request: LaunchRequest, line: Line | None
 ) -> Callable[[int, Signals], Sequence[RankProcess]]:
     """Return what a supervisor calls before each restart; it returns the processes to start.
 
@@ -58,7 +58,7 @@ def between(
     return before
 
 
-def _check_table(prepared: Prepared, request: Request) -> None:
+def _check_table(prepared: PreparedLaunch, request: LaunchRequest) -> None:
     table = prepared.plan.table
     if table is None or request.made_table is not None or not os.path.exists(table):
         return  # The copy in the run directory is all there is, and nobody changes that.
@@ -74,7 +74,7 @@ def _check_table(prepared: Prepared, request: Request) -> None:
         )
 
 
-def _processes(prepared: Prepared, number: int) -> Sequence[RankProcess]:
+def _processes(prepared: PreparedLaunch, number: int) -> Sequence[RankProcess]:
     plan = prepared.plan
     if plan.engine == "loop":
         return plan.local
@@ -85,6 +85,6 @@ def _processes(prepared: Prepared, number: int) -> Sequence[RankProcess]:
         at = plan.supervisor.index("--")
         told = (*plan.supervisor[:at], f"--restart={number}", *plan.supervisor[at:])
         return process.processes(plan._replace(supervisor=told))
-    plan = plan._replace(shim=(*plan.shim, f"--restart={number}"))
+    plan = plan._replace(shim_command=(*plan.shim_command, f"--restart={number}"))
     planned_ranks.write(plan, prepared.table_data, number)
     return process.processes(plan)

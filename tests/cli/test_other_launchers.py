@@ -13,7 +13,7 @@ from hccl_tools.cli.launch import command, request_of
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.request import Request
+    from hccl_tools.launch.model.request import LaunchRequest
 
 MSRUN = """worker_num local_worker_num master_addr master_port node_rank log_dir join cluster_time_out
     bind_core bind_numa sim_level sim_rank_id rank_table_file worker_log_name tail_worker_log"""
@@ -30,7 +30,7 @@ FLEETRUN = """log_dir nproc_per_node run_mode gpus selected_gpus xpus selected_x
     elastic_server job_id np scale host force"""
 
 
-def typed(*args: str) -> tuple[dict[str, Any], Request]:
+def typed(*args: str) -> tuple[dict[str, Any], LaunchRequest]:
     """Return the options and the request of a call."""
     with command.make_context("launch", [*args, "train.py"]) as context:
         return context.params, request_of(context.params, own_python=True)

@@ -127,7 +127,7 @@ class EngineWire:
                 attempt.kill()
             elif word.get("word") == "end":
                 self._told_to_end = self._told_to_end or not attempt.is_ending
-                attempt.end_for(Cause.of(word.get("cause"), self._host))
+                attempt.end_for(Cause.parse(word.get("cause"), self._host))
         if wire.closed:
             self._told_to_end = True
             attempt.on_readable(wire.fileno(), None)

@@ -12,22 +12,22 @@ from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
     from hccl_tools.launch.cluster.peer_link import Line
-    from hccl_tools.launch.model.request import Request
-    from hccl_tools.launch.planning.planner import Prepared
+    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.planning.planner import PreparedLaunch
 
 #: Each host has its own.
 _OWN = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_TOOLS_")
 _SHOWN = 12
 
 
-def meet(prepared: Prepared, request: Request, restarts: int) -> Line | None:
+def meet(prepared: PreparedLaunch, request: LaunchRequest, restarts: int) -> Line | None:
     """Compare this host with the others of a job that was started by hand on each; return the line to them.
 
     Raises:
         LaunchError: A host has something else, or has not come.
     """
     plan = prepared.plan
-    if plan.here is None or plan.meeting is None:
+    if plan.local_server is None or plan.rendezvous is None:
         return None
     from hccl_tools.launch.cluster import host_status, rendezvous_server  # noqa: PLC0415
     from hccl_tools.launch.cluster.peer_link import Line  # noqa: PLC0415
@@ -37,12 +37,14 @@ def meet(prepared: Prepared, request: Request, restarts: int) -> Line | None:
     settled = {
         "version of hccl-tools": __version__,
         "--max-restarts": str(restarts),
-        PORT: str(plan.meeting[1]),
+        PORT: str(plan.rendezvous[1]),
     }
-    own = Attendance(plan.here, hosts[plan.here], has(prepared, request) | settled, plan.run_dir)
+    own = Attendance(
+        plan.local_server, hosts[plan.local_server], has(prepared, request) | settled, plan.run_dir
+    )
     master = plan.ranks[0].server_index
-    met = rendezvous_server.meet(own, names, master=master, address=plan.meeting, tell=tell)
-    return Line(plan.here, master, names, met, partial(host_status.lost, plan, "launcher"))
+    met = rendezvous_server.meet(own, names, master=master, address=plan.rendezvous, tell=tell)
+    return Line(plan.local_server, master, names, met, partial(host_status.lost, plan, "launcher"))
 
 
 def tell(line: str) -> None:
@@ -50,7 +52,7 @@ def tell(line: str) -> None:
     sys.stderr.write(f"hccl-tools: {line}\n")
 
 
-def has(prepared: Prepared, request: Request) -> dict[str, str]:
+def has(prepared: PreparedLaunch, request: LaunchRequest) -> dict[str, str]:
     """Return what this host has, by subject, in few letters: nothing of it need be secret or long."""
     plan = prepared.plan
     found = {

@@ -134,7 +134,7 @@ class EngineDoor:
             return
         self._engine_has_ended = True
         if not self._agents.have_all_reported:
-            what = f"{end.process.name} has ended before its ranks: {end.way}"
+            what = f"{end.process.name} has ended before its ranks: {end.description}"
             self._attempt.end_for(verdict.lost_process(os.uname().nodename, what))
 
     def _lose_way(self, what: str) -> None:
@@ -181,7 +181,7 @@ class EngineDoor:
         if "ended_by_engine" in word:
             agent.ended_by_engine = True
         if "cause" in word:
-            self._add(agent, Cause.of(word["cause"], str(word["cause"]["host"])))
+            self._add(agent, Cause.parse(word["cause"], str(word["cause"]["host"])))
         if "ranks" in word:
             self._end(agent, [rank_status.parse(self._plan, facts) for facts in word["ranks"]])
 

@@ -141,10 +141,10 @@ class Together:
             line.say("heard", self._restart, server)
             self._release_scheduler()
         elif said == "ending":
-            self._decide(Cause.of(word.get("cause"), line.hosts[server]), server)
+            self._decide(Cause.parse(word.get("cause"), line.hosts[server]), server)
         elif said == "end":
             line.say("heard", self._restart, server)
-            self._cause = Cause.of(word.get("cause"), line.hosts[server])
+            self._cause = Cause.parse(word.get("cause"), line.hosts[server])
             if word.get("server") != line.own:
                 self._take_over(self._cause)
         elif said == "kill" and self._attempt.reason != "ended":
@@ -191,13 +191,13 @@ class Together:
         """End this host's part for what has happened on another."""
         attempt = self._attempt
         if attempt.ranks_ended_well and not (cause.reason == "failed" and self._may_restart):
-            attempt.say(f"{cause.said}, after all ranks of this host had ended well")
+            attempt.say(f"{cause.message}, after all ranks of this host had ended well")
             attempt.end("ended")
             return
         if attempt.reason not in {"ended", "failed"}:
             return  # What was done to this launcher decides on its own exit code.
         if attempt.reason == "ended":
-            attempt.say(f"{cause.said}: ending the ranks here (at most {attempt.grace:g} s)")
+            attempt.say(f"{cause.message}: ending the ranks here (at most {attempt.grace:g} s)")
         attempt.elsewhere, attempt.first = cause, None
         attempt.end(cause.reason, cause.detail, number=cause.signal or signal.SIGTERM)
         attempt.reason = cause.reason
@@ -210,7 +210,7 @@ class Together:
         if line.leads:
             self._decide(cause, server)
         elif self._told:
-            self._attempt.say(cause.said)  # Perhaps why a rank here has failed; its own code stays.
+            self._attempt.say(cause.message)  # Perhaps why a rank here has failed; its own code stays.
         elif not self._attempt.ranks_ended_well:
             self._cause = cause
             self._take_over(cause)

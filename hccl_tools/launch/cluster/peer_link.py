@@ -133,7 +133,7 @@ class Line:
             if word.get("word") == "start":
                 return True
             if word.get("word") in {"end", "ending"}:
-                self._give_up(restart, Cause.of(word.get("cause"), self.hosts[server]))
+                self._give_up(restart, Cause.parse(word.get("cause"), self.hosts[server]))
         gone = [self.hosts[server] for server, wire in self.wires.items() if wire.closed]
         if gone:
             self._give_up(restart, f"the launcher on {membership.some(gone)} has gone")
@@ -149,4 +149,4 @@ class Line:
 
     def _give_up(self, restart: int, why: str | Cause) -> None:
         self.refuse(why, restart)
-        raise LaunchError(why if isinstance(why, str) else why.said)
+        raise LaunchError(why if isinstance(why, str) else why.message)

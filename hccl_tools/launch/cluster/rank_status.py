@@ -22,7 +22,7 @@ def as_dict(end: RankEnd) -> dict[str, Any]:
         "pid": end.pid,
         "status": end.status,
         "duration": round(end.duration, 3),
-        "asked": end.asked,
+        "asked": end.was_terminated,
         "log": end.log,
     }
 
@@ -44,7 +44,7 @@ def parse(plan: Plan, facts: dict[str, Any]) -> RankEnd:
         pid=pid,
         ended=_seconds(facts["duration"]),
         status=status,
-        asked=facts["asked"],
+        was_terminated=facts["asked"],
         is_elsewhere=bool(plan.supervisor),
     )
 

@@ -51,7 +51,7 @@ def meet(
     address: tuple[str, int],
     tell: Callable[[str], None],
     wait: float = WAIT,
-    ask: int = ports.ASK_PORT,
+    ask: int = ports.DISCOVERY_PORT,
 ) -> Met:
     """Return what this host has of it once every host has said that it has the same.
 

@@ -98,7 +98,7 @@ def decide(plan: Plan, outcome: Outcome, reports: Reports) -> None:
 
 def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> None:
     first, name, own = reports.first(), engine.process.name, outcome.first
-    stopped = bool(engine.asked)  # By this launcher: its exit code says nothing then.
+    stopped = bool(engine.was_terminated)  # By this launcher: its exit code says nothing then.
     outcome.elsewhere, outcome.first = None, None
     if engine.signal and not stopped:
         outcome.reason, outcome.first = "failed", engine
@@ -133,7 +133,9 @@ def reason_to_end(outcome: Outcome) -> Cause:
     if outcome.reason not in {"ended", "failed"}:
         return Cause(host, outcome.reason, code, outcome.detail, outcome.signal)
     engine = _engine(outcome)
-    return Cause(host, "daemon", code, f"{engine.process.name} has ended before the job: {engine.way}")
+    return Cause(
+        host, "daemon", code, f"{engine.process.name} has ended before the job: {engine.description}"
+    )
 
 
 def _engine(outcome: Outcome) -> RankEnd:

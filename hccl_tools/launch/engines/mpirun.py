@@ -31,4 +31,4 @@ def _shim(plan: Plan) -> list[str]:
         options.append("--cpu")
     if scheduler := next((process for process in plan.processes if process.rank < 0), None):
         options += ["--scheduler-port", scheduler.environment["MS_SCHED_PORT"]]
-    return [*plan.shim, *options, "--no-python", "--", *first.argv]
+    return [*plan.shim_command, *options, "--no-python", "--", *first.argv]

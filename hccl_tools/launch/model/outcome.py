@@ -34,11 +34,7 @@ def seconds(duration: float) -> str:
 class RankEnd:
     """What is known of one process of the job.
 
-    Times are ``time.monotonic()`` seconds on this host, 0.0 while it has not come to that. ``status`` is the
-    raw wait status, ``error`` the errno that kept the program from running, ``peak`` the largest memory in
-    KiB, ``cpu`` its CPU time in seconds. ``asked`` is whether it ended after the launcher had asked it to,
-    ``None`` where that cannot be told.
-    ``is_elsewhere`` is whether another launcher has reported it; its log lies on that one's host.
+    Times are ``time.monotonic()`` seconds on this host, 0.0 until the event has happened.
     """
 
     process: RankProcess
@@ -46,11 +42,17 @@ class RankEnd:
     pid: int = 0
     started: float = 0.0
     ended: float = 0.0
+    #: The raw wait status.
     status: int | None = None
+    #: The errno that kept the program from starting.
     error: int = 0
+    #: CPU time in seconds.
     cpu: float = 0.0
+    #: Peak memory in KiB.
     peak: int = 0
-    asked: bool | None = None
+    #: Whether it ended after the launcher had terminated it; ``None`` where that is unknown.
+    was_terminated: bool | None = None
+    #: Whether another launcher has reported it; its log is on that launcher's host.
     is_elsewhere: bool = False
 
     @property
@@ -72,7 +74,7 @@ class RankEnd:
         return max(0.0, self.ended - self.started)
 
     @property
-    def way(self) -> str:
+    def description(self) -> str:
         """``exit code 7``, ``killed by SIGSEGV``, ``still running`` or ``not started``: how it ended."""
         if self.signal:
             return f"killed by {signal_name(self.signal)}"
@@ -81,32 +83,33 @@ class RankEnd:
         return f"exit code {self.code}"
 
 
-def _place(end: RankEnd) -> tuple[float, int]:
-    asked = end.asked or end.status is None or end.signal == signal.SIGTERM
-    return (float("inf") if asked else end.ended, end.process.rank)
+def _order(end: RankEnd) -> tuple[float, int]:
+    terminated = end.was_terminated or end.status is None or end.signal == signal.SIGTERM
+    return (float("inf") if terminated else end.ended, end.process.rank)
 
 
 @dataclass(slots=True)
 class Outcome:
-    """How the job on this host ended.
+    """How the job on this host ended."""
 
-    ``reason`` is why the end began: every rank ended by itself, one failed, the time was over, the launcher
-    was signalled, the logs could not be written, the keeper was killed, another host was lost, a
-    process of the engine was lost, nothing could be started.
-    ``first`` is the first failure in time, ``signal`` what the launcher received, ``stuck`` the processes
-    that the kernel did not let go, ``notes`` what was said on the way. ``duration`` is in seconds.
-    ``elsewhere`` is the cause where the end began on another host; ``first`` and ``signal`` are not set then.
-    """
-
+    #: Why the end began: every rank ended by itself, one failed, the time was over, the launcher was
+    #: signalled, the logs could not be written, the keeper was killed, another host or a process of the
+    #: engine was lost, nothing could be started.
     reason: Reason
     ends: list[RankEnd]
+    #: In seconds.
     duration: float
+    #: The first failure in time.
     first: RankEnd | None = None
+    #: The signal that the launcher received.
     signal: int = 0
+    #: Processes that the kernel did not end.
     stuck: list[Status] = field(default_factory=list)
     restarts: int = 0
     detail: str = ""
+    #: The messages printed during the job.
     notes: list[str] = field(default_factory=list)
+    #: The cause where the end began on another host; ``first`` and ``signal`` are not set then.
     elsewhere: Cause | None = None
 
     @property
@@ -128,48 +131,49 @@ class Outcome:
 
     @property
     def consequences(self) -> list[RankEnd]:
-        """The others that did not end well: those that failed by themselves in order of time, then by rank.
+        """The other failures: ranks that failed on their own by time, then terminated ones by rank.
 
-        When those ended that were asked to, within milliseconds of each other, says nothing.
+        Ranks that were terminated are sorted by rank: their exit times carry no information.
         """
-        told = (self.elsewhere.first_failure if self.elsewhere else None) or {}
-        first = self.first.process.rank if self.first else told.get("rank")
+        reported = (self.elsewhere.first_failure if self.elsewhere else None) or {}
+        first = self.first.process.rank if self.first else reported.get("rank")
         others = [end for end in self.ends if end.process.rank != first and end.status != 0]
-        return sorted(others, key=_place)
+        return sorted(others, key=_order)
 
 
 class Cause(NamedTuple):
-    """Why the end of a job has begun on one of its hosts, as that host tells the others.
-
-    ``exit_code`` is the job's on all of them; ``first_failure`` is the report's part on the rank that failed.
-    """
+    """Why the end of a job has begun on one of its hosts, as that host reports it to the others."""
 
     host: str
     reason: Reason
+    #: The job's, on all hosts.
     exit_code: int
     detail: str = ""
     signal: int = 0
+    #: The report's part on the rank that failed.
     first_failure: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, told: Any, host: str) -> Cause:
-        """Return what a host has told; of what cannot be understood only that it was told."""
+    def parse(cls, reported: Any, host: str) -> Cause:
+        """Return the cause that a host reported; one of its own for a message that cannot be understood."""
         try:
-            cause = cls(**told)
+            cause = cls(**reported)
             first = cause.first_failure
             known = cause.reason in get_args(Reason) and 0 <= cause.exit_code < 256 and cause.signal >= 0
             if known and (cause.reason != "failed" or {"name", "how", "rank"} <= set(first or {})):
                 return cause
         except TypeError:
             pass
-        return cls(host, "refused", LAUNCHER_FAILED, "its launcher speaks another language")
+        return cls(
+            host, "refused", LAUNCHER_FAILED, "its launcher sent a message this version does not understand"
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return it ready for JSON."""
         return self._asdict()
 
     @property
-    def said(self) -> str:
+    def message(self) -> str:
         """What happened, in a sentence."""
         if self.first_failure:
             return f"{self.first_failure['name']} on {self.host} failed first: {self.first_failure['how']}"

@@ -1,7 +1,7 @@
 """What a launch will do, as data: one process per rank, and one scheduler where the framework wants it.
 
-A plan is made once, printed by ``--dry-run`` and carried out as it is: engines bring it to the hosts, a
-supervisor on each host starts its part. Nobody edits it on the way.
+A plan is made once, printed by ``--dry-run`` and carried out unchanged: engines bring it to the hosts, a
+supervisor on each host starts its part.
 """
 
 from __future__ import annotations
@@ -13,92 +13,104 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+#: How the framework's ranks find each other: by the rank table, MindSpore's scheduler, MPI, or torch's store.
 Start = Literal["table", "cluster", "mpi", "torch"]
+#: What starts the ranks: this launcher on its own host, or a program that reaches other hosts.
 Engine = Literal["loop", "mpirun", "slurm"]
-#: The index of a host that is none of the job's servers: its plan is only to be looked at.
-ELSEWHERE = -1
-#: The table's name in the run directory.
+#: ``Plan.local_server`` of a host that is not one of the job's: its plan can be shown and not carried out.
+NOT_A_MEMBER = -1
+#: The name of the table's copy in the run directory.
 TABLE_COPY = "rank_table.json"
-#: What is settled for each MPI rank, likewise; see ``rank_facts``.
+#: The file in ``Plan.private_dir`` that holds what each MPI rank starts; see ``planned_ranks``.
 FACTS_FILE = "mpi_ranks"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class RankProcess(NamedTuple):
-    """One process of the job.
+    """One process of the job: a rank, or MindSpore's scheduler."""
 
-    ``rank`` is its RANK_ID, or -1 for the scheduler of ``--start cluster``. ``device`` is the table's
-    (physical) device id, ``device_id`` what the process is told in DEVICE_ID (they differ in containers).
-    ``environment`` holds only what is set for this rank on top of the launcher's cleaned environment.
-    ``log`` is relative to the run directory.
-    """
-
+    #: RANK_ID; -1 for the scheduler.
     rank: int
+    #: How other machines reach its server: an address or a name.
     host: str
+    #: The index of its server in the table.
     server_index: int
+    #: The physical device id, as in the table; -1 for the scheduler.
     device: int
+    #: DEVICE_ID of the process, which counts the devices it sees; differs from ``device`` in containers.
     device_id: int
+    #: What is set for this process on top of the launcher's cleaned environment and ``Plan.common``.
     environment: dict[str, str]
     argv: tuple[str, ...]
+    #: The path of its log, relative to the run directory or absolute.
     log: str
 
     @property
     def name(self) -> str:
-        """``rank 3`` or ``scheduler``: how messages speak of it."""
+        """``rank 3`` or ``scheduler``, as messages name it."""
         return "scheduler" if self.rank < 0 else f"rank {self.rank}"
 
 
 class Plan(NamedTuple):
-    """A whole job.
+    """A whole job, on all its hosts."""
 
-    ``processes`` are in rank order, the scheduler (if any) first. ``removed`` names the variables of the
-    caller's shell that no rank inherits; ``common`` is set for every process. ``table`` is the absolute path
-    of the rank table as given, ``None`` with ``--no-table``. ``notes`` are sentences that the user should
-    read. ``here`` is the index of this host's server, ``None`` where the whole job runs on this machine or an
-    engine brings it to its hosts, ``ELSEWHERE`` where this host is none of them.
-    ``chosen`` holds by subject (rank table, product, start, python) what was taken and why.
-
-    ``counted`` says that the ranks' devices are only numbers: there is no table, and there are fewer devices.
-    ``cores`` are those that each rank of this host is bound to, by rank; empty without ``--bind``.
-    ``meeting`` is the address and port of rank 0's host where hosts that are started by hand meet, and keep a
-    line to each other; ``None`` for all other jobs.
-
-    The nine before these are for engines: what each host runs where the job is brought to several, the
-    variables that go along, whether nothing else does, the program that starts it there
-    (``/usr/bin/mpirun``), its flavour (``openmpi-4``), which nodes of a Slurm allocation are meant where it
-    has others too, the command of the per-rank shim, whether the caller is root, and whether the job is a
-    rehearsal on the CPU.
-    """
-
+    #: In rank order, the scheduler (if any) first.
     processes: tuple[RankProcess, ...]
     start: Start
     engine: Engine
+    #: Absolute.
     run_dir: str
+    #: The caller's directory, in which every process starts; absolute.
     working_dir: str
+    #: The number of ranks.
     world_size: int
+    #: The absolute path of the rank table as given; ``None`` for a job without a table.
     table: str | None = None
+    #: The variables set for every process.
     common: Mapping[str, str] = _NOTHING
+    #: The names of the caller's variables that no process inherits, sorted.
     removed: tuple[str, ...] = ()
+    #: Sentences for the user.
     notes: tuple[str, ...] = ()
-    here: int | None = None
+    #: The index of this host's server. ``None`` where the whole job runs on this host or an engine starts it,
+    #: ``NOT_A_MEMBER`` where this host is not one of the job's.
+    local_server: int | None = None
+    #: What was chosen and why, by subject: rank table, product, start, python.
     chosen: Mapping[str, str] = _NOTHING
+    #: The command that an engine runs on each host of a job on several; empty otherwise.
     supervisor: tuple[str, ...] = ()
+    #: The names of the variables that an engine passes to the other hosts, sorted.
     exported: tuple[str, ...] = ()
+    #: Whether the engine passes no others (``--no-export``).
     only_exported: bool = False
+    #: The path of the program that the engine runs: ``/usr/bin/mpirun``; "" for ``loop``.
     engine_program: str = ""
+    #: Its implementation and version: ``openmpi-4``; "" for ``loop``.
     engine_flavour: str = ""
+    #: The nodes of a Slurm allocation that the job uses, where the allocation has others as well.
     nodes: tuple[str, ...] = ()
-    shim: tuple[str, ...] = ()
+    #: The command before the program of each MPI rank; empty where ranks are not MPI processes.
+    shim_command: tuple[str, ...] = ()
+    #: Whether the caller is root, which Open MPI has to be told.
     as_root: bool = False
+    #: Whether the job is a rehearsal on the CPU.
     cpu: bool = False
-    counted: bool = False
+    #: Whether the device ids are only numbers: there is no table, and there are fewer devices than ranks.
+    devices_are_placeholders: bool = False
+    #: The cores that each rank of this host is bound to, by rank; empty without ``--bind``.
     cores: Mapping[int, tuple[int, ...]] = MappingProxyType({})
-    meeting: tuple[str, int] | None = None
+    #: Address and port of rank 0's host where the launchers of a job that is started by hand on each host
+    #: connect; ``None`` for other jobs.
+    rendezvous: tuple[str, int] | None = None
 
     @property
     def private_dir(self) -> str:
-        """The directory of this user alone in which a shim finds what it starts, "" without shims."""
-        return os.path.dirname(self.shim[self.shim.index("--facts") + 1]) if self.shim else ""
+        """This user's private directory, from which a shim reads what it starts; "" without shims."""
+        return (
+            os.path.dirname(self.shim_command[self.shim_command.index("--facts") + 1])
+            if self.shim_command
+            else ""
+        )
 
     @property
     def ranks(self) -> tuple[RankProcess, ...]:
@@ -108,9 +120,9 @@ class Plan(NamedTuple):
     @property
     def local(self) -> tuple[RankProcess, ...]:
         """The processes of this host, the scheduler among them where rank 0 is here."""
-        if self.here is None:
+        if self.local_server is None:
             return self.processes
-        return tuple(process for process in self.processes if process.server_index == self.here)
+        return tuple(process for process in self.processes if process.server_index == self.local_server)
 
     @property
     def hosts(self) -> tuple[str, ...]:

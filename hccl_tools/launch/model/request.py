@@ -17,7 +17,7 @@ Bind = Literal["none", "cores", "numa"]
 Tail = tuple[int, ...] | Literal["all"]
 
 
-class Request(NamedTuple):
+class LaunchRequest(NamedTuple):
     """One call of ``launch``.
 
     ``program`` is the script, module or program and its own arguments, untouched. ``devices`` is the text as

@@ -49,7 +49,7 @@ def say(prepared: PreparedRank, *, pid: int, status: int, duration: float, log: 
         first = report.first_failure(end, killed_by_oom=None)
         lines = [*report.failure_lines(first), f"  logs: {prepared.run_dir}"]
     else:
-        lines = [f"{process.name} failed, too: {end.way} after {seconds(duration)} (log: {log})"]
+        lines = [f"{process.name} failed, too: {end.description} after {seconds(duration)} (log: {log})"]
     # In one write: other ranks write to the same place.
     sys.stderr.write(escaped("hccl-tools: " + "\n".join(lines) + "\n", keep="\n\t"))
     sys.stderr.flush()

@@ -7,11 +7,13 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.model.request import Request
-from hccl_tools.launch.planning import composition, interpreter, placement, without_table
+from hccl_tools.launch.model.request import LaunchRequest
+from hccl_tools.launch.planning import composition, interpreter, without_table
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.job import Job
+from hccl_tools.launch.planning.placement import place_ranks, place_ranks_without_table
 from hccl_tools.launch.planning.table_source import TABLE_VARIABLES
+from hccl_tools.launch.planning.visible_devices import surroundings
 from hccl_tools.launch.processes import procfs
 
 if TYPE_CHECKING:
@@ -21,20 +23,20 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.request import JobTable
     from hccl_tools.launch.mpi.options import RankOptions
     from hccl_tools.launch.mpi.world import MpiWorld
-    from hccl_tools.launch.planning.job import Surroundings
-    from hccl_tools.launch.planning.placement import Seat
+    from hccl_tools.launch.planning.placement import RankPlacement
+    from hccl_tools.launch.planning.visible_devices import Surroundings
 
 
 class RankJob(NamedTuple):
     """A rank's job and what was taken for it.
 
     ``why`` says where the table comes from, or the devices where there is none. Without a table only the
-    seats of this host are known.
+    placements of this host are known.
     """
 
     job: Job
-    mine: Seat
-    request: Request
+    mine: RankPlacement
+    request: LaunchRequest
     around: Surroundings
     python: interpreter.Interpreter
     start: Start
@@ -43,9 +45,11 @@ class RankJob(NamedTuple):
     cpu: bool
 
     @property
-    def here(self) -> list[Seat]:
-        """The seats of this rank's server, by rank."""
-        return [seat for seat in self.job.seats if seat.server_index == self.mine.server_index]
+    def here(self) -> list[RankPlacement]:
+        """The placements of this rank's server, by rank."""
+        return [
+            placement for placement in self.job.placements if placement.server_index == self.mine.server_index
+        ]
 
     @property
     def ranks_meet(self) -> bool:
@@ -60,7 +64,7 @@ def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> R
         HcclToolsError: The table, the devices or the program contradict what mpirun has started.
     """
     request = _request(options, world)
-    around = jobs.surroundings(request, environ, None)
+    around = surroundings(request, environ, None)
     loaded, why = jobs.table_of(request, around, "")
     # Under `launch` the start is settled, and so is whether MindSpore needs a scheduler.
     ask = options.scheduler_port is None and options.start in {None, "mpi"}
@@ -79,14 +83,14 @@ def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> R
         job, why = _in_order(options, request, around, world)
         _check_meeting(job, start, request, meet=composition.ranks_meet(start, cpu=cpu))
     interpreter.check_program(options.kind, options.program, environ)
-    mine = next(seat for seat in job.seats if seat.rank == world.rank)
+    mine = next(placement for placement in job.placements if placement.rank == world.rank)
     return RankJob(job, mine, request, around, python, start, reason, why, cpu)
 
 
-def _request(options: RankOptions, world: MpiWorld) -> Request:
+def _request(options: RankOptions, world: MpiWorld) -> LaunchRequest:
     """Return what a launch of this host would have been asked for."""
     under_launch = options.run_dir is not None
-    return Request(
+    return LaunchRequest(
         program=options.program,
         kind=options.kind,
         rank_table=options.rank_table,
@@ -131,7 +135,7 @@ def _check_passed_on(
     )
 
 
-def _check_meeting(job: Job, start: Start, request: Request, *, meet: bool) -> None:
+def _check_meeting(job: Job, start: Start, request: LaunchRequest, *, meet: bool) -> None:
     """Refuse ranks of several hosts that know neither a table nor where to meet."""
     if job.server_count == 1 or not (start == "table" or (meet and request.master_address is None)):
         return
@@ -142,7 +146,7 @@ def _check_meeting(job: Job, start: Start, request: Request, *, meet: bool) -> N
 
 
 def _of_table(
-    loaded: JobTable, why: str | None, request: Request, around: Surroundings, world: MpiWorld
+    loaded: JobTable, why: str | None, request: LaunchRequest, around: Surroundings, world: MpiWorld
 ) -> Job:
     """Return the job of a table; mpirun must have started its ranks, each on its own server."""
     size, servers = len(loaded.table), loaded.table.servers
@@ -152,7 +156,7 @@ def _of_table(
             f"mpirun started {_ranks(world.size)}, but the table has {size} ({loaded.path})",
             hint=f"{advice}; {why}" if why else advice,
         )
-    mine = placement.seats_of_table(loaded.table)[world.rank]
+    mine = place_ranks(loaded.table)[world.rank]
     if not request.local_check and request.server is None:
         request = request._replace(server=servers[mine.server_index].server_id)
     job = jobs.of_table(loaded, why, request, around, [])
@@ -164,10 +168,10 @@ def _of_table(
             f'{_ranks(mine.local_size)} on server "{server}" ({loaded.path})',
             hint=f"mpirun --host HOST:{mine.local_size} ..., or -ppn {mine.local_size} with MPICH",
         )
-    if job.here not in {None, mine.server_index}:
+    if job.local_server not in {None, mine.server_index}:
         raise LaunchError(
             f'rank {world.rank} is on server "{server}" in {loaded.path}, but '
-            f'mpirun started it on "{servers[job.here or 0].server_id}"',
+            f'mpirun started it on "{servers[job.local_server or 0].server_id}"',
             hint="name the hosts to mpirun in the order of the table's ranks, and fill one after the other "
             "(--map-by slot)",
         )
@@ -178,23 +182,23 @@ def _check_devices(options: RankOptions, job: Job, world: MpiWorld, why: str | N
     """Refuse ``--devices`` that are not those of the table on this host."""
     if options.devices is None or job.table is None:
         return
-    server = job.seats[world.rank].server_index
-    used = sorted(seat.device for seat in job.seats if seat.server_index == server)
+    server = job.placements[world.rank].server_index
+    used = sorted(placement.device for placement in job.placements if placement.server_index == server)
     if sorted(options.devices) != used:
-        from hccl_tools.launch.planning.option_conflicts import Named  # noqa: PLC0415  (rarely typed beside a table)
+        from hccl_tools.launch.planning.option_conflicts import TableOrigin  # noqa: PLC0415  (rarely typed beside a table)
 
         raise UsageError(
             f"--devices {_listed(options.devices)}, but {job.table.path} uses {_listed(used)} on this host",
-            hint=Named(job.table.path, why).hint,
+            hint=TableOrigin(job.table.path, why).hint,
         )
 
 
 def _in_order(
-    options: RankOptions, request: Request, around: Surroundings, world: MpiWorld
+    options: RankOptions, request: LaunchRequest, around: Surroundings, world: MpiWorld
 ) -> tuple[Job, str]:
     """Return the job without a table, and whence its devices: on each host those listed or visible, in order.
 
-    Only the seats of this host are known. Which rank another host has is its mpirun's to say.
+    Only the placements of this host are known. Which rank another host has is its mpirun's to say.
     """
     visible = around.visible
     if options.devices is not None:
@@ -216,12 +220,16 @@ def _in_order(
         why = visible.source if visible.chosen else "no NPU on this host"
     first = world.rank - world.local_rank
     index = max(0, first) // world.local_size
-    seats = placement.seats_of_devices(devices[: world.local_size], ["localhost"])
-    seats = [seat._replace(rank=first + seat.rank, server_index=index) for seat in seats]
-    counted = request.no_table and bool(visible.outside(devices))
+    placements = place_ranks_without_table(devices[: world.local_size], ["localhost"])
+    placements = [
+        placement._replace(rank=first + placement.rank, server_index=index) for placement in placements
+    ]
+    placeholders = request.no_table and bool(visible.outside(devices))
     servers = 1 if world.one_host else -(-world.size // world.local_size)
     master = request.master_address or jobs.LOOPBACK
-    return Job(seats, None, servers, master, counted=counted), f"no rank table, devices in order ({why})"
+    return Job(
+        placements, None, servers, master, devices_are_placeholders=placeholders
+    ), f"no rank table, devices in order ({why})"
 
 
 def _ranks(count: int) -> str:

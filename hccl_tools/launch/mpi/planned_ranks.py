@@ -52,7 +52,7 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
 
     path = os.path.join(plan.run_dir, TABLE_COPY)
     hashed = (path, sha256(table)) if table is not None else None
-    removed = () if plan.start == "mpi" or "--keep-mpi" in plan.shim else MPI_PREFIXES
+    removed = () if plan.start == "mpi" or "--keep-mpi" in plan.shim_command else MPI_PREFIXES
     facts = (os.uname().nodename, plan.world_size, plan.run_dir, hashed)
     shared = (*facts, dict(plan.common), removed, restart)
     parts = [marshal.dumps(shared, _MARSHAL)]

@@ -39,14 +39,14 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
     if options.run_dir is None:
         directory.create(run_dir, shared=True, mode=options.log_mode)
     facts = _facts(found, options, world, run_dir)
-    composition.check_assigned(options.environment, found.job.seats, facts)
+    composition.check_assigned(options.environment, found.job.placements, facts)
     keep_mpi = options.keep_mpi or found.start == "mpi"
     kept, removed = environment.cleaned(environ, start=found.start, keep_mpi=keep_mpi)
     common = composition.common(environ, facts, run_dir=run_dir, buffered=options.buffered)
     kept.update(common)
     argv = interpreter.command(options.kind, options.program, found.python.path)
     composed = composition.variables(found.here, facts, options.environment)
-    starts = {seat.rank: (seat.device, variables) for seat, variables in composed}
+    starts = {placement.rank: (placement.device, variables) for placement, variables in composed}
     if options.run_dir is None and world.local_rank == 0:
         beginnings = () if keep_mpi else environment.MPI_PREFIXES
         first = world.rank if named is None else None
@@ -76,7 +76,7 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
     job = found.job
     port = _port(found, options, world, run_dir)
     # Without a table no rank knows the other hosts.
-    known = found.start != "mpi" and len(job.seats) == world.size
+    known = found.start != "mpi" and len(job.placements) == world.size
     return environment.JobFacts(
         start=found.start,
         world_size=world.size,
@@ -86,10 +86,10 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
         devices=(),
         visible=found.around.visible,
         cpu=found.cpu,
-        counted=job.counted,
+        devices_are_placeholders=job.devices_are_placeholders,
         keep_mpi=options.keep_mpi,
-        open_mpi=world.launcher != "MPICH",
-        endpoints=ports.endpoints(job.seats, master=job.master, port=port, servers=job.server_count)
+        is_open_mpi=world.launcher != "MPICH",
+        endpoints=ports.endpoints(job.placements, master=job.master, port=port, servers=job.server_count)
         if known
         else (),
     )
@@ -113,7 +113,9 @@ def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:
     """Say in one line which table, devices and ranks were taken and why; rank 0 says it for the job."""
     here = found.here
     count = f"{world.size} rank{'s' if world.size > 1 else ''}"
-    devices = ", ".join(str(seat.device) for seat in here[:16]) + (", ..." if len(here) > 16 else "")
+    devices = ", ".join(str(placement.device) for placement in here[:16]) + (
+        ", ..." if len(here) > 16 else ""
+    )
     what = (
         f"device{'s' if len(here) > 1 else ''} {devices}{'' if len(here) == world.size else ' on this host'}"
     )
@@ -137,7 +139,7 @@ def _port(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -
     if options.scheduler_port is not None:
         return options.scheduler_port
     if found.job.server_count > 1:
-        return ports.agreed_port(None, os.environ)[0]
+        return ports.cluster_port(None, os.environ)[0]
     if not found.ranks_meet:
         return 0
     path = os.path.join(run_dir, "port")
@@ -145,7 +147,7 @@ def _port(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -
         port = ports.free_port()
         os.replace(directory.write(run_dir, ".port", str(port).encode()), path)
         return port
-    return ports.told_port(path, seconds=30.0)
+    return ports.wait_for_port_file(path, seconds=30.0)
 
 
 def _scheduler(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.launch.planning.environment import JobFacts
-    from hccl_tools.launch.planning.placement import Seat
+    from hccl_tools.launch.planning.placement import RankPlacement
 
 
 def common(environ: Mapping[str, str], facts: JobFacts, *, run_dir: str, buffered: bool) -> dict[str, str]:
@@ -22,8 +22,8 @@ def common(environ: Mapping[str, str], facts: JobFacts, *, run_dir: str, buffere
 
 
 def variables(
-    seats: Sequence[Seat], facts: JobFacts, assigned: Mapping[str, str]
-) -> Iterator[tuple[Seat, dict[str, str]]]:
+    seats: Sequence[RankPlacement], facts: JobFacts, assigned: Mapping[str, str]
+) -> Iterator[tuple[RankPlacement, dict[str, str]]]:
     """Yield each seat with what is set for its rank alone; ``assigned`` is the user's (``--env``) and wins.
 
     ``facts.devices`` is filled in here: for each rank those of its server.
@@ -36,7 +36,7 @@ def variables(
         yield seat, {**environment.rank_environment(seat, on[seat.server_index]), **assigned}
 
 
-def check_assigned(assigned: Mapping[str, str], seats: Sequence[Seat], facts: JobFacts) -> list[str]:
+def check_assigned(assigned: Mapping[str, str], seats: Sequence[RankPlacement], facts: JobFacts) -> list[str]:
     """Refuse variables of the user that the ranks cannot share; return notes on those that replace ours.
 
     Args:

@@ -15,12 +15,14 @@ from hccl_tools.notation import number_list
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.planning.placement import Seat
+    from hccl_tools.launch.planning.placement import RankPlacement
 
 _NODES = "/sys/devices/system/node"
 
 
-def cores_of(bind: str, seats: Sequence[Seat], environ: Mapping[str, str]) -> dict[int, tuple[int, ...]]:
+def cores_of(
+    bind: str, placements: Sequence[RankPlacement], environ: Mapping[str, str]
+) -> dict[int, tuple[int, ...]]:
     """Return the cores of each rank of this host, ascending; nothing for ``none``.
 
     The ranks take their shares in the order of their devices: that is the order in which hosts wire them.
@@ -28,12 +30,12 @@ def cores_of(bind: str, seats: Sequence[Seat], environ: Mapping[str, str]) -> di
     Raises:
         LaunchError: There are fewer cores than ranks, or this host tells of no NUMA nodes.
     """
-    if bind == "none" or not seats:
+    if bind == "none" or not placements:
         return {}
     usable = sorted(os.sched_getaffinity(0))
-    shares = _cores(usable, len(seats)) if bind == "cores" else _numa(usable, len(seats), environ)
-    order = sorted(seats, key=lambda seat: (seat.server_index, seat.local_rank))
-    return {seat.rank: share for seat, share in zip(order, shares, strict=True)}
+    shares = _cores(usable, len(placements)) if bind == "cores" else _numa(usable, len(placements), environ)
+    order = sorted(placements, key=lambda placement: (placement.server_index, placement.local_rank))
+    return {placement.rank: share for placement, share in zip(order, shares, strict=True)}
 
 
 def _cores(usable: list[int], ranks: int) -> list[tuple[int, ...]]:

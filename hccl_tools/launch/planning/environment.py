@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from hccl_tools.launch.model.plan import Start
-    from hccl_tools.launch.planning.placement import Seat
+    from hccl_tools.launch.planning.placement import RankPlacement
     from hccl_tools.launch.planning.visible_devices import VisibleDevices
 
 
 class JobFacts(NamedTuple):
     """What all ranks share: world size, where they meet, the table's path, this server's physical devices.
 
-    ``counted`` says that the devices are only numbers. ``open_mpi`` is false where another MPI than Open MPI
-    starts them.
+    ``devices_are_placeholders`` says that the devices are only numbers. ``is_open_mpi`` is false where
+    another MPI than Open MPI starts them.
     """
 
     start: Start
@@ -32,10 +32,10 @@ class JobFacts(NamedTuple):
     devices: tuple[int, ...]
     visible: VisibleDevices
     cpu: bool = False
-    counted: bool = False
+    devices_are_placeholders: bool = False
     keep_mpi: bool = False
     pass_table: bool = False
-    open_mpi: bool = True
+    is_open_mpi: bool = True
     #: An address and port of each rank, by rank; none where the ranks have no port to meet at.
     endpoints: tuple[str, ...] = ()
 
@@ -45,7 +45,7 @@ class Variable(NamedTuple):
 
     name: str
     family: str
-    value: Callable[[Seat, JobFacts], str | None]
+    value: Callable[[RankPlacement, JobFacts], str | None]
     meaning: str
 
 
@@ -63,23 +63,23 @@ BACKEND_VARIABLE = "PADDLE_DISTRI_BACKEND"
 _LONGEST = 32_000
 
 
-def _device_id(seat: Seat, job: JobFacts) -> str:
+def _device_id(seat: RankPlacement, job: JobFacts) -> str:
     if "visible devices" in FAMILIES[job.start]:
         return str(seat.local_rank)
-    if job.counted:
+    if job.devices_are_placeholders:
         return str(seat.device)
     return str(job.visible.device_id(seat.device))
 
 
-def _endpoint(seat: Seat, job: JobFacts) -> str | None:
+def _endpoint(seat: RankPlacement, job: JobFacts) -> str | None:
     return job.endpoints[seat.rank] if job.endpoints else None
 
 
 def _chooses_visible(job: JobFacts) -> bool:
-    return "visible devices" in FAMILIES[job.start] and not (job.cpu or job.counted)
+    return "visible devices" in FAMILIES[job.start] and not (job.cpu or job.devices_are_placeholders)
 
 
-def _visible(_seat: Seat, job: JobFacts) -> str | None:
+def _visible(_seat: RankPlacement, job: JobFacts) -> str | None:
     if not _chooses_visible(job):
         return None
     return ",".join(str(job.visible.runtime_id(device)) for device in sorted(job.devices))
@@ -162,12 +162,12 @@ def families(job: JobFacts) -> set[str]:
         chosen.add("cluster")
     if job.start == "torch" and job.pass_table:
         chosen.add("rank table")
-    if job.open_mpi and (job.keep_mpi or job.start == "mpi"):
+    if job.is_open_mpi and (job.keep_mpi or job.start == "mpi"):
         chosen.add("kept mpi")
     return chosen
 
 
-def rank_environment(seat: Seat, job: JobFacts) -> dict[str, str]:
+def rank_environment(seat: RankPlacement, job: JobFacts) -> dict[str, str]:
     """Return what is set for one rank on top of the cleaned environment."""
     chosen = families(job)
     values = ((name, value(seat, job)) for name, family, value, _meaning in VARIABLES if family in chosen)

@@ -12,10 +12,10 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.notation import host_list
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.planning.planner import Prepared
+    from hccl_tools.launch.planning.planner import PreparedLaunch
 
 
-def check(prepared: Prepared, *, use: str, colons: bool = False) -> None:
+def check(prepared: PreparedLaunch, *, use: str, colons: bool = False) -> None:
     """Refuse a job with a host that cannot be named in a command.
 
     Args:
@@ -36,7 +36,7 @@ def check(prepared: Prepared, *, use: str, colons: bool = False) -> None:
         )
 
 
-def _place(prepared: Prepared, index: int) -> str:
+def _place(prepared: PreparedLaunch, index: int) -> str:
     """Return file, line and column of a server in the table of a job, "" without one."""
     table, data, path = prepared.table, prepared.table_data, prepared.plan.table
     if table is None or data is None or path is None:

@@ -14,7 +14,7 @@ from hccl_tools.table.products import PRODUCT_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.model.request import Request
+    from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.table.model import RankTable
 
 
@@ -71,7 +71,9 @@ def check_addresses(table: RankTable, server_index: int, real: Addresses) -> Non
         )
 
 
-def make_table(devices: Sequence[int], request: Request, environ: Mapping[str, str], path: str) -> JobTable:
+def make_table(
+    devices: Sequence[int], request: LaunchRequest, environ: Mapping[str, str], path: str
+) -> JobTable:
     """Make the table of this host's devices, in rank order, as ``hccl-tools gen`` does.
 
     Args:

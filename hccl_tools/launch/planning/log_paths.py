@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.request import Request
-    from hccl_tools.launch.planning.placement import Seat
+    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.planning.placement import RankPlacement
 
 _STANDARD_STREAMS = {1: "standard output", 2: "standard error"}
 
 
-def place(request: Request, seat: Seat) -> str:
+def place(request: LaunchRequest, placement: RankPlacement) -> str:
     """Return the path of a rank's log: absolute, or relative to the run directory.
 
     paddle's names count the ranks of a machine. Where those of several machines are rehearsed on one, they
     count all ranks, for each log is one rank's.
     """
-    if request.log_file and seat.rank == 0:
+    if request.log_file and placement.rank == 0:
         return os.path.abspath(request.log_file)
     if request.flat_logs:
-        number = seat.rank if request.all_here else seat.local_rank
+        number = placement.rank if request.all_here else placement.local_rank
         return os.path.abspath(os.path.join(request.log_dir, f"workerlog.{number}"))
-    return f"rank_{seat.rank}.log"
+    return f"rank_{placement.rank}.log"
 
 
 def parse_mode(digits: str) -> int:
@@ -44,7 +44,7 @@ def parse_mode(digits: str) -> int:
     return int(digits, 8)
 
 
-def check(request: Request) -> None:
+def check(request: LaunchRequest) -> None:
     """Refuse places that no log can have; nothing is opened.
 
     Raises:

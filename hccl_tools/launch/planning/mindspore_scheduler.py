@@ -13,7 +13,7 @@ from hccl_tools.launch.planning.environment import scheduler_environment
 
 if TYPE_CHECKING:
     from hccl_tools.launch.planning.environment import JobFacts
-    from hccl_tools.launch.planning.placement import Seat
+    from hccl_tools.launch.planning.placement import RankPlacement
 
 #: ``set_device`` came with MindSpore 2.5; 2.4 has the older name of it only.
 PROGRAM = (
@@ -24,11 +24,11 @@ PROGRAM = (
 LOG = "scheduler.log"
 
 
-def process(first: Seat, job: JobFacts, python: str) -> RankProcess:
+def process(first: RankPlacement, job: JobFacts, python: str) -> RankProcess:
     """Return the scheduler's process, beside rank 0.
 
     Args:
-        first: The seat of rank 0.
+        first: The placement of rank 0.
         job: What all ranks share.
         python: The ranks' interpreter.
     """

@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover.local_addresses import interface_addresses, is_local
-from hccl_tools.discover.site import ADDRESS_VARIABLES, Site
+from hccl_tools.discover.site import ADDRESS_VARIABLES
 from hccl_tools.errors import LaunchError
 from hccl_tools.table.addresses import is_loopback, packed
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable, Server
 
 
-class UnrecognisedError(LaunchError):
+class AmbiguousHostError(LaunchError):
     """Which of the table's servers this host is cannot be told."""
 
 
-class NotHereError(UnrecognisedError):
+class NotAMemberError(AmbiguousHostError):
     """This host is none of them."""
 
 
-class Seat(NamedTuple):
+class RankPlacement(NamedTuple):
     """The place of one rank: its server (index in the table), physical device, and place on that server.
 
     ``local_rank`` counts the server's devices by ascending device id, whatever the order of the ranks.
@@ -39,27 +39,27 @@ class Seat(NamedTuple):
     local_size: int
 
 
-def seats_of_table(table: RankTable) -> list[Seat]:
-    """Return the seats of a valid table, by rank."""
+def place_ranks(table: RankTable) -> list[RankPlacement]:
+    """Return the placements of a valid table, by rank."""
     ranks, devices = table.rank_numbers, table.device_numbers
-    seats: list[Seat] = []
+    placements: list[RankPlacement] = []
     for index, server in enumerate(table.servers):
         host = address(server)
         by_device = sorted(server.rows, key=lambda row: devices[row] or 0)
         size = len(by_device)
-        seats += [
-            Seat(ranks[row] or 0, host, index, devices[row] or 0, place, size)
+        placements += [
+            RankPlacement(ranks[row] or 0, host, index, devices[row] or 0, place, size)
             for place, row in enumerate(by_device)
         ]
-    return sorted(seats, key=lambda seat: seat.rank)
+    return sorted(placements, key=lambda placement: placement.rank)
 
 
-def seats_of_devices(devices: Sequence[int], hosts: Sequence[str]) -> list[Seat]:
-    """Return the seats of a job without a table: on every host the same devices, in the listed order."""
+def place_ranks_without_table(devices: Sequence[int], hosts: Sequence[str]) -> list[RankPlacement]:
+    """Return the placements of a job without a table: on every host the same devices, in the listed order."""
     order = sorted(devices)
     size = len(devices)
     return [
-        Seat(index * size + place, host, index, device, order.index(device), size)
+        RankPlacement(index * size + place, host, index, device, order.index(device), size)
         for index, host in enumerate(hosts)
         for place, device in enumerate(devices)
     ]
@@ -121,7 +121,7 @@ def _by_loopback(table: RankTable, device_addresses: Mapping[int, str] | None, n
         )
     shown = ", ".join(f'"{server.server_id}"' for server in table.servers[:4])
     more = f" and {len(table.servers) - 4} more" if len(table.servers) > 4 else ""
-    raise NotHereError(
+    raise NotAMemberError(
         f"none of the table's servers is this host ({shown}{more})",
         hint=f"this host is {', '.join(names)}{_own_addresses()}; say which server it is with "
         f"`--server {shlex.quote(only.server_id)}`, or rehearse the whole job here with `--cpu --all-here`",
@@ -143,15 +143,15 @@ def _named(table: RankTable, wanted: str) -> int:
     raise LaunchError(f'the table has no server "{wanted}"', hint=f"its servers: {known}")
 
 
-def _ambiguous(table: RankTable, found: list[int], what: str) -> UnrecognisedError:
+def _ambiguous(table: RankTable, found: list[int], what: str) -> AmbiguousHostError:
     shown = " and ".join(f'"{table.servers[index].server_id}"' for index in found[:4])
-    return UnrecognisedError(
+    return AmbiguousHostError(
         f"servers {shown} are both this host by {what}",
         hint=f"say which with `--server {shlex.quote(table.servers[found[0]].server_id)}`",
     )
 
 
-def master_of(table: RankTable, seats: Sequence[Seat]) -> str:
+def rendezvous_address(table: RankTable, placements: Sequence[RankPlacement]) -> str:
     """Return the address where the ranks meet: that of rank 0's server, as other machines reach it.
 
     Raises:
@@ -160,7 +160,7 @@ def master_of(table: RankTable, seats: Sequence[Seat]) -> str:
     """
     if len(table.servers) == 1:
         return "127.0.0.1"
-    host = seats[0].host
+    host = placements[0].host
     if is_loopback(host):
         raise LaunchError(
             f'rank 0 is on "{host}", which on every other machine means that machine itself',
@@ -184,10 +184,3 @@ def master_of(table: RankTable, seats: Sequence[Seat]) -> str:
             hint="give it a host_ip in the table, or say `--master-addr ADDRESS`",
         )
     return found
-
-
-def present_devices(environ: Mapping[str, str]) -> tuple[int, ...]:
-    """Return the device ids that this host or container holds, ascending; empty without NPUs."""
-    from hccl_tools.discover.visible import present  # noqa: PLC0415
-
-    return present(Site(environ))

@@ -10,20 +10,21 @@ from hccl_tools.launch.model.plan import FACTS_FILE, TABLE_COPY, Plan, RankProce
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.planning import composition, cpu_affinity, environment, interpreter, log_paths, ports
 from hccl_tools.launch.planning import job as jobs
-from hccl_tools.launch.planning.visible_devices import LIMITS
+from hccl_tools.launch.planning.visible_devices import LIMITS, surroundings
 from hccl_tools.launch.runs import directory, private_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Start
-    from hccl_tools.launch.model.request import Request
-    from hccl_tools.launch.planning.job import Job, Surroundings
-    from hccl_tools.launch.planning.placement import Seat
+    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.planning.job import Job
+    from hccl_tools.launch.planning.placement import RankPlacement
+    from hccl_tools.launch.planning.visible_devices import Surroundings
     from hccl_tools.table.model import RankTable
 
 
-class Prepared(NamedTuple):
+class PreparedLaunch(NamedTuple):
     """A plan and what carrying it out needs besides: the cleaned environment and the table's bytes."""
 
     plan: Plan
@@ -34,12 +35,12 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    request: Request,
+    request: LaunchRequest,
     *,
     environ: Mapping[str, str],
     working_dir: str,
     nodes: tuple[int, ...] | None = None,
-) -> Prepared:
+) -> PreparedLaunch:
     """Return the plan of a launch; nothing is written or started.
 
     Args:
@@ -52,7 +53,7 @@ def prepare(
         UsageError: What was asked for cannot be meant.
         LaunchError: The table, the devices or the program stand against it.
     """
-    around = jobs.surroundings(request, environ, nodes)
+    around = surroundings(request, environ, nodes)
     notes = list(request.remarks)
     run_dir = request.run_dir or directory.path_for(request.log_dir, environ)
     copy = os.path.join(run_dir, TABLE_COPY)
@@ -61,43 +62,43 @@ def prepare(
     if job.table is None:
         job = jobs.with_own_table(job, request, around, copy, start)
         notes += job.table.notes if job.table else ()
-    _check(request, len(job.seats), environ, python.path)
+    _check(request, len(job.placements), environ, python.path)
     kept, removed = _cleaned(request, environ, start)
     engine_program, flavour, among = _engine(request, environ, job)
     facts = _facts(request, job, start, flavour, around=around, run_dir=run_dir, notes=notes)
     supervisor, travelling = _for_other_hosts(request, job, facts, python, kept)
     kept.update(travelling)
-    notes += composition.check_assigned(request.environment, job.seats, facts)
+    notes += composition.check_assigned(request.environment, job.placements, facts)
     plan = Plan(
         processes=_processes(request, job, facts, python),
         start=start,
         engine=request.engine,
         run_dir=run_dir,
         working_dir=working_dir,
-        world_size=len(job.seats),
+        world_size=len(job.placements),
         table=job.table.path if job.table else None,
         common=composition.common(environ, facts, run_dir=run_dir, buffered=request.buffered),
         removed=removed,
         notes=tuple(notes),
-        here=job.here,
+        local_server=job.local_server,
         supervisor=supervisor,
         exported=tuple(sorted(travelling)),
         only_exported=not request.export_defaults,
         engine_program=engine_program,
         engine_flavour=flavour,
         nodes=among,
-        shim=_shim(request, environ) if request.engine == "mpirun" and not supervisor else (),
+        shim_command=_shim(request, environ) if request.engine == "mpirun" and not supervisor else (),
         as_root=os.geteuid() == 0,
         cpu=request.cpu,
-        counted=job.counted,
-        meeting=(job.master, facts.port) if _meets(request, job) else None,
+        devices_are_placeholders=job.devices_are_placeholders,
+        rendezvous=(job.master, facts.port) if _meets(request, job) else None,
         cores=cpu_affinity.cores_of("none" if supervisor else request.bind, job.local, environ),
         chosen=_chosen(job, start, start_reason, python),
     )
-    return Prepared(plan, kept, around.nodes, *((job.table.data, job.table.table) if job.table else ()))
+    return PreparedLaunch(plan, kept, around.nodes, *((job.table.data, job.table.table) if job.table else ()))
 
 
-def _check(request: Request, world_size: int, environ: Mapping[str, str], python: str) -> None:
+def _check(request: LaunchRequest, world_size: int, environ: Mapping[str, str], python: str) -> None:
     """Refuse ranks that the job does not have, and a program that is not there."""
     named = {"--tail": request.tail if request.tail != "all" else (), "--stdin": request.stdin}
     for option, ranks in named.items():
@@ -110,14 +111,14 @@ def _check(request: Request, world_size: int, environ: Mapping[str, str], python
     interpreter.check_program(request.kind, request.program, own, python=python)
 
 
-def _meets(request: Request, job: Job) -> bool:
+def _meets(request: LaunchRequest, job: Job) -> bool:
     """Tell whether the command is typed on each of several hosts, which then compare what they have."""
-    by_hand = job.here is not None and job.server_count > 1 and request.run_dir is None
+    by_hand = job.local_server is not None and job.server_count > 1 and request.run_dir is None
     return by_hand and request.preflight
 
 
 def _cleaned(
-    request: Request, environ: Mapping[str, str], start: Start
+    request: LaunchRequest, environ: Mapping[str, str], start: Start
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     # An engine's own settings (OMPI_MCA_*) are for it; its supervisors clean up once more.
     settings_for = "mpi" if request.engine == "mpirun" else start
@@ -134,7 +135,7 @@ def _chosen(job: Job, start: Start, reason: str, python: interpreter.Interpreter
 
 
 def _start(
-    request: Request, environ: Mapping[str, str], notes: list[str], *, has_table: bool
+    request: LaunchRequest, environ: Mapping[str, str], notes: list[str], *, has_table: bool
 ) -> tuple[interpreter.Interpreter, Start, str]:
     """Return the ranks' Python, how the framework is started, and why so."""
     mpi_ranks = request.engine == "mpirun" and not has_table
@@ -152,7 +153,7 @@ def _start(
     return python, start, reason
 
 
-def _engine(request: Request, environ: Mapping[str, str], job: Job) -> tuple[str, str, tuple[str, ...]]:
+def _engine(request: LaunchRequest, environ: Mapping[str, str], job: Job) -> tuple[str, str, tuple[str, ...]]:
     """Return the program of the engine, its flavour, and the nodes meant where Slurm has others."""
     if request.engine == "loop":
         return "", "", ()
@@ -161,14 +162,18 @@ def _engine(request: Request, environ: Mapping[str, str], job: Job) -> tuple[str
         from hccl_tools.programs.slurm import nodes_of_hosts  # noqa: PLC0415
 
         program = slurm.find(environ, has_table=job.table is not None)
-        return program, "slurm", nodes_of_hosts(list(dict.fromkeys(seat.host for seat in job.seats)), environ)
+        return (
+            program,
+            "slurm",
+            nodes_of_hosts(list(dict.fromkeys(placement.host for placement in job.placements)), environ),
+        )
     from hccl_tools.programs.mpirun import find_mpirun  # noqa: PLC0415  (only this engine needs it)
 
     return (*find_mpirun(environ, request.mpirun), ())
 
 
 def _for_other_hosts(
-    request: Request,
+    request: LaunchRequest,
     job: Job,
     facts: environment.JobFacts,
     python: interpreter.Interpreter,
@@ -198,14 +203,14 @@ def _for_other_hosts(
     }
 
 
-def _shim(request: Request, environ: Mapping[str, str]) -> tuple[str, ...]:
+def _shim(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str, ...]:
     from hccl_tools.launch.planning import remote_launch  # noqa: PLC0415  (for MPI ranks only)
 
     return remote_launch.shim(request, os.path.join(private_files.new_path(environ), FACTS_FILE))
 
 
 def _facts(
-    request: Request,
+    request: LaunchRequest,
     job: Job,
     start: Start,
     flavour: str,
@@ -215,53 +220,55 @@ def _facts(
     notes: list[str],
 ) -> environment.JobFacts:
     if job.server_count > 1:
-        port, whence = ports.agreed_port(request.start_port, around.environ)
+        port, whence = ports.cluster_port(request.start_port, around.environ)
     elif request.start_port is not None:
         port, whence = request.start_port, "--start-port"
     else:
         port, whence = ports.free_port() if composition.ranks_meet(start, cpu=request.cpu) else 0, ""
-    notes += [f"{doubt} ({whence})" for doubt in ports.doubts(port)] if whence else []
+    notes += [f"{warning} ({whence})" for warning in ports.port_warnings(port)] if whence else []
     return environment.JobFacts(
         start=start,
-        world_size=len(job.seats),
+        world_size=len(job.placements),
         master=job.master,
         port=port,
         table=os.path.join(run_dir, TABLE_COPY) if job.table else None,
         devices=(),
         visible=around.visible,
         cpu=request.cpu,
-        counted=job.counted,
+        devices_are_placeholders=job.devices_are_placeholders,
         keep_mpi=request.keep_mpi,
         pass_table=request.pass_table,
-        open_mpi=not flavour.startswith("mpich"),
+        is_open_mpi=not flavour.startswith("mpich"),
         endpoints=()
         if start == "mpi"
-        else ports.endpoints(job.seats, master=job.master, port=port, servers=job.server_count),
+        else ports.endpoints(job.placements, master=job.master, port=port, servers=job.server_count),
     )
 
 
 def _processes(
-    request: Request, job: Job, facts: environment.JobFacts, python: interpreter.Interpreter
+    request: LaunchRequest, job: Job, facts: environment.JobFacts, python: interpreter.Interpreter
 ) -> tuple[RankProcess, ...]:
     """Return the ranks, and first of all the scheduler where one is needed."""
     argv = interpreter.command(request.kind, request.program, python.path)
-    composed = composition.variables(job.seats, facts, {})
-    ranks = tuple(_process(request, seat, variables, argv) for seat, variables in composed)
+    composed = composition.variables(job.placements, facts, {})
+    ranks = tuple(_process(request, placement, variables, argv) for placement, variables in composed)
     if not composition.wants_scheduler(facts, python.frameworks):
         return ranks
     from hccl_tools.launch.planning import mindspore_scheduler  # noqa: PLC0415  (most starts need none)
 
-    return (mindspore_scheduler.process(job.seats[0], facts, python.path), *ranks)
+    return (mindspore_scheduler.process(job.placements[0], facts, python.path), *ranks)
 
 
-def _process(request: Request, seat: Seat, variables: dict[str, str], argv: Sequence[str]) -> RankProcess:
+def _process(
+    request: LaunchRequest, placement: RankPlacement, variables: dict[str, str], argv: Sequence[str]
+) -> RankProcess:
     return RankProcess(
-        rank=seat.rank,
-        host=seat.host,
-        server_index=seat.server_index,
-        device=seat.device,
+        rank=placement.rank,
+        host=placement.host,
+        server_index=placement.server_index,
+        device=placement.device,
         device_id=int(variables["DEVICE_ID"]),
         environment={**variables, **request.environment},
         argv=tuple(argv),
-        log=log_paths.place(request, seat),
+        log=log_paths.place(request, placement),
     )

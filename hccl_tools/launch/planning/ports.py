@@ -11,17 +11,17 @@ from hccl_tools.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.planning.placement import Seat
+    from hccl_tools.launch.planning.placement import RankPlacement
 
 #: For jobs on several hosts, where all hosts must choose the same port without asking each other.
 DEFAULT_PORT = 18118
 #: Where hosts whose ``--start-port`` differs find each other while they meet.
-ASK_PORT = 18117
+DISCOVERY_PORT = 18117
 #: Free of MindSpore's 8118, torch's 29500 and HCCL's 16666 and 60000-60015.
 FIRST, LAST = 10000, 19999
 _LOCAL_RANGE = "/proc/sys/net/ipv4/ip_local_port_range"
 _HCCL_DEVICE_PORT = 16666
-_TAKEN = frozenset({DEFAULT_PORT, ASK_PORT, _HCCL_DEVICE_PORT})
+_TAKEN = frozenset({DEFAULT_PORT, DISCOVERY_PORT, _HCCL_DEVICE_PORT})
 
 
 def is_free(port: int, address: str = "") -> bool:
@@ -56,7 +56,7 @@ def free_port() -> int:
     )
 
 
-def told_port(path: str, *, seconds: float) -> int:
+def wait_for_port_file(path: str, *, seconds: float) -> int:
     """Return the port that rank 0 writes to a file, waiting for it.
 
     Raises:
@@ -71,7 +71,7 @@ def told_port(path: str, *, seconds: float) -> int:
     raise UsageError(f"rank 0 has not said within {seconds:g} s where the ranks meet", hint=f"see {path}")
 
 
-def agreed_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, str]:
+def cluster_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, str]:
     """Return the port of a job on several hosts and where it comes from.
 
     Raises:
@@ -87,27 +87,29 @@ def agreed_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, str
     return int(text), "FLAGS_START_PORT"
 
 
-def endpoints(seats: Sequence[Seat], *, master: str, port: int, servers: int) -> tuple[str, ...]:
+def endpoints(
+    placements: Sequence[RankPlacement], *, master: str, port: int, servers: int
+) -> tuple[str, ...]:
     """Return an address with a port for each rank, as paddle has them: rank 0's is where all meet.
 
     Args:
-        seats: All ranks, by rank.
+        placements: All ranks, by rank.
         master: The address of rank 0's server.
         port: Where the ranks meet; the other ranks of a server count from it. 0 for nowhere.
         servers: How many servers the job has; the ranks of one are all at ``master``.
     """
     if not port:
         return ()
-    found, taken, first = [], dict[int, int](), seats[0].server_index
-    for seat in seats:
-        server = seat.server_index if servers > 1 else first
-        host = master if server == first else seat.host
+    found, taken, first = [], dict[int, int](), placements[0].server_index
+    for placement in placements:
+        server = placement.server_index if servers > 1 else first
+        host = master if server == first else placement.host
         place = taken[server] = taken.get(server, -1) + 1
         found.append(f"{host}:{port + place}")
     return tuple(found)
 
 
-def doubts(port: int) -> list[str]:
+def port_warnings(port: int) -> list[str]:
     """Return what speaks against a port on every host of a job, as sentences; none for a good one."""
     found = []
     if not FIRST <= port <= LAST + 1:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Start
-    from hccl_tools.launch.model.request import Request
+    from hccl_tools.launch.model.request import LaunchRequest
 
 _EXPORTED_NAMES = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONUNBUFFERED")
 _EXPORTED_PREFIXES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "PYTORCH_", "OMP_")
@@ -60,7 +60,9 @@ def to_show(names: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
     return {name: environ.get(name, "") for name in names if not name.startswith(ours)}
 
 
-def supervisor(request: Request, *, start: Start, port: int, python: str, run_dir: str) -> tuple[str, ...]:
+def supervisor(
+    request: LaunchRequest, *, start: Start, port: int, python: str, run_dir: str
+) -> tuple[str, ...]:
     """Return the command that each host runs for its own part of the job."""
     typed = [option for option in request.typed_options if not option.startswith(_NOT_FORWARDED)]
     settled = (f"--start={start}", f"--start-port={port}", f"--python={python}", f"--run-dir={run_dir}")
@@ -70,7 +72,7 @@ def supervisor(request: Request, *, start: Start, port: int, python: str, run_di
     return (*(part for part in command if part != "--"), *_OVERRIDES, *settled, "--", *request.program)
 
 
-def shim(request: Request, facts: str) -> tuple[str, ...]:
+def shim(request: LaunchRequest, facts: str) -> tuple[str, ...]:
     """Return the command before each MPI rank's program; ``facts`` is the file that settles it."""
     options = ["--facts", facts]
     options += [f"--product={request.product}"] if request.product else []

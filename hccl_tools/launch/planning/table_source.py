@@ -13,7 +13,7 @@ from hccl_tools.launch.planning.packed_table import TABLE_FROM_ENVIRONMENT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.model.request import Request
+    from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.table.model import RankTable
 
 #: What HCCL takes of a group_list's devices.
@@ -25,7 +25,7 @@ _NAMES = ("jobstart_hccl.json", "hccl.json")
 _MODELARTS = ("/user/config/jobstart_hccl.json", "/home/ma-user/rank_table/jobstart_hccl.json")
 
 
-def locate(request: Request, environ: Mapping[str, str]) -> tuple[str, str | None] | None:
+def locate(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str, str | None] | None:
     """Return the path of the table and a sentence on why that one, or ``None`` where none was named.
 
     The sentence is ``None`` for a table that the user has typed. A directory means the usual file in it. A
@@ -60,7 +60,7 @@ def naming_variable(environ: Mapping[str, str]) -> str | None:
     return next((variable for variable in TABLE_VARIABLES if environ.get(variable)), None)
 
 
-def load(path: str, request: Request, environ: Mapping[str, str]) -> JobTable:
+def load(path: str, request: LaunchRequest, environ: Mapping[str, str]) -> JobTable:
     """Read and check the table of a request.
 
     Raises:
@@ -78,7 +78,7 @@ def _tell(line: str) -> None:
     sys.stderr.write(f"hccl-tools: {line}\n")
 
 
-def load_file(path: str, request: Request, environ: Mapping[str, str]) -> JobTable:
+def load_file(path: str, request: LaunchRequest, environ: Mapping[str, str]) -> JobTable:
     """Read and check a table for the job's product and, as some change HCCL's verdict, its variables.
 
     Raises:
@@ -119,7 +119,7 @@ def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
     return made, "".join(formats.write(plain)).encode()
 
 
-def _unpacked(request: Request, environ: Mapping[str, str]) -> str:
+def _unpacked(request: LaunchRequest, environ: Mapping[str, str]) -> str:
     """Write the table that came along into the run directory, whole at once, and return its path."""
     from hccl_tools.launch.planning import packed_table  # noqa: PLC0415  (on other hosts only)
     from hccl_tools.launch.runs import directory  # noqa: PLC0415  (on other hosts only)

@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.discover import visible
+from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from hccl_tools.launch.model.request import LaunchRequest
 
 #: What the runtime itself heeds in every process, and what container runtimes are told.
 LIMITS = (visible.LOGICAL_VARIABLE, visible.PHYSICAL_VARIABLE)
@@ -94,6 +97,27 @@ def visible_devices(
     return VisibleDevices(present, counted, chosen, visible.LOGICAL_VARIABLE)
 
 
+class Surroundings(NamedTuple):
+    """This host as a launch finds it: environment, device nodes (ids, ascending), visible devices."""
+
+    environ: Mapping[str, str]
+    nodes: tuple[int, ...]
+    visible: VisibleDevices
+
+
+def surroundings(
+    request: LaunchRequest, environ: Mapping[str, str], nodes: tuple[int, ...] | None
+) -> Surroundings:
+    """Return this host as the launch is to see it; its device nodes are looked up where they are ``None``.
+
+    Raises:
+        UsageError: A variable that limits the devices cannot be read.
+    """
+    found = present_devices(environ) if nodes is None else nodes
+    limits = unlimited(environ) if request.ignore_visible else environ
+    return Surroundings(environ, found, visible_devices(limits, found, cpu=request.cpu))
+
+
 def unlimited(environ: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without the variables that limit the devices (``--ignore-visible``)."""
     return {name: value for name, value in environ.items() if name not in LIMITS}
@@ -114,3 +138,8 @@ def _read(
         return variable(environ)
     except DiscoveryError as error:
         raise UsageError(error.message, hint=error.hint) from error
+
+
+def present_devices(environ: Mapping[str, str]) -> tuple[int, ...]:
+    """Return the device ids that this host or container holds, ascending; empty without NPUs."""
+    return visible.present(Site(environ))

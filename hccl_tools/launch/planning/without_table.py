@@ -10,11 +10,11 @@ from hccl_tools.notation.phrases import count as counted
 from hccl_tools.table.addresses import is_loopback, packed
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.request import Request
+    from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.visible_devices import VisibleDevices
 
 
-def hosts(request: Request) -> tuple[str, ...]:
+def hosts(request: LaunchRequest) -> tuple[str, ...]:
     """Return the hosts in rank order: those of ``--ips``, else one name for each of ``--nnodes``."""
     if request.ips:
         if request.node_count not in (None, len(request.ips)):
@@ -26,7 +26,7 @@ def hosts(request: Request) -> tuple[str, ...]:
     return ("localhost",) if count == 1 else tuple(f"node{index}" for index in range(count))
 
 
-def this_host(names: tuple[str, ...], request: Request) -> int:
+def this_host(names: tuple[str, ...], request: LaunchRequest) -> int:
     """Return the index of this host among the hosts of a job.
 
     Raises:
@@ -53,7 +53,7 @@ def this_host(names: tuple[str, ...], request: Request) -> int:
     )
 
 
-def master(names: tuple[str, ...], request: Request) -> str:
+def master(names: tuple[str, ...], request: LaunchRequest) -> str:
     """Return the address where the ranks meet: the first host's.
 
     Raises:
@@ -75,7 +75,7 @@ def master(names: tuple[str, ...], request: Request) -> str:
     return names[0]
 
 
-def devices(request: Request, visible: VisibleDevices, host_count: int) -> list[int]:
+def devices(request: LaunchRequest, visible: VisibleDevices, host_count: int) -> list[int]:
     """Return the physical devices that the job uses on each host, in rank order.
 
     Raises:

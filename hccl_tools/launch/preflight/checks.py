@@ -41,7 +41,7 @@ def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> F
         nodes: The device ids that this host or container holds.
     """
     warnings = tuple(_switched_off(plan)) if plan.world_size > 1 else ()
-    deviceless = plan.cpu or plan.counted
+    deviceless = plan.cpu or plan.devices_are_placeholders
     errors = [] if deviceless else [*_missing_devices(plan, nodes)]
     if nodes and not deviceless:
         errors += [

@@ -35,7 +35,7 @@ def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
         "world_size": plan.world_size,
         "hosts": list(plan.hosts),
         # Where hosts that were started by hand meet, and keep a line to each other.
-        "meeting": "{} port {}".format(*plan.meeting) if plan.meeting else None,
+        "meeting": "{} port {}".format(*plan.rendezvous) if plan.rendezvous else None,
         "rank_table": plan.table,
         "run_dir": plan.run_dir,
         "working_dir": plan.working_dir,
@@ -61,7 +61,7 @@ def _process(process: RankProcess, plan: Plan) -> dict[str, Any]:
         "rank": process.rank,
         "host": process.host,
         "server_index": process.server_index,
-        "here": plan.here in (None, process.server_index),
+        "here": plan.local_server in (None, process.server_index),
         "device": process.device,
         "device_id": process.device_id,
         "log": process.log,

@@ -26,8 +26,8 @@ def _lines(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -
     rehearsal = ", a rehearsal on the CPU" if plan.cpu else ""
     yield f"plan: {ranks} on {_counted(plan.hosts)}{rehearsal}; nothing is started"
     facts = {**plan.chosen, "engine": plan.engine, "run directory": plan.run_dir}
-    if plan.meeting:
-        facts["hosts meet"] = "{} port {}".format(*plan.meeting)
+    if plan.rendezvous:
+        facts["hosts meet"] = "{} port {}".format(*plan.rendezvous)
     for subject, text in facts.items():
         yield f"  {subject + ':':<15}{text}"
     for note in plan.notes:
@@ -68,7 +68,7 @@ def _columns(plan: Plan) -> Iterator[str]:
             "-" if process.rank < 0 else str(process.device),
             "-" if process.rank < 0 else str(process.device_id),
             *_bound(plan, number_list.fold(plan.cores.get(process.rank, ())) or "all"),
-            process.log if plan.here in (None, process.server_index) else f"{process.log} (there)",
+            process.log if plan.local_server in (None, process.server_index) else f"{process.log} (there)",
         )
         for process in plan.processes
     ]

@@ -59,7 +59,7 @@ def make(
         "warnings": outcome.notes,
     }
     if outcome.elsewhere is not None:
-        report["detail"], report["first_failure"] = outcome.elsewhere.said, outcome.elsewhere.first_failure
+        report["detail"], report["first_failure"] = outcome.elsewhere.message, outcome.elsewhere.first_failure
     elif outcome.first is not None:
         report["first_failure"] = first_failure(outcome.first, killed_by_oom=killed_by_oom)
     this = {name: report[name] for name in ("reason", "exit_code", "first_failure", "warnings")}
@@ -95,11 +95,11 @@ def _end(end: RankEnd) -> dict[str, Any]:
         "pid": end.pid or None,
         "exit_code": end.code,
         "signal": signal_name(end.signal) if end.signal else None,
-        "how": end.way,
+        "how": end.description,
         "duration": round(end.duration, 3) if end.ended else None,
         "cpu": round(end.cpu, 3),
         "peak_memory_kib": end.peak,
-        "asked_to_end": end.asked,
+        "asked_to_end": end.was_terminated,
         "log": end.log,
         "log_host": process.host if end.is_elsewhere else None,
     }

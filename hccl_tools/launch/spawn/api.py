@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.launcher import PLAN_FILE
 from hccl_tools.launch.model.plan import TABLE_COPY
-from hccl_tools.launch.model.request import Request
+from hccl_tools.launch.model.request import LaunchRequest
 from hccl_tools.launch.planning import interpreter, planner, ports
 from hccl_tools.launch.processes import keeper
 from hccl_tools.launch.processes.keeper_protocol import Task
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from hccl_tools.launch.planning.planner import Prepared
+    from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.spawn.options import SpawnKeywords, SpawnOptions
 
 #: The first entry of sys.path is the working directory, whose files might pass for modules of Python.
@@ -106,7 +106,7 @@ def spawn(
     return context
 
 
-def _prepare(wanted: SpawnOptions, folder: str) -> Prepared:
+def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
     """Return the plan of a call; its ranks find what they run in ``folder``.
 
     Raises:
@@ -118,7 +118,7 @@ def _prepare(wanted: SpawnOptions, folder: str) -> Prepared:
         start, _reason = interpreter.choose_start(interpreter.installed_frameworks(sys.path), cpu=wanted.cpu)
     # What this interpreter was started with (-W, -X, -O ...) is meant for the ranks as well.
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
-    request = Request(
+    request = LaunchRequest(
         program=(sys.executable, *flags, "-c", _CHILD.format(root=IMPORT_ROOT, folder=folder)),
         kind="program",
         python=sys.executable,
@@ -145,7 +145,7 @@ def _prepare(wanted: SpawnOptions, folder: str) -> Prepared:
     return prepared
 
 
-def _preflight(prepared: Prepared) -> None:
+def _preflight(prepared: PreparedLaunch) -> None:
     """Refuse what would stop the ranks after minutes: devices that are held, not there or not to be opened.
 
     Raises:
@@ -158,7 +158,7 @@ def _preflight(prepared: Prepared) -> None:
 
 
 def _write(
-    prepared: Prepared, payload: bytes, folder: str, mode: int
+    prepared: PreparedLaunch, payload: bytes, folder: str, mode: int
 ) -> tuple[tuple[str, int], tuple[int, ...]]:
     """Make the private and the run directory; return the first with what keeps it, and the other locks."""
     plan = prepared.plan

@@ -198,9 +198,9 @@ class SpawnContext:
                 self._first = self._first or rank
         elif event.kind == keeper_protocol.ENDED:
             end.status, end.ended = event.value, event.time / 1e9
-            end.cpu, end.peak, end.asked = event.cpu / 1e9, event.extra, self._asked != "ended"
+            end.cpu, end.peak, end.was_terminated = event.cpu / 1e9, event.extra, self._asked != "ended"
             ranks_over = all(process.exitcode == 0 for process in self.processes)
-            if end.status != 0 and not end.asked and not (rank.rank < 0 and ranks_over):
+            if end.status != 0 and not end.was_terminated and not (rank.rank < 0 and ranks_over):
                 self._first = self._first or rank
             if ranks_over:
                 # Nobody needs a scheduler any more, and what the ranks have left behind is to go.

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.planning import environment, log_paths, placement
-from hccl_tools.launch.planning.visible_devices import visible_devices
+from hccl_tools.launch.planning import environment, log_paths
+from hccl_tools.launch.planning.visible_devices import present_devices, visible_devices
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
 from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.notation import device_range, phrases
@@ -213,7 +213,7 @@ def _all_visible(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | 
 
 
 def _visible(environ: Mapping[str, str], *, cpu: bool) -> VisibleDevices:
-    return visible_devices(environ, placement.present_devices(environ), cpu=cpu)
+    return visible_devices(environ, present_devices(environ), cpu=cpu)
 
 
 def _choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

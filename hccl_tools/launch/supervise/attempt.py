@@ -205,7 +205,7 @@ class Attempt:
         end.status, end.ended = status, when
         self._left -= 1
         self._ranks_left -= status == 0 and end.process.rank >= 0
-        end.asked = when > self._end_began
+        end.was_terminated = when > self._end_began
         if end in self._ending and self.elsewhere is None:
             self.first, self._ending = end, []
         for act in self.on_end:

@@ -52,7 +52,7 @@ def end_job(
     stuck = {process.pid for process in left}
     for end in running:
         if end.pid not in stuck:
-            end.ended, end.asked, end.status = time.monotonic(), True, int(signal.SIGKILL)
+            end.ended, end.was_terminated, end.status = time.monotonic(), True, int(signal.SIGKILL)
             if end.pid in ends:
                 end.status, usage = ends[end.pid]
                 end.cpu, end.peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss

@@ -97,7 +97,7 @@ def test_what_is_said_of_a_later_start_is_not_lost(lines: list[Line]) -> None:
 
     assert [word["word"] for word in heard(lines[0], 0)] == ["ended"]
     assert heard(lines[0], 0) == []
-    assert [Cause.of(word["cause"], "host-b") for word in heard(lines[0], 1)] == [FAILED]
+    assert [Cause.parse(word["cause"], "host-b") for word in heard(lines[0], 1)] == [FAILED]
     assert lines[0].others == [2]
 
 
@@ -107,8 +107,8 @@ def test_what_is_said_of_a_later_start_is_not_lost(lines: list[Line]) -> None:
              {**FAILED.as_dict(), "signal": None}, {**FAILED.as_dict(), "more": 1}],
 )  # fmt: skip
 def test_a_cause_that_cannot_be_understood(told: Any) -> None:
-    said = "host-b does not start its part: its launcher speaks another language"
-    assert Cause.of(told, "host-b").said == said
+    said = "host-b does not start its part: its launcher sent a message this version does not understand"
+    assert Cause.parse(told, "host-b").message == said
 
 
 def test_a_word_in_pieces_and_two_in_one() -> None:

@@ -24,7 +24,7 @@ def judged(
 ) -> Outcome:
     """Return the outcome of a job of two hosts; a status of None is one that was not reported."""
     plan = Plan((process(0), process(1)), "torch", "mpirun", str(folder), "/", 2, supervisor=("x",))
-    end = RankEnd(process(0), "engine.log", pid=7, status=engine, asked=asked)
+    end = RankEnd(process(0), "engine.log", pid=7, status=engine, was_terminated=asked)
     reason: Reason = "failed" if engine and not asked else "ended"
     outcome = Outcome(reason, [end], 1.0, first=end if engine else None)
     reports = Reports()
@@ -39,7 +39,7 @@ def judged(
 
 def finding(agent: int, reason: str, code: int = 137, *, lost: bool = False) -> Finding:
     first = {"name": "rank", "how": "exit code", "rank": agent} if reason == "failed" else None
-    cause = Cause.of({"host": "h", "reason": reason, "exit_code": code, "first_failure": first}, "h")
+    cause = Cause.parse({"host": "h", "reason": reason, "exit_code": code, "first_failure": first}, "h")
     return Finding(agent, cause, lost=lost)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch.model.request import Request
+from hccl_tools.launch.model.request import LaunchRequest
 from hccl_tools.launch.mpi import options as rank_options
 from hccl_tools.launch.mpi import shared_preparation, standalone
 from hccl_tools.launch.mpi.world import MpiWorld
@@ -69,7 +69,7 @@ def by_hand(rank: MpiWorld, environ: dict[str, str], *typed: str) -> dict[str, s
     return standalone.prepare(options, rank, environ).environment
 
 
-def launched(rank: int, environ: dict[str, str], request: Request) -> dict[str, str]:
+def launched(rank: int, environ: dict[str, str], request: LaunchRequest) -> dict[str, str]:
     prepared = planner.prepare(request, environ=environ, working_dir=str(Path.cwd()))
     return {**prepared.environment, **prepared.plan.common, **prepared.plan.ranks[rank].environment}
 
@@ -90,7 +90,7 @@ def normal(found: dict[str, str]) -> dict[str, str]:
 def test_environment_with_a_table_is_the_launchers(host: StandInHost, start: Any, *, cpu: bool) -> None:
     table = write_table(("127.0.0.1", (5, 4, 7, 6)))
     environ = environment_of(host, RANK_ID="9", PADDLE_X="old", ASCEND_RT_VISIBLE_DEVICES="4,5,6,7")
-    request = Request(("train.py",), rank_table=table, start=start, cpu=cpu, own_python=True)
+    request = LaunchRequest(("train.py",), rank_table=table, start=start, cpu=cpu, own_python=True)
 
     for rank in range(4):
         found = by_hand(
@@ -103,7 +103,7 @@ def test_environment_with_a_table_is_the_launchers(host: StandInHost, start: Any
 @pytest.mark.parametrize("start", STARTS)
 def test_environment_without_a_table_is_the_launchers(host: StandInHost, start: Any) -> None:
     environ = environment_of(host, ASCEND_VISIBLE_DEVICES="npu-4,npu-5,6-7")
-    request = Request(("train.py",), ranks=2, start=start, own_python=True)
+    request = LaunchRequest(("train.py",), ranks=2, start=start, own_python=True)
 
     for rank in range(2):
         found = by_hand(world(rank, 2), environ, "--start", start)
@@ -116,7 +116,7 @@ def test_environment_on_the_second_host_is_the_launchers(start: Any) -> None:
     Path("train.py").touch()
     table = write_table(("10.0.0.1", (0, 1)), ("10.0.0.2", (0, 1)))
     environ = {"PATH": "/usr/bin:/bin", "HOST_IP": "10.0.0.2", "RANK_TABLE_FILE": table}
-    request = Request(("train.py",), product="a2", start=start, own_python=True)
+    request = LaunchRequest(("train.py",), product="a2", start=start, own_python=True)
 
     for rank in (2, 3):
         found = by_hand(world(rank, 4, 2), environ, "--product", "a2", "--start", start)
@@ -276,7 +276,7 @@ def test_variables_that_ranks_cannot_share_are_refused(host: StandInHost, typed:
     table = write_table(("127.0.0.1", (4, 5, 6, 7)))
     environ = environment_of(host)
     name, _, value = typed.partition("=")
-    request = Request(("train.py",), rank_table=table, start="table", environment={name: value})
+    request = LaunchRequest(("train.py",), rank_table=table, start="table", environment={name: value})
 
     said = refusal(world(0, 4), environ, "--rank-table", table, "--start", "table", "--env", typed).message
     with pytest.raises(UsageError, match=name) as caught:
@@ -285,7 +285,7 @@ def test_variables_that_ranks_cannot_share_are_refused(host: StandInHost, typed:
 
 
 def test_variables_that_replace_the_launchers_are_said(host: StandInHost) -> None:
-    request = Request(
+    request = LaunchRequest(
         ("train.py",), ranks=4, start="torch", environment={"DEVICE_NUM": "8", "RANK_SIZE": "4"}
     )
 

@@ -11,7 +11,7 @@ import pytest
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.planning import cpu_affinity
-from hccl_tools.launch.planning.placement import seats_of_devices
+from hccl_tools.launch.planning.placement import place_ranks_without_table
 from hccl_tools.notation import number_list
 
 OWN = sorted(os.sched_getaffinity(0))
@@ -53,7 +53,7 @@ def test_the_plan_shows_the_cores() -> None:
 
 
 def test_too_few_cores_are_refused() -> None:
-    seats = seats_of_devices(range(len(OWN) + 1), ["localhost"])
+    seats = place_ranks_without_table(range(len(OWN) + 1), ["localhost"])
 
     with pytest.raises(LaunchError, match=f"{len(seats)} ranks need a core each, and {len(OWN)} may be used"):
         cpu_affinity.cores_of("cores", seats, {})
@@ -63,7 +63,7 @@ def test_neighbouring_ranks_share_a_numa_node(tmp_path: Path) -> None:
     both = ",".join(map(str, OWN))
     environ = host(tmp_path, both, both)
 
-    found = cpu_affinity.cores_of("numa", seats_of_devices([3, 2, 1, 0], ["localhost"]), environ)
+    found = cpu_affinity.cores_of("numa", place_ranks_without_table([3, 2, 1, 0], ["localhost"]), environ)
 
     assert found == dict.fromkeys(range(4), tuple(OWN))
     assert cpu_affinity.numa_nodes(host(tmp_path / "other", "0-1,4", "2-3")) == [{0, 1, 4}, {2, 3}]
@@ -72,5 +72,5 @@ def test_neighbouring_ranks_share_a_numa_node(tmp_path: Path) -> None:
 def test_a_host_that_tells_of_no_numa_nodes(tmp_path: Path) -> None:
     with pytest.raises(LaunchError, match="tells of no NUMA nodes"):
         cpu_affinity.cores_of(
-            "numa", seats_of_devices([0], ["localhost"]), {"HCCL_TOOLS_ROOT": str(tmp_path)}
+            "numa", place_ranks_without_table([0], ["localhost"]), {"HCCL_TOOLS_ROOT": str(tmp_path)}
         )

@@ -11,7 +11,7 @@ import pytest
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.planning import environment, ports
 from hccl_tools.launch.planning.environment import JobFacts, cleaned, rank_environment
-from hccl_tools.launch.planning.placement import Seat
+from hccl_tools.launch.planning.placement import RankPlacement
 from hccl_tools.launch.planning.visible_devices import VisibleDevices, visible_devices
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ CHOSEN = visible_devices({"ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"}, tuple(range(8
 STARTS: tuple[Start, ...] = ("table", "cluster", "mpi", "torch")
 
 
-def seat(rank: int, device: int, server: int = 0) -> Seat:
-    return Seat(rank, "10.0.0.1", server, device, device - 4, 4)
+def seat(rank: int, device: int, server: int = 0) -> RankPlacement:
+    return RankPlacement(rank, "10.0.0.1", server, device, device - 4, 4)
 
 
 def job(start: Start, visible: VisibleDevices = HOST, **changes: Any) -> JobFacts:
@@ -192,7 +192,7 @@ def test_output_is_unbuffered_unless_the_user_decides() -> None:
 
 def test_paddles_endpoints_begin_where_all_ranks_meet() -> None:
     servers = ("10.0.0.1", "10.0.0.2")
-    seats = [Seat(rank, servers[rank // 2 % 2], rank // 2 % 2, 4, 0, 4) for rank in range(8)]
+    seats = [RankPlacement(rank, servers[rank // 2 % 2], rank // 2 % 2, 4, 0, 4) for rank in range(8)]
     several = ports.endpoints(seats, master="10.0.0.9", port=18118, servers=2)
     here = ports.endpoints(seats, master="127.0.0.1", port=18118, servers=1)
 

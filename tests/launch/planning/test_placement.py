@@ -30,7 +30,7 @@ def test_seats_are_by_rank_and_places_by_device() -> None:
     first, second = value["server_list"][0]["device"]
     first["rank_id"], second["rank_id"] = "1", "0"
 
-    seats = placement.seats_of_table(read(value))
+    seats = placement.place_ranks(read(value))
 
     assert [(seat.rank, seat.device, seat.local_rank) for seat in seats] == [(0, 1, 1), (1, 0, 0)]
 
@@ -39,7 +39,7 @@ def test_seats_of_shuffled_servers() -> None:
     value = made(servers=2, devices=2)
     value["server_list"].reverse()
 
-    seats = placement.seats_of_table(read(value))
+    seats = placement.place_ranks(read(value))
 
     assert [(seat.rank, seat.host, seat.server_index) for seat in seats] == [
         (0, "10.0.0.1", 1), (1, "10.0.0.1", 1), (2, "10.0.0.2", 0), (3, "10.0.0.2", 0),
@@ -47,7 +47,7 @@ def test_seats_of_shuffled_servers() -> None:
 
 
 def test_group_list_ranks_are_hccls_own_numbers() -> None:
-    seats = placement.seats_of_table(read(made("group_list", servers=2, devices=2)))
+    seats = placement.place_ranks(read(made("group_list", servers=2, devices=2)))
 
     assert [seat.rank for seat in seats] == [0, 1, 2, 3]
 
@@ -125,13 +125,13 @@ def test_master_is_where_rank_0_is() -> None:
     value["server_list"].reverse()
     table = read(value)
 
-    assert placement.master_of(table, placement.seats_of_table(table)) == "10.0.0.1"
+    assert placement.rendezvous_address(table, placement.place_ranks(table)) == "10.0.0.1"
 
 
 def test_master_of_one_host_is_loopback() -> None:
     table = read(made())
 
-    assert placement.master_of(table, placement.seats_of_table(table)) == "127.0.0.1"
+    assert placement.rendezvous_address(table, placement.place_ranks(table)) == "127.0.0.1"
 
 
 def test_loopback_cannot_be_master_of_several_hosts() -> None:
@@ -140,7 +140,7 @@ def test_loopback_cannot_be_master_of_several_hosts() -> None:
     table = read(value)
 
     with pytest.raises(LaunchError, match=r'rank 0 is on "127\.0\.0\.1"'):
-        placement.master_of(table, placement.seats_of_table(table))
+        placement.rendezvous_address(table, placement.place_ranks(table))
 
 
 def test_name_that_leads_to_loopback_cannot_be_master() -> None:
@@ -149,7 +149,7 @@ def test_name_that_leads_to_loopback_cannot_be_master() -> None:
     table = read(value)
 
     with pytest.raises(LaunchError, match=r'"LocalHost", means 127\.0\.0\.1 here'):
-        placement.master_of(table, placement.seats_of_table(table))
+        placement.rendezvous_address(table, placement.place_ranks(table))
 
 
 def test_local_addresses_are_those_that_can_be_bound() -> None:

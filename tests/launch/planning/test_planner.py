@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.model.request import Request
+from hccl_tools.launch.model.request import LaunchRequest
 from hccl_tools.launch.planning import planner, without_table
 from hccl_tools.launch.render import plan_json, plan_text
 from hccl_tools.programs.lookup import ProgramMissingError
@@ -16,7 +16,7 @@ from tests.support.tables import table as made
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
-    from hccl_tools.launch.planning.planner import Prepared
+    from hccl_tools.launch.planning.planner import PreparedLaunch
 
 ENVIRON = {"PATH": "/usr/bin:/bin"}
 
@@ -44,7 +44,9 @@ def write(value: dict[str, Any], name: str = "table.json") -> str:
     return name
 
 
-def prepare(request: Request, environ: dict[str, str] | None = None, nodes: tuple[int, ...] = ()) -> Prepared:
+def prepare(
+    request: LaunchRequest, environ: dict[str, str] | None = None, nodes: tuple[int, ...] = ()
+) -> PreparedLaunch:
     return planner.prepare(
         request, environ={**ENVIRON, **(environ or {})}, working_dir=str(Path.cwd()), nodes=nodes
     )
@@ -52,7 +54,7 @@ def prepare(request: Request, environ: dict[str, str] | None = None, nodes: tupl
 
 def plan(**options: Any) -> Plan:
     options = {"program": ("train.py",), "start": "table", "python": sys.executable, **options}
-    return prepare(Request(**options)).plan
+    return prepare(LaunchRequest(**options)).plan
 
 
 def test_guides_table_starts_devices_4_to_7_as_ranks_0_to_3(script: str) -> None:
@@ -72,7 +74,7 @@ def test_guides_table_starts_devices_4_to_7_as_ranks_0_to_3(script: str) -> None
 
 
 def test_container_with_physical_4_to_7(script: str) -> None:
-    request = Request(
+    request = LaunchRequest(
         program=(script,), start="table", rank_table=write(guide_table()), python=sys.executable
     )
 
@@ -82,14 +84,14 @@ def test_container_with_physical_4_to_7(script: str) -> None:
 
 
 def test_devices_outside_the_visible_ones_are_refused(script: str) -> None:
-    request = Request(
+    request = LaunchRequest(
         program=(script,), start="table", rank_table=write(guide_table()), python=sys.executable
     )
     limit = {"ASCEND_RT_VISIBLE_DEVICES": "4,5"}
 
     with pytest.raises(LaunchError, match=r"devices 6, 7, outside the visible 4, 5 \(ASCEND_RT"):
         prepare(request, limit, tuple(range(8)))
-    ignoring = Request(
+    ignoring = LaunchRequest(
         program=(script,), start="table", rank_table="table.json", python=sys.executable, ignore_visible=True
     )
     prepared = prepare(ignoring, limit, tuple(range(8)))
@@ -164,7 +166,7 @@ def test_table_with_an_error_is_refused_with_the_findings() -> None:
 def test_group_list_becomes_a_1_0_table_for_the_ranks() -> None:
     value = made("group_list", devices=2)
     value["group_list"][0]["instance_list"][0]["server_id"] = "127.0.0.1"
-    request = Request(
+    request = LaunchRequest(
         program=("train.py",),
         start="table",
         rank_table=write(value),
@@ -188,7 +190,7 @@ def test_world_size_must_be_the_tables() -> None:
 @pytest.mark.usefixtures("script")
 def test_table_from_the_environment_is_said_aloud() -> None:
     table = write(guide_table())
-    request = Request(program=("train.py",), start="table", python=sys.executable)
+    request = LaunchRequest(program=("train.py",), start="table", python=sys.executable)
 
     prepared = prepare(request, {"RANK_TABLE_FILE": table})
 
@@ -212,7 +214,9 @@ def test_counts_and_devices_without_a_table() -> None:
 
 
 def test_devices_count_within_the_visible_ones(script: str) -> None:
-    request = Request(program=(script,), start="table", devices="2,3", no_table=True, python=sys.executable)
+    request = LaunchRequest(
+        program=(script,), start="table", devices="2,3", no_table=True, python=sys.executable
+    )
 
     ranks = prepare(request, {"ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"}, tuple(range(8))).plan.ranks
 
@@ -220,7 +224,7 @@ def test_devices_count_within_the_visible_ones(script: str) -> None:
 
 
 def test_more_ranks_than_visible_devices(script: str) -> None:
-    request = Request(program=(script,), start="torch", ranks=4, python=sys.executable)
+    request = LaunchRequest(program=(script,), start="torch", ranks=4, python=sys.executable)
 
     with pytest.raises(LaunchError, match="4 ranks need 4 devices, but 2 are visible"):
         prepare(request, {}, (0, 1))
@@ -244,7 +248,7 @@ def test_same_command_on_several_machines() -> None:
 
 def test_several_machines_cannot_meet_at_loopback() -> None:
     with pytest.raises(UsageError, match=r"cannot meet at 127\.0\.0\.1"):
-        without_table.master(("127.0.0.1", "10.0.0.2"), Request(program=("train.py",)))
+        without_table.master(("127.0.0.1", "10.0.0.2"), LaunchRequest(program=("train.py",)))
 
 
 @pytest.mark.usefixtures("script")
@@ -252,7 +256,7 @@ def test_rehearsal_without_a_framework_hints_at_another_python(own_directory: Pa
     bare = own_directory / "python"
     bare.write_text("#!/bin/sh\necho /opt/bare/python\n")
     bare.chmod(0o755)
-    request = Request(("train.py",), ranks=2, cpu=True, python=str(bare))
+    request = LaunchRequest(("train.py",), ranks=2, cpu=True, python=str(bare))
 
     said = "the ranks' Python has no MindSpore, torch or paddle (/opt/bare/python); --python names another"
     assert said in prepare(request).plan.notes
@@ -274,7 +278,7 @@ def test_logs_where_the_user_wants_them() -> None:
 
 @pytest.mark.usefixtures("script")
 def test_plan_as_json_masks_secrets() -> None:
-    request = Request(
+    request = LaunchRequest(
         program=("train.py",), start="table", rank_table=write(guide_table()), python=sys.executable,
         environment={"MY_APIKEY": "abc"},
     )  # fmt: skip
@@ -292,7 +296,9 @@ def test_plan_as_json_masks_secrets() -> None:
 @pytest.mark.usefixtures("script")
 def test_plan_as_text_has_aligned_columns() -> None:
     prepared = prepare(
-        Request(program=("train.py",), start="table", rank_table=write(guide_table()), python=sys.executable),
+        LaunchRequest(
+            program=("train.py",), start="table", rank_table=write(guide_table()), python=sys.executable
+        ),
         nodes=(4, 5, 6, 7),
     )
 
@@ -325,7 +331,7 @@ def two_servers(*hosts: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("hosts", [("203.0.113.1", "203.0.113.2"), ("203.0.113.1",)])
 def test_plan_of_other_hosts_can_be_shown_but_not_carried_out(script: str, hosts: tuple[str, ...]) -> None:
-    request = Request(
+    request = LaunchRequest(
         program=(script,), rank_table=write(two_servers(*hosts)), start="torch", python=sys.executable,
         product="a2", ignore=("HCC2", "HCC5", "HCC6"), ignore_visible=True, bind="cores",
     )  # fmt: skip

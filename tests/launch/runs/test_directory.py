@@ -102,21 +102,21 @@ def test_free_port_is_free_and_in_range() -> None:
 
 
 def test_agreed_port_in_order() -> None:
-    assert ports.agreed_port(12345, {"FLAGS_START_PORT": "6070"}) == (12345, "--start-port")
-    assert ports.agreed_port(None, {"FLAGS_START_PORT": "6070"}) == (6070, "FLAGS_START_PORT")
-    assert ports.agreed_port(None, {}) == (ports.DEFAULT_PORT, "the default")
+    assert ports.cluster_port(12345, {"FLAGS_START_PORT": "6070"}) == (12345, "--start-port")
+    assert ports.cluster_port(None, {"FLAGS_START_PORT": "6070"}) == (6070, "FLAGS_START_PORT")
+    assert ports.cluster_port(None, {}) == (ports.DEFAULT_PORT, "the default")
     with pytest.raises(UsageError, match="FLAGS_START_PORT"):
-        ports.agreed_port(None, {"FLAGS_START_PORT": "many"})
+        ports.cluster_port(None, {"FLAGS_START_PORT": "many"})
 
 
 def test_doubts_about_ports() -> None:
-    assert ports.doubts(ports.DEFAULT_PORT) == []
-    assert "outside 10000-20000" in ports.doubts(6070)[0]
+    assert ports.port_warnings(ports.DEFAULT_PORT) == []
+    assert "outside 10000-20000" in ports.port_warnings(6070)[0]
 
 
 def test_port_told_by_rank_0(own_directory: Path) -> None:
     (own_directory / "port").write_text("12345")
 
-    assert ports.told_port(str(own_directory / "port"), seconds=1) == 12345
+    assert ports.wait_for_port_file(str(own_directory / "port"), seconds=1) == 12345
     with pytest.raises(UsageError, match="has not said"):
-        ports.told_port(str(own_directory / "absent"), seconds=0.01)
+        ports.wait_for_port_file(str(own_directory / "absent"), seconds=0.01)
