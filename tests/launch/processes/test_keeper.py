@@ -100,7 +100,7 @@ def test_a_job_ends_without_a_keeper_that_is_held(jobs: Jobs) -> None:
     assert os.waitpid(held, 0)[0] == held
     assert job.end() == 128 + signal.SIGTERM
     assert job.is_gone(2.0)
-    assert f"the keeper (process {held}) does nothing" in job.err
+    assert f"the keeper (pid {held}) does not respond" in job.err
     assert [end["signal"] for end in job.report["ranks"]] == ["SIGKILL"] * 2
     assert not job.report["stuck"]
 

@@ -1,0 +1,88 @@
+"""The imports of the package, read from its sources: which module, and which room, imports which."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import hccl_tools
+
+PACKAGE = Path(hccl_tools.__file__).parent
+
+#: The rooms from the lowest floor to the highest. A room is a folder, or a module beside the folders; the
+#: rooms of ``launch`` are listed one by one. A module imports from its own room and from lower floors only.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("errors", "records", "version"),
+    ("notation",),
+    ("document", "programs"),
+    ("table",),
+    ("diagnostics", "discover"),
+    ("formats",),
+    ("rules", "transform"),
+    ("validation", "draw"),
+    ("tablefiles",),
+    ("launch.processes",),
+    ("launch.model",),
+    ("launch.runs",),
+    ("launch.engines", "launch.logs"),
+    ("launch.planning", "launch.report"),
+    ("launch.preflight", "launch.render", "launch.supervise", "launch.mpi"),
+    ("launch.cluster",),
+    ("launch.rank", "launch.current", "launch.restart"),
+    ("launch.launcher",),
+    ("launch.preview", "launch.spawn", "gathering"),
+    ("cli",),
+    ("__main__",),
+    ("launch.__main__",),
+)
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a source file of the package."""
+    parts = ["hccl_tools", *path.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+#: Dotted name -> source file, of every module of the package.
+MODULES: dict[str, Path] = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """Return the syntax tree of a source file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports_of(module: str) -> frozenset[str]:
+    """Return the modules of the package that a module imports, at its top or inside a function.
+
+    An import for type checkers alone counts as well: a reader has to follow it, too.
+    """
+    found = set()
+    for statement in ast.walk(tree_of(MODULES[module])):
+        if isinstance(statement, ast.Import):
+            found |= {alias.name for alias in statement.names}
+        elif isinstance(statement, ast.ImportFrom):
+            assert statement.level == 0, f"{module}:{statement.lineno}: relative import"
+            names = {f"{statement.module}.{alias.name}" for alias in statement.names}
+            found |= {name if name in MODULES else statement.module or "" for name in names}
+    return frozenset(name for name in found if name in MODULES) - {module, "hccl_tools"}
+
+
+def room_of(module: str) -> str:
+    """Return the room of a module: ``hccl_tools.formats.v1_0`` -> ``formats``; '' for the package itself."""
+    inside = module.split(".")[1:]
+    depth = 2 if inside[:1] == ["launch"] and len(inside) > 1 else 1
+    return ".".join(inside[:depth])
+
+
+def rooms() -> dict[str, frozenset[str]]:
+    """Return for each room those that it imports from."""
+    graph: dict[str, set[str]] = {}
+    for module in MODULES:
+        if (here := room_of(module)) not in {"", "launch"}:  # these two packages hold nothing but rooms
+            there = {room_of(name) for name in imports_of(module)}
+            graph.setdefault(here, set()).update(there - {here, ""})
+    return {room: frozenset(there) for room, there in graph.items()}
