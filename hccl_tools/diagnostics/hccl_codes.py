@@ -1,7 +1,7 @@
-"""HCCL's error codes: what each means and what to do about it.
+"""HCCL's error codes with their meanings and remedies.
 
-From the error table of hcomm (``error_code.cc``), the pages of the HCCL guide (CANN 8.x and 9.x), and for the
-EJ codes of the driver side from published logs. The rules name the codes that a table can cause.
+Source: the error table of hcomm (``error_code.cc``), the HCCL guide (CANN 8.x and 9.x) and, for the EJ codes
+of the driver, published logs. The rules name the codes that a table can cause.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from hccl_tools.records import NamedTuple
 
 
 class HcclCode(NamedTuple):
-    """One code: HCCL's own name for it, what has happened, and what to do."""
+    """One code: its name in HCCL, what happened, and what to do."""
 
     name: str
     meaning: str
@@ -18,7 +18,7 @@ class HcclCode(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Both in one sentence, as a hint under a failed rank shows them."""
+        """Meaning and remedy in one sentence, as in the hint for a failed rank."""
         return f"{self.meaning}: {self.remedy}"
 
 
@@ -42,7 +42,7 @@ CODES = {
     "EI0004": HcclCode(
         "File_Operation_Error_Parse",
         "HCCL cannot read the rank table; in CANN 8 and older, a value in it may be wrong as well",
-        "`hccl-tools validate` says where and why",
+        "`hccl-tools validate` reports where and why",
     ),
     "EI0005": HcclCode(
         "Invalid_Argument",
@@ -95,7 +95,7 @@ CODES = {
     "EI0014": HcclCode(
         "Config_Error_Ranktable",
         "a value in the rank table is invalid, contradicts another, or does not match this host's devices",
-        "`hccl-tools validate --local` says where",
+        "`hccl-tools validate --local` reports where",
     ),
     "EI0015": HcclCode(
         "Communication_Error_Ranktable_Detect",
@@ -111,7 +111,7 @@ CODES = {
     "EI0017": HcclCode(
         "Config_Error_Ranktable",
         "the rank table lacks a key, or the value of a key is not a string",
-        "`hccl-tools validate` says which",
+        "`hccl-tools validate` reports which one",
     ),
     "EI0018": HcclCode(
         "Execution_Error_UB_CQE",
@@ -131,8 +131,8 @@ CODES = {
     ),
     "EJ0001": HcclCode(
         "HCCP_Process_Initialization_Failure",
-        "the device is still held by an earlier process",
-        "end what `npu-smi info` shows on it, wait 10 seconds and start again",
+        "the device is still in use by an earlier process",
+        "end the processes that `npu-smi info` shows on it, wait 10 seconds and start again",
     ),
     "EJ0002": HcclCode(
         "",

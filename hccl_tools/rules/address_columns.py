@@ -1,4 +1,4 @@
-"""What HCCL makes of the addresses of a table: facts that several rules share. No rules here."""
+"""The addresses of a table as HCCL reads them, shared by several rules. This module declares no rules."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
     from hccl_tools.table.model import Column
 
-#: The addresses of a device that has none: one list for all, which nobody changes.
+#: The addresses of a device without any: one shared list, never changed.
 _NONE: list[str] = []
 
 
 def intra_roce(subject: Subject) -> bool:
-    """Whether HCCL_INTRA_ROCE_ENABLE=1 makes addresses necessary on one server, too."""
+    """Whether HCCL_INTRA_ROCE_ENABLE=1 makes addresses necessary even on a single server."""
     return bool(subject.env) and job_variables.uses_roce(subject.env)
 
 
@@ -31,14 +31,14 @@ def server_count(subject: Subject) -> int:
 
 
 def hosts_set(subject: Subject) -> list[bool]:
-    """For each server, whether it has a host_ip that counts (not 0.0.0.0)."""
+    """For each server, whether it has a host_ip other than 0.0.0.0."""
     return [server.host_ip is not None and not is_unset(server.host_ip) for server in subject.table.servers]
 
 
 def addresses_read(subject: Subject) -> list[list[str]]:
-    """For each row the addresses that HCCL reads from device_ip: split at commas, empty for none.
+    """For each row, the addresses that HCCL reads from device_ip, split at commas.
 
-    In a group_list an instance that is alone in its group has its addresses left unread.
+    HCCL does not read the addresses of a group_list instance that is alone in its group.
     """
     known: list[list[str]] | None = subject.memo.get("addresses")
     if known is None:
@@ -57,7 +57,7 @@ def addresses_read(subject: Subject) -> list[list[str]]:
 
 
 class PackedAddresses(dict[str, bytes | None]):
-    """Addresses in network order by their texts, ``None`` for what is not an address; each is read once."""
+    """Texts mapped to addresses in network order, ``None`` for what is not an address; parsed once."""
 
     def __missing__(self, text: str) -> bytes | None:
         value = self[text] = packed(text)
@@ -65,15 +65,15 @@ class PackedAddresses(dict[str, bytes | None]):
 
 
 def packed_addresses(subject: Subject) -> PackedAddresses:
-    """Return the addresses of a table in network order, by their texts."""
+    """Return the mapping from texts to addresses that the rules on one table share."""
     known: PackedAddresses = subject.memo.setdefault("packed addresses", PackedAddresses())
     return known
 
 
 def servers_unread(subject: Subject) -> frozenset[int]:
-    """Return the instances of a group_list whose addresses HCCL leaves unread: those alone in their group.
+    """Return the group_list instances whose addresses HCCL does not read: those alone in their group.
 
-    In the old "lab" form (deploy_mode) it reads all.
+    In the old "lab" form (deploy_mode) HCCL reads all addresses.
     """
     known: frozenset[int] | None = subject.memo.get("servers unread")
     if known is None:
@@ -93,7 +93,7 @@ def _split(value: Any) -> list[str]:
 
 
 def all_plain(subject: Subject) -> bool:
-    """Whether every device has exactly one valid address and no two are the same: asked of whole columns."""
+    """Whether every device has exactly one valid address and all differ, checked on the whole column."""
     known: bool | None = subject.memo.get("addresses are plain")
     if known is None:
         known = _are_plain(subject, subject.table.columns.get("device_ip", [None]))
@@ -104,7 +104,7 @@ def all_plain(subject: Subject) -> bool:
 def _are_plain(subject: Subject, ips: Column) -> bool:
     try:
         text = "".join(ips)
-    except TypeError:  # not all are texts
+    except TypeError:  # not all values are strings
         return False
     if "%" in text or (UNSET in text and UNSET in ips) or len(set(ips)) != len(ips):
         return False
@@ -113,16 +113,14 @@ def _are_plain(subject: Subject, ips: Column) -> bool:
 
 
 def _families(ips: list[str]) -> set[int | None]:
-    """Return the address families that occur, ``None`` among them for texts that are no address."""
+    """Return the address families that occur; ``None`` among them if a text is not an address."""
     try:
-        deque(
-            map(inet_pton, repeat(AF_INET), ips), maxlen=0
-        )  # all IPv4 is usual, and checked without Python code
+        deque(map(inet_pton, repeat(AF_INET), ips), maxlen=0)  # the usual case, all IPv4, runs in C
     except (OSError, UnicodeEncodeError, ValueError):
         return set(map(family, ips))
     return {AF_INET}
 
 
 def has_address(addresses: list[str]) -> bool:
-    """Whether the first address of a device counts as one."""
+    """Whether a device has a first address other than 0.0.0.0."""
     return bool(addresses) and not is_unset(addresses[0])

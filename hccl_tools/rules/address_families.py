@@ -1,4 +1,4 @@
-"""Rules that compare addresses: families, host addresses, and where the network is."""
+"""Rules that compare addresses: their families, host addresses, and the position of the network."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LEGACY = (*_SERVERS, "group_list")
     source="config.cc:382-468",
 )
 def mixed_device_ip_families(subject: Subject) -> Iterator[Finding]:
-    """IPv4 and IPv6 device addresses are mixed in a job of several servers.
+    """A job of several servers mixes IPv4 and IPv6 device addresses.
 
     Base: 2x8
     Example: /server_list/1/device/0/device_ip = "fd00::1"
@@ -57,7 +57,7 @@ def mixed_device_ip_families(subject: Subject) -> Iterator[Finding]:
                     Related(subject.device_path(first, "device_ip"), "the first address of the other family"),
                 )
                 yield Finding(
-                    f'"{address}" is of another address family than the first', subject.device_path(row, "device_ip"),
+                    f'"{address}" is not of the same address family as the first', subject.device_path(row, "device_ip"),
                     "use IPv4 or IPv6 for all devices of the job", related,
                 )  # fmt: skip
 
@@ -72,7 +72,7 @@ def mixed_device_ip_families(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:314-320",
 )
 def invalid_host_ip(subject: Subject) -> Iterator[Finding]:
-    """A host_ip is no address.
+    """A host_ip is not an IP address.
 
     Example: /server_list/0/host_ip = "node-1"
     Instead: /server_list/0/host_ip = "10.0.0.1"
@@ -81,7 +81,7 @@ def invalid_host_ip(subject: Subject) -> Iterator[Finding]:
     for index, server in enumerate(subject.table.servers):
         if server.host_ip is not None and family(server.host_ip) is None:
             yield Finding(
-                f'host_ip "{server.host_ip}" is no IP address', subject.server_path(index, "host_ip"),
+                f'host_ip "{server.host_ip}" is not an IP address', subject.server_path(index, "host_ip"),
                 "write the server's address, or leave host_ip out",
             )  # fmt: skip
 
@@ -97,7 +97,7 @@ def invalid_host_ip(subject: Subject) -> Iterator[Finding]:
     source="config.cc:382-420",
 )
 def mixed_host_ip_families(subject: Subject) -> Iterator[Finding]:
-    """IPv4 and IPv6 host addresses are mixed.
+    """The table mixes IPv4 and IPv6 host addresses.
 
     Base: 2x8
     Example: /server_list/0/host_ip = "10.0.0.1"; /server_list/1/host_ip = "fd00::2"
@@ -115,7 +115,7 @@ def mixed_host_ip_families(subject: Subject) -> Iterator[Finding]:
                 Related(subject.server_path(hosts[0][0], "host_ip"), "the first address of the other family"),
             )
             yield Finding(
-                f'host_ip "{subject.table.servers[index].host_ip}" is of another address family than the first',
+                f'host_ip "{subject.table.servers[index].host_ip}" is not of the same address family as the first',
                 subject.server_path(index, "host_ip"), "use IPv4 or IPv6 for all hosts of the job", related,
             )  # fmt: skip
 
@@ -130,9 +130,10 @@ def mixed_host_ip_families(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:198",
 )
 def host_network_without_host_ip(subject: Subject) -> Iterator[Finding]:
-    """The table puts the network on the hosts, but a server has no host_ip.
+    """The table uses the host network, but a server has no host_ip.
 
-    That is so when a device says net_position "host", or when rank 0 has a host_ip and no device_ip.
+    A table uses the host network if a device has net_position "host", or if rank 0 has a host_ip and no
+    device_ip.
 
     Base: 2x8
     Example: /server_list/0/device/0/net_position = "host"
@@ -146,7 +147,7 @@ def host_network_without_host_ip(subject: Subject) -> Iterator[Finding]:
         return
     for index, is_set in enumerate(hosts):
         if not is_set:
-            message = f'server "{subject.table.servers[index].server_id}" has no host_ip, but the network is on the hosts'
+            message = f'server "{subject.table.servers[index].server_id}" has no host_ip, but the table uses the host network'
             yield Finding(
                 message,
                 subject.server_path(index),
@@ -155,7 +156,7 @@ def host_network_without_host_ip(subject: Subject) -> Iterator[Finding]:
 
 
 def rank_0_uses_host(subject: Subject) -> bool:
-    """Whether rank 0 has a host_ip and no device_ip, which moves the whole job's network to the hosts."""
+    """Whether rank 0 has a host_ip and no device_ip, which makes the whole job use the host network."""
     hosts = hosts_set(subject)
     if not any(hosts) or 0 not in subject.table.rank_numbers:
         return False

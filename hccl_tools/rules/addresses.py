@@ -31,7 +31,7 @@ _HOW = "`hccn_tool -i N -ip -g` shows a device's address"
 
 
 def _missing(subject: Subject, value: Any, index: int, hosts: list[bool]) -> bool:
-    """Whether HCCL refuses a device of a server for having no (or an empty) device_ip."""
+    """Whether HCCL refuses a device because its device_ip is missing or empty."""
     if subject.table.format == "group_list":
         return value is None and index not in servers_unread(subject)
     if len(subject.table.servers) == 1 and not intra_roce(subject):
@@ -52,10 +52,11 @@ def _missing(subject: Subject, value: Any, index: int, hosts: list[bool]) -> boo
     source="topoinfo_ranktableConcise.cc:513-544, topoinfo_ranktableStandard.cc:555",
 )
 def device_ip_missing(subject: Subject) -> Iterator[Finding]:
-    """A device has no device_ip although the job spans several servers.
+    """A device has no device_ip, although the job spans several servers.
 
-    Ranks on different servers talk through the devices' own network ports. On a 910A or 300I Duo a valid
-    host_ip excuses the server's devices; on an A2 nothing does, and an empty string is refused as well.
+    Ranks on different servers communicate through the network ports of their devices. On a 910A or 300I Duo
+    a valid host_ip of the server can replace device_ip. On an A2 device_ip is always required and must not be
+    empty.
 
     Base: 2x8
     Example: remove /server_list/0/device/0/device_ip
@@ -84,10 +85,10 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:513-544",
 )
 def device_ip_no_text(subject: Subject) -> Iterator[Finding]:
-    """A device_ip is no string.
+    """A device_ip is not a string.
 
-    HCCL calls it missing. It is forgiven on an A3, and where the server has a host_ip; then HCCL drops the
-    address without a word.
+    HCCL reports it as missing. On an A3, and where the server has a host_ip, HCCL silently ignores the
+    address instead.
 
     Example: /server_list/0/device/0/device_ip = 1921681001
     Instead: /server_list/0/device/0/device_ip = "192.168.100.101"
@@ -108,7 +109,7 @@ def device_ip_no_text(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:513-544",
 )
 def device_ip_dropped(subject: Subject) -> Iterator[Finding]:
-    """A device_ip is no string; HCCL drops it without a word.
+    """A device_ip is not a string; HCCL silently ignores it.
 
     Base: 1.2 2x8
     Example: /server_list/0/device/0/device_ip = 5
@@ -127,7 +128,7 @@ def _no_text(subject: Subject, *, refused: bool) -> Iterator[Finding]:
             if ips[row] is not None and not isinstance(ips[row], str):
                 if _refuses_no_text(subject, index, hosts) != refused:
                     continue
-                message = "device_ip is no string" + ("" if refused else ", so HCCL takes it for absent")
+                message = "device_ip is not a string" + ("" if refused else ", so HCCL ignores it")
                 yield Finding(
                     message, subject.device_path(row, "device_ip"), 'write it as a string: "192.168.100.101"'
                 )
@@ -154,9 +155,9 @@ def _refuses_no_text(subject: Subject, index: int, hosts: list[bool]) -> bool:
     source="hccl_ip_address.cc:43",
 )
 def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
-    """A device_ip is no address.
+    """A device_ip is not an IP address.
 
-    Several ports of a device are written "ip1,ip2" without blanks. 0.0.0.0, host names, "-.-.-.-" and
+    The addresses of several ports are written "ip1,ip2" without blanks. 0.0.0.0, host names, "-.-.-.-" and
     masks ("/24") are refused.
 
     Example: /server_list/0/device/0/device_ip = "192.168.100.300"
@@ -174,7 +175,9 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
             yield Finding(message, subject.device_path(row, "device_ip"), _HOW)
         for address in filter(None, addresses):
             if packed[address] is None or is_unset(address):
-                yield Finding(f'"{address}" is no IP address', subject.device_path(row, "device_ip"), _HOW)
+                yield Finding(
+                    f'"{address}" is not an IP address', subject.device_path(row, "device_ip"), _HOW
+                )
 
 
 @rule(
@@ -189,7 +192,7 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
 def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
     """Two devices have the same device_ip.
 
-    HCCL compares the texts over the whole table, in tables of one server as well.
+    HCCL compares the texts over the whole table, even if it has only one server.
 
     Example: /server_list/0/device/1/device_ip = "192.168.0.100"
     Instead: /server_list/0/device/1/device_ip = "192.168.0.101"
@@ -202,7 +205,7 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
     for row, addresses in enumerate(addresses_read(subject)):
         for address in addresses:
             if packed[address] is None:
-                continue  # no address at all, which HCC403 says
+                continue  # not an address: HCC403 reports it
             if address in first:
                 yield Finding(
                     f'device_ip "{address}" is used twice',
@@ -234,7 +237,7 @@ def address_count(subject: Subject) -> Iterator[Finding]:
     for row, count in enumerate(counts):
         if count != counts[0]:
             yield Finding(
-                f"{subject.rank_name(row)} has {count} {'address' if count == 1 else 'addresses'}, the first device {counts[0]}",
+                f"{subject.rank_name(row)} has {count} {'address' if count == 1 else 'addresses'}, the first device has {counts[0]}",
                 subject.device_path(row, *(("device_ip",) if subject.table.device_ips[row] else ())),
                 "list the same number of addresses for every device",
             )

@@ -1,4 +1,4 @@
-"""Advice: what HCCL takes without a word and is surely not meant, or fragile."""
+"""Advice: what HCCL accepts silently, but is probably a mistake or fragile."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _LEGACY = (*_SERVERS, "group_list")
 def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
     """A server_id begins or ends with blanks.
 
-    One part of HCCL compares the ids as they are, another without the blanks, so that two servers may be
-    taken for one.
+    One part of HCCL compares the ids as they are, another strips the blanks, so HCCL may treat two servers
+    as one.
 
     Example: /server_list/0/server_id = "10.0.0.1 "
     Instead: /server_list/0/server_id = "10.0.0.1"
@@ -56,7 +56,7 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
     source="users' tables: hccl_8p_01234567_127.0.0.1.json",
 )
 def loopback_server_id(subject: Subject) -> Iterator[Finding]:
-    """A table of several servers names one by a loopback address, which means another machine on each.
+    """A table of several servers has a loopback server_id, which is a different machine on each host.
 
     Base: 2x8
     Example: /server_list/0/server_id = "127.0.0.1"
@@ -68,7 +68,7 @@ def loopback_server_id(subject: Subject) -> Iterator[Finding]:
     for index, server in enumerate(subject.table.servers):
         if is_loopback(server.server_id):
             yield Finding(
-                f'server_id "{server.server_id}" means another machine on each host',
+                f'server_id "{server.server_id}" is a different machine on each host',
                 subject.server_path(index, "server_id"),
                 "write the server's own address",
             )
@@ -83,7 +83,7 @@ def loopback_server_id(subject: Subject) -> Iterator[Finding]:
     source="rank_table_config_910.md, `server_count` (required); topoinfo_ranktableConcise.cc:251 (optional)",
 )
 def no_server_count(subject: Subject) -> Iterator[Finding]:
-    """server_count is missing, which the guide demands and HCCL does without.
+    """server_count is missing; the guide requires it, HCCL does not.
 
     Example: remove /server_count
     Instead: /server_count = "1"
@@ -138,7 +138,7 @@ def unused_super_pods(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableParser.cc:532 (texts are compared)",
 )
 def same_address_twice(subject: Subject) -> Iterator[Finding]:
-    """Two devices have one address in two spellings, which HCCL does not see.
+    """Two devices have the same address in two spellings, which HCCL does not notice.
 
     Example: /server_list/0/device/0/device_ip = "fd00::1"; /server_list/0/device/1/device_ip = "fd00:0::1"
     Instead: /server_list/0/device/0/device_ip = "fd00::1"; /server_list/0/device/1/device_ip = "fd00::2"
@@ -157,7 +157,7 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
             if spelt != text:
                 related = (Related(subject.device_path(seen, "device_ip"), f"{quoted(spelt)} here"),)
                 yield Finding(
-                    f'device_ip "{text}" is {quoted(spelt)} in another spelling',
+                    f'device_ip "{text}" is another spelling of {quoted(spelt)}',
                     subject.device_path(row, "device_ip"),
                     "give every device its own address",
                     related,
@@ -174,10 +174,10 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:513-544 (needed between servers only)",
 )
 def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
-    """One device of a server has no device_ip, and the others have.
+    """A device of a server has no device_ip, but the other devices have one.
 
-    Where HCCL needs no addresses, on a single server, it takes such a table without a word. The line was
-    probably lost, and the table is refused as soon as it is merged with another server's.
+    HCCL accepts such a table of a single server, where it needs no addresses. The line was probably lost, and
+    the table is refused once it is merged with the table of another server.
 
     Base: 1x4
     Example: remove /server_list/0/device/1/device_ip
@@ -192,7 +192,7 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
     for server in subject.table.servers:
         without = [row for row in server.rows if ips[row] in (None, "")]
         for row in without if len(without) < len(server.rows) else ():
-            yield Finding(f"device {ids[row]} has no device_ip, and others of its server have",
+            yield Finding(f"device {ids[row]} has no device_ip, but other devices of its server have one",
                           subject.device_path(row), hint)  # fmt: skip
 
 
@@ -208,8 +208,8 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
 def rank_order(subject: Subject) -> Iterator[Finding]:
     """Servers are not listed in the order of their ranks.
 
-    HCCL numbers servers in the order of the file and ranks by rank_id; where the two differ, MindSpore's
-    formula RANK_ID = SERVER_ID * DEVICE_NUM + DEVICE_ID does not hold.
+    HCCL numbers the servers in file order and the ranks by rank_id. If the two orders differ, MindSpore's
+    formula RANK_ID = SERVER_ID * DEVICE_NUM + DEVICE_ID is wrong.
 
     Base: 2x8
     Example: swap /server_list/0 /server_list/1
@@ -223,7 +223,7 @@ def rank_order(subject: Subject) -> Iterator[Finding]:
     for index in range(1, len(lowest)):
         if lowest[index] < lowest[index - 1]:
             yield Finding(
-                f'server "{subject.table.servers[index].server_id}" with rank {lowest[index]} stands behind one with rank {lowest[index - 1]}',
+                f'server "{subject.table.servers[index].server_id}" with rank {lowest[index]} comes after one with rank {lowest[index - 1]}',
                 subject.server_path(index), "list the servers in the order of their ranks",
             )  # fmt: skip
             return

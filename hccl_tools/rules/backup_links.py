@@ -1,4 +1,7 @@
-"""Rules on backup addresses (A3, with AI CPU expansion, which is on by default, and retries between super pods)."""
+"""Rules on backup addresses, which an A3 uses for retries between super pods.
+
+HCCL reads them only with AI CPU expansion, which is on by default.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _FORMATS = ("1.0", "1.2")
 
 
 def _rows(subject: Subject) -> Iterator[tuple[int, Any]]:
-    """Yield the rows whose backup_device_ip HCCL reads, with its value; none unless it is set up to."""
+    """Yield the rows with a backup_device_ip that HCCL reads, and its value."""
     if subject.product.dies_per_npu > 1 and job_variables.reads_backup_addresses(subject.env):
         for row, value in enumerate(subject.table.columns.get("backup_device_ip", ())):
             if value is not None:
@@ -42,7 +45,7 @@ def _addresses(value: Any) -> list[str]:
     source="topoinfo_ranktableConcise.cc:572-620",
 )
 def backup_ip(subject: Subject) -> Iterator[Finding]:
-    """A backup_device_ip is no address, or is used twice.
+    """A backup_device_ip is not an IP address, or is used twice.
 
     Base: 1.2 2x8 env HCCL_OP_RETRY_ENABLE=L2:1
     Example: /server_list/0/device/0/backup_device_ip = "192.168.1"
@@ -53,11 +56,11 @@ def backup_ip(subject: Subject) -> Iterator[Finding]:
     for row, value in _rows(subject):
         path = subject.device_path(row, "backup_device_ip")
         if not isinstance(value, str):
-            yield Finding("backup_device_ip is no string", path, "write the address as a string")
+            yield Finding("backup_device_ip is not a string", path, "write the address as a string")
         for address in _addresses(value):
             if family(address) is None or is_unset(address):
                 yield Finding(
-                    f'"{address}" is no IP address', path, "write the address of the NPU's other die"
+                    f'"{address}" is not an IP address', path, "write the address of the NPU's other die"
                 )
             elif address in first:
                 related = (
@@ -66,7 +69,7 @@ def backup_ip(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f'backup_device_ip "{address}" is used twice',
                     path,
-                    "give every device its own backup",
+                    "give every device its own backup address",
                     related,
                 )
             first.setdefault(address, row)
@@ -108,8 +111,8 @@ def backup_port(subject: Subject) -> Iterator[Finding]:
 def backup_partner(subject: Subject) -> Iterator[Finding]:
     """A backup address is not the one of the NPU's other die, or its port is taken there.
 
-    HCCL looks the other die up by its place on its own server, but among all ranks: only the first
-    server is checked rightly, and a port may clash with one of another server.
+    HCCL looks up the other die by its index on its server, but searches all ranks. It therefore checks only
+    the first server correctly, and may report a port clash with a device of another server.
 
     Base: 1.2 2x8 env HCCL_OP_RETRY_ENABLE=L2:1
     Example: /server_list/0/device/0/backup_device_ip = "192.168.0.100"

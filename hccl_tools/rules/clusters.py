@@ -1,6 +1,6 @@
 """Rules on ``cluster_list``, MindSpore's extension of 1.0 tables across clusters.
 
-HCCL ignores all of it, so that only MindSpore would notice a mistake, late.
+HCCL ignores it. A mistake shows only in MindSpore, after the start of the job.
 
 Source: MindSpore tutorials, rank_table.md, "Cross Cluster".
 """
@@ -21,9 +21,9 @@ _SOURCE = "MindSpore rank_table.md, Cross Cluster"
 _OK = '[{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]'
 
 
-#: The keys that a cluster needs, with message and hint for each.
+#: The keys that a cluster needs, each with message and hint.
 _NEEDED = {
-    key: (f"{key} is missing, empty or no string", f'add "{key}"')
+    key: (f"{key} is missing, empty or not a string", f'add "{key}"')
     for key in ("cluster_id", "az_id", "network_type")
 }
 
@@ -56,13 +56,13 @@ def cluster_structure(subject: Subject) -> Iterator[Finding]:
     entries = subject.table.fields["cluster_list"]
     if not isinstance(entries, list) or not entries:
         yield Finding(
-            "cluster_list is no list with entries", ("cluster_list",), "list the clusters, or leave it out"
+            "cluster_list is not a list with entries", ("cluster_list",), "list the clusters, or leave it out"
         )
         return
     for index, entry in enumerate(entries):
         path = ("cluster_list", index)
         if not isinstance(entry, dict):
-            yield Finding("a cluster is no object", path, f"write it as {_OK[1:-1]}")
+            yield Finding("a cluster is not an object", path, f"write it as {_OK[1:-1]}")
             continue
         for key, (message, hint) in _NEEDED.items():
             value = entry.get(key)
@@ -78,7 +78,7 @@ def cluster_structure(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC542", "network-type", "fails-later", formats=_FORMATS, source=_SOURCE)
 def network_type(subject: Subject) -> Iterator[Finding]:
-    """A cluster's network_type is not "ROCE", the only one so far.
+    """A cluster's network_type is not "ROCE", the only supported one.
 
     Example: /cluster_list = [{"cluster_id": "c0", "network_type": "TCP", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]
     Instead: /cluster_list = [{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]
@@ -116,7 +116,7 @@ def duplicate_cluster_id(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC544", "cluster-servers", "fails-later", formats=_FORMATS, needs=("server_id",), source=_SOURCE)
 def cluster_servers(subject: Subject) -> Iterator[Finding]:
-    """A server is in no cluster or in two, or a cluster names a server that server_list does not have.
+    """A server is not in exactly one cluster, or a cluster has a server that is not in server_list.
 
     Base: 2x8
     Example: /cluster_list = [{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]
@@ -131,9 +131,9 @@ def cluster_servers(subject: Subject) -> Iterator[Finding]:
             path = ("cluster_list", index, "server_list", number, "server_id")
             if name not in known:
                 yield Finding(
-                    f'cluster names server "{name}", which server_list has not',
+                    f'the cluster has server "{name}", which is not in server_list',
                     path,
-                    "write the server_id as server_list has it",
+                    "write the server_id as in server_list",
                 )
             elif (seen := first.setdefault(name, (index, number))) != (index, number):
                 related = (
@@ -147,7 +147,7 @@ def cluster_servers(subject: Subject) -> Iterator[Finding]:
     for index, server in enumerate(subject.table.servers):
         if clusters and server.server_id not in first:
             yield Finding(
-                f'server "{server.server_id}" is in no cluster',
+                f'server "{server.server_id}" is not in any cluster',
                 subject.server_path(index, "server_id"),
                 "add it to a cluster's server_list",
             )
@@ -155,7 +155,7 @@ def cluster_servers(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC545", "cluster-addresses", "fails-later", formats=_FORMATS, source=_SOURCE)
 def cluster_addresses(subject: Subject) -> Iterator[Finding]:
-    """A server_ip or dpu_ip is no address.
+    """A server_ip or dpu_ip is not an IP address.
 
     Example: /server_list/0/server_ip = "node-1"; /cluster_list = [{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]
     Instead: /server_list/0/server_ip = "10.0.0.1"; /cluster_list = [{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]
@@ -167,14 +167,14 @@ def cluster_addresses(subject: Subject) -> Iterator[Finding]:
         value = server.fields.get("server_ip")
         if value is not None and not (isinstance(value, str) and family(value)):
             yield Finding(
-                f'server_ip "{value}" is no IP address',
+                f'server_ip "{value}" is not an IP address',
                 subject.server_path(index, "server_ip"),
                 "write the host's address",
             )
     for row, value in enumerate(subject.table.columns.get("dpu_ip", ())):
         if value is not None and not (isinstance(value, str) and family(value)):
             yield Finding(
-                f'dpu_ip "{value}" is no IP address',
+                f'dpu_ip "{value}" is not an IP address',
                 subject.device_path(row, "dpu_ip"),
                 "write the device's address in the tenant network",
             )

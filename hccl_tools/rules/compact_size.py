@@ -1,7 +1,7 @@
-"""How long a document is as HCCL's JSON library writes it: its limit of 40 MiB is about that. No rules here.
+"""The size of a document as HCCL's JSON library serialises it, for its limit of 40 MiB. Declares no rules.
 
-Source: nlohmann::json 3.11, ``dump()``: no blanks, no escapes where none is needed, floats in their shortest
-digits (but one in 150 or so in more, 5e22 for one, which is not followed here).
+Source: nlohmann::json 3.11, ``dump()``: no blanks, only necessary escapes, floats with their shortest digits
+(about one in 150 has more, such as 5e22; this module ignores those).
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import json
 from itertools import chain
 from typing import Any
 
-#: The most that a number grows: ``1e14`` is written as ``100000000000000.0``.
+#: The most bytes by which a number grows: ``1e14`` is written as ``100000000000000.0``.
 _GROWTH = 13
 _SHORTEST_ITEM = len("1e9,")
 _CHUNK = 1 << 16
-#: Python writes these as 1000000000000000.0, HCCL's library as 1e+15.
+#: Python writes floats in this range as 1000000000000000.0, HCCL's library as 1e+15.
 _SCIENTIFIC = (1e15, 1e16)
 _EXPONENT = len("e+15")
 
 
 def may_exceed(data: bytes, limit: int) -> bool:
-    """Return whether the text of a document may exceed a limit: quickly, and rather yes than no.
+    """Return whether the serialised document may exceed a limit; a fast check that may say yes wrongly.
 
-    A document has at most one number more than commas, so that as many of its bytes are looked at as it takes
-    to see that the rest cannot have enough.
+    A document has at most one number more than commas. The check counts commas only until the rest of the
+    document cannot have enough of them.
     """
     enough = (limit - len(data)) // _GROWTH
     commas = at = 0
@@ -36,7 +36,7 @@ def may_exceed(data: bytes, limit: int) -> bool:
 
 
 def of(value: Any) -> int:
-    """Return how many bytes HCCL's library writes for a parsed document."""
+    """Return the number of bytes that HCCL's library writes for a parsed document."""
     size = len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode())
     return size + sum(_written(number) - len(repr(number)) for number in _scientific(value))
 
@@ -47,7 +47,7 @@ def _written(number: float) -> int:
 
 
 def _scientific(value: Any) -> list[float]:
-    """Return the floats of a document that are written with an exponent only by HCCL's library."""
+    """Return the floats of a document that HCCL's library, but not Python, writes with an exponent."""
     found: list[float] = []
     level = [value]
     while level:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _LEGACY = ("1.0", "1.2", "group_list")
 _ALL = (*_LEGACY, "2.0")
-#: A group_list is the 910A's format: HCCL takes ids up to 7 in it on every product.
+#: A group_list is the format of the 910A: HCCL accepts only ids up to 7 in it, on every product.
 GROUP_LIST_LIMIT = 8
 
 
@@ -68,7 +68,7 @@ def device_id_no_number(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:420-444, device_capacity.cc:238",
 )
 def device_id_too_high(subject: Subject) -> Iterator[Finding]:
-    """A device id is higher than the product's devices go.
+    """A device id is higher than the highest one of the product.
 
     Example: /server_list/0/device/1/device_id = "8"
     Instead: /server_list/0/device/1/device_id = "1"
@@ -100,7 +100,7 @@ def device_id_too_high(subject: Subject) -> Iterator[Finding]:
 def duplicate_device_id(subject: Subject) -> Iterator[Finding]:
     """Two entries of one server have the same device id.
 
-    HCCL reads the ids as numbers: "1" and "01" are the same device.
+    HCCL reads device ids as numbers: "1" and "01" are the same device.
 
     Example: /server_list/0/device/1/device_id = "0"
     Instead: /server_list/0/device/1/device_id = "1"

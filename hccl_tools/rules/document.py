@@ -1,4 +1,4 @@
-"""Rules on a document of any kind: is it a rank table at all, and one of this product?"""
+"""Rules on documents of any kind: whether it is a rank table, and one that the product reads."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     source="config.cc:44-59, rank_table_info.cc:26",
 )
 def format_of_another_product(subject: Subject) -> Iterator[Finding]:
-    """The product does not take tables of this format.
+    """The product does not read tables of this format.
 
-    Ascend 950 takes 2.0 only, and no other product takes 2.0. A 1.0 table left over from an older machine
-    is the usual cause.
+    Ascend 950 reads only format 2.0, and no other product reads 2.0. The usual cause is a 1.0 table from an
+    older machine.
 
     Base: 2.0 1x2 910a
     Example: /version = "2.0"
@@ -36,7 +36,7 @@ def format_of_another_product(subject: Subject) -> Iterator[Finding]:
         other = assumed_for(found)
         path = ("version",) if "version" in subject.value else ()
         yield Finding(
-            f"{subject.product.title} does not take format {found}",
+            f"{subject.product.title} does not read format {found}",
             path,
             f"use --product {other.name} if the machine is an {other.title}; "
             f"otherwise make a {subject.product.default_format} table",
@@ -45,10 +45,10 @@ def format_of_another_product(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC110", "not-a-rank-table", "refused", code="EI0017", source="config.cc:44-59")
 def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
-    """The document is something else than a rank table.
+    """The document is not a rank table.
 
-    Service tables of MindIE, Kubernetes objects, lists of hosts and prefill/decode device lists look alike
-    and are no rank tables for HCCL.
+    MindIE service tables, Kubernetes objects, lists of hosts and prefill/decode device lists look similar,
+    but HCCL does not read them.
 
     Example: text {"server_group_list": []}
     Instead: table
@@ -68,7 +68,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC601", "duplicate-key", "advice", source="topoinfo_ranktableParser.cc:127 (nlohmann::json)")
 def duplicate_key(subject: Subject) -> Iterator[Finding]:
-    """A key stands twice in one object; HCCL takes the last without a word.
+    """An object has a key twice; HCCL silently uses the last.
 
     Example: text {"version": "1.0", "version": "1.0"}
     Instead: text {"version": "1.0"}
@@ -79,7 +79,7 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
     for duplicate in subject.document.duplicates:
         key = duplicate.path[-1]
         yield Finding(
-            f'key "{key}" stands twice in one object; the last counts',
+            f'key "{key}" appears twice in one object; HCCL uses the last',
             duplicate.path,
             "delete one of the two",
             at_key=True,
@@ -89,7 +89,7 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC602", "ignored-text", "advice", source="topoinfo_ranktableParser.cc:127 (operator>>)")
 def ignored_text(subject: Subject) -> Iterator[Finding]:
-    """Text follows the table's closing brace; HCCL ignores it.
+    """Text follows the closing brace of the table; HCCL ignores it.
 
     Example: text {"version": "1.0"} {"version": "1.0"}
     Instead: text {"version": "1.0"}
@@ -98,4 +98,4 @@ def ignored_text(subject: Subject) -> Iterator[Finding]:
     if subject.product.loader == "legacy" and subject.document is not None:
         offset = subject.document.trailing
         if offset is not None:
-            yield Finding("HCCL ignores what follows the table", hint="delete it", offset=offset)
+            yield Finding("HCCL ignores the text after the table", hint="delete it", offset=offset)

@@ -1,7 +1,7 @@
-"""The findings of a run of rules: every one counted, the first of each rule kept.
+"""Run rules, count all findings, and keep the first of each rule.
 
-A table in which everything is wrong has hundreds of thousands of findings. Counting one costs a fraction of
-what a diagnostic costs, and what is kept does not grow with the table.
+A table with a fault in every entry has hundreds of thousands of findings. Counting a finding costs a fraction
+of making a diagnostic, and the memory for those that are kept does not grow with the table.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import RuleFacts
     from hccl_tools.rules.registry import Finding, Rule, Subject
 
-#: Characters of a message or hint that are kept: a value of the table may have megabytes.
+#: Characters of a message or hint that are kept: a value in the table may have megabytes.
 LONGEST_TEXT = 1000
-#: Levels of a path that are kept; a deeper one leads to its ancestor there. No rank table is deeper than 8.
+#: Levels of a path that are kept; a deeper path is cut to this ancestor. No rank table is deeper than 8.
 DEEPEST_PATH = 100
 
 
@@ -30,24 +30,19 @@ class Findings:
     Attributes:
         limit: Findings of one rule that are kept; ``None`` keeps all.
         chosen: Whether the findings of a rule are kept at all.
-        kept: The diagnostics kept, in the order in which they were found.
-        counts: All rules that found something, with the number of their findings.
+        kept: The diagnostics, in the order in which they were found.
+        counts: The number of findings of each rule that has any.
     """
 
     def __init__(self, limit: int | None, chosen: Callable[[RuleFacts], bool]) -> None:
-        """Prepare a run.
-
-        Args:
-            limit: Findings of one rule that are kept; ``None`` keeps all.
-            chosen: Whether the findings of a rule are kept at all; they are counted in any case.
-        """
+        """Start without findings; see the attributes. Findings that are not kept are counted."""
         self.limit = limit
         self.chosen = chosen
         self.kept: list[Diagnostic] = []
         self.counts: Counter[RuleFacts] = Counter()
 
     def run(self, rules: Iterable[Rule], subject: Subject) -> int:
-        """Collect what some rules find; return how much that is."""
+        """Run some rules and return the number of their findings."""
         total = 0
         for rule in rules:
             found = iter(rule.check(subject))
@@ -61,7 +56,7 @@ class Findings:
 
     @property
     def omitted(self) -> dict[RuleFacts, int]:
-        """The chosen rules that have more findings than were kept, and how many more."""
+        """The number of findings not kept, by rule, of the chosen rules."""
         kept = Counter(one.rule for one in self.kept)
         return {
             rule: number - kept[rule]
@@ -84,7 +79,7 @@ def _diagnostic(rule: RuleFacts, found: Finding) -> Diagnostic:
 
 
 def _shortened(text: str) -> str:
-    """Return a text, without its middle where it is longer than ``LONGEST_TEXT``."""
+    """Return a text, with its middle cut out if it is longer than ``LONGEST_TEXT``."""
     if len(text) <= LONGEST_TEXT:
         return text
     half = LONGEST_TEXT // 2

@@ -43,7 +43,7 @@ def group_count(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableStandard.cc:364-371, :517",
 )
 def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
-    """device_count or instance_count is not what the group holds.
+    """device_count or instance_count is not the number of the group's devices or instances.
 
     Example: /group_list/0/device_count = "7"
     Instead: /group_list/0/device_count = "8"
@@ -58,7 +58,7 @@ def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
 
 
 def _count(text: str | None, count: int, path: Path) -> Iterator[Finding]:
-    """Yield a finding where a count of the file is wrong; a table made in memory states none."""
+    """Yield a finding if a declared count is wrong; a table made in memory declares none."""
     if text is not None and read_uint(text) != count:
         yield Finding(
             f'{path[-1]} is "{text}", but there are {count}', path, f'write "{path[-1]}": "{count}"'
@@ -75,7 +75,7 @@ def _count(text: str | None, count: int, path: Path) -> Iterator[Finding]:
     source="topoinfo_ranktableStandard.cc:435-438",
 )
 def group_name(subject: Subject) -> Iterator[Finding]:
-    """A group_name has more than 127 bytes, or two groups share one.
+    """A group_name is longer than 127 bytes, or two groups have the same one.
 
     Example: /group_list/0/group_name = "gggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggg"
     Instead: /group_list/0/group_name = "g"
@@ -95,14 +95,14 @@ def group_name(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableStandard.cc:533-537",
 )
 def pod_name(subject: Subject) -> Iterator[Finding]:
-    """A pod_name has more than 127 bytes, or two instances share one.
+    """A pod_name is longer than 127 bytes, or two instances have the same one.
 
-    A rank finds itself by pod_name and device, so that two instances of one name cannot be told apart.
+    A rank looks for its entry by pod_name and device, so two instances must differ in name.
 
     Base: group_list 2x8
     Example: /group_list/0/instance_list/1/pod_name = "job0"
     Instead: /group_list/0/instance_list/1/pod_name = "job1"
-    Hint: give every pod_name its own name
+    Hint: give every pod its own name
     """
     names = [server.fields["pod_name"] for server in subject.table.servers]
     yield from _names(names, lambda index: subject.server_path(index, "pod_name"))
@@ -113,10 +113,13 @@ def _names(names: list[str], path_of: Callable[[int], Path]) -> Iterator[Finding
     for index, name in enumerate(names):
         if len(name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
             path = path_of(index)
-            yield Finding(f"{path[-1]} has more than {LONGEST_NAME} bytes", path, "give it a shorter name")
+            yield Finding(f"{path[-1]} is longer than {LONGEST_NAME} bytes", path, "give it a shorter name")
         if (seen := first.setdefault(name, index)) != index:
             path = path_of(index)
             related = (Related(path_of(seen), "first used here"),)
             yield Finding(
-                f'{path[-1]} "{name}" is used twice', path, f"give every {path[-1]} its own name", related
+                f'{path[-1]} "{name}" is used twice',
+                path,
+                f"give every {path[-1].removesuffix('_name')} its own name",
+                related,
             )

@@ -1,6 +1,6 @@
-"""HCCL's environment variables that change its verdict on a table, read as HCCL reads them. No rules here.
+"""The environment variables that change HCCL's verdict on a table, parsed as HCCL does. Declares no rules.
 
-Ascend 950 has a reader of its own and none of these decides about a table there.
+Ascend 950 has a different reader; these variables do not affect tables there.
 
 Source: hcomm externalinput.cc, ParseIntraLinkType, ParseOpExpansion, ParseRetryEnable.
 """
@@ -17,11 +17,11 @@ ROCE, PCIE = "HCCL_INTRA_ROCE_ENABLE", "HCCL_INTRA_PCIE_ENABLE"
 EXPANSION, RETRY = "HCCL_OP_EXPANSION_MODE", "HCCL_OP_RETRY_ENABLE"
 NAMES = (ROCE, PCIE, EXPANSION, RETRY)
 
-#: At most 10 bytes, digits behind an optional minus: ``01`` is 1.
+#: At most 10 bytes: digits after an optional minus; ``01`` is 1.
 _LONGEST_NUMBER = 10
 _NUMBER = re.compile(r"0*([01])|-0+")
 _MODES = ("AI_CPU", "AICPU_CacheDisable", "AIV", "HOST", "HOST_TS")
-#: The one mode that leaves AI CPU expansion off on an A3, where it is on by default.
+#: The only mode without AI CPU expansion on an A3, where it is on by default.
 _WITHOUT_AI_CPU = "HOST"
 _RETRY_LEVEL = re.compile(r"(L[012]):([01])")
 
@@ -34,18 +34,18 @@ class Problem(NamedTuple):
 
 
 def uses_roce(env: Mapping[str, str]) -> bool:
-    """Return whether the devices of one server communicate by RoCE, so that all need addresses."""
+    """Return whether the devices of one server communicate over RoCE, so that all need addresses."""
     return _number(env.get(ROCE, "0")) == 1
 
 
 def reads_backup_addresses(env: Mapping[str, str]) -> bool:
-    """Return whether HCCL reads backup addresses on an A3: AI CPU expansion and retries between super pods."""
+    """Return whether HCCL reads backup addresses: with AI CPU expansion and retries between super pods."""
     levels = _retry_levels(env.get(RETRY, "")) or {}
     return env.get(EXPANSION) != _WITHOUT_AI_CPU and levels.get("L2") == "1"
 
 
 def problems(env: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield what HCCL refuses before it reads a table."""
+    """Yield the settings that HCCL refuses before it reads a table."""
     yield from _link_problems(env.get(ROCE), env.get(PCIE))
     mode = env.get(EXPANSION)
     if mode is not None and mode not in _MODES:
@@ -82,7 +82,7 @@ def _number(text: str) -> int | None:
 
 
 def _retry_levels(text: str) -> dict[str, str] | None:
-    """Return what is set per level, or ``None`` where HCCL refuses the text."""
+    """Return the setting of each level, or ``None`` if HCCL refuses the text."""
     text = text.replace(" ", "")
     found = [_RETRY_LEVEL.fullmatch(part) for part in text.split(",")] if text else []
     levels = {match[1]: match[2] for match in found if match is not None}

@@ -1,4 +1,4 @@
-"""Tables that HCCL takes and that break afterwards, or that a guide forbids: addresses, ports, super pods."""
+"""Rules on addresses, ports and super pods that HCCL accepts but that fail later, or that a guide forbids."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _SERVERS = ("1.0", "1.2")
 def empty_device_ip(subject: Subject) -> Iterator[Finding]:
     """A device has an empty device_ip in a job of several servers.
 
-    The parser takes it for "no address", and linking to other servers fails. On an A3 with several super
-    pods the guide demands device_ip, too.
+    The parser reads it as "no address", and connecting to other servers fails. On an A3 with several super
+    pods the guide requires device_ip.
 
     Base: 2x8 300i
     Example: /server_list/0/device/0/device_ip = ""; /server_list/1/device/0/device_ip = ""
@@ -49,7 +49,7 @@ def empty_device_ip(subject: Subject) -> Iterator[Finding]:
     for row, value in enumerate(ips):
         if value == "" or (optional and value is None):
             yield Finding(
-                f"{subject.rank_name(row)} has no address, so links to other servers fail",
+                f"{subject.rank_name(row)} has no address, so connections to other servers fail",
                 subject.device_path(row, *(("device_ip",) if value == "" else ())),
                 "`hccn_tool -i N -ip -g` shows a device's address",
             )
@@ -110,7 +110,7 @@ def mixed_super_pods(subject: Subject) -> Iterator[Finding]:
         pod = pod_of.get(server.server_id)
         if pod != current:
             if pod in done:
-                message = f'server "{server.server_id}" of super pod {quoted(str(pod))} stands behind servers of another'
+                message = f'server "{server.server_id}" of super pod {quoted(str(pod))} comes after servers of another one'
                 yield Finding(
                     message,
                     subject.server_path(index, "server_id"),
@@ -128,7 +128,7 @@ def mixed_super_pods(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:978 (the last wins)",
 )
 def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
-    """A server is listed in two super pods; HCCL silently takes the last.
+    """A server is listed in two super pods; HCCL silently uses the last.
 
     Base: 1.2 2x8
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]}, {"super_pod_id": "1", "server_list": [{"server_id": "10.0.0.2"}]}]
@@ -164,7 +164,7 @@ def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
     source="rank_table_config_a3.md, `host_ip`",
 )
 def host_ip_v6(subject: Subject) -> Iterator[Finding]:
-    """A host_ip is an IPv6 address, which the guide does not allow and the parser does.
+    """A host_ip is an IPv6 address; the parser accepts it, the guide does not allow it.
 
     Base: 1.2 1x2
     Example: /server_list/0/host_ip = "fd00::1"
@@ -174,7 +174,7 @@ def host_ip_v6(subject: Subject) -> Iterator[Finding]:
     for index, server in enumerate(subject.table.servers):
         if server.host_ip is not None and ":" in server.host_ip and family(server.host_ip) is not None:
             yield Finding(
-                f'host_ip "{server.host_ip}" is IPv6; the guide allows IPv4',
+                f'host_ip "{server.host_ip}" is IPv6; the guide allows only IPv4',
                 subject.server_path(index, "host_ip"),
                 "write the host's IPv4 address, or --ignore HCC412",
             )

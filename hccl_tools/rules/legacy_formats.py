@@ -1,6 +1,6 @@
 """Rules on the undocumented "lab" form of group_list tables (key ``deploy_mode`` present).
 
-Nobody should write such tables any more; HCCL still takes them, so its verdict has to be known.
+Such tables are obsolete, but HCCL still reads them, so ``validate`` reports its verdict.
 
 Source: hcomm topoinfo_ranktableStandard.cc, GetHcomInfo, GetLabSingleGroup, GetDevList.
 """
@@ -52,7 +52,7 @@ def lab_table(subject: Subject) -> Iterator[Finding]:
 
 
 def as_table(value: dict[str, Any]) -> RankTable:
-    """Return a lab table without faults as the table that HCCL's topology check sees."""
+    """Return a valid lab table as the table that HCCL's topology check sees."""
     instances = [instance for group in value["group_list"] for instance in group["instance_list"]]
     devices = [instance["devices"][0] for instance in instances]
     servers = [Server(instance["server_id"], range(row, row + 1)) for row, instance in enumerate(instances)]
@@ -72,7 +72,7 @@ def as_table(value: dict[str, Any]) -> RankTable:
 
 
 class _Lab:
-    """One pass over a lab table, collecting what must be compared at the end."""
+    """Checks a lab table in one pass and collects the values that are compared at the end."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
@@ -85,21 +85,21 @@ class _Lab:
     def faults(self) -> Iterator[tuple[Path, str]]:
         value = self.subject.value
         if not isinstance(value.get("status"), str):
-            yield (), "status is missing or no string"
+            yield (), "status is missing or not a string"
         if value.get("version", "Standard") != "Standard":
-            yield ("version",), 'version is not "Standard"; a lab table has none'
+            yield ("version",), 'version is not "Standard"; a lab table needs no version'
         if value.get("para_plane_nic_location") != "device":
             yield ("para_plane_nic_location",), 'para_plane_nic_location is not "device"'
         groups = value.get("group_list")
         if not isinstance(groups, list) or not groups:
-            yield ("group_list",), "group_list is missing, empty or no list"
+            yield ("group_list",), "group_list is missing, empty or not a list"
             return
         if _count(value.get("group_count")) != len(groups):
             yield ("group_count",), f"group_count is not {len(groups)}"
         for index, group in enumerate(groups):
             path: Path = ("group_list", index)
             if not isinstance(group, dict):
-                yield path, "a group is no object"
+                yield path, "a group is not an object"
                 continue
             yield from self._group(group, path)
         if sorted(self.rank_ids) != list(range(len(self.rank_ids))):
@@ -107,7 +107,7 @@ class _Lab:
         if len(set(self.server_ids)) != self.servers:
             yield (
                 ("group_list",),
-                f"server_num says {self.servers} servers, the instances name {len(set(self.server_ids))}",
+                f"server_num is {self.servers} in total, but the instances name {len(set(self.server_ids))} servers",
             )
 
     def _group(self, group: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
@@ -122,7 +122,7 @@ class _Lab:
             yield (*path, "device_num"), "device_num divided by server_num is not 1, 2, 4, 8 or 16"
         instances = group.get("instance_list")
         if not isinstance(instances, list) or not instances:
-            yield path, "instance_list is missing, empty or no list"
+            yield path, "instance_list is missing, empty or not a list"
             return
         if _count(group.get("instance_count")) != devices or len(instances) != devices:
             yield (*path, "instance_count"), "instance_count, device_num and the number of instances differ"
@@ -132,9 +132,9 @@ class _Lab:
     def _name(self, group: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
         name = group.get("group_name")
         if not isinstance(name, str):
-            yield path, "group_name is missing or no string"
+            yield path, "group_name is missing or not a string"
         elif len(name.encode("utf-8", "surrogatepass")) > _LONGEST_NAME:
-            yield (*path, "group_name"), f"group_name has more than {_LONGEST_NAME} bytes"
+            yield (*path, "group_name"), f"group_name is longer than {_LONGEST_NAME} bytes"
         elif name in self.names:
             yield (*path, "group_name"), f'group_name "{name}" is used twice'
         else:
@@ -143,17 +143,17 @@ class _Lab:
     def _instance(self, instance: Any, path: Path) -> Iterator[tuple[Path, str]]:
         keys = ("server_id", "rank_id")
         if not isinstance(instance, dict) or not all(isinstance(instance.get(key), str) for key in keys):
-            yield path, "server_id or rank_id is missing or no string"
+            yield path, "server_id or rank_id is missing or not a string"
             return
         self.server_ids.append(instance["server_id"])
         rank = read_uint(instance["rank_id"])
         if rank is None or not 1 <= len(instance["server_id"].encode("utf-8", "surrogatepass")) <= 64:
-            yield path, "rank_id is no number, or server_id has not 1 to 64 bytes"
+            yield path, "rank_id is not a number, or server_id is not 1 to 64 bytes long"
         else:
             self.rank_ids.append(rank)
         devices = instance.get("devices")
         if not isinstance(devices, list) or len(devices) != 1 or not isinstance(devices[0], dict):
-            yield path, "an instance has one device"
+            yield path, "an instance must have exactly one device"
             return
         yield from self._device(devices[0], (*path, "devices", 0))
 
@@ -169,7 +169,7 @@ class _Lab:
             yield path, "device_ip is missing"
         elif ip:
             if family(ip) is None or is_unset(ip) or ip in self.ips:
-                yield (*path, "device_ip"), f'device_ip "{ip}" is no address, or is used twice'
+                yield (*path, "device_ip"), f'device_ip "{ip}" is not an address, or is used twice'
             self.ips.add(ip)
 
 

@@ -30,7 +30,7 @@ _HIGHEST_LISTEN_PORT = 65536
 def addr_type(subject: Subject) -> Iterator[Finding]:
     """An addr_type is not EID, IPV4 or IPV6.
 
-    The guide's table spells IPv4 and IPv6, which HCCL refuses: upper case only.
+    HCCL accepts only upper case; the table in the guide writes IPv4 and IPv6, which HCCL refuses.
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "IPv4"
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr_type = "IPV4"
@@ -46,7 +46,7 @@ def addr_type(subject: Subject) -> Iterator[Finding]:
 
 
 def _each_typed(subject: Subject) -> Iterator[tuple[Path, _Entry]]:
-    """Yield everything with addr_type and addr: control planes, and addresses unless all types are known."""
+    """Yield the entries with an addr_type: control planes, and addresses unless all their types are valid."""
     for row, plane in enumerate(subject.table.columns.get("control_plane", ())):
         if plane is not None:
             yield ("rank_list", row, "control_plane"), plane
@@ -56,7 +56,7 @@ def _each_typed(subject: Subject) -> Iterator[tuple[Path, _Entry]]:
 
 @rule("HCC456", "addr", "refused", code="EI0014", formats=_FORMATS, source="address_info.cc:43-65")
 def addr(subject: Subject) -> Iterator[Finding]:
-    """An addr is no address of its addr_type: 32 hex digits for an EID, no leading zeros in IPv4.
+    """An addr does not match its addr_type: an EID has 32 hex digits, an IPv4 address has no leading zeros.
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/addr = "10.0.0.01"
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/addr = "10.0.0.1"
@@ -71,7 +71,7 @@ def addr(subject: Subject) -> Iterator[Finding]:
 
 
 def _all_are_ipv4(addresses: list[_Entry]) -> bool:
-    """Whether all addresses are IPv4, which is usual, asked without Python code for each."""
+    """Whether all addresses are valid IPv4, the usual case, checked without a Python call for each."""
     if {entry["addr_type"] for entry in addresses} - {"IPV4"}:
         return False
     texts = [entry["addr"] for entry in addresses]
@@ -89,13 +89,13 @@ def _is_addr(kind: str, text: str) -> bool:
 def _addr_fault(path: Path, entry: _Entry) -> Iterator[Finding]:
     kind, text = entry["addr_type"], entry["addr"]
     if not _is_addr(kind, text):
-        message = f'"{text}" is no {kind} address' if text else "addr is empty"
+        message = f'"{text}" is not an {kind} address' if text else "addr is empty"
         yield Finding(message, (*path, "addr"), "write the address in the form of its addr_type")
 
 
 @rule("HCC457", "backup-addr", "refused", formats=_FORMATS, source="address_info.cc:95-159")
 def backup_addr(subject: Subject) -> Iterator[Finding]:
-    """A backup_addr is no address of the entry's addr_type, or stands beside an EID.
+    """A backup_addr does not match the addr_type of its entry, or the addr_type is EID.
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/backup_addr = ["10.0.0"]
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/backup_addr = ["10.0.0.9"]
@@ -107,7 +107,11 @@ def backup_addr(subject: Subject) -> Iterator[Finding]:
         kind = entry["addr_type"]
         for index, text in enumerate(entry.get("backup_addr", ())):
             if kind == "EID" or not _is_addr(kind, text):
-                message = "an EID has no backup_addr" if kind == "EID" else f'"{text}" is no {kind} address'
+                message = (
+                    f'"{text}" is not an {kind} address'
+                    if kind != "EID"
+                    else "an EID cannot have a backup_addr"
+                )
                 yield Finding(
                     message,
                     (*path, "backup_addr", index),
@@ -117,7 +121,7 @@ def backup_addr(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC458", "ports", "refused", formats=_FORMATS, source="address_info.cc:77-92")
 def ports(subject: Subject) -> Iterator[Finding]:
-    """An address has more than 16 different ports, or a port of no or more than 32 bytes.
+    """An address has more than 16 different ports, or a port that is empty or longer than 32 bytes.
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/ports = [""]
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/ports = ["0/4"]
@@ -133,14 +137,14 @@ def ports(subject: Subject) -> Iterator[Finding]:
         names = entry["ports"]
         if len(names) > _MOST_PORTS and len(set(names)) > _MOST_PORTS:
             yield Finding(
-                f"{len(set(names))} different ports, HCCL takes {_MOST_PORTS}",
+                f"{len(set(names))} different ports; HCCL accepts at most {_MOST_PORTS}",
                 (*path, "ports"),
                 "list at most 16 ports",
             )
         for index, name in enumerate(names):
             if not 0 < len(name) <= most or not 0 < size_of(name) <= most:
                 yield Finding(
-                    f"a port has not 1 to {most} bytes",
+                    f"a port is not 1 to {most} bytes long",
                     (*path, "ports", index),
                     'write it as die/port: "0/4"',
                 )
@@ -148,7 +152,7 @@ def ports(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC459", "plane-id", "refused", formats=_FORMATS, source="address_info.cc:70")
 def plane_id(subject: Subject) -> Iterator[Finding]:
-    """A plane_id has more than 1024 bytes.
+    """A plane_id is longer than 1024 bytes.
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/plane_id = repeat "p" 1025
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/plane_id = "plane0"
@@ -160,7 +164,7 @@ def plane_id(subject: Subject) -> Iterator[Finding]:
     for path, entry in each_address(subject):
         if size_of(entry.get("plane_id", "")) > most:
             yield Finding(
-                f"plane_id has more than {most} bytes", (*path, "plane_id"), "give the plane a shorter id"
+                f"plane_id is longer than {most} bytes", (*path, "plane_id"), "give the plane a shorter id"
             )
 
 
@@ -183,7 +187,7 @@ def listen_port(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC461", "detour", "refused", formats=_FORMATS, source="rank_table_info.cc:153")
 def detour(subject: Subject) -> Iterator[Finding]:
-    """Detour is neither "true" nor "false".
+    """The value of detour is neither "true" nor "false".
 
     Example: /detour = "yes"
     Instead: /detour = "true"

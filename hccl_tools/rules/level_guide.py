@@ -1,4 +1,4 @@
-"""Rules of the Ascend 950 guide on 2.0 tables that HCCL does not check, and tables that break after it."""
+"""Rules on 2.0 tables that HCCL does not check: requirements of the Ascend 950 guide, and later failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hccl_tools.table.model import read_integer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: In a chassis of several hosts local ids run on, and device ids begin anew on each.
+#: In a chassis of several hosts, local ids continue over the hosts, and device ids start at 0 on each host.
 _NPUS_OF_A_HOST = 8
 
 
@@ -25,9 +25,9 @@ _NPUS_OF_A_HOST = 8
     source="rank_graph_builder.cc:282",
 )
 def unsorted_rank_list(subject: Subject) -> Iterator[Finding]:
-    """rank_list is not in order of rank_id.
+    """rank_list is not sorted by rank_id.
 
-    HCCL takes the n-th entry for rank n without sorting, so that a rank reads another one's addresses.
+    HCCL uses the n-th entry for rank n without sorting, so a rank gets the addresses of another one.
 
     Example: /rank_list/0/rank_id = 1; /rank_list/1/rank_id = 0
     Instead: table
@@ -54,7 +54,7 @@ def unsorted_rank_list(subject: Subject) -> Iterator[Finding]:
 def duplicate_device(subject: Subject) -> Iterator[Finding]:
     """Two ranks of one node have the same device_id or local_id, which HCCL does not check.
 
-    Where layer 0 spans the hosts of a chassis (local ids above 7) each host counts its devices from 0.
+    If layer 0 spans the hosts of a chassis (local ids above 7), each host numbers its devices from 0.
 
     Example: /rank_list/1/device_id = 0
     Instead: /rank_list/1/device_id = 1
@@ -64,7 +64,7 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
     for key in ("local_id", "device_id"):
         numbers = [read_integer(value) for value in subject.table.column(key)]
         for server in subject.table.servers:
-            # A node whose local ids go beyond one board may be a chassis of several hosts.
+            # A node with local ids above those of one board may be a chassis of several hosts.
             if key == "device_id" and any((local_ids[row] or 0) >= _NPUS_OF_A_HOST for row in server.rows):
                 continue
             if len({numbers[row] for row in server.rows}) == len(server.rows):
@@ -89,11 +89,11 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
     source="rank_table_config_a5.md, `net_layer`, `net_type`",
 )
 def first_layer(subject: Subject) -> Iterator[Finding]:
-    """A rank's levels do not start with layer 0 of net_type TOPO_FILE_DESC, or a layer is left out.
+    """The levels of a rank do not start with layer 0 of net_type TOPO_FILE_DESC, or have a gap.
 
     Example: /rank_list/0/level_list/0/net_type = "CLOS"
     Instead: /rank_list/0/level_list/0/net_type = "TOPO_FILE_DESC"
-    Hint: the guide demands TOPO_FILE_DESC on layer 0
+    Hint: the guide requires TOPO_FILE_DESC on layer 0
     """
     for row, levels in enumerate(subject.table.column("level_list")):
         path = ("rank_list", row, "level_list")
@@ -111,7 +111,7 @@ def first_layer(subject: Subject) -> Iterator[Finding]:
         elif levels and levels[0].get("net_type") != "TOPO_FILE_DESC":
             found = levels[0].get("net_type", "CLOS by default")
             yield Finding(
-                f"layer 0 is of net_type {found}", (*path, 0), "the guide demands TOPO_FILE_DESC on layer 0"
+                f"layer 0 has net_type {found}", (*path, 0), "the guide requires TOPO_FILE_DESC on layer 0"
             )
         elif not levels:
             yield Finding("the rank has no network level", path, "list at least layer 0")

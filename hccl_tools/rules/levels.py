@@ -1,6 +1,6 @@
 """Rules on the network levels and addresses of 2.0 tables (Ascend 950).
 
-A valid table of 65,536 ranks has some 130,000 levels: each rule first asks the set of all values.
+A valid table of 65,536 ranks has about 130,000 levels, so each rule first checks the set of all values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _FORMATS = ("2.0",)
 
 
-#: A local_id that means a spare device (BACKUP_LOCAL_ID).
+#: The local_id of a spare device (BACKUP_LOCAL_ID).
 SPARE = 64
 
 
@@ -63,24 +63,24 @@ def _each_level(subject: Subject) -> Iterator[tuple[Path, _Entry]]:
 
 
 def each_address(subject: Subject) -> Iterator[tuple[Path, _Entry]]:
-    """Yield every address with its place."""
+    """Yield every address with its path."""
     for path, level in _each_level(subject):
         for index, address in enumerate(level["rank_addr_list"]):
             yield (*path, "rank_addr_list", index), address
 
 
 def size_of(text: str) -> int:
-    """Return the length of a text as HCCL counts it: in bytes."""
+    """Return the length of a text in bytes, as HCCL counts it."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 @rule("HCC331", "local-id", "refused", formats=_FORMATS, source="new_rank_info.cc:47-63")
 def local_id(subject: Subject) -> Iterator[Finding]:
-    """A local_id is not within 0 to 64, or 64 (a spare device) has no replaced_local_id from 0 to 63.
+    """A local_id is not within 0 to 64, or a spare (local_id 64) has no replaced_local_id from 0 to 63.
 
     Example: /rank_list/0/local_id = 65
     Instead: /rank_list/0/local_id = 0
-    Hint: write the device's place in its node
+    Hint: write the index of the device in its node
     """
     ids, replaced = subject.table.column("local_id"), subject.table.column("replaced_local_id")
     if set(ids) <= set(range(SPARE)):
@@ -91,14 +91,14 @@ def local_id(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"local_id {value} is not within 0 to 64",
                 ("rank_list", row, "local_id"),
-                "write the device's place in its node",
+                "write the index of the device in its node",
             )
         elif number == SPARE:
             other = read_integer(replaced[row])
             if other is None or not 0 <= other < SPARE:
                 key = ("replaced_local_id",) if replaced[row] is not None else ()
                 message = "a spare device (local_id 64) needs replaced_local_id from 0 to 63"
-                yield Finding(message, ("rank_list", row, *key), "add the local_id that the spare stands for")
+                yield Finding(message, ("rank_list", row, *key), "add the local_id that the spare replaces")
 
 
 @rule(
@@ -120,11 +120,11 @@ def spare_device(subject: Subject) -> Iterator[Finding]:
     numbers = [read_integer(value) for value in subject.table.column("local_id")]
     spares = [row for row, number in enumerate(numbers) if number == SPARE]
     for row in spares[1:]:
-        related = (Related(("rank_list", spares[0], "local_id"), "the first"),)
+        related = (Related(("rank_list", spares[0], "local_id"), "the first one here"),)
         yield Finding(
             "a second spare device (local_id 64)",
             ("rank_list", row, "local_id"),
-            "a table may have one",
+            "leave all but one spare device out",
             related,
         )
     replaced = read_integer(subject.table.column("replaced_local_id")[spares[0]]) if spares else None
@@ -147,7 +147,7 @@ def spare_device(subject: Subject) -> Iterator[Finding]:
     source="rank_level_info.cc:39, new_rank_info.cc:77-103",
 )
 def net_layer(subject: Subject) -> Iterator[Finding]:
-    """A net_layer is not within 0 to 7, or a rank's levels do not ascend.
+    """A net_layer is not within 0 to 7, or the levels of a rank are not in ascending order.
 
     Example: /rank_list/0/level_list/0/net_layer = 8
     Instead: /rank_list/0/level_list/0/net_layer = 0
@@ -175,7 +175,7 @@ def net_layer(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC452", "net-instance-id", "refused", formats=_FORMATS, source="rank_level_info.cc:43")
 def net_instance_id(subject: Subject) -> Iterator[Finding]:
-    """A net_instance_id is empty or has more than 1024 bytes.
+    """A net_instance_id is empty or longer than 1024 bytes.
 
     Example: /rank_list/0/level_list/0/net_instance_id = ""
     Instead: /rank_list/0/level_list/0/net_instance_id = "node0"
@@ -187,21 +187,21 @@ def net_instance_id(subject: Subject) -> Iterator[Finding]:
     for path, level in _each_level(subject):
         if not 0 < size_of(level["net_instance_id"]) <= most:
             yield Finding(
-                f"net_instance_id has not 1 to {most} bytes",
+                f"net_instance_id is not 1 to {most} bytes long",
                 (*path, "net_instance_id"),
                 "give the network instance an id",
             )
 
 
 def all_pass(entries: list[_Entry], key: str, passes: Callable[[Any], bool], default: Any = None) -> bool:
-    """Whether all values of a key pass, asked once per different value."""
+    """Whether all values of a key pass a check, which is called once per different value."""
     values = {entry.get(key, default) for entry in entries}
     return all(value is default or passes(value) for value in values)
 
 
 @rule("HCC453", "net-type", "refused", formats=_FORMATS, source="rank_level_info.cc:22, :50")
 def net_type(subject: Subject) -> Iterator[Finding]:
-    """A net_type is none that HCCL knows.
+    """A net_type is unknown to HCCL.
 
     Example: /rank_list/0/level_list/0/net_type = "clos"
     Instead: /rank_list/0/level_list/0/net_type = "CLOS"
@@ -248,7 +248,7 @@ def uneven_rank_addresses(subject: Subject) -> Iterator[Finding]:
         if known != size:
             related = (Related((*where, "rank_addr_list"), f"{known} here"),)
             addresses = "address" if size == 1 else "addresses"
-            message = f'{size} {addresses} in network instance "{key[1]}", where the first rank has {known}'
+            message = f'{size} {addresses} in network instance "{key[1]}"; its first rank has {known}'
             yield Finding(
                 message,
                 (*path, "rank_addr_list"),

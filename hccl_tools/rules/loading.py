@@ -1,4 +1,4 @@
-"""Rules on a file as HCCL loads it: its name, its size, whether it is JSON, and the job's variables."""
+"""Rules on what HCCL loads: the name, size and JSON of the file, and the job's environment variables."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hccl_tools.rules.registry import Finding, Subject, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: hccl_common.h:83 STRING_MAX_LENGTH: what HCCL makes of the file, without blanks, may have 40 MiB.
+#: hccl_common.h:83 STRING_MAX_LENGTH: the limit on the table as HCCL serialises it, without blanks.
 LARGEST_TEXT = 40 * 1024 * 1024
 _SUFFIX = ".json"
-#: Levels of nesting that HCCL takes, seen with a stack of 8 MiB.
+#: Levels of nesting that HCCL's parser survives, observed with a stack of 8 MiB.
 _LEVELS = {"legacy": 87_000, "a5": 20_000}
 
 
@@ -22,10 +22,11 @@ _LEVELS = {"legacy": 87_000, "a5": 20_000}
     "HCC101", "broken-json", "refused", code="EI0004", stage="load", source="topoinfo_ranktableParser.cc:127"
 )
 def broken_json(subject: Subject) -> Iterator[Finding]:
-    """The file holds no JSON that HCCL's parser takes.
+    """The file is not JSON that HCCL's parser accepts.
 
-    Comments, trailing commas, single quotes and NaN are no JSON, although guides print tables with them.
-    HCCL stops with EI0004 and a sentence that names three causes at once: path, permission, format.
+    Comments, trailing commas, single quotes and NaN are not valid JSON, although some guides print tables
+    with them. HCCL stops with EI0004 and a message that names three possible causes: path, permission,
+    format.
 
     Example: text {"version": "1.0",}
     Instead: text {"version": "1.0"}
@@ -47,16 +48,16 @@ def broken_json(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableParser.cc:50-72, :155",
 )
 def file_name(subject: Subject) -> Iterator[Finding]:
-    """The file's real name does not end in .json, or .json is in its path twice, or is the whole name.
+    """The real path of the file does not end in .json, has .json twice, or the name is just .json.
 
-    HCCL follows links first and then looks for the first ".json" in the whole path, folders included: it
-    must be the end. A Kubernetes ConfigMap's link to a file without that ending is refused, and so are
-    everything below a folder named "jobs.json.d", "table.json.json", and a file named just ".json". Ascend
-    950 has no such rule.
+    HCCL resolves symbolic links and then requires that the first ".json" in the path, folders included, is at
+    its end. It refuses a link from a Kubernetes ConfigMap to a file without that ending, every file below a
+    folder such as "jobs.json.d", "table.json.json", and a file named ".json". Ascend 950 does not check the
+    name.
 
     Example: file ranktable.txt
     Instead: file ranktable.json
-    Hint: rename the file: HCCL asks for the ending .json
+    Hint: rename the file: HCCL requires the ending .json
     """
     if subject.path is None or subject.product.loader != "legacy":
         return
@@ -64,19 +65,23 @@ def file_name(subject: Subject) -> Iterator[Finding]:
     folder, _, name = real.rpartition("/")
     if real.find(_SUFFIX) + len(_SUFFIX) == len(real) and name != _SUFFIX:
         return
-    hint = "rename the file: HCCL asks for the ending .json"
+    hint = "rename the file: HCCL requires the ending .json"
     if not name.endswith(_SUFFIX):
         is_itself = real == abspath(subject.path)  # noqa: PTH100  (a name, links and all)
-        what = f'"{subject.path}"' if is_itself else f'"{real}", which the file really is,'
+        what = f'"{subject.path}"' if is_itself else f'"{real}", the target of the link,'
         yield Finding(f"{what} does not end in .json", hint=hint)
     elif _SUFFIX in folder:
         first = folder.index(_SUFFIX)
         folder = real[: real.index("/", first)]
-        yield Finding(f'".json" is part of the folder name "{folder}"', hint="move the table elsewhere")
+        yield Finding(
+            f'".json" is part of the folder name "{folder}"', hint="move the table to another folder"
+        )
     elif name == _SUFFIX:
         yield Finding('the file has no name before ".json"', hint="rename the file: table.json")
     else:
-        yield Finding(f'".json" is in the name "{name}" twice', hint="rename the file: .json only at its end")
+        yield Finding(
+            f'".json" is in the name "{name}" twice', hint="rename the file so that .json is only at its end"
+        )
 
 
 @rule(
@@ -88,7 +93,7 @@ def file_name(subject: Subject) -> Iterator[Finding]:
     source="param_check.cc:75, hccl_common.h:83",
 )
 def too_large(subject: Subject) -> Iterator[Finding]:
-    """The table has more than 40 MiB of text as HCCL writes it: without blanks, and 1e5 as 100000.0.
+    """The table is larger than 40 MiB as HCCL serialises it: without blanks, and 1e5 as 100000.0.
 
     Example: size 41943041
     Instead: size 41943040
@@ -102,17 +107,17 @@ def too_large(subject: Subject) -> Iterator[Finding]:
     size = compact_size.of(subject.value)
     if size > LARGEST_TEXT:
         yield Finding(
-            f"the table has {size:,} bytes as HCCL writes it, HCCL takes {LARGEST_TEXT:,}",
+            f"the table has {size:,} bytes as HCCL serialises it; the limit is {LARGEST_TEXT:,}",
             hint="leave out keys that HCCL does not read, or split the job",
         )
 
 
 @rule("HCC117", "nested-too-deep", "refused", stage="load", source="observed: a crash, with a stack of 8 MiB")
 def nested_too_deep(subject: Subject) -> Iterator[Finding]:
-    """Objects and lists are nested so deep that HCCL's parser overflows its stack.
+    """Objects and lists are nested so deeply that HCCL's parser overflows its stack.
 
-    With the usual stack of 8 MiB it takes about 87,000 levels, and on Ascend 950 20,000. HCCL has no limit
-    of its own, so that this verdict is one of hccl-tools, and called so.
+    With the usual stack of 8 MiB the parser reads about 87,000 levels, and 20,000 on Ascend 950. HCCL itself
+    has no limit, so the report gives this verdict as that of hccl-tools.
 
     Base: 1.0
     Example: levels 87001
@@ -126,14 +131,14 @@ def nested_too_deep(subject: Subject) -> Iterator[Finding]:
         yield Finding(document.problem.message, hint=document.problem.hint, offset=document.problem.offset)
     elif document.depth > (levels := _LEVELS[subject.product.loader]):
         yield Finding(
-            f"nested {document.depth:,} levels deep; HCCL takes about {levels:,}, depending on its stack",
+            f"nested {document.depth:,} levels deep; HCCL reads about {levels:,}, depending on its stack",
             hint="give a rank table: none is deeper than 8 levels",
         )
 
 
 @rule("HCC104", "text-behind-the-table", "refused", stage="load", source="param_check_v2.cc:427")
 def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
-    """Text follows the table's closing brace, which the loader of Ascend 950 refuses.
+    """Text follows the closing brace of the table, which the loader of Ascend 950 refuses.
 
     Base: a5
     Example: text {"version": "2.0"} end
@@ -142,7 +147,7 @@ def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
     """
     if subject.product.loader != "legacy" and subject.document is not None:
         offset = subject.document.trailing
-        # Its parser takes a NUL byte for the end of the file.
+        # Its parser treats a NUL byte as the end of the file.
         if offset is not None and subject.document.data[offset] != 0:
             yield Finding(
                 "text follows the table", hint="delete what follows the closing brace", offset=offset
@@ -160,8 +165,8 @@ def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
 def status_not_completed(subject: Subject) -> Iterator[Finding]:
     """The status is not "completed", so HCCL waits.
 
-    HCCL reads the file anew every second, for 30 minutes, and then gives up with a time-out. That is meant
-    for cluster managers that fill the table in ("initializing"), but a misspelt "Completed" waits as well.
+    HCCL reads the file again every second and times out after 30 minutes. This is for cluster managers that
+    complete the table later ("initializing"), but HCCL also waits for a misspelt "Completed".
 
     Example: /status = "Completed"
     Instead: /status = "completed"
@@ -191,10 +196,10 @@ def status_not_completed(subject: Subject) -> Iterator[Finding]:
     source="externalinput.cc, ParseIntraLinkType, ParseOpExpansion, ParseRetryEnable",
 )
 def job_variable(subject: Subject) -> Iterator[Finding]:
-    """One of HCCL's environment variables has a value with which HCCL refuses every job.
+    """An environment variable of HCCL has a value with which HCCL refuses every job.
 
-    HCCL reads its variables before the table. HCCL_INTRA_ROCE_ENABLE=0 needs HCCL_INTRA_PCIE_ENABLE=1 beside
-    it, and an empty variable is refused, not ignored (only HCCL_OP_RETRY_ENABLE may be empty).
+    HCCL reads its variables before the table. HCCL_INTRA_ROCE_ENABLE=0 also needs HCCL_INTRA_PCIE_ENABLE=1.
+    HCCL refuses an empty variable; only HCCL_OP_RETRY_ENABLE may be empty.
 
     Example: env HCCL_INTRA_ROCE_ENABLE=0
     Instead: env HCCL_INTRA_ROCE_ENABLE=1

@@ -1,4 +1,4 @@
-"""The table's devices against those of the host it is checked on (``validate --local``)."""
+"""Rules that compare the table's devices with those of this host (``validate --local``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.recognition import listed_addresses, same
 from hccl_tools.notation.phrases import devices
-from hccl_tools.rules.local_host import ANEW, rows_here
+from hccl_tools.rules.local_host import GENERATE, rows_here
 from hccl_tools.rules.registry import LOCAL, Finding, Subject, rule
 from hccl_tools.table.model import read_uint
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from hccl_tools.discover.facts import DeviceState
 
-#: What hccn_tool says to an id that is out of range or not mapped into the container.
+#: The message of hccn_tool for an id that is out of range or not mapped into the container.
 _ABSENT = "The device is not exist!"
 
 
 def _state(subject: Subject, device_id: int) -> DeviceState | None:
-    """Return what is known of a device, ``None`` where it is not on this host at all."""
+    """Return the state of a device, ``None`` if it is not on this host."""
     nodes = subject.host.nodes
     return None if nodes and device_id not in nodes else subject.host.devices.get(device_id)
 
@@ -35,15 +35,15 @@ def _state(subject: Subject, device_id: int) -> DeviceState | None:
     source="topoinfo_ranktableConcise.cc:181 (devicePhyId)",
 )
 def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
-    """A device of this host's server has no /dev/davinciN here.
+    """A device of this host's server has no /dev/davinciN on this host.
 
-    Every process compares its own entry with the physical id of the device it runs on, so no process on this
-    host can be that rank. In a container the table still names physical ids.
+    Every process compares its entry with the physical id of its device, so no process on this host can be
+    that rank. A table has physical ids in a container, too.
 
     Base: 1.0 1x2
     Example: host remove /devices/1
     Instead: host
-    Hint: this host has device 0; make the table anew on this host: `hccl-tools gen`
+    Hint: this host has device 0; make a new table on this host: `hccl-tools gen`
     """
     nodes = subject.host.nodes
     have = f"this host has {devices(nodes)}; " if nodes else ""
@@ -56,9 +56,9 @@ def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
         else:
             continue
         yield Finding(
-            f"there is no device {device_id} here: {why}",
+            f"this host has no device {device_id}: {why}",
             subject.device_path(row, "device_id"),
-            have + ANEW,
+            have + GENERATE,
         )
 
 
@@ -72,14 +72,15 @@ def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
     source="HCCL fault guide, EI0014 (inconsistent with the network adapter); ra_rdev_init_check_ip",
 )
 def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
-    """A device has another address than the table says.
+    """The address of a device differs from the table.
 
-    The parser takes any address; when the network is set up HCCL finds that the adapter has none like it.
+    The parser accepts any address. HCCL fails later, when it sets up the network and no adapter has the
+    address.
 
     Base: 1.0 1x2
     Example: host /devices/1 = "10.9.9.9"
     Instead: host
-    Hint: /etc/hccn.conf has it, but is out of date; make the table anew on this host: `hccl-tools gen`
+    Hint: /etc/hccn.conf has it, but is out of date; make a new table on this host: `hccl-tools gen`
     """
     for row, device_id in rows_here(subject):
         state = _state(subject, device_id)
@@ -95,7 +96,7 @@ def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     f'device {device_id} has {", ".join(state.ips)}, not "{text}"',
                     subject.device_path(row) + path,
-                    f"{stale}{ANEW}",
+                    f"{stale}{GENERATE}",
                 )
 
 
@@ -109,12 +110,12 @@ def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
     source="hccl_communicator_attrs.cc:199 (the driver's SDID)",
 )
 def super_device_id_not_the_device_s(subject: Subject) -> Iterator[Finding]:
-    """A device's super_device_id is not the one that its driver has (its SDID): seen after hardware was swapped.
+    """A super_device_id differs from the SDID that the driver reports, as after a change of hardware.
 
     Base: 1.2 1x2
     Example: host sdid 1 = 77
     Instead: host
-    Hint: `npu-smi info -t spod-info` shows it; make the table anew on this host: `hccl-tools gen`
+    Hint: `npu-smi info -t spod-info` shows it; make a new table on this host: `hccl-tools gen`
     """
     column = subject.table.columns.get("super_device_id")
     for row, device_id in rows_here(subject) if column else ():
@@ -126,7 +127,7 @@ def super_device_id_not_the_device_s(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f'device {device_id} has the super_device_id {state.super_device_id}, not "{text}"',
                 subject.device_path(row, "super_device_id"),
-                f"`npu-smi info -t spod-info` shows it; {ANEW}",
+                f"`npu-smi info -t spod-info` shows it; {GENERATE}",
             )
 
 
@@ -139,15 +140,15 @@ def super_device_id_not_the_device_s(subject: Subject) -> Iterator[Finding]:
     source="users' machines: one address of 32 in hccn.conf was out of date",
 )
 def stale_hccn_conf(subject: Subject) -> Iterator[Finding]:
-    """hccn.conf gives a device another address than it has now.
+    """The address of a device in hccn.conf differs from its current one.
 
-    The driver sets the addresses of that file at every boot: the table is right until then, or was made from
-    the file and is wrong already.
+    The driver sets the addresses of that file at every boot. The table is correct only until the next boot,
+    or was made from the file and is wrong now.
 
     Base: 1.0 1x2
     Example: host conf 1 = "10.9.9.9"
     Instead: host
-    Hint: correct address_1 there: the next boot sets it
+    Hint: correct address_1 in the file; the next boot sets it
     """
     for row, device_id in rows_here(subject):
         state = _state(subject, device_id)
@@ -158,7 +159,7 @@ def stale_hccn_conf(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"{subject.host.conf} gives device {device_id} {old}, but it has {', '.join(state.ips)}",
                 subject.device_path(row, "device_ip"),
-                f"correct address_{device_id} there: the next boot sets it",
+                f"correct address_{device_id} in the file; the next boot sets it",
             )
 
 
@@ -171,12 +172,12 @@ def stale_hccn_conf(subject: Subject) -> Iterator[Finding]:
     source="the sources of addresses: hccn_tool, npu-smi",
 )
 def not_compared(subject: Subject) -> Iterator[Finding]:
-    """Something of this host could not be found out, and so was not held against the table.
+    """A fact about this host is unknown, so the table was not compared with it.
 
     Base: 1.0 1x2
     Example: host /devices/0 = ""; host is 10.0.0.1
     Instead: host
-    Hint: run it where hccn_tool is on PATH and answers; as root if it says so
+    Hint: run the check where hccn_tool is on PATH and works, as root if it asks for it
     """
     silent: dict[str, list[int]] = {}
     for row, device_id in rows_here(subject):
@@ -184,12 +185,12 @@ def not_compared(subject: Subject) -> Iterator[Finding]:
         if state is None or state.ips or _ABSENT in (state.problem or ""):
             continue
         if next(listed_addresses(subject.table, row), None) is not None:
-            silent.setdefault(state.problem or "it has none", []).append(device_id)
+            silent.setdefault(state.problem or "it has no address", []).append(device_id)
     for why, ids in silent.items():
         yield Finding(
             f"the address of {devices(ids)} is not compared: {why}",
             (),
-            "run it where hccn_tool is on PATH and answers; as root if it says so",
+            "run the check where hccn_tool is on PATH and works, as root if it asks for it",
         )
     for problem in subject.host.problems:
         if problem not in silent:

@@ -1,4 +1,4 @@
-"""What the rules of ``validate --local`` share: which server this host is, and its devices. No rules here."""
+"""This host's server and devices, for the rules of ``validate --local``. Declares no rules."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hccl_tools.discover.recognition import Recognised, listed_addresses, recogn
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
 
-#: What to do about a table that is not this host's.
-ANEW = "make the table anew on this host: `hccl-tools gen`"
+#: What to do about a table that does not match this host.
+GENERATE = "make a new table on this host: `hccl-tools gen`"
 
 
 def here(subject: Subject) -> Recognised:
-    """Return which servers of the table this host is, worked out once."""
+    """Return which servers of the table this host is; the result is kept."""
     known: Recognised | None = subject.memo.get("recognised")
     if known is None:
         known = subject.memo["recognised"] = recognise(subject.table, subject.host)
@@ -23,7 +23,7 @@ def here(subject: Subject) -> Recognised:
 
 
 def rows_here(subject: Subject) -> list[tuple[int, int]]:
-    """Return row and device id of this host's devices in the table; empty where it is not one server."""
+    """Return row and device id of this host's devices in the table; empty unless the host is one server."""
     numbers = subject.table.device_numbers
     own = [subject.table.servers[index] for index in here(subject).servers]
     # The pods of a group_list may share a machine.
@@ -33,7 +33,7 @@ def rows_here(subject: Subject) -> list[tuple[int, int]]:
 
 
 def _of_this_host(subject: Subject, rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Leave out the other hosts of a chassis, which is one server to a 2.0 table: their ids repeat."""
+    """Leave out the other hosts of a chassis, which is one server in a 2.0 table: their ids repeat."""
     times = Counter(number for _, number in rows)
     devices = subject.host.devices
     return [

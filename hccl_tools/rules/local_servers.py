@@ -1,4 +1,4 @@
-"""The table's servers against the host it is checked on (``validate --local``): which one is it?"""
+"""Rules that look for this host among the table's servers (``validate --local``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.discover.recognition import same
 from hccl_tools.notation.phrases import and_more
-from hccl_tools.rules.local_host import ANEW, here
+from hccl_tools.rules.local_host import GENERATE, here
 from hccl_tools.rules.registry import LOCAL, Finding, Subject, rule
 from hccl_tools.table.addresses import is_loopback
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     source="HCCL rank table guides, `server_id`, `device_ip`: they are those of the host a rank runs on",
 )
 def no_server_is_this_host(subject: Subject) -> Iterator[Finding]:
-    """None of the table's servers is this host, neither by its devices' addresses nor by its own or its name.
+    """No server of the table matches this host by its devices' addresses, its own addresses or its name.
 
     Base: 1.0 2x8
     Example: host elsewhere
     Instead: host
-    Hint: this host is node; its devices have 10.9.9.0, 10.9.9.1, 10.9.9.2, 10.9.9.3 and 4 more; make the table anew on this host: `hccl-tools gen`, or check on the right machine
+    Hint: this host is node; its devices have 10.9.9.0, 10.9.9.1, 10.9.9.2, 10.9.9.3 and 4 more; make a new table on this host: `hccl-tools gen`, or run the check on the right machine
     """
     if here(subject).servers:
         return
@@ -39,7 +39,7 @@ def no_server_is_this_host(subject: Subject) -> Iterator[Finding]:
     yield Finding(
         f"no server of the table is this host: it lists {and_more(names)}",
         (),
-        f"this host is {', '.join(sorted(subject.host.names))}{known}; {ANEW}, or check on the right machine",
+        f"this host is {', '.join(sorted(subject.host.names))}{known}; {GENERATE}, or run the check on the right machine",
     )
 
 
@@ -53,7 +53,7 @@ def no_server_is_this_host(subject: Subject) -> Iterator[Finding]:
     source="HCCL rank table guides, `server_id`: one entry for each machine",
 )
 def several_servers_are_this_host(subject: Subject) -> Iterator[Finding]:
-    """Two servers of the table are this host: one machine stands there twice, under two names.
+    """Two servers of the table are this host: one machine is listed twice under different names.
 
     Base: 1.0 2x8
     Example: /server_list/0/host_ip = "10.7.7.7"; /server_list/1/host_ip = "10.7.7.7"; host elsewhere; host is 10.7.7.7
@@ -81,9 +81,9 @@ def several_servers_are_this_host(subject: Subject) -> Iterator[Finding]:
     source="HCCL takes any text as server_id; MindIE and launchers take it for the host's address",
 )
 def server_id_not_this_host_s(subject: Subject) -> Iterator[Finding]:
-    """The server with this host's devices bears an address that is not this host's.
+    """The server_id of the server with this host's devices is not an address of this host.
 
-    HCCL itself does not care; a launcher that looks for itself in the table does.
+    HCCL does not use the address, but a launcher that looks for its own host in the table does.
 
     Base: 1.0 1x2
     Example: host is 10.4.4.4
@@ -100,7 +100,7 @@ def server_id_not_this_host_s(subject: Subject) -> Iterator[Finding]:
     if server.host_ip is not None and subject.host.is_local(server.host_ip):
         return
     yield Finding(
-        f'server_id "{text}" is no address of this host, whose devices the server has',
+        f'server_id "{text}" is not an address of this host, although the server has its devices',
         subject.server_path(servers[0], "server_id"),
         "name the address by which other machines reach this host, or give the server a host_ip",
     )

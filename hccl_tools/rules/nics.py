@@ -1,4 +1,4 @@
-"""Which devices have addresses: HCCL's check of servers with eight devices.
+"""HCCL's check of which devices have addresses, on servers with eight devices.
 
 Source: hcomm topoinfo_parse.cc:208-269, hccl_communicator_attrs.cc (SetNiclistInfo).
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _FORMATS = ("1.0", "1.2", "group_list")
-#: HCCL_AISERVER_DEVICE_NUM: the check concerns servers of eight devices.
+#: HCCL_AISERVER_DEVICE_NUM: HCCL checks servers with eight devices.
 FULL_SERVER = 8
 
 
@@ -38,10 +38,10 @@ FULL_SERVER = 8
     source="topoinfo_parse.cc:208-269",
 )
 def uneven_addresses(subject: Subject) -> Iterator[Finding]:
-    """Of servers with eight devices, some devices have addresses and others do not, in a way HCCL refuses.
+    """On servers with eight devices, the set of devices that have an address is not valid.
 
-    With eight devices per server at least one must have an address; the devices with one must be the same
-    on every server, and their number must divide the number of all devices. Blanks at the ends of a
+    With eight devices per server, at least one must have an address. The devices with an address must be the
+    same on every server, and their number must divide the number of all devices. Blanks at the ends of a
     server_id have the same effect as missing addresses.
 
     Base: 2x8 300i
@@ -72,7 +72,7 @@ def uneven_addresses(subject: Subject) -> Iterator[Finding]:
                 yield fault
                 return
             yield Finding(
-                _address_words(server_id, nics),
+                _message(server_id, nics),
                 devices_place(subject, server_id),
                 "give every device of every server its device_ip",
             )
@@ -81,8 +81,8 @@ def uneven_addresses(subject: Subject) -> Iterator[Finding]:
 def _with_address(subject: Subject, *, own: bool) -> dict[str, tuple[int, ...]]:
     """Return the devices of each server that have an address, ascending.
 
-    With ``own`` as HCCL finds them for a rank's own server: by server_id without blanks, and a host_ip
-    counts as an address.
+    With ``own``, as HCCL collects them for a rank's own server: by server_id without blanks, and with host_ip
+    as an address of each device.
     """
     addresses, hosts, numbers = addresses_read(subject), hosts_set(subject), subject.table.device_numbers
     owner = subject.table.server_of_row
@@ -97,7 +97,7 @@ def _with_address(subject: Subject, *, own: bool) -> dict[str, tuple[int, ...]]:
 
 
 def _on_host(subject: Subject, rows: Sequence[int]) -> bool:
-    """Whether all ranks of a server have the network on the host, where no check of addresses is made."""
+    """Whether all ranks of a server use the host network, for which HCCL does not check addresses."""
     if subject.table.format == "group_list":
         return False
     on_host = subject.memo.get("rank 0 uses host")
@@ -107,7 +107,7 @@ def _on_host(subject: Subject, rows: Sequence[int]) -> bool:
     return bool(on_host) or (positions is not None and all(positions[row] == "host" for row in rows))
 
 
-def _address_words(server_id: str, nics: tuple[int, ...]) -> str:
+def _message(server_id: str, nics: tuple[int, ...]) -> str:
     if not nics:
         return f'no device of server "{server_id}" has an address'
-    return f'only devices {",".join(map(str, nics))} of server "{server_id}" have addresses, and other servers differ'
+    return f'only devices {",".join(map(str, nics))} of server "{server_id}" have addresses, unlike on other servers'

@@ -1,7 +1,7 @@
-"""The examples of the rules in words: what a page shows of ``Base:``, ``Example:`` and ``Instead:``.
+"""The examples of the rules as sentences: ``Base:``, ``Example:`` and ``Instead:`` on a documentation page.
 
-The docstrings hold steps that a test carries out (``tests/support/rule_examples.py`` lists them); people read
-them here.
+The docstrings have steps that a test executes (``tests/support/rule_examples.py`` lists them); this module
+turns them into text for readers.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ _STEPS = (
     (r"base (.+)", "{0}"),
     (r"file (.+)", "a file called {0}"),
     (r"size (\d+)", "a file of {0:,} bytes, blanks not counted"),
-    (r"levels (\d+)", "a file of {0:,} levels of lists inside each other"),
+    (r"levels (\d+)", "a file of {0:,} nested lists"),
     (r"product (.+)", "product {0}"),
     (r"env (.+)", "{0} in the job's environment"),
     (r"remove (.+)", "no {0}"),
-    (r"swap (\S+) (\S+)", "{0} and {1} change places"),
-    (r"host", "this host is what the table says"),
+    (r"swap (\S+) (\S+)", "{0} and {1} swapped"),
+    (r"host", "this host matches the table"),
     (r"host elsewhere", "this host has other devices and addresses"),
-    (r"host is (.+)", "this host's own address is {0}"),
+    (r"host is (.+)", "this host's address is {0}"),
     (r"host remove /devices/(\d+)", "this host has no device {0}"),
     (r'host /devices/(\d+) = ""', "device {0} of this host has no address"),
     (r'host /devices/(\d+) = "(.+)"', "device {0} of this host has the address {1}"),
     (r'host conf (\d+) = "(.+)"', "/etc/hccn.conf gives device {0} the address {1}"),
-    (r"host sdid (\d+) = (\d+)", "the driver gives device {0} the SDID {1}"),
+    (r"host sdid (\d+) = (\d+)", "the driver reports SDID {1} for device {0}"),
 )
 
 
 def lines(steps: str) -> list[str]:
-    """Return an example, a line for each of its steps."""
+    """Return an example with one line per step."""
     if steps.startswith("text "):
         return [steps.removeprefix("text ")]
     return [_line(step.strip()) for step in steps.split("; ")]
 
 
 def base(text: str) -> str:
-    """Return what table an example changes.
+    """Return the description of the table that an example changes.
 
     >>> base("1.2 2x8 300i")
     'a 1.2 table of 2 servers with 8 devices each, product 300i'

@@ -1,6 +1,6 @@
-"""The rules as pages: what ``hccl-tools rules`` prints and what stands in ``docs/rules``.
+"""The documentation pages of the rules, for ``hccl-tools rules`` and ``docs/rules``.
 
-``python -m hccl_tools.rules.pages FOLDER`` writes the folder anew.
+``python -m hccl_tools.rules.pages FOLDER`` writes all pages into a folder.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from hccl_tools.rules.registry import LOCAL, Rule, all_rules
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: What becomes of a job, by consequence.
+#: What happens to a job, by consequence.
 CONSEQUENCES = {
     "refused": "HCCL refuses the table",
     "hangs": "HCCL waits for 30 minutes, then fails",
-    "fails-later": "HCCL takes the table, and the job breaks afterwards",
-    "forbidden": "the product's guide forbids it, HCCL lets it pass",
-    "advice": "works, but is fragile or surely not meant",
+    "fails-later": "HCCL accepts the table, and the job fails later",
+    "forbidden": "the product's guide forbids it, HCCL accepts it",
+    "advice": "works, but is fragile or probably a mistake",
 }
 _FAMILIES = {
     "1": "File and structure", "2": "Ranks", "3": "Devices", "4": "Network", "5": "Servers and super pods", "6": "Advice",
@@ -57,13 +57,13 @@ def page(rule: Rule) -> str:
         "",
         *(f"    {line}" for line in page_examples.lines(examples["Instead"])),
         "",
-        *([f"What to do there: {examples['Hint']}", ""] if "Hint" in examples else []),
+        *([f"What to do: {examples['Hint']}", ""] if "Hint" in examples else []),
     ]
     return "\n".join(lines)
 
 
 def code_page(code: str, *, tables: bool) -> str:
-    """Return what an error code of HCCL means; ``tables``: whether rules name it, which are to follow."""
+    """Return the page of an error code of HCCL; with ``tables`` its end introduces a list of rules."""
     facts = CODES[code]
     return "\n".join(
         [
@@ -73,7 +73,7 @@ def code_page(code: str, *, tables: bool) -> str:
             "",
             f"What to do: {facts.remedy}.",
             "",
-            "Rules that find it in a table:" if tables else "No rule of `validate` reports this code.",
+            "Rules with this code:" if tables else "No rule of `validate` has this code.",
         ]
     )
 
@@ -84,7 +84,7 @@ def _as_sentence(text: str) -> str:
 
 def _tables(rule: Rule) -> str:
     if rule.formats == LOCAL:
-        return "all, held against a host by `validate --local`"
+        return "all, compared with the host by `validate --local`"
     return ", ".join(rule.formats) if rule.formats else "all"
 
 
@@ -92,7 +92,7 @@ def index(rules: Iterable[Rule]) -> str:
     """Return the overview page: the rules by family."""
     lines = [
         "# The rules", "",
-        "Made from the rules themselves by `python -m hccl_tools.rules.pages docs/rules`.", "",
+        "Generated from the rules by `python -m hccl_tools.rules.pages docs/rules`.", "",
         *(f"* **{name}**: {text}" for name, text in CONSEQUENCES.items()),
     ]  # fmt: skip
     family = ""
@@ -117,7 +117,7 @@ def index(rules: Iterable[Rule]) -> str:
 def _codes() -> list[str]:
     return [
         "## HCCL's error codes", "",
-        "`hccl-tools rules EI0014` shows one of them with the rules behind it.", "",
+        "`hccl-tools rules EI0014` shows a code and its rules.", "",
         "| code | HCCL's name | meaning | what to do |",
         "| --- | --- | --- | --- |",
         *(f"| {code} | {facts.name} | {facts.meaning} | {facts.remedy} |" for code, facts in CODES.items()),
@@ -134,7 +134,7 @@ def pages() -> dict[str, str]:
 
 
 def write(folder: Path) -> None:
-    """Write all pages into a folder and remove those of rules that are gone."""
+    """Write all pages into a folder and remove those of rules that no longer exist."""
     folder.mkdir(parents=True, exist_ok=True)
     wanted = pages()
     for old in folder.glob("*.md"):

@@ -27,7 +27,7 @@ _UINT64 = 1 << 64
 def port_out_of_range(subject: Subject) -> Iterator[Finding]:
     """A port is not within 1 to 65535.
 
-    device_vnic_port is read only beside device_port, and must be a string then.
+    HCCL reads device_vnic_port only if the device has a device_port; then it must be a string.
 
     Example: /server_list/0/device/0/device_port = "65536"
     Instead: /server_list/0/device/0/device_port = "16666"
@@ -57,6 +57,6 @@ def _text(value: Any) -> int | None:
 
 
 def _wrapped(value: Any) -> int | None:
-    """Read an optional number of a 2.0 table: HCCL keeps its lowest 32 bits (``json.value<u32>``)."""
+    """Read an optional number of a 2.0 table: HCCL keeps the lowest 32 bits (``json.value<u32>``)."""
     number = int(value) if abs(value) < _UINT64 else 0
     return number % _UINT32

@@ -1,4 +1,4 @@
-"""Rules on rank ids: they must be 0 to N-1, each once."""
+"""Rules on rank ids, which must be 0 to N-1, each once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_RANKS = 65536
 
 
 def _are_0_to_n(subject: Subject) -> bool:
-    """Whether the rank ids are right, asked of the whole column at once."""
+    """Whether the rank ids are 0 to N-1, checked on the whole column."""
     known: bool | None = subject.memo.get("ranks are 0 to n")
     if known is None:
         numbers, size = subject.table.rank_numbers, len(subject.table)
@@ -66,7 +66,7 @@ def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
     source="config.cc:359; rank_table_info.cc:69",
 )
 def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
-    """A rank id is not below the number of ranks, so that there is a gap.
+    """A rank id is not below the number of ranks, so there is a gap.
 
     Example: /server_list/0/device/1/rank_id = "2"
     Instead: /server_list/0/device/1/rank_id = "1"
@@ -97,8 +97,8 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
 def duplicate_rank_id(subject: Subject) -> Iterator[Finding]:
     """Two devices share one rank id.
 
-    HCCL reads the ids as numbers: "1" and "01" are the same rank. Tables of single servers that were put
-    together without renumbering are the usual cause.
+    HCCL reads rank ids as numbers: "1" and "01" are the same rank. Usually, the tables of single servers were
+    joined without renumbering.
 
     Example: /server_list/0/device/1/rank_id = "0"
     Instead: /server_list/0/device/1/rank_id = "1"
@@ -133,7 +133,9 @@ def rank_count(subject: Subject) -> Iterator[Finding]:
     declared = subject.table.declared["rank_count"] if subject.table.declared else len(subject.table)
     count, size = read_integer(declared), len(subject.table)
     if size > MOST_RANKS:
-        yield Finding(f"the table has {size} ranks, HCCL takes {MOST_RANKS}", ("rank_list",), "split the job")
+        yield Finding(
+            f"the table has {size} ranks; HCCL accepts at most {MOST_RANKS}", ("rank_list",), "split the job"
+        )
     elif size == 0:
         yield Finding("rank_list is empty", ("rank_list",), "list one entry per rank")
     elif count != size:

@@ -1,8 +1,8 @@
-"""How a rule is declared, and how rules are found, chosen and run.
+"""Declare, find and select rules.
 
-A rule is a generator function under ``@rule``: it yields what is wrong and never raises, prints, sorts or
-reads configuration. Its docstring is its page: a title, why it matters, ``Example:`` and ``Instead:`` tables
-that a test runs.
+A rule is a generator function with the decorator ``@rule``. It yields findings and never raises, prints,
+sorts or reads configuration. Its docstring is its documentation page: a title, why it matters, and
+``Example:`` and ``Instead:`` tables, which a test runs.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 _SERVER_LIST = ("1.0", "1.2")
 _LEGACY = (*_SERVER_LIST, "group_list")
 _ALL = (*_LEGACY, "2.0")
-#: What the rules bear for formats that hold a table of any format against the host it is checked on.
+#: The formats of rules that compare a table of any format with this host.
 LOCAL = ("local",)
-#: The modules whose import declares the rules, and their formats; empty for rules on documents of any kind.
+#: The modules that declare the rules, and their formats; empty for rules on documents of any kind.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "loading": (),
     "document": (),
@@ -60,13 +60,13 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "local_devices": LOCAL,
 }
 
-#: When HCCL meets the fault: while it loads the file, reads entry by entry, compares entries, or at the topology.
+#: When HCCL finds the fault: loading the file, parsing entries, comparing entries, checking the topology.
 Stage = Literal["load", "structure", "parse", "check", "topology", "none"]
 STAGES: tuple[Stage, ...] = ("load", "structure", "parse", "check", "topology", "none")
 
 
 class Finding(NamedTuple):
-    """What a rule yields: see ``Diagnostic`` for the fields."""
+    """A fault that a rule found; see ``Diagnostic`` for the fields."""
 
     message: str
     path: Path = ()
@@ -76,19 +76,26 @@ class Finding(NamedTuple):
     at_key: bool = False
 
 
-#: What a rule yields for each fault that was counted before it, beyond those of which it knows the place.
+#: A finding for each further fault of which a rule knows only the number.
 COUNTED = Finding("")
 
 
 @dataclass
 class Subject:
-    """What rules look at: the document as parsed, the table read from it, and for what it is judged.
+    """The input of rules: the parsed document, the table read from it, and the product.
 
-    ``table`` is set only for rules on tables; ``path`` is the file's name, ``None`` for bytes and stdin.
-    ``env`` holds the variables that change HCCL's verdict. ``memo`` keeps what several rules work out.
-    ``host`` is the host that the table is held against, set only for the rules of ``LOCAL``.
-    ``not_json`` says why there is no ``value`` where one was handed over parsed.
-    ``product_reason`` says why it is this product, ``product_is_assumed`` that nobody has named one.
+    Attributes:
+        product: The product for which the table is checked.
+        value: The parsed document.
+        document: The document; ``None`` if the caller passed a parsed value or a table.
+        path: The name of the file; ``None`` for bytes and standard input.
+        not_json: Why the value that the caller passed is not JSON.
+        table: The table; set only for rules on tables.
+        env: The environment variables of the job.
+        memo: Results that several rules share.
+        host: The state of this host; set only for the rules of ``LOCAL``.
+        product_reason: Why the table is checked for this product.
+        product_is_assumed: Whether the product was not named by the user.
     """
 
     product: Product
@@ -105,29 +112,28 @@ class Subject:
 
     @property
     def is_json(self) -> bool:
-        """Whether there is a value to look at."""
+        """Whether there is a valid value."""
         return self.not_json is None and (self.document is None or self.document.problem is None)
 
     def device_path(self, row: int, *keys: str) -> Path:
-        """Return where a device (or a key of it) stands in the document."""
+        """Return the path of a device, or of a key of it."""
         return (*module(self.table.format).device_path(self.table, row), *keys)
 
     def server_path(self, index: int, *keys: str | int) -> Path:
-        """Return where a server's entry (or a key of it) stands in the document."""
+        """Return the path of a server's entry, or of a key of it."""
         return (*module(self.table.format).server_path(self.table, index), *keys)
 
     def rank_name(self, row: int) -> str:
-        """Return how a message speaks of a device: by its rank where it has one."""
+        """Return the name of a device in messages: its rank."""
         rank = self.table.column("rank_id")[row]
         return f'rank "{rank}"' if isinstance(rank, str) else f"rank {rank}"
 
 
 class Rule(NamedTuple):
-    """A rule and everything declared beside it.
+    """A rule with its declaration.
 
-    ``formats`` is empty for rules on any document. ``needs`` names the device and server keys that must be
-    sound for the rule to make sense: damage in them silences it. ``guide_only`` rules enforce what a guide
-    says and HCCL does not.
+    ``formats`` is empty for rules on documents of any kind. ``needs`` names the device and server keys that
+    the rule reads: if one of them is damaged, the rule does not run.
     """
 
     facts: RuleFacts
@@ -161,12 +167,12 @@ def rule(
     Args:
         rule_id: ``HCC``, family digit, two digits; never reused.
         name: Completes "allow ...".
-        consequence: What becomes of a job with such a table.
+        consequence: What happens to a job with such a table.
         source: The guide's section, or the file and line of HCCL's source.
-        code: The error code that HCCL shows; ``None`` where it only logs.
-        formats: The table formats it is for; empty for documents of any kind.
-        stage: When HCCL meets the fault.
-        needs: Keys whose damage silences the rule.
+        code: The error code that HCCL shows; ``None`` if HCCL only logs the fault.
+        formats: The table formats to which the rule applies; empty for documents of any kind.
+        stage: When HCCL finds the fault.
+        needs: The keys that must not be damaged for the rule to run.
     """
 
     def declare(check: Callable[[Subject], Iterable[Finding]]) -> Callable[[Subject], Iterable[Finding]]:
@@ -195,7 +201,7 @@ def document_rules() -> list[Rule]:
 
 
 def table_rules(table_format: str) -> list[Rule]:
-    """Return the rules for tables of a format; only the families that it needs are loaded."""
+    """Return the rules for tables of a format; only the families of that format are imported."""
     for family, formats in FAMILIES.items():
         if table_format in formats:
             import_module(f"hccl_tools.rules.{family}")
@@ -208,10 +214,10 @@ def rule_by_id(rule_id: str) -> Rule:
 
 
 def chosen(select: Iterable[str], ignore: Iterable[str]) -> Callable[[RuleFacts], bool]:
-    """Return whether a rule was chosen by ids, prefixes (``HCC2``) or names.
+    """Return a function that tells whether ids, prefixes (``HCC2``) or names select a rule.
 
     Raises:
-        UsageError: A selector fits no rule.
+        UsageError: A selector matches no rule.
     """
     select, ignore = tuple(select), tuple(ignore)
     if not select and not ignore:
@@ -220,8 +226,8 @@ def chosen(select: Iterable[str], ignore: Iterable[str]) -> Callable[[RuleFacts]
     for selector in (*select, *ignore):
         if not any(_fits(facts, selector) for facts in everything):
             known = (name for facts in everything for name in (facts.name, facts.id))
-            hint = f"{did_you_mean(selector, known)} `hccl-tools rules` lists them".lstrip()
-            raise UsageError(f'no rule is called "{selector}"', hint=hint)
+            hint = f"{did_you_mean(selector, known)} `hccl-tools rules` lists all rules".lstrip()
+            raise UsageError(f'no rule matches "{selector}"', hint=hint)
 
     def keep(facts: RuleFacts) -> bool:
         wanted = not select or any(_fits(facts, selector) for selector in select)

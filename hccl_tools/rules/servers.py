@@ -37,7 +37,7 @@ def server_count(subject: Subject) -> Iterator[Finding]:
     number = read_uint(count)
     if number is None:
         yield Finding(
-            f'server_count "{count}" is no number', ("server_count",), f'write "server_count": "{servers}"'
+            f'server_count "{count}" is not a number', ("server_count",), f'write "server_count": "{servers}"'
         )
     elif number != servers:
         message = f'server_count is "{count}", but server_list has {servers} {"entry" if servers == 1 else "entries"}'
@@ -55,9 +55,9 @@ def server_count(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:289-300",
 )
 def server_id_length(subject: Subject) -> Iterator[Finding]:
-    """A server_id is empty or has more than 64 bytes.
+    """A server_id is empty or longer than 64 bytes.
 
-    Bytes count, not characters: 22 Chinese characters are too many.
+    The limit is in bytes, not characters: 22 Chinese characters exceed it.
 
     Example: /server_list/0/server_id = ""
     Instead: /server_list/0/server_id = "10.0.0.1"
@@ -70,7 +70,7 @@ def server_id_length(subject: Subject) -> Iterator[Finding]:
                 "server_id is empty", subject.server_path(index, "server_id"), "give the server its address"
             )
         elif size > LONGEST_SERVER_ID:
-            message = f"server_id has {size} bytes, HCCL takes {LONGEST_SERVER_ID}"
+            message = f"server_id has {size} bytes; HCCL accepts at most {LONGEST_SERVER_ID}"
             yield Finding(
                 message,
                 subject.server_path(index, "server_id"),
@@ -91,8 +91,8 @@ def server_id_length(subject: Subject) -> Iterator[Finding]:
 def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
     """Two servers have the same server_id.
 
-    HCCL's message says that an "IP" is repeated, whatever the server_id is. Merging a table into itself
-    is the usual cause.
+    HCCL's message reports a repeated "IP", whatever the server_id is. The usual cause is a table that was
+    merged with itself.
 
     Base: 2x8
     Example: /server_list/1/server_id = "10.0.0.1"

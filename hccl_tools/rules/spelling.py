@@ -1,4 +1,4 @@
-"""Advice on numbers and keys that HCCL reads otherwise than they look, or not at all."""
+"""Advice on numbers that HCCL reads in an unexpected way, and on keys that it ignores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEGACY = (*_SERVERS, "group_list")
 _NUMBER_KEYS = ("rank_id", "device_id", "host_port", "device_port", "super_device_id")
 
 
-#: Keys that HCCL reads in 1.x and group_list tables: those of the schemas (a test holds them equal).
+#: Keys that HCCL reads in 1.x and group_list tables: those of the schemas (a test compares them).
 READ_KEYS = frozenset(
     {
         "version", "status", "server_count", "server_list", "server_id", "host_ip", "device", "device_id", "rank_id",
@@ -35,9 +35,9 @@ READ_KEYS = frozenset(
 
 #: The same keys by their spelling without underscores.
 _PLAIN = {key.replace("_", ""): key for key in READ_KEYS}
-#: How alike a key must be to one that HCCL reads, 0 to 1, and how long it can be at most then, blanks included.
+#: The similarity to a key that HCCL reads from which on a key is misspelt, 0 to 1, and its greatest length.
 _ALIKE, _LONGEST_MISSPELT = 0.85, 40
-#: Keys that no schema has and that are no mistakes: other programs read them.
+#: Keys that are in no schema and are not mistakes: other programs read them.
 _KNOWN = frozenset(
     {
         "host_nic_ip", "container_ip", "pod_ip", "server_ip", "hardware_type", "IsMindIEEPJob",
@@ -59,7 +59,8 @@ _KNOWN = frozenset(
 def sloppy_number(subject: Subject) -> Iterator[Finding]:
     """A number has blanks, a sign, leading zeros or text around it.
 
-    HCCL reads as far as the digits go: "1a" is 1, "0x10" is 0, " 3" is 3. Other programs do not.
+    HCCL reads only the leading digits: "1a" is 1, "0x10" is 0, " 3" is 3. Other programs may refuse the
+    value.
 
     Example: /server_list/0/device/1/rank_id = "1a"
     Instead: /server_list/0/device/1/rank_id = "1"
@@ -77,10 +78,10 @@ def sloppy_number(subject: Subject) -> Iterator[Finding]:
 
 
 def _are_plain(column: Column) -> bool:
-    """Whether all texts of a column are numbers as one writes them, asked of the column as one text."""
+    """Whether all values of a column are numbers in their usual form, checked on the joined column."""
     try:
         lines = "\n".join(["", *column, ""])
-    except TypeError:  # not all are texts
+    except TypeError:  # not all values are strings
         return False
     return (
         are_digits(lines)
@@ -99,7 +100,7 @@ def _are_plain(column: Column) -> bool:
     source="topoinfo_ranktableConcise.cc (unknown keys are ignored)",
 )
 def misspelt_key(subject: Subject) -> Iterator[Finding]:
-    """A key is nearly one that HCCL reads; as it stands, HCCL ignores it.
+    """A key is similar to one that HCCL reads; HCCL ignores the key as it is.
 
     Example: /server_list/0/device/0/devicePort = "16666"
     Instead: /server_list/0/device/0/device_port = "16666"
@@ -109,33 +110,33 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
         for key in keys:
             if key in READ_KEYS or key in _KNOWN:
                 continue
-            if meant := _meant(key):
+            if intended := _similar_key(key):
                 yield Finding(
-                    f'key "{key}" is ignored', (*path, key), f'did you mean "{meant}"?', at_key=True
+                    f'key "{key}" is ignored', (*path, key), f'did you mean "{intended}"?', at_key=True
                 )
 
 
-def _meant(key: str) -> str | None:
-    """Return the key that HCCL reads and that was surely meant."""
+def _similar_key(key: str) -> str | None:
+    """Return the key that HCCL reads of which another key is a misspelling, ``None`` without one."""
     if len(key) > _LONGEST_MISSPELT:
         return None
     folded = key.strip().lower().replace("-", "_")
     if (plain := folded.replace("_", "")) in _PLAIN:
         return _PLAIN[plain]
-    closest, meant = max(
+    score, closest = max(
         ((likeness(folded, key, _ALIKE), key) for key in _of_length(len(folded))), default=(0.0, "")
     )
-    return meant if closest else None
+    return closest if score else None
 
 
 @cache
 def _of_length(length: int) -> list[str]:
-    """Return the keys that a text of a length may be alike to."""
+    """Return the keys to which a text of this length may be similar."""
     return [key for key in sorted(READ_KEYS) if abs(length - len(key)) <= (1 - _ALIKE) * (length + len(key))]
 
 
 def _key_sets(subject: Subject) -> Iterator[tuple[Iterable[str], Path]]:
-    """Yield the keys of the document, of each server, and of the devices (once for all)."""
+    """Yield the keys of the document, the servers and the devices, each set of keys once, with a path."""
     table = subject.table
     yield list(table.fields), ()
     seen: set[tuple[str, ...]] = set()

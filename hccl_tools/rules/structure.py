@@ -1,7 +1,7 @@
-"""Rules on structure: what the format's JSON Schema refuses, in the user's words.
+"""Rules on structure: violations of the format's JSON Schema as messages.
 
 The schema names the rule of each constraint; ``hccl_tools.validation.checker`` puts the violations into the
-subject's memo when a reader has refused the document.
+memo of the subject after a reader has refused the document.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hccl_tools.formats.schema import Violation, Violations
 
 _FORMATS = ("1.0", "1.2", "2.0", "group_list")
-#: How alike a key must be to the one that is missing, 0 to 1.
+#: The similarity from which on a key is a misspelling of the missing one, 0 to 1.
 _ALIKE = 0.75
 
 
@@ -32,7 +32,7 @@ _ALIKE = 0.75
     source="topoinfo_ranktableParser.cc:310",
 )
 def no_status(subject: Subject) -> Iterator[Finding]:
-    """The table has no status, or one that is no string.
+    """The status is missing or not a string.
 
     Example: remove /status
     Instead: /status = "completed"
@@ -51,10 +51,10 @@ def no_status(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableParser.cc:296-340",
 )
 def no_version(subject: Subject) -> Iterator[Finding]:
-    """The table has no version, or one that is no string.
+    """The version is missing or not a string.
 
-    Without a version HCCL reads the table as a group_list and complains of a missing group_count. The
-    number 1.0 in place of the string "1.0" is called missing.
+    Without a version HCCL reads the table as a group_list and reports that group_count is missing. It reports
+    the number 1.0, instead of the string "1.0", as a missing version.
 
     Example: /version = 1.0
     Instead: /version = "1.0"
@@ -73,7 +73,7 @@ def no_version(subject: Subject) -> Iterator[Finding]:
     source="config.cc:44-59",
 )
 def unknown_version(subject: Subject) -> Iterator[Finding]:
-    """The version is none that HCCL knows, or not the one of this kind of table.
+    """The version is unknown to HCCL, or does not match the kind of table.
 
     Example: /version = "1.00"
     Instead: /version = "1.0"
@@ -92,7 +92,7 @@ def unknown_version(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableParser.cc:336-470",
 )
 def missing_key(subject: Subject) -> Iterator[Finding]:
-    """A key that HCCL demands is missing.
+    """A required key is missing.
 
     Example: remove /server_list/0/device/0/rank_id
     Instead: /server_list/0/device/0/rank_id = "0"
@@ -111,10 +111,10 @@ def missing_key(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableParser.cc:336-470",
 )
 def wrong_type(subject: Subject) -> Iterator[Finding]:
-    """A value is of the wrong JSON type.
+    """A value has the wrong JSON type.
 
-    In 1.x and group_list tables every number is a string ("0"); in 2.0 tables numbers are numbers. HCCL
-    calls a number in place of a string "missing" (EI0017), which is the most misleading of its messages.
+    In 1.x and group_list tables every number is a string ("0"); in 2.0 tables numbers are JSON numbers. HCCL
+    reports a number instead of a string as missing (EI0017), which is its most misleading message.
 
     Example: /server_list/0/device/0/rank_id = 0
     Instead: /server_list/0/device/0/rank_id = "0"
@@ -132,7 +132,7 @@ def wrong_type(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableParser.cc:363, :457; new_rank_info.cc:77",
 )
 def list_size(subject: Subject) -> Iterator[Finding]:
-    """A list is empty where HCCL demands entries, or has more than it takes.
+    """A list has too few or too many entries.
 
     Example: /server_list/0/device = []
     Instead: /server_list/0/device = [{"device_id": "0", "rank_id": "0"}]
@@ -153,7 +153,7 @@ def _violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
 
 
 def _near_key(value: Any, violation: Violation) -> str | None:
-    """Return a hint where a missing key stands there under nearly the same name."""
+    """Return a hint if the object has a key with a similar name to the missing one."""
     if violation.key is None:
         return None
     from hccl_tools.formats.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
@@ -166,7 +166,7 @@ def _near_key(value: Any, violation: Violation) -> str | None:
 
 
 def _with_own_value(value: Any, violation: Violation) -> str | None:
-    """Return the schema's hint, with the number that stands there in place of the example's."""
+    """Return the schema's hint, with the value in the document instead of the example's."""
     from hccl_tools.formats.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
 
     hint = violation.hint or ""
@@ -193,15 +193,15 @@ def _message(value: Any, violation: Violation) -> str:
         return f"{name} is {_described(found)}"
     if violation.keyword == "minItems":
         return f"{name} is empty"
-    return f"{name} has {len(found)} entries, too many"
+    return f"{name} has too many entries ({len(found)})"
 
 
 def _described(found: Any) -> str:
-    """Return a value and its type as a message has them."""
+    """Return a value and its type for a message."""
     if found is None:
         return "null"
     if isinstance(found, bool):
-        return f"the truth value {str(found).lower()}"
+        return f"the boolean {str(found).lower()}"
     if isinstance(found, (int, float)):
         return f"the number {found}"
     if isinstance(found, str):

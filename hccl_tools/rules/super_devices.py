@@ -17,7 +17,7 @@ from hccl_tools.rules.super_pods import is_used, listed_pods
 
 _FORMATS = ("1.2",)
 
-#: A super_device_id that means none (INVALID_UINT).
+#: The super_device_id that stands for a missing one (INVALID_UINT).
 NO_SUPER_DEVICE = 0xFFFFFFFF
 
 
@@ -31,7 +31,7 @@ NO_SUPER_DEVICE = 0xFFFFFFFF
     source="topoinfo_ranktableConcise.cc:835-862",
 )
 def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
-    """A super_device_id is no number that HCCL can read. Every product reads it in a 1.2 table.
+    """A super_device_id is not a number that HCCL can read. Every product reads it in a 1.2 table.
 
     Base: 1.2 1x2
     Example: /server_list/0/device/0/super_device_id = ""
@@ -43,7 +43,7 @@ def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
     for row, value in enumerate(subject.table.columns["super_device_id"]):
         if value is not None and read_uint(value) is None:
             yield Finding(
-                f'super_device_id "{value}" is no number',
+                f'super_device_id "{value}" is not a number',
                 subject.device_path(row, "super_device_id"),
                 "`npu-smi info -t spod-info -i N -c M` shows the SDID",
             )
@@ -66,7 +66,7 @@ def _numbers(subject: Subject) -> list[int | None]:
     source="topoinfo_ranktableConcise.cc:1001-1020",
 )
 def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
-    """A device of a super pod has no super_device_id, or the one that means none (4294967295).
+    """A device of a super pod has no super_device_id, or the invalid one (4294967295).
 
     Base: 1.2 1x2
     Example: remove /server_list/0/device/0/super_device_id
@@ -100,7 +100,7 @@ def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
 def duplicate_super_device_id(subject: Subject) -> Iterator[Finding]:
     """Two devices of one super pod have the same super_device_id.
 
-    A server listed in two super pods belongs to the last.
+    A server that is listed in two super pods belongs to the last one.
 
     Base: 1.2 1x2
     Example: /server_list/0/device/1/super_device_id = "0"

@@ -21,7 +21,7 @@ _LONGEST_POD_ID = 127
 
 
 class ListedPod(NamedTuple):
-    """A well-formed super pod whose id is not empty: HCCL skips the others and what they hold."""
+    """A well-formed super pod with an id: HCCL skips all others."""
 
     number: int
     super_pod_id: str
@@ -29,7 +29,7 @@ class ListedPod(NamedTuple):
 
 
 def _entries(subject: Subject) -> Any:
-    """Return super_pod_list as the file has it; ``_ABSENT`` where it is absent or not read by the product."""
+    """Return super_pod_list as in the file; ``_ABSENT`` if it is absent or the product does not read it."""
     table = subject.table
     if not subject.product.super_pods:
         return _ABSENT
@@ -51,13 +51,13 @@ def is_used(subject: Subject) -> bool:
 
 
 def pod_count(subject: Subject) -> int:
-    """Return how many super pods HCCL counts: the entries of super_pod_list, 0 where it is not read."""
+    """Return the number of entries of super_pod_list, 0 if HCCL does not read it."""
     entries = _entries(subject) if subject.table.format == "1.2" else None
     return len(entries) if isinstance(entries, list) else 0
 
 
 def listed_pods(subject: Subject) -> list[ListedPod]:
-    """Return the super pods that HCCL takes: well-formed, and with an id."""
+    """Return the super pods that HCCL reads: well-formed, and with an id."""
     known: list[ListedPod] | None = subject.memo.get("listed pods")
     if known is None:
         known = subject.memo["listed pods"] = list(_listed_pods(_entries(subject)))
@@ -82,7 +82,7 @@ def _listed_pods(entries: Any) -> Iterator[ListedPod]:
     source="topoinfo_ranktableConcise.cc:879-972",
 )
 def super_pod_structure(subject: Subject) -> Iterator[Finding]:
-    """super_pod_list, a super pod or its server_list is empty, incomplete or of the wrong type.
+    """super_pod_list, a super pod or its server_list is empty, incomplete or has the wrong type.
 
     Base: 1.2 1x2
     Example: /super_pod_list/0/super_pod_id = 0
@@ -94,9 +94,9 @@ def super_pod_structure(subject: Subject) -> Iterator[Finding]:
     entries = _entries(subject)
     if not isinstance(entries, list) or not entries:
         yield Finding(
-            "super_pod_list is no list with entries",
+            "super_pod_list is not a list with entries",
             ("super_pod_list",),
-            "list the super pods, or leave it out",
+            "list the super pods, or leave super_pod_list out",
         )
         return
     for index, entry in enumerate(entries):
@@ -109,7 +109,9 @@ def _entry_faults(entry: Any, index: int) -> Iterator[Finding]:
     if not isinstance(name, str):
         key = ("super_pod_id",) if isinstance(entry, dict) and "super_pod_id" in entry else ()
         yield Finding(
-            "super_pod_id is missing or no string", (*path, *key), 'write it as a string: "super_pod_id": "0"'
+            "super_pod_id is missing or not a string",
+            (*path, *key),
+            'write it as a string: "super_pod_id": "0"',
         )
         return
     if not name:
@@ -126,7 +128,7 @@ def _entry_faults(entry: Any, index: int) -> Iterator[Finding]:
     for number, server in enumerate(servers):
         if not isinstance(server, dict) or not isinstance(server.get("server_id"), str):
             yield Finding(
-                "server_id is missing or no string",
+                "server_id is missing or not a string",
                 (*path, "server_list", number),
                 'write {"server_id": "10.0.0.1"}',
             )
@@ -141,7 +143,7 @@ def _entry_faults(entry: Any, index: int) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:903-911",
 )
 def empty_super_pod_id(subject: Subject) -> Iterator[Finding]:
-    """A super_pod_id is empty, so that HCCL skips the pod and misses its servers.
+    """A super_pod_id is empty, so HCCL skips the super pod and its servers.
 
     Base: 1.2 1x2
     Example: /super_pod_list/0/super_pod_id = ""
@@ -171,7 +173,7 @@ def empty_super_pod_id(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:915",
 )
 def super_pod_id(subject: Subject) -> Iterator[Finding]:
-    """A super_pod_id has more than 127 bytes, or two super pods share one.
+    """A super_pod_id is longer than 127 bytes, or two super pods have the same one.
 
     Base: 1.2 2x8
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}]}, {"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.2"}]}]
@@ -183,7 +185,9 @@ def super_pod_id(subject: Subject) -> Iterator[Finding]:
         path = ("super_pod_list", pod.number, "super_pod_id")
         if len(pod.super_pod_id.encode("utf-8", "surrogatepass")) > _LONGEST_POD_ID:
             yield Finding(
-                f"super_pod_id has more than {_LONGEST_POD_ID} bytes", path, "give the super pod a shorter id"
+                f"super_pod_id is longer than {_LONGEST_POD_ID} bytes",
+                path,
+                "give the super pod a shorter id",
             )
         if (seen := first.setdefault(pod.super_pod_id, pod.number)) != pod.number:
             related = (Related(("super_pod_list", seen, "super_pod_id"), "first used here"),)
@@ -205,12 +209,12 @@ def super_pod_id(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:949-972",
 )
 def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
-    """A super pod names a server that server_list does not have.
+    """A super pod has a server that is not in server_list.
 
     Base: 1.2 1x2
     Example: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.9"}]
     Instead: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}]
-    Hint: write the server_id as server_list has it
+    Hint: write the server_id as in server_list
     """
     known = {server.server_id for server in subject.table.servers}
     for pod in listed_pods(subject):
@@ -218,9 +222,9 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
             if name not in known:
                 path = ("super_pod_list", pod.number, "server_list", number, "server_id")
                 yield Finding(
-                    f'super pod {quoted(pod.super_pod_id)} has server "{name}", which server_list has not',
+                    f'super pod {quoted(pod.super_pod_id)} has server "{name}", which is not in server_list',
                     path,
-                    "write the server_id as server_list has it",
+                    "write the server_id as in server_list",
                 )
 
 
@@ -234,7 +238,7 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:1003",
 )
 def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
-    """A server is in no super pod although the table has super pods.
+    """A server is not in any super pod, although the table has super pods.
 
     Base: 1.2 2x8
     Example: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}]
@@ -246,7 +250,7 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
     placed = {name for pod in listed_pods(subject) for name in pod.server_ids}
     for index, server in enumerate(subject.table.servers):
         if server.server_id not in placed:
-            message = f'server "{server.server_id}" is in no super pod'
+            message = f'server "{server.server_id}" is not in any super pod'
             yield Finding(
                 message, subject.server_path(index, "server_id"), "add it to a super pod's server_list"
             )

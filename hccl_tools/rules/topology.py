@@ -1,4 +1,4 @@
-"""Rules of HCCL's topology check: which devices and addresses may stand together on a server."""
+"""Rules of HCCL's topology check: which sets of devices a server may have."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 _FORMATS = ("1.0", "1.2", "group_list")
 _FOUR = 4
-#: The device counts that HCCL takes on a server if two of its devices are joined by HCCS.
+#: The device counts that HCCL accepts on a server with two devices that are connected by HCCS.
 _COUNTS = (1, 2, 4, 8)
 
 
 def other_chip(subject: Subject) -> str:
-    """Return the part of a hint that says how to have the table judged for another product."""
+    """Return the part of a hint that names another product for the table."""
     chip = next(iter(subject.product.chips), subject.product.name)
     return f"or, if the chip is not a {chip}, name it: --product {phrases.EXAMPLE_CHIP}"
 
 
 def rows_by_server(subject: Subject) -> dict[str, Sequence[int]]:
-    """Return the rows of each server_id, in order of appearance: a group_list may list a server twice."""
+    """Return the rows of each server_id, in order of appearance; a group_list may list a server twice."""
     known: dict[str, Sequence[int]] | None = subject.memo.get("rows by server")
     if known is None:
         servers = subject.table.servers
@@ -58,17 +58,17 @@ def device_sets(subject: Subject) -> dict[str, tuple[int, ...]]:
 
 
 def _taken(column: Column, rows: Sequence[int]) -> Column:
-    """Return some rows of a column; those of one entry are consecutive."""
+    """Return some rows of a column; the rows of one server entry are consecutive."""
     return column[rows.start : rows.stop] if isinstance(rows, range) else [column[row] for row in rows]
 
 
 def trimmed(server_id: str) -> str:
-    """Return a server_id as part of HCCL compares it: without blanks at its ends (sal.cc, SalTrim)."""
+    """Return a server_id without blanks at its ends, as a part of HCCL compares it (sal.cc, SalTrim)."""
     return server_id.strip(" ") or server_id
 
 
 def devices_place(subject: Subject, server_id: str) -> Path:
-    """Return where a server's (first) list of devices stands."""
+    """Return the path of a server's (first) list of devices."""
     places: dict[str, int] | None = subject.memo.get("places of servers")
     if places is None:
         places = {}
@@ -92,37 +92,37 @@ def devices_place(subject: Subject, server_id: str) -> Path:
 def device_count(subject: Subject) -> Iterator[Finding]:
     """A 910A server has 3, 5, 6 or 7 devices.
 
-    Where two of a server's devices are joined by HCCS, their number must be 1, 2, 4 or 8.
+    If two devices of a server are connected by HCCS, the server must have 1, 2, 4 or 8 devices.
 
     Base: 1x4
     Example: remove /server_list/0/device/3
     Instead: table
-    Hint: take 1, 2, 4 or 8 devices, or, if the chip is not a 910A, name it: --product 910B4
+    Hint: use 1, 2, 4 or 8 devices, or, if the chip is not a 910A, name it: --product 910B4
     """
     if not subject.product.checks_hccs_count:
         return
     for server_id in servers_of_refused_count(subject):
         count = len(rows_by_server(subject)[server_id])
-        if count in _COUNTS:  # HCCL counted another server: one that blanks merge, or an uneven one (HCC306)
+        if count in _COUNTS:  # HCCL counted another server: one joined by blanks, or an uneven one (HCC306)
             if fault := blanks(subject):
                 yield fault
                 return
             continue
         yield Finding(
-            f'server "{server_id}" has {count} devices; {subject.product.title} takes 1, 2, 4 or 8',
+            f'server "{server_id}" has {count} devices; {subject.product.title} allows 1, 2, 4 or 8',
             devices_place(subject, server_id),
-            f"take 1, 2, 4 or 8 devices, {other_chip(subject)}",
+            f"use 1, 2, 4 or 8 devices, {other_chip(subject)}",
         )
 
 
 def blanks(subject: Subject) -> Finding | None:
-    """Return what to say where only the blanks of a server_id make HCCL miscount; None without blanks."""
+    """Return the finding for a server_id whose blanks make HCCL miscount; None without blanks."""
     server_id = next((name for name in rows_by_server(subject) if name != trimmed(name)), None)
     if server_id is None:
         return None
     place = devices_place(subject, server_id)[:-1]
     return Finding(
-        f'server_id "{server_id}" has blanks at its ends, which part of HCCL leaves out when it compares ids',
+        f'server_id "{server_id}" has blanks at its ends, which a part of HCCL strips when it compares ids',
         (*place, "server_id"),
         "delete the blanks",
     )
@@ -131,8 +131,8 @@ def blanks(subject: Subject) -> Finding | None:
 def servers_of_refused_count(subject: Subject) -> list[str]:
     """Return the servers whose ranks HCCL refuses for their number of devices.
 
-    HCCL counts the first server in the order of their trimmed ids, and a rank checks only if its own server
-    has two devices in one group.
+    HCCL counts the devices of the first server in the order of the trimmed ids. A rank checks the count only
+    if its own server has two devices in one group.
     """
     counts: Counter[str] = Counter()
     sets = device_sets(subject)
@@ -162,15 +162,15 @@ def servers_of_refused_count(subject: Subject) -> list[str]:
     source="topoinfo_parse.cc:32, :278-317",
 )
 def four_device_set(subject: Subject) -> Iterator[Finding]:
-    """Four devices of a 910A server are neither one group nor two facing pairs.
+    """Four devices of a 910A server are neither one group nor two opposite pairs.
 
-    HCCL takes 0-3, 4-7, and the six sets made of two pairs that face each other: 0,1,4,5; 0,2,4,6;
-    0,3,4,7; 1,2,5,6; 1,3,5,7; 2,3,6,7.
+    HCCL accepts 0-3, 4-7, and the six sets of two opposite pairs: 0,1,4,5; 0,2,4,6; 0,3,4,7; 1,2,5,6;
+    1,3,5,7; 2,3,6,7.
 
     Base: 1x4
     Example: /server_list/0/device/3/device_id = "4"
     Instead: /server_list/0/device/3/device_id = "3"
-    Hint: take devices 0-3 or 4-7
+    Hint: use devices 0-3 or 4-7
     """
     legal = subject.product.four_device_sets
     if legal is None:
@@ -181,9 +181,9 @@ def four_device_set(subject: Subject) -> Iterator[Finding]:
     for server_id, devices in sets.items():
         if len(devices) == _FOUR and len(set(devices)) == _FOUR and devices not in legal:
             yield Finding(
-                f'devices {",".join(map(str, devices))} of server "{server_id}" are no set of four that HCCL takes',
+                f'devices {",".join(map(str, devices))} of server "{server_id}" are not a set of four that HCCL accepts',
                 devices_place(subject, server_id),
-                "take devices 0-3 or 4-7",
+                "use devices 0-3 or 4-7",
             )
 
 
@@ -198,12 +198,12 @@ def four_device_set(subject: Subject) -> Iterator[Finding]:
     source="config.cc:483-530",
 )
 def uneven_servers(subject: Subject) -> Iterator[Finding]:
-    """Servers have different numbers of devices, and the product demands equal ones.
+    """Servers have different numbers of devices, but the product requires equal numbers.
 
     Base: 2x8
     Example: remove /server_list/1/device/7
     Instead: table
-    Hint: take the same number of devices on every server
+    Hint: use the same number of devices on every server
     """
     if not subject.product.even_servers:
         return
@@ -213,7 +213,7 @@ def uneven_servers(subject: Subject) -> Iterator[Finding]:
     for server_id, own in rows.items():
         if len(own) != usual:
             yield Finding(
-                f'server "{server_id}" has {phrases.count(len(own), "device")}, others have {usual}',
+                f'server "{server_id}" has {phrases.count(len(own), "device")}, other servers have {usual}',
                 devices_place(subject, server_id),
-                "take the same number of devices on every server",
+                "use the same number of devices on every server",
             )

@@ -1,4 +1,4 @@
-"""Version 1.1 (heterogeneous) tables: HCCL's own checks, so that its verdict on them is known.
+"""HCCL's checks of version 1.1 (heterogeneous) tables.
 
 Source: hcomm topoinfo_ranktableHeterog.cc, config.cc:71-79, hccl_communicator_attrs_host.cc.
 """
@@ -24,9 +24,9 @@ _LONGEST_ADDRESS = 127
 #: hccl_communicator_attrs_host.cc, SetLocalRankInfo and CheckDevPhyId: no host process, no id above 31.
 _HOST_PROCESS = -1
 _HIGHEST_DEVICE = 31
-#: Ranks without a port get one from here on (HCCL_IF_BASE_PORT is not set).
+#: The first port that HCCL assigns to ranks without one (HCCL_IF_BASE_PORT is not set).
 _BASE_PORT, _NO_PORT, _HIGHEST_PORT = 60008, 65536, 65535
-#: The rules of 1.0 that HCCL's later checks apply to version 1.1 as well, and its keys for those of 1.0.
+#: The rules of 1.0 that HCCL's later checks also apply to version 1.1, and the keys of 1.1 for those of 1.0.
 LATER = frozenset({"HCC202", "HCC203", "HCC303", "HCC304", "HCC305", "HCC406", "HCC408", "HCC410"})
 _OWN_KEYS: dict[str | int, str] = {
     "server_list": "node_list", "device": "ranks", "server_id": "node_addr", "host_ip": "node_addr",
@@ -36,26 +36,27 @@ _OWN_KEYS: dict[str | int, str] = {
 
 @rule("HCC114", "heterogeneous-table", "refused", formats=("1.1",), source="topoinfo_ranktableHeterog.cc")
 def heterogeneous_table(subject: Subject) -> Iterator[Finding]:
-    """Version 1.1 is a heterogeneous table, and this one is none.
+    """The version is 1.1, but the table is not a valid heterogeneous table.
 
-    Version 1.1 describes host processes and devices together (collective_id, node_list) and serves no
-    training job. A table with server_list is version 1.0.
+    Version 1.1 describes host processes and devices (collective_id, node_list); no training job uses it. A
+    table with server_list has version 1.0.
 
     Base: 1.0
     Example: /version = "1.1"
     Instead: /version = "1.0"
     Hint: write "version": "1.0" for a table with server_list
     """
-    meant_1_0 = 'write "version": "1.0" for a table with server_list'
     hint = (
-        meant_1_0 if "server_list" in subject.value else "correct it, or make a 1.0 table for a training job"
+        'write "version": "1.0" for a table with server_list'
+        if "server_list" in subject.value
+        else "correct it, or make a 1.0 table for a training job"
     )
     for path, message in _faults(subject.value):
         yield Finding(f"version 1.1: {message}", path, hint)
 
 
 def as_table(value: _Object) -> RankTable:
-    """Return a table without faults as the 1.0 table that HCCL's later checks see: a negative id wraps."""
+    """Return a valid table as the 1.0 table that HCCL's later checks see: a negative id wraps."""
     servers: list[Server] = []
     columns: dict[str, list[Any]] = {"rank_id": [], "device_id": [], "device_ip": []}
     for node in value["node_list"]:
@@ -73,7 +74,7 @@ def as_table(value: _Object) -> RankTable:
 
 
 def in_own_keys(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Return findings of 1.0's rules with the places where version 1.1 has these keys."""
+    """Return findings of 1.0 rules with the paths of the same keys in version 1.1."""
     return [
         one._replace(
             path=_own(one.path), related=tuple(other._replace(path=_own(other.path)) for other in one.related)
@@ -87,11 +88,11 @@ def _own(path: Path) -> Path:
 
 
 def _faults(value: _Object) -> _Faults:
-    """Yield what HCCL's parser refuses, with its place."""
+    """Yield the faults that HCCL's parser refuses, each with its path."""
     yield from _head(value)
     nodes = value.get("node_list")
     if not isinstance(nodes, list) or not nodes:
-        yield ("node_list",) if "node_list" in value else (), "node_list is missing, empty or no list"
+        yield ("node_list",) if "node_list" in value else (), "node_list is missing, empty or not a list"
         return
     with_sdid = "heterog_sub_version" in value
     seen: set[str] = set()
@@ -99,20 +100,20 @@ def _faults(value: _Object) -> _Faults:
         path: Path = ("node_list", index)
         address = node.get("node_addr") if isinstance(node, dict) else None
         if not isinstance(address, str) or family(address) is None or address in seen:
-            yield path, "node_addr is missing, no address, or used twice"
+            yield path, "node_addr is missing, not an address, or used twice"
             continue
         if len(address.encode("utf-8", "surrogatepass")) > _LONGEST_ADDRESS:
-            yield (*path, "node_addr"), f"node_addr has more than {_LONGEST_ADDRESS} bytes"
+            yield (*path, "node_addr"), f"node_addr is longer than {_LONGEST_ADDRESS} bytes"
         seen.add(address)
         yield from _ranks(node, path, with_sdid=with_sdid)
     unset = [is_unset(address) for address in seen]
     if any(unset) and not all(unset):
-        yield ("node_list",), "some node_addr are 0.0.0.0 and some are not"
+        yield ("node_list",), "some but not all node_addr are 0.0.0.0"
 
 
 def _head(value: _Object) -> _Faults:
     if not isinstance(value.get("status"), str):
-        yield ("status",) if "status" in value else (), "status is missing or no string"
+        yield ("status",) if "status" in value else (), "status is missing or not a string"
     collective_id = value.get("collective_id")
     if (
         not isinstance(collective_id, str)
@@ -120,7 +121,7 @@ def _head(value: _Object) -> _Faults:
     ):
         yield (
             ("collective_id",) if "collective_id" in value else (),
-            "collective_id is missing, no string or too long",
+            "collective_id is missing, not a string or too long",
         )
     if "mode" in value and value["mode"] not in ("tcp", "rdma"):
         yield ("mode",), 'mode is neither "tcp" nor "rdma"'
@@ -131,14 +132,14 @@ def _head(value: _Object) -> _Faults:
 def _ranks(node: _Object, path: Path, *, with_sdid: bool) -> _Faults:
     ranks = node.get("ranks")
     if not isinstance(ranks, list) or not ranks:
-        yield path, "ranks is missing, empty or no list"
+        yield path, "ranks is missing, empty or not a list"
         return
     ports: list[int | None] = []
     for index, rank in enumerate(ranks):
         own: Path = (*path, "ranks", index)
         rank_id = rank.get("rank_id") if isinstance(rank, dict) else None
         if not isinstance(rank_id, str) or read_uint(rank_id) is None:
-            yield own, "rank_id is missing or no number in a string"
+            yield own, "rank_id is missing or not a number in a string"
             continue
         yield from _device(rank, own)
         yield from _port(rank, own, ports)
@@ -165,23 +166,23 @@ def _port(rank: _Object, path: Path, ports: list[int | None]) -> _Faults:
 
 
 def _address(rank: _Object, path: Path) -> _Faults:
-    """HCCL takes the node's address for one that is absent, empty or no string."""
+    """Check rank_ip; if it is absent, empty or not a string, HCCL uses the address of the node."""
     address = rank.get("rank_ip")
     if isinstance(address, str) and address and family(address) is None:
-        yield (*path, "rank_ip"), f'rank_ip "{address}" is no address'
+        yield (*path, "rank_ip"), f'rank_ip "{address}" is not an address'
 
 
 def _needed(rank: _Object, path: Path) -> _Faults:
-    """Yield what is missing beside heterog_sub_version."""
+    """Yield the missing keys that heterog_sub_version requires."""
     for key in ("device_id", "port", "rank_ip", "sdid"):
         if not isinstance(rank.get(key), str):
-            yield path, f"{key} is missing or no string, which heterog_sub_version needs"
+            yield path, f"{key} is missing or not a string, which heterog_sub_version requires"
     if isinstance(rank.get("sdid"), str) and read_int(rank["sdid"]) is None:
-        yield (*path, "sdid"), f'sdid "{rank["sdid"]}" is not a number of 32 bits'
+        yield (*path, "sdid"), f'sdid "{rank["sdid"]}" is not a 32-bit number'
 
 
 def _missing_ports(ports: list[int | None], path: Path) -> _Faults:
-    """Yield the first rank of a node without a port for which HCCL finds no free one."""
+    """Yield the first rank of a node without a port to which HCCL cannot assign a free one."""
     used = set(ports)
     beyond = next(
         (port for port in range(_HIGHEST_PORT, _BASE_PORT - 1, -1) if port not in used), _BASE_PORT - 1
@@ -190,13 +191,13 @@ def _missing_ports(ports: list[int | None], path: Path) -> _Faults:
         if port is None and _BASE_PORT + index > beyond:
             yield (
                 (*path, "ranks", index),
-                f"no port from {_BASE_PORT + index} to {_HIGHEST_PORT} is free for it",
+                f"no port from {_BASE_PORT + index} to {_HIGHEST_PORT} is free for this rank",
             )
             return
 
 
 def _number(rank: _Object, key: str, default: int) -> int | None:
-    """Return the signed number under a key; ``None`` where HCCL reads none."""
+    """Return the signed number under a key; ``None`` if HCCL cannot read it."""
     if key not in rank:
         return default
     return read_int(rank[key]) if isinstance(rank[key], str) else None

@@ -32,14 +32,14 @@ def test_a_code_of_a_time_out(command_line: CommandLine) -> None:
         "",
         "A rank waited longer than HCCL_CONNECT_TIMEOUT (120 s) to connect to another one.",
     ]
-    assert done.out.splitlines()[-1] == "No rule of `validate` reports this code."
+    assert done.out.splitlines()[-1] == "No rule of `validate` has this code."
 
 
 def test_a_code_of_a_table_lists_its_rules(command_line: CommandLine) -> None:
     done = command_line("rules", "EI0017")
 
     behind = [rule for rule in all_rules().values() if rule.facts.hccl_code == "EI0017"]
-    assert "Rules that find it in a table:" in done.out
+    assert "Rules with this code:" in done.out
     assert [line[:6] for line in done.out.splitlines() if line.startswith("HCC")] == [
         rule.facts.id for rule in behind
     ]

@@ -362,7 +362,7 @@ def test_a_file_whose_name_hccl_would_not_open(tables: Path) -> None:
     (tables / "link.json").symlink_to("table.txt")
 
     assert '"table.txt" does not end in .json' in run("table.txt").stdout
-    assert 'table.txt", which the file really is, does not end in .json' in run("link.json").stdout
+    assert 'table.txt", the target of the link, does not end in .json' in run("link.json").stdout
 
 
 def test_kubernetes_objects_are_told_and_how_to_get_the_table_out(tables: Path) -> None:

@@ -117,8 +117,8 @@ def test_devices_that_are_not_here(host: StandInHost) -> None:
     done = host.run("validate", "--local", "table.json")
 
     assert done.returncode == 1
-    assert "there is no device 7 here: no /dev/davinci7" in done.stdout
-    assert "this host has devices 0,1,2,3,4,5; make the table anew" in done.stdout
+    assert "this host has no device 7: no /dev/davinci7" in done.stdout
+    assert "this host has devices 0,1,2,3,4,5; make a new table" in done.stdout
     assert "2 errors: HCCL takes this table, but not on this host" in done.stdout
 
 
@@ -129,7 +129,7 @@ def test_devices_that_only_the_tool_knows(tmp_path: Path) -> None:
     done = checked(host)
 
     assert found(done) == {"HCC341"}
-    assert 'there is no device 1 here: hccn_tool says "The device is not exist!"' in done.stdout
+    assert 'this host has no device 1: hccn_tool says "The device is not exist!"' in done.stdout
 
 
 def test_the_table_of_another_host(host: StandInHost, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ REFUSED = {
     "sub version": table([rank(0, **SUB)], heterog_sub_version="1.1"),
     "no nodes": table(),
     "node_list object": table(node_list={"0": 1}),
-    "node is no object": table(node_list=[1]),
+    "node is not an object": table(node_list=[1]),
     "address long": table(node_list=[{"node_addr": "10.0.0.1%" + "e" * 119, "ranks": [rank(0)]}]),
     "no ranks": table([]),
     "no rank_id": one(rank_id=ABSENT),

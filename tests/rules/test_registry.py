@@ -49,7 +49,7 @@ def test_rules_are_chosen_by_id_prefix_or_name(
 
 
 def test_a_selector_that_fits_nothing_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match='no rule is called "HCC999"'):
+    with pytest.raises(UsageError, match='no rule matches "HCC999"'):
         chosen((), ("HCC999",))
 
 
