@@ -82,7 +82,7 @@ def group_name(subject: Subject) -> Iterator[Finding]:
     Hint: give it a shorter name
     """
     names = [group.group_name for group in subject.table.groups or ()]
-    yield from _names(names, lambda index: ("group_list", index, "group_name"))
+    yield from _names(names, "group", lambda index: ("group_list", index))
 
 
 @rule(
@@ -105,21 +105,16 @@ def pod_name(subject: Subject) -> Iterator[Finding]:
     Hint: give every pod its own name
     """
     names = [server.fields["pod_name"] for server in subject.table.servers]
-    yield from _names(names, lambda index: subject.server_path(index, "pod_name"))
+    yield from _names(names, "pod", subject.server_path)
 
 
-def _names(names: list[str], path_of: Callable[[int], Path]) -> Iterator[Finding]:
-    first: dict[str, int] = {}
+def _names(names: list[str], kind: str, path_of: Callable[[int], Path]) -> Iterator[Finding]:
+    key, first = f"{kind}_name", dict[str, int]()
     for index, name in enumerate(names):
         if len(name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
-            path = path_of(index)
-            yield Finding(f"{path[-1]} is longer than {LONGEST_NAME} bytes", path, "give it a shorter name")
+            message = f"{key} is longer than {LONGEST_NAME} bytes"
+            yield Finding(message, (*path_of(index), key), "give it a shorter name")
         if (seen := first.setdefault(name, index)) != index:
-            path = path_of(index)
-            related = (Related(path_of(seen), "first used here"),)
-            yield Finding(
-                f'{path[-1]} "{name}" is used twice',
-                path,
-                f"give every {path[-1].removesuffix('_name')} its own name",
-                related,
-            )
+            related = (Related((*path_of(seen), key), "first used here"),)
+            hint = f"give every {kind} its own name"
+            yield Finding(f'{key} "{name}" is used twice', (*path_of(index), key), hint, related)
