@@ -1,1 +1,1 @@
-"""Start one process per rank and see the job to its end; the contract is docs/launching.md."""
+"""Start one process per rank of a job, supervise them, and report how it ended."""
