@@ -61,13 +61,12 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is called; a name that is none gets the nearest one."""
+        """Find the command that is called; for an unknown name suggest the most similar one."""
         if not ctx.resilient_parsing and args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches  # noqa: PLC0415  (only for a name that is wrong)
+            from hccl_tools.notation.phrases import did_you_mean  # noqa: PLC0415  (only for a wrong name)
 
-            close = get_close_matches(args[0].lower(), COMMANDS, n=1)
-            meant = f'; did you mean "{close[0]}"?' if close else ""
-            raise click.UsageError(f'there is no command "{args[0]}"{meant}', ctx)
+            guess = did_you_mean(args[0], COMMANDS)
+            raise click.UsageError(f'no such command "{args[0]}"' + (f"; {guess}" if guess else ""), ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -13,6 +13,7 @@ import click
 from hccl_tools.cli import product_option
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import InputError, UsageError
+from hccl_tools.notation.phrases import did_you_mean
 from hccl_tools.rules import job_variables
 
 if TYPE_CHECKING:
@@ -97,12 +98,11 @@ def _env(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) 
         if not equals:
             raise UsageError(f'--env "{text}" has no value', hint=f'write --env "{name}=VALUE"')
         if name not in job_variables.NAMES:
-            from difflib import get_close_matches  # noqa: PLC0415  (only for a name that is wrong)
-
-            close = get_close_matches(name.upper(), job_variables.NAMES, n=1)
-            meant = f"did you mean {close[0]}? " if close else ""
-            raise UsageError(f"--env: {name} does not change HCCL's verdict on a table",
-                             hint=f"{meant}these do: {', '.join(job_variables.NAMES)}")  # fmt: skip
+            guess = did_you_mean(name, job_variables.NAMES)
+            raise UsageError(
+                f"--env: {name} does not change HCCL's verdict on a table",
+                hint=f"{guess} these do: {', '.join(job_variables.NAMES)}".lstrip(),
+            )
         variables[name] = value
     return variables
 
@@ -119,17 +119,17 @@ def _color(_ctx: click.Context, _param: click.Parameter, value: str) -> bool:
 
 
 def expand(name: str) -> list[str]:
-    """Return the files that an argument names: itself, or what a quoted pattern fits.
+    """Return the files that an argument names: itself, or the matches of a quoted pattern.
 
     Raises:
-        InputError: It is a pattern, and no file fits it.
+        InputError: It is a pattern that no file matches.
     """
     if not has_magic(name) or os.path.lexists(name):
         return [name]
     found = sorted(glob(name, recursive=True))  # noqa: PTH207  (Path.glob takes no absolute pattern)
     if not found:
         raise InputError(
-            f"no file fits {name}", hint="check the pattern; it is taken from the current folder"
+            f"no file matches {name}", hint="check the pattern (it is relative to the current folder)"
         )
     return found
 

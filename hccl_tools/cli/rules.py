@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import click
 
 from hccl_tools.errors import UsageError
+from hccl_tools.notation.phrases import did_you_mean
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Rule
@@ -63,9 +63,7 @@ def _advice(rules: list[Rule], name: str) -> str:
     if _CODE.fullmatch(name.strip()):
         return f"known codes: {', '.join(CODES)}"
     known = [rule.facts.id for rule in rules] + [rule.facts.name for rule in rules]
-    close = get_close_matches(name.lower(), known, n=1) or get_close_matches(name.upper(), known, n=1)
-    meant = f'did you mean "{close[0]}"? ' if close else ""
-    return f"{meant}`hccl-tools rules` lists them"
+    return f"{did_you_mean(name, known)} `hccl-tools rules` lists them".lstrip()
 
 
 def _print_list(rules: list[Rule]) -> None:

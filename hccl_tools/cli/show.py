@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -11,6 +10,7 @@ import click
 from hccl_tools.cli import options, table_options
 from hccl_tools.cli.values import Choice, IntRange
 from hccl_tools.errors import TableError, UsageError
+from hccl_tools.notation.phrases import and_more, did_you_mean
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Report
@@ -142,9 +142,7 @@ def _named(table: RankTable, wanted: str) -> int:
     for index, server in enumerate(table.servers):
         if wanted in (server.server_id, server.host_ip, server.fields.get("pod_name")):
             return index
-    close = get_close_matches(wanted, names, n=1)
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    hint = f"did you mean {close[0]}?" if close else f"its servers are {', '.join(names[:4])}{more}"
+    hint = did_you_mean(wanted, names) or f"its servers are {and_more(names)}"
     raise TableError(f'the table has no server "{wanted}"', hint=hint)
 
 

@@ -1,9 +1,10 @@
-"""What is wrong with a call, in the style of all other errors; click has several styles."""
+"""Turn click's usage errors, which have several styles, into the style of all other errors."""
 
 from __future__ import annotations
 
 import re
 import shlex
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -12,28 +13,37 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+#: The option of other commands, and the one that does the same in a command without it.
+_SAME_PURPOSE = {"--format": "--to", "--to": "--format"}
+#: difflib's ratio from which on an option is a misspelling: --format is not one of --force (0.67).
+_SIMILAR = 0.75
+
+
 class Problem(NamedTuple):
-    """A sentence, and what to do."""
+    """What is wrong, and what to do."""
 
     message: str
     hint: str
 
 
 def problem(error: click.ClickException, args: Sequence[str], command_path: str) -> Problem:
-    """Return what click found wrong with a call.
+    """Return message and hint for a usage error of click.
 
     Args:
-        error: As click raised it.
-        args: The call as it was typed; an option is named as its user wrote it.
-        command_path: The command that was called, for errors that do not know theirs.
+        error: The error that click raised.
+        args: The command line as typed: an option is named as the user wrote it.
+        command_path: The command that was called, for errors without a context.
     """
     ctx = getattr(error, "ctx", None)
     command_path = ctx.command_path if ctx is not None else command_path
-    hint = f"`{command_path} --help` shows how it is called"
+    hint = f"see `{command_path} --help`"
     if isinstance(error, click.NoSuchOption):
-        close = f"did you mean {error.possibilities[0]}? " if error.possibilities else ""
-        of_command = _with_command(ctx, error.option_name, args) if ctx is not None else None
-        return Problem(f"no such option {error.option_name}", of_command or close + hint)
+        suggestion = ""
+        if ctx is not None:
+            if of_command := _with_command(ctx, error.option_name, args):
+                return Problem(f"no such option {error.option_name}", of_command)
+            suggestion = _similar_option(error.option_name, ctx.command)
+        return Problem(f"no such option {error.option_name}", suggestion + hint)
     if isinstance(error, click.BadOptionUsage):
         return Problem(f"{error.option_name} {_misuse(error.option_name, args)}", hint)
     if isinstance(error, click.MissingParameter) and error.param is not None:
@@ -42,6 +52,16 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
         return Problem(f"{_name(error.param, args)} {error.message}", hint)
     sentence = " ".join(error.format_message().split()).removesuffix(".")
     return Problem(sentence[:1].lower() + sentence[1:], _range_option(sentence, ctx) or hint)
+
+
+def _similar_option(name: str, command: click.Command) -> str:
+    """Return the question for the option that was probably meant, or nothing."""
+    known = {option for param in command.params for option in param.opts if option.startswith("--")}
+    same_purpose = _SAME_PURPOSE.get(_plain(name))
+    if same_purpose in known:
+        return f"did you mean {same_purpose}? "
+    close = get_close_matches(_plain(name), known, n=1, cutoff=_SIMILAR)
+    return f"did you mean {close[0]}? " if close else ""
 
 
 def _with_command(ctx: click.Context, option: str, args: Sequence[str]) -> str | None:
@@ -68,7 +88,7 @@ def _options(command: click.Command) -> set[str]:
 
 
 def _misuse(option: str, args: Sequence[str]) -> str:
-    """Return which of the two: only the last word of a call can lack its value."""
+    """Return whether a value is missing or superfluous: only the last argument can lack its value."""
     given = any(_plain(arg).startswith(f"{_plain(option)}=") for arg in args)
     return "does not take a value" if given and _plain(args[-1]) != _plain(option) else "needs a value"
 
@@ -81,7 +101,7 @@ def _missing(param: click.Parameter) -> str:
 
 
 def _name(param: click.Parameter, args: Sequence[str]) -> str:
-    """Return an option as it was typed, else its first long name."""
+    """Return an option as the user typed it, else its first long name."""
     known = {_plain(name) for name in param.opts}
     for arg in args:
         name = arg.partition("=")[0]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import TableError
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import and_more, count, did_you_mean
 from hccl_tools.table.addresses import AF_INET, family
 
 if TYPE_CHECKING:
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
 #: What must be the same on both, where both say it: the kind of machine.
 _KIND = ("hardware_type",)
-_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -47,9 +45,7 @@ def index_of(table: RankTable, server_id: str) -> int:
     names = [server.server_id for server in table.servers]
     if server_id in names:
         return names.index(server_id)
-    close = get_close_matches(server_id, names, n=1)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    hint = f"did you mean {close[0]}?" if close else f"its servers are {', '.join(names[:_SHOWN])}{more}"
+    hint = did_you_mean(server_id, names) or f"its servers are {and_more(names)}"
     raise TableError(f'the table has no server "{server_id}"', hint=hint)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import TableError
 from hccl_tools.formats import group_list
+from hccl_tools.notation.phrases import and_more, did_you_mean
 from hccl_tools.table.model import Group, RankTable, Server, SuperPod
 
 if TYPE_CHECKING:
@@ -64,8 +64,7 @@ def _indices(table: RankTable, servers: Sequence[str] | None) -> list[int]:
     names = [server.server_id for server in table.servers]
     for name in servers or ():
         if name not in names:
-            close = get_close_matches(name, names, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"its servers are {', '.join(names[:4])}"
+            hint = did_you_mean(name, names) or f"its servers are {and_more(names)}"
             raise TableError(f'the table has no server "{name}"', hint=hint)
     return [index for index, name in enumerate(names) if servers is None or name in servers]
 

@@ -46,8 +46,8 @@ def test_help_keeps_the_lines_of_examples(command_line: CommandLine, command: st
 @pytest.mark.parametrize(
     ("call", "sentence", "command"),
     [
-        ("gne", 'there is no command "gne"; did you mean "gen"?', ""),
-        ("quux", 'there is no command "quux"', ""),
+        ("gne", 'no such command "gne"; did you mean "gen"?', ""),
+        ("quux", 'no such command "quux"', ""),
         ("--foo", "no such option --foo", ""),
         ("merge", "missing argument FILE...", "merge"),
         ("validate --product", "--product needs a value", "validate"),
@@ -78,7 +78,7 @@ def test_a_wrong_call_is_one_sentence(
 
     assert (done.code, done.out) == (2, "")
     helper = f"hccl-tools {command} --help".replace("  ", " ")
-    assert done.err.splitlines() == [f"error: {sentence}", f"  help: `{helper}` shows how it is called"]
+    assert done.err.splitlines() == [f"error: {sentence}", f"  help: see `{helper}`"]
 
 
 def test_an_option_that_is_misspelt_is_named_as_it_is_typed(command_line: CommandLine) -> None:
@@ -87,8 +87,24 @@ def test_an_option_that_is_misspelt_is_named_as_it_is_typed(command_line: Comman
     assert done.code == 2
     assert done.err.splitlines() == [
         "error: no such option --strickt",
-        "  help: did you mean --strict? `hccl-tools validate --help` shows how it is called",
+        "  help: did you mean --strict? see `hccl-tools validate --help`",
     ]
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        ("convert t.json --format 1.0", "did you mean --to? see `hccl-tools convert --help`"),
+        ("convert t.json --forse", "did you mean --force? see `hccl-tools convert --help`"),
+        ("convert t.json --from 1.0", "see `hccl-tools convert --help`"),
+    ],
+)
+def test_an_option_with_another_purpose_is_not_suggested(
+    command_line: CommandLine, call: str, hint: str
+) -> None:
+    done = command_line(*call.split())
+
+    assert (done.code, done.err.splitlines()[1]) == (2, f"  help: {hint}")
 
 
 def test_every_option_says_in_our_words_what_it_takes() -> None:
@@ -214,8 +230,8 @@ def test_what_a_tool_said_cannot_steer_the_terminal(command_line: CommandLine) -
         (("--rank-table", "t.json", "x.py"), "hccl-tools launch --rank-table t.json x.py"),
         (("gen", "[0,8)"), 'did you mean --device_num "[0,8)"?'),
         (("gen", "0-7"), 'did you mean --device_num "0-7"?'),
-        (("gen", "rest"), "`hccl-tools gen --help`"),
-        (("--nonsense",), "`hccl-tools --help`"),
+        (("gen", "rest"), "see `hccl-tools gen --help`"),
+        (("--nonsense",), "see `hccl-tools --help`"),
     ],
 )
 def test_an_option_without_its_command_and_a_range_without_its_option(

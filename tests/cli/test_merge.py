@@ -251,7 +251,7 @@ def test_tables_of_several_kinds_of_neighbours(command_line: CommandLine) -> Non
             ("--order", "size", "a.json"),
             '--order "size" is not one of given, server-id, ip',
         ),
-        (("nothing*.json",), "no file fits nothing*.json"),
+        (("nothing*.json",), "no file matches nothing*.json"),
         (("nothing.json",), "no such file: nothing.json"),
     ],
 )

@@ -132,7 +132,7 @@ def test_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert options.expand("d[1].json") == ["d[1].json"]
     assert options.expand("no.json") == ["no.json"]
     assert options.expand("-") == ["-"]
-    with pytest.raises(InputError, match=r"no file fits x\*"):
+    with pytest.raises(InputError, match=r"no file matches x\*"):
         options.expand("x*")
 
 
