@@ -69,7 +69,7 @@ class EngineWire:
 
     def watch(self, attempt: Attempt) -> None:
         """Hear the launcher, watch the engine, and report why this part ends before its time."""
-        self._attempt, self._patience = attempt, attempt.grace + _OTHERS
+        self._attempt, self._patience = attempt, attempt.state.grace + _OTHERS
         attempt.on_ending.append(self._report_ending)
         attempt.on_readable(self._wire.fileno(), lambda: self._hear(attempt))
         self._parent.watch(attempt.reactor, lambda: self._lose_parent(attempt))
@@ -98,12 +98,12 @@ class EngineWire:
         attempt = self._attempt
         if attempt is None:
             return
-        if attempt.signal and not self._srun:
+        if attempt.state.signal and not self._srun:
             # An mpirun that ends its job says why. (Slurm's signals are those of scancel and time limits.)
-            self._told_to_end |= attempt.signals.senders.get(attempt.signal) == self._parent.pid
+            self._told_to_end |= attempt.signals.senders.get(attempt.state.signal) == self._parent.pid
             if self._told_to_end:
                 self._wire.send({"ended_by_engine": True})
-        if attempt.reason != "ended" and not self._told_to_end:
+        if attempt.state.reason != "ended" and not self._told_to_end:
             self._wire.send({"cause": self._cause(attempt.outcome()).as_dict()})
 
     def _cause(self, outcome: Outcome) -> Cause:
@@ -126,7 +126,7 @@ class EngineWire:
                 self._told_to_end = True
                 attempt.kill()
             elif word.get("word") == "end":
-                self._told_to_end = self._told_to_end or not attempt.is_ending
+                self._told_to_end = self._told_to_end or not attempt.state.is_ending
                 attempt.end_for(Cause.parse(word.get("cause"), self._host))
         if wire.closed:
             self._told_to_end = True

@@ -111,7 +111,7 @@ class EngineDoor:
         if self._ending is not None:
             self._ending.say_end()
         left_running = any(agent.number >= 0 and not agent.done for agent in self._agents.connected)
-        seconds = attempt.grace + SLACK if left_running and self._has_supervisors else _LAST_WORDS
+        seconds = attempt.state.grace + SLACK if left_running and self._has_supervisors else _LAST_WORDS
         deadline = time.monotonic() + seconds
         while self._agents.connected and (left := deadline - time.monotonic()) > 0:
             poller = select.poll()
@@ -217,10 +217,11 @@ class EngineDoor:
             return  # How the engine itself has ended, the keeper tells.
         self._reports.add(Finding(agent.number, cause, end, lost))
         # MPICH kills what it has started when it is killed, and may be collected after that.
-        attempt.at(f"found {agent.number}", _COLLECT if lost else 0.0, partial(attempt.end_for, cause))
+        wait = _COLLECT if lost else 0.0
+        attempt.call_later(f"found {agent.number}", wait, partial(attempt.end_for, cause))
 
     def _is_engine(self, parent: list[str | int]) -> bool:
-        ends = self._attempt.ends if self._attempt is not None else []
+        ends = self._attempt.state.ends if self._attempt is not None else []
         return parent in [[os.uname().nodename, end.pid] for end in ends if end.process.rank >= 0]
 
     def _lose(self, agent: Agent) -> None:

@@ -30,7 +30,8 @@ class EngineEnd:
         self._attempt, self._agents = attempt, agents
         self._given_up = False
         attempt.on_kill.append(lambda: agents.say("kill"))
-        attempt.ask = self._ask
+        attempt.terminate = self._terminate
+        attempt.state.extra_grace = SLACK
 
     def say_end(self) -> None:
         """Tell supervisors why their ranks have to end: each host's report gives the same reason."""
@@ -38,7 +39,7 @@ class EngineEnd:
 
     def join(self) -> None:
         """A supervisor has connected; it may be too late for this job."""
-        if self._attempt.is_ending:
+        if self._attempt.state.is_ending:
             self.say_end()
 
     def let_go(self) -> None:
@@ -47,22 +48,22 @@ class EngineEnd:
         One that has lost a process of its own, or a host, would wait for it: srun does so for ever.
         """
         attempt, agents = self._attempt, self._agents
-        if not agents.all_done or (attempt.is_ending and agents.missing and not self._given_up):
+        if not agents.all_done or (attempt.state.is_ending and agents.missing and not self._given_up):
             return
         agents.say("go")
-        if attempt.is_ending:
-            attempt.at("engine", _ENGINE, partial(attempt.keeper.signal, signal.SIGTERM))
-            attempt.at("kill", 2 * _ENGINE, attempt.kill)
+        if attempt.state.is_ending:
+            attempt.call_later("engine", _ENGINE, partial(attempt.keeper.signal, signal.SIGTERM))
+            attempt.call_later("kill", 2 * _ENGINE, attempt.kill)
         elif agents.have_all_reported:
-            attempt.at("engine", _ENGINE, self._end_engine)
+            attempt.call_later("engine", _ENGINE, self._end_engine)
 
-    def _ask(self, number: int) -> None:
-        """Have supervisors ask the ranks to end."""
+    def _terminate(self, number: int) -> None:
+        """Have the supervisors terminate their ranks."""
         attempt = self._attempt
-        attempt.slack = SLACK
         if self._agents.missing:
             # Hosts out of reach must not delay an interrupt; else some may be about to start.
-            attempt.at("missing", _COMING if attempt.elsewhere else 0.0, partial(self._give_up, number))
+            wait = _COMING if attempt.state.remote_cause else 0.0
+            attempt.call_later("missing", wait, partial(self._give_up, number))
         self.say_end()
         self.let_go()
 
@@ -76,8 +77,8 @@ class EngineEnd:
     def _end_engine(self) -> None:
         """All ranks have ended, and the engine has not."""
         attempt = self._attempt
-        if not attempt.is_ending:
-            name = next(end for end in attempt.ends if end.process.rank >= 0).process.name
+        if not attempt.state.is_ending:
+            name = next(end for end in attempt.state.ends if end.process.rank >= 0).process.name
             attempt.say(f"{name} did not end within {_ENGINE:g} s after all ranks: ending it")
             attempt.end("ended")
-            attempt.at("kill", _ENGINE, attempt.kill)
+            attempt.call_later("kill", _ENGINE, attempt.kill)

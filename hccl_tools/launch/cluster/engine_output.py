@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def show_rank_logs(attempt: Attempt, plan: Plan, shown: Tail) -> None:
     """Show the logs of these ranks."""
-    engine = next(end for end in attempt.ends if end.process.rank >= 0)
+    engine = next(end for end in attempt.state.ends if end.process.rank >= 0)
     # "" or, after a restart, ".restart_1".
     generation = os.path.basename(engine.log)[len(os.path.splitext(LOG)[0]) : -len(".log")]
     for rank in range(plan.world_size) if shown == "all" else shown:

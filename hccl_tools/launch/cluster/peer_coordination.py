@@ -73,14 +73,14 @@ class Together:
         attempt.on_kill.append(lambda: line.say("kill", restart))
         attempt.on_end.append(self._notice)
         if line.leads:
-            attempt.scheduler_wait = float("inf")  # Ranks elsewhere may need it for long.
+            attempt.state.scheduler_wait = float("inf")  # Ranks elsewhere may need it for long.
         for server in line.others:
             attempt.on_readable(line.wires[server].fileno(), self._hear)
-        attempt.at("line", 0.0, self._hear)  # What was said while this start was prepared.
+        attempt.call_later("line", 0.0, self._hear)  # What was said while this start was prepared.
 
     def stay(self, signals: Signals) -> Outcome:
         """Return how it ended here, once this host is not needed any more; none of its processes is left."""
-        if self._attempt.reason == "ended":
+        if self._attempt.state.reason == "ended":
             self._line.say("ended", self._restart)
         self._tell()
         began = time.monotonic()
@@ -102,7 +102,7 @@ class Together:
         return self._attempt.outcome()
 
     def _may_go(self) -> bool:
-        late, reason = time.monotonic() > self._until, self._attempt.reason
+        late, reason = time.monotonic() > self._until, self._attempt.state.reason
         if self._line.leads:
             if self._cause is None:
                 return self._others() <= self._ended_well | self._gone
@@ -128,7 +128,7 @@ class Together:
             wire.pump()
             waiting = waiting or (wire.waiting and not wire.closed)
         if waiting:
-            self._attempt.at("line", _PUMP, self._hear)
+            self._attempt.call_later("line", _PUMP, self._hear)
 
     def _take(self, server: int, word: dict[str, Any]) -> None:
         said, line = word.get("word"), self._line
@@ -147,32 +147,32 @@ class Together:
             self._cause = Cause.parse(word.get("cause"), line.hosts[server])
             if word.get("server") != line.own:
                 self._take_over(self._cause)
-        elif said == "kill" and self._attempt.reason != "ended":
+        elif said == "kill" and self._attempt.state.reason != "ended":
             if line.leads and (to := [other for other in line.others if other != server]):
                 line.say("kill", self._restart, *to)
             self._attempt.kill()
 
     def _notice(self, _end: RankEnd) -> None:
         """Once all ranks here have ended well, the scheduler may still have to wait for those elsewhere."""
-        if self._attempt.ranks_ended_well:
-            self._attempt.at("others", _PATIENCE, self._say_whom_it_waits_for)
+        if self._attempt.state.ranks_ended_well:
+            self._attempt.call_later("others", _PATIENCE, self._say_whom_it_waits_for)
             self._release_scheduler()
 
     def _release_scheduler(self) -> None:
         if self._line.leads and self._others() <= self._ended_well:
-            self._attempt.scheduler_wait = _SCHEDULER
-            if self._attempt.ranks_ended_well:
-                self._attempt.at("scheduler", _SCHEDULER, lambda: self._attempt.end("ended"))
+            self._attempt.state.scheduler_wait = _SCHEDULER
+            if self._attempt.state.ranks_ended_well:
+                self._attempt.call_later("scheduler", _SCHEDULER, lambda: self._attempt.end("ended"))
 
     def _tell(self) -> None:
         """Tell why this host's part ends before its time, unless another host's word is why."""
-        attempt, line = self._attempt, self._line
-        if self._told or attempt.reason == "ended" or attempt.elsewhere is not None:
+        outcome, line = self._attempt.outcome(), self._line
+        if self._told or outcome.reason == "ended" or outcome.elsewhere is not None:
             return
         self._told = True
-        code = Outcome(attempt.reason, [], 0.0, first=attempt.first, signal=attempt.signal).exit_code
-        first = None if attempt.first is None else self._first_failure(attempt.first)
-        cause = Cause(line.hosts[line.own], attempt.reason, code, attempt.detail, attempt.signal, first)
+        first = None if outcome.first is None else self._first_failure(outcome.first)
+        own = line.hosts[line.own]
+        cause = Cause(own, outcome.reason, outcome.exit_code, outcome.detail, outcome.signal, first)
         if line.leads:
             self._decide(cause, line.own)
         else:
@@ -190,17 +190,13 @@ class Together:
     def _take_over(self, cause: Cause) -> None:
         """End this host's part for what has happened on another."""
         attempt = self._attempt
-        if attempt.ranks_ended_well and not (cause.reason == "failed" and self._may_restart):
+        if attempt.state.ranks_ended_well and not (cause.reason == "failed" and self._may_restart):
             attempt.say(f"{cause.message}, after all ranks of this host had ended well")
             attempt.end("ended")
             return
-        if attempt.reason not in {"ended", "failed"}:
-            return  # What was done to this launcher decides on its own exit code.
-        if attempt.reason == "ended":
-            attempt.say(f"{cause.message}: ending the ranks here (at most {attempt.grace:g} s)")
-        attempt.elsewhere, attempt.first = cause, None
-        attempt.end(cause.reason, cause.detail, number=cause.signal or signal.SIGTERM)
-        attempt.reason = cause.reason
+        if attempt.state.reason == "ended":
+            attempt.say(f"{cause.message}: ending the ranks here (at most {attempt.state.grace:g} s)")
+        attempt.adopt_cause(cause)
 
     def _lose(self, server: int) -> None:
         line = self._line
@@ -211,7 +207,7 @@ class Together:
             self._decide(cause, server)
         elif self._told:
             self._attempt.say(cause.message)  # Perhaps why a rank here has failed; its own code stays.
-        elif not self._attempt.ranks_ended_well:
+        elif not self._attempt.state.ranks_ended_well:
             self._cause = cause
             self._take_over(cause)
 
@@ -234,12 +230,12 @@ class Together:
 
     def _receive(self, number: int) -> None:
         """While no process is left here: whoever interrupts now means the other hosts, or our waiting."""
-        attempt = self._attempt
+        attempt, state = self._attempt, self._attempt.state
         if number == signal.SIGTSTP:
             received.stop_self()
         elif number in received.ENDING:
-            if attempt.reason == "ended" and self._cause is None and (self._line.leads or self._may_restart):
+            if state.reason == "ended" and self._cause is None and (self._line.leads or self._may_restart):
                 attempt.say(f"{signal_name(number)}: ending the job on the other hosts")
-                attempt.reason, attempt.signal = "signal", number
+                state.reason, state.signal = "signal", number
                 self._tell()
-            self._until = min(self._until, time.monotonic() + _HEARD) if attempt.reason == "signal" else 0.0
+            self._until = min(self._until, time.monotonic() + _HEARD) if state.reason == "signal" else 0.0

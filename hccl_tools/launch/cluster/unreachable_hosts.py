@@ -46,7 +46,7 @@ def watch(
             for child in _children(attempt):
                 parent.on_end_of(child.pid, attempt.reactor, partial(ended, child))
         elif len(_ended(attempt)) <= gone:
-            attempt.at("unreached", _LOOK, look)
+            attempt.call_later("unreached", _LOOK, look)
         else:
             said = excerpt.last_lines(excerpt.log_end(os.path.join(run_dir, ERRORS)), 1)
             why = f"{', '.join(missing)} cannot be reached" + "".join(f": {line}" for line in said)
@@ -55,7 +55,7 @@ def watch(
     def ended(child: Status) -> None:
         name = procfs.read(f"/proc/{child.pid}/comm").strip()
         what = f"{name} (pid {child.pid}) was killed, or has ended before the ranks that it has started"
-        attempt.at(f"ended {child.pid}", _LOOK, partial(judge, what))
+        attempt.call_later(f"ended {child.pid}", _LOOK, partial(judge, what))
 
     def judge(what: str) -> None:
         if len(_ended(attempt)) > hosts()[1]:
@@ -65,7 +65,7 @@ def watch(
 
 
 def _children(attempt: Attempt) -> list[Status]:
-    engine = next(end for end in attempt.ends if end.process.rank >= 0)
+    engine = next(end for end in attempt.state.ends if end.process.rank >= 0)
     return [process for process in procfs.processes().values() if engine.pid and process.parent == engine.pid]
 
 

@@ -1,4 +1,4 @@
-"""Calls functions when a descriptor is readable or a time has come."""
+"""Call functions when a descriptor is readable or a timer is due."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Reactor:
     """Descriptors in a poll object and timers, each with the function to call.
 
     Attributes:
-        poller: The poll object; its owner waits on it.
+        poller: The poll object, also for descriptors that its owner handles itself.
     """
 
     def __init__(self) -> None:
@@ -34,10 +34,15 @@ class Reactor:
         elif self._readers.pop(descriptor, None) is not None:
             self.poller.unregister(descriptor)
 
-    @property
-    def next_due(self) -> float:
-        """The ``time.monotonic()`` of the next timer; infinity without one."""
-        return min((due for due, _ in self._timers.values()), default=float("inf"))
+    def poll(self, until: float = float("inf")) -> set[int]:
+        """Wait for a descriptor or the next timer, at most until this ``time.monotonic()``.
+
+        Returns:
+            The descriptors that are ready.
+        """
+        due = min([until, *(due for due, _ in self._timers.values())])
+        wait = None if due == float("inf") else max(0.0, due - time.monotonic()) * 1000 + 0.5
+        return {descriptor for descriptor, _ in self.poller.poll(wait)}
 
     def run_due(self) -> None:
         """Run the timers that are due."""

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 #: Pauses between two rounds of killing, in seconds: growing from the first to the last.
 _FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.1
+#: Seconds for the keeper to end, and then for its processes.
+_WAIT = 5.0
 
 
 def end_job(
-    keeper: Keeper, running: Sequence[RankEnd], say: Callable[[str], None], wait: float
+    keeper: Keeper, running: Sequence[RankEnd], say: Callable[[str], None], wait: float = _WAIT
 ) -> list[Status]:
     """Kill what a keeper has left, again and again: the watcher's children, or our own if that has gone.
 

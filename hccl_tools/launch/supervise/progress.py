@@ -19,10 +19,10 @@ class Progress:
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
-        attempt.at("progress", _EVERY, self._draw)
+        attempt.call_later("progress", _EVERY, self._draw)
 
     def _draw(self) -> None:
-        ranks = [end for end in self._attempt.ends if end.process.rank >= 0]
+        ranks = [end for end in self._attempt.state.ends if end.process.rank >= 0]
         running = sum(end.status is None for end in ranks)
         minutes, seconds = divmod(int(self._attempt.age), 60)
         text = f"{running} of {len(ranks)} ranks running, {minutes // 60}:{minutes % 60:02}:{seconds:02}"
@@ -31,7 +31,7 @@ class Progress:
             text += f", no output for {quiet:.0f} s"
         width = _terminal_width(self._attempt.console.err.fileno())
         self._attempt.console.err.show_status(text[: width - 1])
-        self._attempt.at("progress", _EVERY, self._draw)
+        self._attempt.call_later("progress", _EVERY, self._draw)
 
 
 def _written(path: str) -> float:

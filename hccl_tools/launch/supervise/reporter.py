@@ -60,7 +60,7 @@ class Telling:
 
     def interrupted(self, attempt: Attempt) -> None:
         """Write a report as soon as the launcher is asked to end: a batch system may not let it finish."""
-        if attempt.reason == "signal":
+        if attempt.state.reason == "signal":
             report.write(self._report(attempt.outcome()), f"{self._run_dir}/report.json")
 
     def end(self, outcome: Outcome, signals: Signals, locks: Sequence[int] = ()) -> None:

@@ -116,7 +116,8 @@ class _Host:
             grace=options.grace,
             scheduler_wait=options.scheduler_wait,
         )
-        attempt.hears_sigterm_again = options.reports  # The engine of a part of a job sends it as it likes.
+        # The engine of a part of a job sends SIGTERM more than once.
+        attempt.state.second_sigterm_kills = options.reports
         self.watch(attempt)
         stdin = [index for index, end in enumerate(ends) if end.process.rank == options.stdin_rank]
         keeper.start_tasks(self.tasks(ends), self.environment, self.working_dir, *stdin)
@@ -149,7 +150,7 @@ class _Host:
         if options.timeout is not None:
             left = self.began + options.timeout - time.monotonic()
             attempt.on_ending.append(lambda: self.tell_of_timeout(attempt))
-            attempt.at("timeout", left, lambda: attempt.end("timeout"))
+            attempt.call_later("timeout", left, lambda: attempt.end("timeout"))
         if options.early_exit_warn is not None:
             EarlyExit(attempt, options.early_exit_warn)
         if options.hang_warn is not None:
@@ -159,7 +160,7 @@ class _Host:
 
     def tell_of_timeout(self, attempt: Attempt) -> None:
         """Say why the job begins to end, if it does for that."""
-        if attempt.reason == "timeout" and attempt.elsewhere is None:
+        if attempt.state.reason == "timeout" and attempt.state.remote_cause is None:
             limit, grace = self.options.timeout, self.options.grace
             attempt.say(f"--timeout: {limit:g} s are over: ending the job (at most {grace:g} s)")
 

@@ -59,16 +59,17 @@ class EarlyExit:
         attempt.on_end.append(self._ended)
 
     def _ended(self, end: RankEnd) -> None:
-        if end.status == 0 and end.process.rank >= 0:
-            good = [other for other in self._attempt.ends if other.status == 0 and other.process.rank >= 0]
-            if len(good) == 1:
-                self._attempt.at("early exit", self._after, self._tell)
+        if end.status == 0 and end.process.rank >= 0 and len(self._good()) == 1:
+            self._attempt.call_later("early exit", self._after, self._tell)
+
+    def _good(self) -> list[RankEnd]:
+        return [end for end in self._attempt.state.ends if end.status == 0 and end.process.rank >= 0]
 
     def _tell(self) -> None:
-        running = [end.process.rank for end in self._attempt.running if end.process.rank >= 0]
+        running = [end.process.rank for end in self._attempt.state.running if end.process.rank >= 0]
         if not running:
             return
-        good = [end for end in self._attempt.ends if end.status == 0 and end.process.rank >= 0]
+        good = self._good()
         first = min(end.ended for end in good)
         still, they = ("is still", "it") if len(running) == 1 else ("are still", "they")
         self._attempt.say(
@@ -92,12 +93,12 @@ class Hang:
         self._news = time.monotonic()
         self._told = 0
         self._quiet = False
-        attempt.at("hang", self._pause, self._look)
+        attempt.call_later("hang", self._pause, self._look)
 
     def _sample(self) -> tuple[float, int]:
         """CPU seconds of all processes so far, bytes in all logs."""
         ticks = sum(process.cpu for process in self._attempt.keeper.descendants())
-        return ticks / procfs.CLOCK_TICKS, sum(_size(end.log) for end in self._attempt.ends)
+        return ticks / procfs.CLOCK_TICKS, sum(_size(end.log) for end in self._attempt.state.ends)
 
     def _look(self) -> None:
         now = self._sample()
@@ -109,10 +110,10 @@ class Hang:
         if not self._quiet and time.monotonic() - self._news >= self._after:
             self._quiet = True
             self._tell()
-        self._attempt.at("hang", self._pause, self._look)
+        self._attempt.call_later("hang", self._pause, self._look)
 
     def _tell(self) -> None:
-        lines = [_what_it_does(end) for end in self._attempt.running]
+        lines = [_what_it_does(end) for end in self._attempt.state.running]
         self._told += 1
         path = f"{self._run_dir}/hang_{self._told}.txt"
         try:
@@ -123,7 +124,7 @@ class Hang:
         shown = [f"  {line}" for line in lines[:_MOST_SHOWN]]
         if len(lines) > len(shown):
             shown.append(f"  ... and {len(lines) - len(shown)} more in {path}")
-        pids = [end.pid for end in self._attempt.running if end.process.rank >= 0]
+        pids = [end.pid for end in self._attempt.state.running if end.process.rank >= 0]
         shown.append(self._stacks(pids, path))
         self._attempt.say(
             f"no rank has written or computed anything for {seconds(self._after)}:\n" + "\n".join(shown)
@@ -140,7 +141,7 @@ class Hang:
         ]
         os.close(output)
         self._attempt.helpers += spies
-        self._attempt.at("stacks", _STACKS_WAIT, lambda: _end_all(spies))
+        self._attempt.call_later("stacks", _STACKS_WAIT, lambda: _end_all(spies))
         return f"  Python stacks: {path}"
 
 
@@ -182,18 +183,17 @@ class LogSpace:
     def _ending(self) -> None:
         """A rank that fails on a full disk may do so before the next look; then the disk is the cause."""
         attempt = self._attempt
-        if attempt.reason != "failed" or not is_full(self._run_dir):
+        if attempt.state.reason != "failed" or not is_full(self._run_dir):
             return
         self._judge(0)
         if self._on_error == "stop":
-            attempt.reason, attempt.detail = "log-error", self._full
-            attempt.first = attempt.elsewhere = None
+            attempt.state.blame_logs(self._full)
 
     def _look(self) -> None:
         free = free_bytes(self._run_dir)
         if free is not None:
             self._judge(free)
-        self._attempt.at("space", _OFTEN if self._said_low else _SELDOM, self._look)
+        self._attempt.call_later("space", _OFTEN if self._said_low else _SELDOM, self._look)
 
     def _judge(self, free: int) -> None:
         if free >= LOW_BYTES:

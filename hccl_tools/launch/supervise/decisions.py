@@ -1,0 +1,50 @@
+"""Decisions of a ``JobState``, which the loop around it carries out."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.model.outcome import RankEnd
+
+
+class Signal(NamedTuple):
+    """Send a signal to all processes of the job."""
+
+    number: int
+
+
+class SetTimer(NamedTuple):
+    """Call ``JobState.timer`` with this name after so many seconds; it replaces a timer of the same name."""
+
+    name: str
+    seconds: float
+
+
+class Say(NamedTuple):
+    """Show a message, and keep it for the report."""
+
+    text: str
+
+
+class Judge(NamedTuple):
+    """Let the observers see the end of a process, then call ``JobState.judge``: they may know its cause."""
+
+    end: RankEnd
+
+
+class Step(Enum):
+    """Decisions without arguments."""
+
+    #: Let the observers see that the end of the job begins.
+    BEGIN_END = "begin the end"
+    #: Have the other hosts kill their processes as well.
+    KILL_ELSEWHERE = "kill elsewhere"
+    #: Show which processes the ranks have left behind.
+    SHOW_LEFTOVERS = "show leftovers"
+    #: End what is left without the keeper, or leave it.
+    GIVE_UP = "give up"
+
+
+Decision: TypeAlias = "Signal | SetTimer | Say | Judge | Step"

@@ -1,0 +1,265 @@
+"""Decide what ends a job, which processes are signalled when, and with which exit code the job ends.
+
+A pure state machine: the methods take events with their times and return decisions, which the loop around it
+(``attempt``, ``spawn.context``) carries out in their order. Nothing here starts, signals or waits for a
+process, and nothing reads a clock.
+
+The first failure in time decides. A process that ends after the end of the job has begun is a consequence.
+All processes get SIGTERM and the grace time, then SIGKILL again and again until none is left.
+"""
+
+from __future__ import annotations
+
+import signal
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch.model.outcome import Outcome
+from hccl_tools.launch.processes import keeper_protocol
+from hccl_tools.launch.processes.process_limit import why_not_started
+from hccl_tools.launch.processes.signal_names import signal_name
+from hccl_tools.launch.supervise.decisions import Judge, Say, SetTimer, Signal, Step
+from hccl_tools.launch.supervise.timing import TIMING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.launch.model.outcome import Cause, RankEnd, Reason
+    from hccl_tools.launch.processes.keeper_protocol import Event
+    from hccl_tools.launch.processes.procfs import Status
+    from hccl_tools.launch.supervise.decisions import Decision
+    from hccl_tools.launch.supervise.timing import Timing
+
+#: The timers that a job state sets, by name.
+TERMINATE, KILL, GIVE_UP, SCHEDULER, LEFTOVERS = "terminate", "kill", "give up", "scheduler", "leftovers"
+_NEVER = float("inf")
+
+
+class Phase(Enum):
+    """How far a job is: SIGTERM has been sent in ENDING, SIGKILL in KILLING; no process is left in OVER."""
+
+    RUNNING = "running"
+    ENDING = "ending"
+    KILLING = "killing"
+    OVER = "over"
+
+
+class JobState:
+    """One start of a job's processes on this host.
+
+    All times are ``time.monotonic()`` seconds. ``reason``, ``detail``, ``signal``, ``first_failure``,
+    ``remote_cause``, ``stuck`` and ``notes`` are what ``Outcome`` has under such names.
+
+    Attributes:
+        ends: What is known of the end of each process; events fill it in.
+        grace: Seconds from SIGTERM to SIGKILL.
+        extra_grace: Seconds on top of that, for other hosts to report.
+        scheduler_wait: Seconds for the scheduler to end after all ranks have ended well.
+        second_sigterm_kills: Whether a second SIGTERM, or SIGTERM after SIGINT, skips the grace time.
+    """
+
+    def __init__(
+        self,
+        ends: Sequence[RankEnd],
+        *,
+        grace: float,
+        scheduler_wait: float,
+        now: float,
+        timing: Timing = TIMING,
+    ) -> None:
+        self.ends, self.grace, self.scheduler_wait = list(ends), grace, scheduler_wait
+        self.extra_grace, self.second_sigterm_kills = 0.0, True
+        self.phase = Phase.RUNNING
+        self.reason: Reason = "ended"
+        self.detail, self.signal = "", 0
+        self.first_failure: RankEnd | None = None
+        self.remote_cause: Cause | None = None
+        self.stuck, self.notes = list["Status"](), list[str]()
+        self._timing, self._began, self._end_began, self._interrupted = timing, now, _NEVER, -_NEVER
+        #: Processes whose failure began before the first one that was reported.
+        self._failing: list[RankEnd] = []
+        self._first_is_known = True
+        self._processes_left = len(self.ends)
+        self._ranks_left = sum(end.process.rank >= 0 for end in self.ends)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the end of the job has begun."""
+        return self.phase is not Phase.RUNNING
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no process is left, or none that can be ended."""
+        return self.phase is Phase.OVER
+
+    @property
+    def ranks_ended_well(self) -> bool:
+        """Whether every rank has exited with 0; the scheduler may still run."""
+        return not self._ranks_left
+
+    @property
+    def running(self) -> list[RankEnd]:
+        """The processes that have been started and have not ended."""
+        return [end for end in self.ends if end.pid and end.status is None]
+
+    def outcome(self, now: float) -> Outcome:
+        """Return how the job has ended, as far as is known on this host."""
+        return Outcome(
+            self.reason, self.ends, now - self._began, self.first_failure, self.signal, self.stuck,
+            detail=self.detail, notes=self.notes, elsewhere=self.remote_cause,
+        )  # fmt: skip
+
+    def apply(self, event: Event, now: float) -> list[Decision]:
+        """Take in what the keeper has reported of a process."""
+        end = self.ends[event.task]
+        if event.kind == keeper_protocol.STARTED:
+            end.pid, end.started = event.pid, event.time / 1e9
+        elif event.kind == keeper_protocol.CANNOT_RUN:
+            end.error = event.value
+            if event.extra != keeper_protocol.PROGRAM:  # Of a missing program an end follows.
+                what = keeper_protocol.ABOUT[event.extra].format(log=end.log, name=end.process.name)
+                return self.end("refused", f"cannot {what}: {why_not_started(event.value)}", now=now)
+        elif event.kind == keeper_protocol.ENDING:
+            return self._begin_failure(end, event.value, now)
+        elif event.kind == keeper_protocol.ENDED:
+            self._record_end(end, event)
+            return [Judge(end)]
+        elif event.kind == keeper_protocol.EMPTY:
+            self.phase = Phase.OVER
+        return []
+
+    def _begin_failure(self, end: RankEnd, status: int, now: float) -> list[Decision]:
+        """A process is exiting with a failure, which began before the one that is reported next."""
+        decisions: list[Decision] = []
+        if self.phase is Phase.RUNNING:
+            self.first_failure, self._first_is_known = end, False
+            end.status, end.ended = status, now
+            decisions = self.end("failed", now=now)
+        if self.reason == "failed" and self.remote_cause is None:
+            self._failing.append(end)
+        return decisions
+
+    def _record_end(self, end: RankEnd, event: Event) -> None:
+        end.status, end.ended = event.value, event.time / 1e9
+        end.cpu, end.peak = event.cpu / 1e9, event.extra
+        is_failing = end in self._failing
+        end.was_terminated = end.ended > self._end_began and not is_failing
+        self._processes_left -= 1
+        self._ranks_left -= end.status == 0 and end.process.rank >= 0
+        if is_failing and not self._first_is_known and self.remote_cause is None:
+            self.first_failure, self._first_is_known = end, True
+
+    def judge(self, end: RankEnd, now: float) -> list[Decision]:
+        """Decide what follows from the end of a process, unless the job is ending."""
+        if self.phase is not Phase.RUNNING:
+            return []
+        if end.status != 0 and self._ranks_left:
+            self.first_failure = end
+            return self.end("failed", now=now)
+        if not self._processes_left:
+            return [SetTimer(LEFTOVERS, self._timing.leftovers)]
+        if not self._ranks_left:
+            # Nothing needs it any more; MindSpore's looks only every 5 s whether its ranks have gone.
+            return [SetTimer(SCHEDULER, self.scheduler_wait)]
+        return []
+
+    def end(
+        self, reason: Reason, detail: str = "", *, now: float, number: int = signal.SIGTERM
+    ) -> list[Decision]:
+        """Begin to end the job, unless it is ending: signal all processes, and kill after the grace time."""
+        if self.phase is not Phase.RUNNING:
+            return []
+        self.phase, self._end_began = Phase.ENDING, now
+        self.reason, self.detail = reason, detail
+        if self.grace <= 0:
+            return [Step.BEGIN_END, *self.kill(now)]
+        decisions: list[Decision] = [Step.BEGIN_END, Signal(number)]
+        if number != signal.SIGTERM:
+            decisions.append(SetTimer(TERMINATE, self.grace / 3))
+        return [*decisions, SetTimer(KILL, self.grace + self.extra_grace)]
+
+    def end_for(self, cause: Cause, now: float) -> list[Decision]:
+        """Begin to end the job for what another process of it has reported, unless it is ending."""
+        if self.phase is not Phase.RUNNING:
+            return []
+        self.remote_cause = cause
+        return self.end(cause.reason, cause.detail, now=now, number=cause.signal or signal.SIGTERM)
+
+    def adopt_cause(self, cause: Cause, now: float) -> list[Decision]:
+        """Take over the cause on which the hosts have agreed, also from a rank that has failed here.
+
+        What was done to this launcher (a signal, its own timeout) still decides on its own exit code.
+        """
+        if self.reason not in {"ended", "failed"}:
+            return []
+        decisions = self.end_for(cause, now)
+        self.remote_cause, self.first_failure, self.reason = cause, None, cause.reason
+        return decisions
+
+    def blame_logs(self, detail: str) -> None:
+        """Report a failure as one of the logs: a rank may fail on a full disk before that is noticed."""
+        self.reason, self.detail = "log-error", detail
+        self.first_failure = self.remote_cause = None
+        self._first_is_known = True
+
+    def interrupt(self, number: int, now: float) -> list[Decision]:
+        """Take in a signal to the launcher that asks the job to end; a repeated one kills."""
+        if self.phase is Phase.RUNNING:
+            self.signal, self._interrupted = number, now
+            again = f"{'Ctrl-C or SIGTERM' if self.second_sigterm_kills else 'Ctrl-C'} then kills at once"
+            text = f"{signal_name(number)}: ending the job (at most {self.grace:g} s; {again})"
+            return [Say(text), *self.end("signal", now=now, number=number)]
+        if self.phase is Phase.OVER or not self._is_repeated(number, now):
+            return []
+        return [Step.KILL_ELSEWHERE, *self.kill(now)]
+
+    def _is_repeated(self, number: int, now: float) -> bool:
+        since = now - self._interrupted
+        if number == signal.SIGINT:
+            return since > self._timing.repeat_sigint
+        # Without an interrupt before it is that of a batch system, say, in the grace time of a failure.
+        is_second = self._interrupted > -_NEVER and self.second_sigterm_kills
+        return number == signal.SIGTERM and is_second and since > self._timing.repeat_sigterm
+
+    def kill(self, now: float) -> list[Decision]:
+        """Kill all processes, again and again until none is left."""
+        decisions: list[Decision] = []
+        if self.phase is Phase.OVER:
+            return decisions
+        if self.phase is Phase.RUNNING:  # On request of another host: not a success here.
+            self.reason, self.signal, self._end_began = "signal", signal.SIGKILL, now
+            decisions.append(Step.BEGIN_END)
+        if self.phase is not Phase.KILLING:
+            self.phase = Phase.KILLING
+            decisions.append(SetTimer(GIVE_UP, self._timing.give_up))
+        return [*decisions, Signal(signal.SIGKILL), SetTimer(KILL, self._timing.kill_again)]
+
+    def timer(self, name: str, now: float) -> list[Decision]:
+        """Act on a timer that is due."""
+        if name == KILL:
+            return self.kill(now)
+        if name == GIVE_UP:
+            return self._give_up(now)
+        if name == TERMINATE:
+            return [Signal(signal.SIGTERM)] if self.phase is Phase.ENDING else []
+        shown: list[Decision] = [Step.SHOW_LEFTOVERS] if name == LEFTOVERS else []
+        return shown + self.end("ended", now=now)
+
+    def lose_keeper(self, traceback: str, now: float) -> list[Decision]:
+        """The keeper has ended before the job: it was killed (``traceback`` is empty), or it failed."""
+        decisions: list[Decision] = []
+        if traceback and self.phase is not Phase.OVER:
+            failed = "the launcher's keeper process failed; this is a bug in hccl-tools"
+            self.detail = self.detail or failed
+            decisions.append(Say(f"{failed}:\n{traceback}"))
+        return decisions + self._give_up(now)
+
+    def _give_up(self, now: float) -> list[Decision]:
+        if self.phase is Phase.OVER:
+            return []
+        decisions: list[Decision] = [Step.GIVE_UP]
+        if self.phase is Phase.RUNNING:
+            self.reason, self._end_began = "keeper", now
+            decisions.insert(0, Step.BEGIN_END)
+        self.phase = Phase.OVER
+        return decisions
