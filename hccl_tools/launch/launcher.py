@@ -18,9 +18,9 @@ from hccl_tools.launch.supervise import leftovers
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.cluster.agent import EngineWire
-    from hccl_tools.launch.cluster.controller import EngineDoor
-    from hccl_tools.launch.cluster.peer_link import Line
+    from hccl_tools.launch.cluster.agent import AgentLink
+    from hccl_tools.launch.cluster.controller import Controller
+    from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.plan import Plan, RankProcess
     from hccl_tools.launch.model.request import LaunchRequest, Tail
     from hccl_tools.launch.planning.planner import PreparedLaunch
@@ -41,8 +41,8 @@ def launch(request: LaunchRequest, options: Mapping[str, Any]) -> int:
         LaunchError: The launch is refused; nothing has been started.
     """
     signals.speak_in_background()
-    line: Line | None = None
-    part: EngineWire | None = None
+    link: PeerLink | None = None
+    part: AgentLink | None = None
     try:
         # First of all, so that it comes up while this process reads its table.
         guard = keeper.current() or keeper.start()
@@ -56,8 +56,8 @@ def launch(request: LaunchRequest, options: Mapping[str, Any]) -> int:
         if plan.rendezvous is not None:
             from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (several hosts, started by hand)
 
-            line = consistency.meet(prepared, request, options["max_restarts"])
-        between = _between_restarts(prepared, request, options["max_restarts"], line)
+            link = consistency.connect_peers(prepared, request, options["max_restarts"])
+        between = _between_restarts(prepared, request, options["max_restarts"], link)
         # Both are released by the kernel when this process ends, however it does.
         locks = [lock, *_hold(prepared, request, again=options["restart"] > 0)]
         door = _open_door(plan)
@@ -65,7 +65,7 @@ def launch(request: LaunchRequest, options: Mapping[str, Any]) -> int:
         if started := keeper.current():
             started.close()
         if isinstance(error, HcclToolsError):
-            _tell_refusal(error, part, line)
+            _tell_refusal(error, part, link)
         raise
     _announce(plan, warnings, part)
     from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (a refused launch does not need it)
@@ -75,13 +75,13 @@ def launch(request: LaunchRequest, options: Mapping[str, Any]) -> int:
         run_dir=plan.run_dir,
         environment={**prepared.environment, **plan.common, **(door.environment if door else {})},
         working_dir=plan.working_dir,
-        options=_supervision(options, plan, request.tail, between=between, line=line, part=part, door=door),
+        options=_supervision(options, plan, request.tail, between=between, link=link, part=part, door=door),
         keeper=guard,
         locks=locks,
     )
     _remove_private(plan)
     code = outcome.exit_code if part is None else part.end(outcome)
-    for connected in (line, door):
+    for connected in (link, door):
         if connected is not None:
             connected.close()
     return code
@@ -92,7 +92,7 @@ def _remove_private(plan: Plan) -> None:
         private_files.remove(plan.private_dir)
 
 
-def _announce(plan: Plan, warnings: Sequence[str], part: EngineWire | None) -> None:
+def _announce(plan: Plan, warnings: Sequence[str], part: AgentLink | None) -> None:
     # The launcher that started this host's part of a job has printed the rest.
     for line in (*(announcement.lines(plan) if part is None else ()), *warnings):
         sys.stderr.write(f"hccl-tools: {line}\n")
@@ -121,7 +121,7 @@ def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
 
 
 def _between_restarts(
-    prepared: PreparedLaunch, request: LaunchRequest, restarts: int, line: Line | None
+    prepared: PreparedLaunch, request: LaunchRequest, restarts: int, link: PeerLink | None
 ) -> Any:
     """Return what is done before each restart; nothing is where none is allowed."""
     if not restarts:
@@ -129,7 +129,7 @@ def _between_restarts(
     from hccl_tools.launch import restart  # noqa: PLC0415  (few ask for it)
 
     restart.check(prepared.plan, request, restarts)
-    return restart.between(prepared, request, line)
+    return restart.between(prepared, request, link)
 
 
 def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str, ...]:
@@ -152,32 +152,32 @@ def _lock(prepared: PreparedLaunch) -> int:
     return table_lock.take(prepared.table_data + part.encode(), prepared.plan.run_dir, os.environ)
 
 
-def _part_of_job(request: LaunchRequest) -> EngineWire | None:
+def _part_of_job(request: LaunchRequest) -> AgentLink | None:
     """Connect to the launcher that has started this one for its host's part of a job, if any has."""
     if request.run_dir is None:
         return None
     os.dup2(1, 2)  # Shown where the job was started; the engine's own stderr is not.
-    from hccl_tools.launch.cluster.agent import EngineWire  # noqa: PLC0415  (on other hosts only)
+    from hccl_tools.launch.cluster.agent import AgentLink  # noqa: PLC0415  (on other hosts only)
 
-    return EngineWire(os.environ)
+    return AgentLink(os.environ)
 
 
-def _open_door(plan: Plan) -> EngineDoor | None:
+def _open_door(plan: Plan) -> Controller | None:
     """Let what the engine will start connect: a supervisor on each host, or a shim for each rank here."""
     if plan.engine == "loop":
         return None
-    from hccl_tools.launch.cluster.controller import EngineDoor  # noqa: PLC0415  (for engines only)
+    from hccl_tools.launch.cluster.controller import Controller  # noqa: PLC0415  (for engines only)
 
     try:
-        return EngineDoor(plan)
+        return Controller(plan)
     except OSError as error:
         raise LaunchError(f"no TCP port for the job's processes to connect to: {error.strerror}") from error
 
 
-def _tell_refusal(error: HcclToolsError, part: EngineWire | None, line: Line | None) -> None:
+def _tell_refusal(error: HcclToolsError, part: AgentLink | None, link: PeerLink | None) -> None:
     """Say to the other hosts, or to the launcher that has started this part, why it does not come about."""
-    if line is not None:
-        line.refuse(error.message)
+    if link is not None:
+        link.abort(error.message)
     if part is not None:
         part.refuse(error)
 
@@ -231,9 +231,9 @@ def _supervision(
     tail: Tail,
     *,
     between: Any,
-    line: Line | None,
-    part: EngineWire | None,
-    door: EngineDoor | None,
+    link: PeerLink | None,
+    part: AgentLink | None,
+    door: Controller | None,
 ) -> Any:
     from hccl_tools.launch.supervise.options import Supervision  # noqa: PLC0415
 
@@ -249,7 +249,7 @@ def _supervision(
         restart=options["restart"],
         before_restart=between,
         reports=part is None,
-        join_peers=_peers(line),
+        join_peers=_peers(link),
         cpus=plan.cores if plan.engine == "loop" else None,
         **_shown(plan, tail, part, door),
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
@@ -257,15 +257,15 @@ def _supervision(
     )
 
 
-def _peers(line: Line | None) -> JoinPeers | None:
-    if line is None:
+def _peers(link: PeerLink | None) -> JoinPeers | None:
+    if link is None:
         return None
     from hccl_tools.launch.cluster import peer_coordination  # noqa: PLC0415  (several hosts, started by hand)
 
-    return partial(peer_coordination.join, line)
+    return partial(peer_coordination.join, link)
 
 
-def _shown(plan: Plan, tail: Tail, part: EngineWire | None, door: EngineDoor | None) -> dict[str, Any]:
+def _shown(plan: Plan, tail: Tail, part: AgentLink | None, door: Controller | None) -> dict[str, Any]:
     """Return what is shown, and what watches the job and explains its end besides the supervision."""
     found: dict[str, Any] = {"tail": tail}
     if door is not None:

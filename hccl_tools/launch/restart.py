@@ -14,7 +14,7 @@ from hccl_tools.errors import HcclToolsError, LaunchError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hccl_tools.launch.cluster.peer_link import Line
+    from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.plan import Plan, RankProcess
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
@@ -35,24 +35,25 @@ def check(plan: Plan, request: LaunchRequest, restarts: int) -> None:
 
 
 def between(
-    prepared: PreparedLaunch, request: LaunchRequest, line: Line | None
+    prepared: PreparedLaunch, request: LaunchRequest, link: PeerLink | None
 ) -> Callable[[int, Signals], Sequence[RankProcess]]:
     """Return what a supervisor calls before each restart; it returns the processes to start.
 
-    That raises LaunchError where the table cannot be used any more, here or on another host of ``line``.
+    That raises LaunchError where the table cannot be used any more, here or on another host of ``link``.
     """
 
     def before(number: int, signals: Signals) -> Sequence[RankProcess]:
         try:
             _check_table(prepared, request)
         except LaunchError as error:
-            if line is not None:
-                line.refuse(error.message, number)
+            if link is not None:
+                link.abort(error.message, number)
             raise
-        if line is not None:
+        if link is not None:
             from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (several hosts, started by hand)
 
-            line.agree(number, consistency.has(prepared, request), signals=signals, tell=consistency.tell)
+            values = consistency.manifest_values(prepared, request)
+            link.barrier(number, values, signals=signals, notify=consistency.notify)
         return _processes(prepared, number)
 
     return before

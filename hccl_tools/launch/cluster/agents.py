@@ -1,57 +1,61 @@
-"""The agents of a job that an engine starts: which there have to be, and what has become of them."""
+"""The agents of a job that an engine starts: the expected ones, and the state of each."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.cluster.transport import Wire
+    from hccl_tools.launch.cluster.transport import Connection
     from hccl_tools.launch.model.plan import Plan
 
 
 class Agent:
-    """A connection.
+    """A connected agent.
 
-    ``is_ours`` once it has shown the job's token, ``number`` is the index of a server, or a rank, once it has
-    said which, ``parent`` host and process id of what has started it, ``done`` once it has reported the ends
-    of its ranks. ``ended_by_engine`` says that the engine has made it end them.
+    Attributes:
+        is_ours: Whether it has sent the job's token.
+        number: The index of its server, or its rank; -1 until it has identified itself.
+        pid: Its process.
+        parent: Host and process id of its parent.
+        done: Whether it has reported the ends of its ranks.
+        ended_by_engine: Whether the engine has made it end them.
     """
 
-    def __init__(self, connection: Wire) -> None:
-        self.wire, self.descriptor = connection, connection.fileno()
+    def __init__(self, connection: Connection) -> None:
+        self.connection, self.descriptor = connection, connection.fileno()
         self.is_ours, self.done, self.ended_by_engine = False, False, False
         self.number, self.pid = -1, 0
         self.parent: list[str | int] = []
 
 
 class Agents:
-    """Those of one start of the job: a supervisor for each server, or a shim for each rank."""
+    """The agents of one start of the job: a supervisor for each server, or a shim for each rank."""
 
     def __init__(self, plan: Plan) -> None:
         ranks = plan.ranks
         self.numbers = {process.server_index if plan.supervisor else process.rank for process in ranks}
         self.connected: list[Agent] = []
-        #: The numbers of those that have reported, and of those whose connection has closed.
+        #: The numbers of agents that have reported, and of those whose connection has closed.
         self.done: set[int] = set()
         self.gone: set[int] = set()
 
     @property
     def missing(self) -> set[int]:
-        """The numbers of those that have not connected yet."""
+        """The numbers of agents that have not connected yet."""
         return self.numbers - {agent.number for agent in self.connected} - self.gone
 
     @property
     def have_all_reported(self) -> bool:
-        """Whether nothing is to come from any of them."""
+        """Whether every expected agent has reported."""
         return self.numbers <= self.done
 
     @property
     def all_done(self) -> bool:
-        """Whether all that are connected have reported."""
+        """Whether every connected agent has reported."""
         return all(agent.done for agent in self.connected)
 
-    def say(self, word: str, **more: Any) -> None:
-        """Send a message: ``go`` to all, others to those that have not reported."""
+    def broadcast(self, kind: str, **more: Any) -> None:
+        """Send a message: ``go`` to all agents, others to those that have not reported."""
         for agent in self.connected:
-            if agent.number >= 0 and (word == "go" or not agent.done):
-                agent.wire.send({"word": word, **more})
+            if agent.number >= 0 and (kind == "go" or not agent.done):
+                agent.connection.send({"word": kind, **more})

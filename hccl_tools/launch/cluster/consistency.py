@@ -1,4 +1,4 @@
-"""What has to be the same on every host of a job on which the same command was typed."""
+"""Collect and compare what has to be equal on all hosts of a job whose command was typed on each."""
 
 from __future__ import annotations
 
@@ -7,53 +7,58 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.cluster.membership import PORT, PROGRAM, Attendance
+from hccl_tools.launch.cluster.membership import PORT, PROGRAM, HostManifest
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.cluster.peer_link import Line
+    from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
 
-#: Each host has its own.
-_OWN = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_TOOLS_")
-_SHOWN = 12
+#: Variables whose values differ from host to host.
+_PER_HOST = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_TOOLS_")
+#: Characters of a digest that are compared and shown.
+_DIGEST_LENGTH = 12
 
 
-def meet(prepared: PreparedLaunch, request: LaunchRequest, restarts: int) -> Line | None:
-    """Compare this host with the others of a job that was started by hand on each; return the line to them.
+def connect_peers(prepared: PreparedLaunch, request: LaunchRequest, restarts: int) -> PeerLink | None:
+    """Compare this host with the job's other hosts and return the connections to them.
+
+    Returns:
+        ``None`` for a job without a rendezvous.
 
     Raises:
-        LaunchError: A host has something else, or has not come.
+        LaunchError: Hosts differ, or did not join in time.
     """
     plan = prepared.plan
     if plan.local_server is None or plan.rendezvous is None:
         return None
     from hccl_tools.launch.cluster import host_status, rendezvous_server  # noqa: PLC0415
-    from hccl_tools.launch.cluster.peer_link import Line  # noqa: PLC0415
+    from hccl_tools.launch.cluster.peer_link import PeerLink  # noqa: PLC0415
 
     hosts = {process.server_index: process.host for process in plan.ranks}
     names = [hosts[server] for server in sorted(hosts)]
-    settled = {
+    settings = {
         "version of hccl-tools": __version__,
         "--max-restarts": str(restarts),
         PORT: str(plan.rendezvous[1]),
     }
-    own = Attendance(
-        plan.local_server, hosts[plan.local_server], has(prepared, request) | settled, plan.run_dir
-    )
+    values = manifest_values(prepared, request) | settings
+    own = HostManifest(plan.local_server, hosts[plan.local_server], values, plan.run_dir)
     master = plan.ranks[0].server_index
-    met = rendezvous_server.meet(own, names, master=master, address=plan.rendezvous, tell=tell)
-    return Line(plan.local_server, master, names, met, partial(host_status.lost, plan, "launcher"))
+    joined = rendezvous_server.join(own, names, master=master, address=plan.rendezvous, notify=notify)
+    return PeerLink(
+        plan.local_server, master, names, joined, partial(host_status.describe_loss, plan, "launcher")
+    )
 
 
-def tell(line: str) -> None:
-    """Tell the user while nothing runs."""
+def notify(line: str) -> None:
+    """Print a line for the user, before the first rank starts or between two starts."""
     sys.stderr.write(f"hccl-tools: {line}\n")
 
 
-def has(prepared: PreparedLaunch, request: LaunchRequest) -> dict[str, str]:
-    """Return what this host has, by subject, in few letters: nothing of it need be secret or long."""
+def manifest_values(prepared: PreparedLaunch, request: LaunchRequest) -> dict[str, str]:
+    """Return by subject what has to be equal on all hosts; digests stand for what is long."""
     plan = prepared.plan
     found = {
         "number of ranks": str(plan.world_size),
@@ -73,11 +78,13 @@ def has(prepared: PreparedLaunch, request: LaunchRequest) -> dict[str, str]:
             found[f"SHA-256 of {name}"] = _hash(file.read())
     variables = {**prepared.environment, **request.environment}.items()
     return found | {
-        name: value for name, value in variables if name.startswith("HCCL_") and not name.startswith(_OWN)
+        name: value
+        for name, value in variables
+        if name.startswith("HCCL_") and not name.startswith(_PER_HOST)
     }
 
 
 def _hash(data: bytes) -> str:
-    from hccl_tools.launch.runs.directory import fingerprint  # noqa: PLC0415
+    from hccl_tools.launch.runs.directory import sha256_hex  # noqa: PLC0415
 
-    return fingerprint(data)[:_SHOWN]
+    return sha256_hex(data)[:_DIGEST_LENGTH]

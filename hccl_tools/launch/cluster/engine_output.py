@@ -1,6 +1,7 @@
-"""The logs of ranks that are MPI processes on this host, shown as they lie in the run directory.
+"""Show the ranks' logs of a job that an engine starts.
 
-What mpirun hands on holds its own words as well.
+Ranks that are MPI processes on this host are shown from the run directory: the output of mpirun also has
+its own messages.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ def show_rank_logs(attempt: Attempt, plan: Plan, shown: Tail) -> None:
     for rank in range(plan.world_size) if shown == "all" else shown:
         path = os.path.join(plan.run_dir, f"rank_{rank}{generation}.log")
         with open(path, "ab"):
-            pass  # Its shim may not have come to make it.
+            pass  # Its shim may not have made it yet.
         attempt.followers.follow(path, rank)
 
 
 def display_options(plan: Plan, tail: Tail, watch: Callable[[Attempt], None]) -> dict[str, Any]:
-    """Return the options of ``Supervision`` that settle it; ``watch`` is called with every attempt.
+    """Return the options of ``Supervision`` for the display; ``watch`` is called with every attempt.
 
-    Supervisors write what they show to the engine's output; besides, that holds MPICH's words of a process
-    that was killed. Ranks as MPI processes have their logs here.
+    Supervisors write what they show to the engine's output, which also has MPICH's messages about a process
+    that was killed.
     """
     if plan.supervisor:
         own = mpich.OWN_WORDS if plan.engine_flavour.startswith("mpich") else ()

@@ -1,4 +1,4 @@
-"""What is known of the hosts of a job that an engine starts: their names, and how the loss of one is told."""
+"""The hosts of a job that an engine starts: their names, and the cause that follows from losing one."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ if TYPE_CHECKING:
 
 
 def name(plan: Plan, index: int) -> str:
-    """Return what the plan calls a server."""
+    """Return the plan's name of a server."""
     return next(process.host for process in plan.ranks if process.server_index == index)
 
 
 def loss(plan: Plan, number: int, pid: int) -> Cause:
-    """Return the cause of a job that has lost the supervisor of a server, or the shim of a rank on this host.
+    """Return the cause of a job that has lost an agent.
 
-    ``number`` is that of the server or of the rank, ``pid`` the process.
+    Args:
+        plan: The job.
+        number: The server of a lost supervisor, or the rank of a lost shim on this host.
+        pid: The lost process.
     """
     if plan.supervisor:
-        return Cause(name(plan, number), "host", KILLED, lost(plan, "supervisor", number))
+        return Cause(name(plan, number), "host", KILLED, describe_loss(plan, "supervisor", number))
     what = f"the shim of rank {number} (hccl_tools.launch.rank, pid {pid}) was killed"
     return lost_process(os.uname().nodename, what)
 
 
-def lost(plan: Plan, who: str, index: int) -> str:
-    """Return in a sentence that a server's launcher or supervisor (``who``) ended without a word."""
-    own = [process.rank for process in plan.ranks if process.server_index == index]
+def describe_loss(plan: Plan, process: str, index: int) -> str:
+    """Return the sentence for a server's ``process`` (launcher, supervisor) whose connection has closed."""
+    own = [each.rank for each in plan.ranks if each.server_index == index]
     return (
-        f"the {who} on {name(plan, index)} ({ranks_text(own)}) ended without a word: it was killed, "
-        "or its host is down or cut off"
+        f"lost contact with the {process} on {name(plan, index)} ({ranks_text(own)}): it was killed, "
+        "or the host is down or unreachable"
     )

@@ -1,64 +1,75 @@
-"""What a host says of itself when the hosts of a job meet, and how two of them differ."""
+"""What a host declares at the rendezvous of a job's hosts, and how two declarations differ."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.cluster.transport import Wire
+    from hccl_tools.launch.cluster.transport import Connection
 
-#: Marks every word of a meeting: who says something else is none of ours.
-KIND = "hccl-tools launch"
-#: Subject of the port where the ranks meet: all that two hosts of one job may have differently and still find
-#: each other, at the port for questions.
+#: In every message of a rendezvous; messages without it are not of this protocol.
+PROTOCOL = "hccl-tools launch"
+#: Subject of the rendezvous port. Two hosts of one job that differ only in it find each other at the
+#: discovery port.
 PORT = "--start-port"
 #: Subject of what is started: its kind and its name, ``script train.py``.
 PROGRAM = "program"
-HINT = "the same files and options belong on every host; --no-preflight starts all the same"
+HINT = "all hosts need the same files and options; --no-preflight skips this check"
 
 
-class Attendance(NamedTuple):
-    """One host at the meeting: its server (index in the table), its name, and what it has by subject.
+class HostManifest(NamedTuple):
+    """One host's declaration.
 
-    ``run_dir`` is where its part of the run will lie; that need not be the same anywhere.
+    Attributes:
+        server: The index of its server in the table.
+        host: Its name.
+        values: By subject, what has to be equal on all hosts.
+        run_dir: Its run directory; each host may have another path.
     """
 
     server: int
     host: str
-    has: dict[str, str]
+    values: dict[str, str]
     run_dir: str = ""
 
+    def to_message(self) -> dict[str, Any]:
+        """Return the first message of a connection to the rendezvous."""
+        about = {"server": self.server, "host": self.host, "has": self.values, "run_dir": self.run_dir}
+        return {"kind": PROTOCOL, **about}
 
-class Met(NamedTuple):
-    """What a host has of a meeting: its wires and the run directories of all, by server."""
 
-    wires: dict[int, Wire]
+class Membership(NamedTuple):
+    """The result of a rendezvous, by server: this host's connections, and all run directories."""
+
+    connections: dict[int, Connection]
     run_dirs: dict[int, str]
 
 
-def differing(one: Attendance, other: Attendance) -> list[str]:
-    """Return the subjects in which two hosts do not have the same, sorted."""
-    return sorted(name for name in {*one.has, *other.has} if one.has.get(name) != other.has.get(name))
+def differing(one: HostManifest, other: HostManifest) -> list[str]:
+    """Return the subjects in which two hosts differ, sorted."""
+    here, there = one.values, other.values
+    return sorted(subject for subject in {*here, *there} if here.get(subject) != there.get(subject))
 
 
-def difference(one: Attendance, other: Attendance) -> str:
-    """Return in a sentence what two hosts have differently, "" for nothing."""
+def difference(one: HostManifest, other: HostManifest) -> str:
+    """Return the first difference of two hosts as a sentence, "" where they agree."""
     if one.server == other.server:
-        return f"two hosts take themselves for server {one.host} of the job: tell them apart by --server"
-    if one.has.get(PROGRAM) != other.has.get(PROGRAM):
-        return _programs(one, other)
+        return f"two hosts claim to be server {one.host} of the job: tell them apart with --server"
+    if one.values.get(PROGRAM) != other.values.get(PROGRAM):
+        return _program_difference(one, other)
     for subject in differing(one, other):
-        here, there = (each.has.get(subject, "none") for each in (one, other))
+        here, there = (each.values.get(subject, "none") for each in (one, other))
         return f"{subject}: {one.host} has {here}, {other.host} has {there}"
     return ""
 
 
-def _programs(one: Attendance, other: Attendance) -> str:
-    here, there = (each.has.get(PROGRAM, "none") for each in (one, other))
+def _program_difference(one: HostManifest, other: HostManifest) -> str:
+    here, there = (each.values.get(PROGRAM, "none") for each in (one, other))
     kind, _, name = here.partition(" ")
     other_kind, _, other_name = there.partition(" ")
     if kind != other_kind:
@@ -66,26 +77,21 @@ def _programs(one: Attendance, other: Attendance) -> str:
     return f"the hosts start different {kind}s: {name} on {one.host}, {other_name} on {other.host}"
 
 
-def parse(word: dict[str, Any]) -> Attendance | None:
-    """Return who a host says it is; ``None`` for what is none of ours."""
-    if word.get("kind") != KIND:
+def parse(message: dict[str, Any]) -> HostManifest | None:
+    """Return the declaration in a message; ``None`` where it is not one of this protocol."""
+    if message.get("kind") != PROTOCOL:
         return None
     try:
-        run_dir = str(word.get("run_dir", ""))
-        return Attendance(int(word["server"]), str(word["host"]), dict(word["has"]), run_dir)
+        run_dir = str(message.get("run_dir", ""))
+        return HostManifest(int(message["server"]), str(message["host"]), dict(message["has"]), run_dir)
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
 
 
-def absent(hosts: str, wait: float) -> LaunchError:
-    """Return the refusal for hosts that have not come in so many seconds."""
+def missing_hosts_error(hosts: Sequence[str], wait: float) -> LaunchError:
+    """Return the refusal for hosts that did not join within ``wait`` seconds."""
     return LaunchError(
-        f"{hosts} has not come to the meeting of the job's hosts within {wait:g} s",
-        hint="type the same command, with the same --start-port, on every host; look for a refusal or a "
-        "firewall there; --no-preflight goes without",
+        f"host{'' if len(hosts) == 1 else 's'} {and_more(hosts)} did not join within {wait:g} s",
+        hint="run the same command, with the same --start-port, on every host; check them for errors and "
+        "firewalls; --no-preflight starts without the check",
     )
-
-
-def some(hosts: Sequence[str]) -> str:
-    """Return hosts in a few words."""
-    return ", ".join(hosts[:4]) + (f" and {len(hosts) - 4} more" if len(hosts) > 4 else "")

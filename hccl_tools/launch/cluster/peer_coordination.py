@@ -1,8 +1,8 @@
-"""A job whose command was typed on every host ends on all of them, and for the same reason.
+"""End a job whose command was typed on every host on all of them, for the same reason.
 
-A host whose part ends before its time says why; rank 0's host, which hears them all, decides which cause was
-the first and tells all others. Each launcher returns when its ranks have ended well; rank 0's stays until the
-others have done so too, as somebody must pass their words on, and so does each while a restart is possible.
+A host whose part ends early reports why to rank 0's host (the leader), which decides which cause was first
+and announces it to all. A launcher returns once its ranks have exited with 0; the leader stays until the
+other hosts are done, since it forwards their messages, and so does each host while a restart is possible.
 """
 
 from __future__ import annotations
@@ -12,230 +12,249 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.cluster import membership
-from hccl_tools.launch.model.outcome import Cause, Outcome
+from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.processes import signals as received
 from hccl_tools.launch.processes.signal_names import signal_name
+from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from hccl_tools.launch.cluster.peer_link import Line
-    from hccl_tools.launch.model.outcome import RankEnd
+    from hccl_tools.launch.cluster.peer_link import PeerLink
+    from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.attempt import Attempt
 
-#: Seconds until it is said who is waited for, for a word to be heard, for the scheduler once nobody needs it.
-_PATIENCE, _HEARD, _SCHEDULER = 3.0, 2.0, 0.2
-#: Seconds between two tries to send what a wire has not taken at once, and between two looks at the time.
-_PUMP, _LOOK = 0.1, 0.5
+#: Seconds until the user is told which hosts this launcher waits for.
+_NOTICE_SECONDS = 3.0
+#: Seconds for the other hosts to acknowledge the last message.
+_ACKNOWLEDGE_SECONDS = 2.0
+#: Seconds for the scheduler to end once no rank needs it.
+_SCHEDULER_SECONDS = 0.2
+#: Seconds between two attempts to send what a connection has not accepted at once.
+_FLUSH_SECONDS = 0.1
+#: Seconds that one poll waits at most.
+_POLL_SECONDS = 0.5
 
 
 def join(
-    line: Line,
+    link: PeerLink,
     attempt: Attempt,
     *,
     run_dir: str,
     restart: int,
     may_restart: bool,
     first_failure: Callable[[RankEnd], dict[str, Any]],
-) -> Together:
+) -> PeerCoordination:
     """Connect one start of the job with those on its other hosts; ``restart`` counts the starts from 0."""
     if restart == 0:
-        line.keep_run_dirs(run_dir)
-    return Together(attempt, line, restart=restart, may_restart=may_restart, first_failure=first_failure)
+        link.keep_run_dirs(run_dir)
+    return PeerCoordination(
+        attempt, link, restart=restart, may_restart=may_restart, first_failure=first_failure
+    )
 
 
-class Together:
-    """One start of the job on this host, held together with those on the other hosts."""
+class PeerCoordination:
+    """One start of the job on this host, coordinated with those on the other hosts."""
 
     def __init__(
         self,
         attempt: Attempt,
-        line: Line,
+        link: PeerLink,
         *,
         restart: int,
         may_restart: bool,
         first_failure: Callable[[RankEnd], dict[str, Any]],
     ) -> None:
-        self._attempt, self._line = attempt, line
+        self._attempt, self._link = attempt, link
         self._restart, self._may_restart = restart, may_restart
         self._first_failure = first_failure
         #: Why the job ends, once that is decided.
         self._cause: Cause | None = None
-        #: Hosts whose ranks have all ended well, that have heard our last word, that have hung up.
+        #: Servers whose ranks have all exited with 0, that have acknowledged the last message, that have
+        #: disconnected.
         self._ended_well: set[int] = set()
-        self._heard: set[int] = set()
-        self._gone: set[int] = set()
-        self._told, self._all_ended, self._said_who = False, False, False
-        self._until = float("inf")
-        attempt.on_ending.append(self._tell)
-        attempt.on_kill.append(lambda: line.say("kill", restart))
-        attempt.on_end.append(self._notice)
-        if line.leads:
+        self._acknowledged: set[int] = set()
+        self._disconnected: set[int] = set()
+        self._announced, self._all_ended, self._reported_waiting = False, False, False
+        self._deadline = float("inf")
+        attempt.on_ending.append(self._announce_end)
+        attempt.on_kill.append(lambda: link.broadcast("kill", restart))
+        attempt.on_end.append(self._rank_ended)
+        if link.is_leader:
             attempt.state.scheduler_wait = float("inf")  # Ranks elsewhere may need it for long.
-        for server in line.others:
-            attempt.on_readable(line.wires[server].fileno(), self._hear)
-        attempt.call_later("line", 0.0, self._hear)  # What was said while this start was prepared.
+        for server in link.others:
+            attempt.on_readable(link.connections[server].fileno(), self._read)
+        attempt.call_later("peers", 0.0, self._read)  # Messages that arrived while this start was prepared.
 
-    def stay(self, signals: Signals) -> Outcome:
-        """Return how it ended here, once this host is not needed any more; none of its processes is left."""
+    def wait_for_peers(self, signals: Signals) -> Outcome:
+        """Wait until no peer needs this launcher, then return the outcome. Local processes have ended."""
         if self._attempt.state.reason == "ended":
-            self._line.say("ended", self._restart)
-        self._tell()
+            self._link.broadcast("ended", self._restart)
+        self._announce_end()
         began = time.monotonic()
-        self._until = began + _HEARD
-        while not self._may_go():
+        self._deadline = began + _ACKNOWLEDGE_SECONDS
+        while not self._is_released():
             poller = select.poll()
             poller.register(signals.fileno(), select.POLLIN)
-            for server in self._line.others:
-                poller.register(self._line.wires[server].fileno(), select.POLLIN)
-            poller.poll(_LOOK * 1000)
+            for server in self._link.others:
+                poller.register(self._link.connections[server].fileno(), select.POLLIN)
+            poller.poll(_POLL_SECONDS * 1000)
             for number in signals.read():
-                self._receive(number)
-            self._hear()
-            if time.monotonic() > began + _PATIENCE:
-                self._say_whom_it_waits_for()
-        if self._line.leads and self._cause is None:
-            self._line.say("all ended", self._restart)
-        self._note_silence()
+                self._handle_signal(number)
+            self._read()
+            if time.monotonic() > began + _NOTICE_SECONDS:
+                self._report_waiting()
+        if self._link.is_leader and self._cause is None:
+            self._link.broadcast("all ended", self._restart)
+        self._warn_unacknowledged()
         return self._attempt.outcome()
 
-    def _may_go(self) -> bool:
-        late, reason = time.monotonic() > self._until, self._attempt.state.reason
-        if self._line.leads:
+    def _is_released(self) -> bool:
+        late, reason = time.monotonic() > self._deadline, self._attempt.state.reason
+        if self._link.is_leader:
             if self._cause is None:
-                return self._others() <= self._ended_well | self._gone
-            return late or self._others() <= self._heard | self._gone
-        if self._gone or self._cause is not None:
+                return self._others() <= self._ended_well | self._disconnected
+            return late or self._others() <= self._acknowledged | self._disconnected
+        if self._disconnected or self._cause is not None:
             return True
         if reason == "ended" and self._may_restart:
             return self._all_ended
-        return late or (reason == "ended" and bool(self._heard))
+        return late or (reason == "ended" and bool(self._acknowledged))
 
     def _others(self) -> set[int]:
-        return set(self._line.wires)
+        return set(self._link.connections)
 
-    def _hear(self) -> None:
-        for server, word in self._line.hear(self._restart):
-            self._take(server, word)
+    def _names(self, servers: Iterable[int]) -> str:
+        return and_more([self._link.hosts[server] for server in sorted(servers)])
+
+    def _read(self) -> None:
+        for server, message in self._link.receive(self._restart):
+            self._handle(server, message)
         waiting = False
-        for server, wire in self._line.wires.items():
-            if wire.closed and server not in self._gone:
-                self._gone.add(server)
-                self._attempt.on_readable(wire.fileno(), None)
-                self._lose(server)
-            wire.pump()
-            waiting = waiting or (wire.waiting and not wire.closed)
+        for server, connection in self._link.connections.items():
+            if connection.closed and server not in self._disconnected:
+                self._disconnected.add(server)
+                self._attempt.on_readable(connection.fileno(), None)
+                self._peer_lost(server)
+            connection.flush()
+            waiting = waiting or (connection.waiting and not connection.closed)
         if waiting:
-            self._attempt.call_later("line", _PUMP, self._hear)
+            self._attempt.call_later("peers", _FLUSH_SECONDS, self._read)
 
-    def _take(self, server: int, word: dict[str, Any]) -> None:
-        said, line = word.get("word"), self._line
-        if said == "heard":
-            self._heard.add(server)
-        elif said == "all ended":
+    def _handle(self, server: int, message: dict[str, Any]) -> None:
+        kind, link = message.get("word"), self._link
+        if kind == "heard":
+            self._acknowledged.add(server)
+        elif kind == "all ended":
             self._all_ended = True
-        elif said == "ended":
+        elif kind == "ended":
             self._ended_well.add(server)
-            line.say("heard", self._restart, server)
+            link.broadcast("heard", self._restart, server)
             self._release_scheduler()
-        elif said == "ending":
-            self._decide(Cause.parse(word.get("cause"), line.hosts[server]), server)
-        elif said == "end":
-            line.say("heard", self._restart, server)
-            self._cause = Cause.parse(word.get("cause"), line.hosts[server])
-            if word.get("server") != line.own:
-                self._take_over(self._cause)
-        elif said == "kill" and self._attempt.state.reason != "ended":
-            if line.leads and (to := [other for other in line.others if other != server]):
-                line.say("kill", self._restart, *to)
+        elif kind == "ending":
+            self._decide(Cause.parse(message.get("cause"), link.hosts[server]), server)
+        elif kind == "end":
+            link.broadcast("heard", self._restart, server)
+            self._cause = Cause.parse(message.get("cause"), link.hosts[server])
+            if message.get("server") != link.own:
+                self._adopt_cause(self._cause)
+        elif kind == "kill" and self._attempt.state.reason != "ended":
+            if link.is_leader and (to := [other for other in link.others if other != server]):
+                link.broadcast("kill", self._restart, *to)
             self._attempt.kill()
 
-    def _notice(self, _end: RankEnd) -> None:
-        """Once all ranks here have ended well, the scheduler may still have to wait for those elsewhere."""
+    def _rank_ended(self, _end: RankEnd) -> None:
+        """Once all ranks here have exited with 0, the scheduler may still be needed by those elsewhere."""
         if self._attempt.state.ranks_ended_well:
-            self._attempt.call_later("others", _PATIENCE, self._say_whom_it_waits_for)
+            self._attempt.call_later("others", _NOTICE_SECONDS, self._report_waiting)
             self._release_scheduler()
 
     def _release_scheduler(self) -> None:
-        if self._line.leads and self._others() <= self._ended_well:
-            self._attempt.state.scheduler_wait = _SCHEDULER
+        if self._link.is_leader and self._others() <= self._ended_well:
+            self._attempt.state.scheduler_wait = _SCHEDULER_SECONDS
             if self._attempt.state.ranks_ended_well:
-                self._attempt.call_later("scheduler", _SCHEDULER, lambda: self._attempt.end("ended"))
+                self._attempt.call_later("scheduler", _SCHEDULER_SECONDS, lambda: self._attempt.end("ended"))
 
-    def _tell(self) -> None:
-        """Tell why this host's part ends before its time, unless another host's word is why."""
-        outcome, line = self._attempt.outcome(), self._line
-        if self._told or outcome.reason == "ended" or outcome.elsewhere is not None:
+    def _announce_end(self) -> None:
+        """Report why this host's part ends early, unless it ends because of another host's cause."""
+        outcome, link = self._attempt.outcome(), self._link
+        if self._announced or outcome.reason == "ended" or outcome.elsewhere is not None:
             return
-        self._told = True
+        self._announced = True
         first = None if outcome.first is None else self._first_failure(outcome.first)
-        own = line.hosts[line.own]
+        own = link.hosts[link.own]
         cause = Cause(own, outcome.reason, outcome.exit_code, outcome.detail, outcome.signal, first)
-        if line.leads:
-            self._decide(cause, line.own)
+        if link.is_leader:
+            self._decide(cause, link.own)
         else:
-            line.say("ending", self._restart, cause=cause.as_dict())
+            link.broadcast("ending", self._restart, cause=cause.as_dict())
 
     def _decide(self, cause: Cause, server: int) -> None:
-        """Let the first cause that rank 0's host hears of be the job's."""
+        """On the leader, make the first reported cause the job's, and announce it."""
         if self._cause is not None:
             return
-        self._cause, self._until = cause, time.monotonic() + _HEARD
-        self._line.say("end", self._restart, cause=cause.as_dict(), server=server)
-        if server != self._line.own:
-            self._take_over(cause)
+        self._cause, self._deadline = cause, time.monotonic() + _ACKNOWLEDGE_SECONDS
+        self._link.broadcast("end", self._restart, cause=cause.as_dict(), server=server)
+        if server != self._link.own:
+            self._adopt_cause(cause)
 
-    def _take_over(self, cause: Cause) -> None:
-        """End this host's part for what has happened on another."""
+    def _adopt_cause(self, cause: Cause) -> None:
+        """End this host's part because of another host's cause."""
         attempt = self._attempt
         if attempt.state.ranks_ended_well and not (cause.reason == "failed" and self._may_restart):
-            attempt.say(f"{cause.message}, after all ranks of this host had ended well")
+            attempt.say(f"{cause.message}, after all ranks of this host had exited with 0")
             attempt.end("ended")
             return
         if attempt.state.reason == "ended":
             attempt.say(f"{cause.message}: ending the ranks here (at most {attempt.state.grace:g} s)")
         attempt.adopt_cause(cause)
 
-    def _lose(self, server: int) -> None:
-        line = self._line
+    def _peer_lost(self, server: int) -> None:
+        link = self._link
         if self._cause is not None or server in self._ended_well:
             return
-        cause = Cause(line.hosts[server], "host", 128 + signal.SIGKILL, line.lost(server))
-        if line.leads:
+        cause = Cause(link.hosts[server], "host", 128 + signal.SIGKILL, link.describe_loss(server))
+        if link.is_leader:
             self._decide(cause, server)
-        elif self._told:
+        elif self._announced:
             self._attempt.say(cause.message)  # Perhaps why a rank here has failed; its own code stays.
         elif not self._attempt.state.ranks_ended_well:
             self._cause = cause
-            self._take_over(cause)
+            self._adopt_cause(cause)
 
-    def _note_silence(self) -> None:
-        """Name the hosts that should have heard by now that the job ends, and have not answered."""
-        if self._line.leads:
-            silent = self._others() - self._heard - self._gone if self._cause is not None else set()
-        else:
-            silent = self._others() - self._gone if self._told and self._cause is None else set()
+    def _warn_unacknowledged(self) -> None:
+        """Name the hosts that have not acknowledged the end of the job."""
+        silent: set[int] = set()
+        if self._link.is_leader:
+            if self._cause is not None:
+                silent = self._others() - self._acknowledged - self._disconnected
+        elif self._announced and self._cause is None:
+            silent = self._others() - self._disconnected
         if silent:
-            hosts = membership.some([self._line.hosts[server] for server in sorted(silent)])
-            self._attempt.say(f"no answer from {hosts}: cut off, down or stopped; ranks there may still run")
+            hosts = self._names(silent)
+            self._attempt.say(
+                f"no answer from {hosts}: unreachable, down or stopped; ranks may still be running there"
+            )
 
-    def _say_whom_it_waits_for(self) -> None:
-        left = sorted(self._others() - self._ended_well - self._gone)
-        if self._cause is None and left and self._line.leads and not self._said_who:
-            self._said_who = True
-            hosts = membership.some([self._line.hosts[server] for server in left])
-            self._attempt.say(f"all ranks of this host have ended well; those of {hosts} still run")
+    def _report_waiting(self) -> None:
+        left = self._others() - self._ended_well - self._disconnected
+        if self._cause is None and left and self._link.is_leader and not self._reported_waiting:
+            self._reported_waiting = True
+            self._attempt.say(
+                f"all ranks of this host have exited with 0; those of {self._names(left)} are still running"
+            )
 
-    def _receive(self, number: int) -> None:
-        """While no process is left here: whoever interrupts now means the other hosts, or our waiting."""
+    def _handle_signal(self, number: int) -> None:
+        """Handle a signal that arrives after all local ranks have ended."""
         attempt, state = self._attempt, self._attempt.state
         if number == signal.SIGTSTP:
             received.stop_self()
         elif number in received.ENDING:
-            if state.reason == "ended" and self._cause is None and (self._line.leads or self._may_restart):
+            is_needed = self._link.is_leader or self._may_restart
+            if state.reason == "ended" and self._cause is None and is_needed:
                 attempt.say(f"{signal_name(number)}: ending the job on the other hosts")
                 state.reason, state.signal = "signal", number
-                self._tell()
-            self._until = min(self._until, time.monotonic() + _HEARD) if state.reason == "signal" else 0.0
+                self._announce_end()
+            by_signal = min(self._deadline, time.monotonic() + _ACKNOWLEDGE_SECONDS)
+            self._deadline = by_signal if state.reason == "signal" else 0.0

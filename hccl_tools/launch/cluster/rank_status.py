@@ -1,4 +1,4 @@
-"""How an agent reports to its launcher the end of a rank."""
+"""An agent's report on the end of a rank, as a part of its message to the controller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hccl_tools.launch.model.outcome import RankEnd
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
 
-#: Whether a rank had been asked to end; a shim cannot tell.
+#: Whether a rank was asked to end; ``None`` from a shim, which does not know.
 _ASKED = (True, False, None)
 
 
@@ -28,10 +28,10 @@ def as_dict(end: RankEnd) -> dict[str, Any]:
 
 
 def parse(plan: Plan, facts: dict[str, Any]) -> RankEnd:
-    """Return what an agent has reported of the end of a rank.
+    """Return the end of a rank as an agent reported it.
 
     Raises:
-        KeyError, TypeError, ValueError: The report is not complete.
+        KeyError, TypeError, ValueError: The report is incomplete or has values out of range.
     """
     rank, pid, status = _count(facts["rank"]), _count(facts["pid"]), facts["status"]
     if status is not None:

@@ -1,4 +1,4 @@
-"""How a host comes to the meeting of a job's hosts: at rank 0's, again and again until there is a verdict."""
+"""Rendezvous client: retry until rank 0's host accepts or refuses this one."""
 
 from __future__ import annotations
 
@@ -8,91 +8,105 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import transport
-from hccl_tools.launch.cluster.membership import HINT, KIND, Met, absent
+from hccl_tools.launch.cluster.membership import HINT, PROTOCOL, Membership, missing_hosts_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.cluster.membership import Attendance
-    from hccl_tools.launch.cluster.transport import Wire
+    from hccl_tools.launch.cluster.membership import HostManifest
+    from hccl_tools.launch.cluster.transport import Connection
 
-#: Seconds between two tries, of a try, for an answer, and until it is said who is waited for.
-_PAUSE, _TRY, _ANSWER, _PATIENCE = 0.2, 2.0, 10.0, 2.0
-#: Seconds until it asks at the port for questions, and between two times.
-_ASK_AFTER, _ASK_AGAIN = 1.0, 2.0
+#: Seconds between two attempts to connect.
+_RETRY_SECONDS = 0.2
+#: Seconds that one attempt may take.
+_CONNECT_SECONDS = 2.0
+#: Seconds for the server's first answer.
+_ANSWER_SECONDS = 10.0
+#: Seconds until the user is told which host is missing.
+_NOTICE_SECONDS = 2.0
+#: Seconds until this host tries the discovery port.
+_DISCOVERY_SECONDS = 1.0
+#: Seconds between two attempts there.
+_DISCOVERY_RETRY_SECONDS = 2.0
 
 
-class Guest:
-    """Any other host: it tells rank 0's what it has, and waits for the verdict."""
+class RendezvousClient:
+    """A host other than rank 0's: it sends its manifest and waits for the verdict."""
 
     def __init__(
         self,
-        own: Attendance,
+        own: HostManifest,
         master: tuple[int, str],
         address: tuple[str, int],
         *,
-        ask: int,
-        tell: Callable[[str], None],
+        discovery_port: int,
+        notify: Callable[[str], None],
     ) -> None:
-        self.own, self.address, self.tell = own, address, tell
+        self.own, self.address, self.notify = own, address, notify
         self.server, self.master = master
-        self.ask = (address[0], ask)
-        self.say_at = time.monotonic() + _PATIENCE
-        self.ask_at = time.monotonic() + _ASK_AFTER
+        self.discovery = (address[0], discovery_port)
+        self.notify_at = time.monotonic() + _NOTICE_SECONDS
+        self.discover_at = time.monotonic() + _DISCOVERY_SECONDS
         self.run_dirs: dict[int, str] = {}
 
-    def attend(self, deadline: float, wait: float) -> Met:
-        """Come, again and again until there is a verdict."""
+    def join(self, deadline: float, wait: float) -> Membership:
+        """Retry until admitted, refused or out of time."""
         where = f"{self.master} (port {self.address[1]})"
         while time.monotonic() < deadline:
-            if line := self.try_at(self.address, deadline):
-                return Met({self.server: line}, self.run_dirs)
-            if time.monotonic() > self.say_at:
-                self.say(f"waiting for {where} to start its part")
-            if time.monotonic() > self.ask_at:
-                self.try_at(self.ask, min(deadline, time.monotonic() + _TRY))
-                self.ask_at = time.monotonic() + _ASK_AGAIN
-            time.sleep(_PAUSE)
-        raise absent(where, wait)
+            if connection := self.connect_once(self.address, deadline):
+                return Membership({self.server: connection}, self.run_dirs)
+            if time.monotonic() > self.notify_at:
+                self.notify_once(f"waiting for {where} to start its part")
+            if time.monotonic() > self.discover_at:
+                self.connect_once(self.discovery, min(deadline, time.monotonic() + _CONNECT_SECONDS))
+                self.discover_at = time.monotonic() + _DISCOVERY_RETRY_SECONDS
+            time.sleep(_RETRY_SECONDS)
+        raise missing_hosts_error([where], wait)
 
-    def say(self, text: str) -> None:
-        """Tell once who is waited for."""
-        self.say_at = float("inf")
-        self.tell(text)
+    def notify_once(self, text: str) -> None:
+        """Report once which host this one waits for."""
+        self.notify_at = float("inf")
+        self.notify(text)
 
-    def try_at(self, address: tuple[str, int], deadline: float) -> Wire | None:
-        """Come to a port; return the wire if the job may begin, ``None`` if nobody has a verdict there."""
-        line = transport.connect(address, _TRY)
-        if line is None:
+    def connect_once(self, address: tuple[str, int], deadline: float) -> Connection | None:
+        """Connect once; return the connection if admitted, ``None`` if this is not the rendezvous."""
+        connection = transport.connect(address, _CONNECT_SECONDS)
+        if connection is None:
             return None
-        line.send({"kind": KIND, **self.own._asdict()})
+        connection.send(self.own.to_message())
         try:
-            going = self.is_let_go(line, deadline)
+            is_admitted = self.wait_for_verdict(connection, deadline)
         except BaseException:
-            line.close()
+            connection.close()
             raise
-        if not going:
-            line.close()
-        return line if going else None
+        if not is_admitted:
+            connection.close()
+        return connection if is_admitted else None
 
-    def is_let_go(self, line: Wire, deadline: float) -> bool:
-        """Wait for the verdict; false if the other side goes, or is none of ours."""
+    def wait_for_verdict(self, connection: Connection, deadline: float) -> bool:
+        """Wait for the verdict; return false where the other side disconnects or is not the rendezvous.
+
+        Raises:
+            LaunchError: This host is refused.
+        """
         poller = select.poll()
-        poller.register(line.fileno(), select.POLLIN)
-        silent = time.monotonic() + _ANSWER
+        poller.register(connection.fileno(), select.POLLIN)
+        answer_by = time.monotonic() + _ANSWER_SECONDS
         missing = ""
-        while not line.closed and time.monotonic() < min(deadline, silent):
-            poller.poll(_PAUSE * 1000)
-            for word in line.words():
-                said = word.get("word") if word.get("kind") == KIND else None
-                if said == "refused":
-                    raise LaunchError(str(word.get("why")), hint=HINT)
-                if said == "go":
-                    self.run_dirs = {int(server): path for server, path in word["run_dirs"].items()}
+        while not connection.closed and time.monotonic() < min(deadline, answer_by):
+            poller.poll(_RETRY_SECONDS * 1000)
+            for message in connection.messages():
+                kind = message.get("word") if message.get("kind") == PROTOCOL else None
+                if kind == "refused":
+                    raise LaunchError(str(message.get("why")), hint=HINT)
+                if kind == "go":
+                    self.run_dirs = {int(server): path for server, path in message["run_dirs"].items()}
                     return True
-                if said != "welcome":
-                    return False  # Another job's meeting, or no launcher at all.
-                silent, missing = float("inf"), str(word.get("missing", ""))
-            if missing and time.monotonic() > self.say_at:
-                self.say(f"{self.master} waits for {missing} to start its part (port {self.address[1]})")
+                if kind != "welcome":
+                    return False  # Another job's rendezvous, or another program.
+                answer_by, missing = float("inf"), str(message.get("missing", ""))
+            if missing and time.monotonic() > self.notify_at:
+                self.notify_once(
+                    f"{self.master} waits for {missing} to start its part (port {self.address[1]})"
+                )
         return False

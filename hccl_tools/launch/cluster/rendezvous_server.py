@@ -1,8 +1,8 @@
-"""Hosts on which the same command was typed compare what they have, before the first rank starts.
+"""Rendezvous of the hosts of a job whose command was typed on each of them, before the first rank starts.
 
-The host of rank 0 listens where the ranks will meet later; the others tell it what they have, and all get its
-verdict. A table, script or setting that is not the same everywhere would otherwise show as a time-out of
-HCCL, or not at all. Their connections stay (see ``line``), the port itself is free again for the ranks.
+Rank 0's host listens on the port that the ranks use later; the other hosts send it what has to be equal
+everywhere, and all get its verdict. A table, script or setting that differs would otherwise show as a timeout
+of HCCL, or not at all. The connections stay open (see ``peer_link``); the port is free again for the ranks.
 """
 
 from __future__ import annotations
@@ -15,185 +15,196 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import transport
 from hccl_tools.launch.cluster.membership import (
     HINT,
-    KIND,
     PORT,
-    Met,
-    absent,
+    PROTOCOL,
+    Membership,
     difference,
     differing,
+    missing_hosts_error,
     parse,
-    some,
 )
-from hccl_tools.launch.cluster.rendezvous_client import Guest
+from hccl_tools.launch.cluster.rendezvous_client import RendezvousClient
 from hccl_tools.launch.planning import ports
+from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterable, Sequence
 
-    from hccl_tools.launch.cluster.membership import Attendance
-    from hccl_tools.launch.cluster.transport import Wire
+    from hccl_tools.launch.cluster.membership import HostManifest
+    from hccl_tools.launch.cluster.transport import Connection
 
-#: Seconds for all hosts to come: somebody types the command on one after the other.
+#: Seconds for all hosts to join: a person may type the command on one after the other.
 WAIT = 600.0
-#: Seconds between two looks at the time, until a stranger must have said who it is, until it is said who is
-#: waited for, and in which those who come late are still told of a refusal.
-_PAUSE, _STRANGER, _PATIENCE, _LINGER = 0.2, 10.0, 2.0, 3.0
-#: How many files a launcher may need besides its connections.
-_DESCRIPTORS = 512
+#: Seconds that one poll waits at most.
+_POLL_SECONDS = 0.2
+#: Seconds for a new connection to identify itself.
+_IDENTIFY_SECONDS = 10.0
+#: Seconds until the user is told which hosts are missing.
+_NOTICE_SECONDS = 2.0
+#: Seconds in which hosts that join late still get the refusal.
+_LINGER_SECONDS = 3.0
+#: Files that a launcher may need besides its connections.
+_OTHER_FILES = 512
 
 
-def meet(
-    own: Attendance,
+def join(
+    own: HostManifest,
     hosts: Sequence[str],
     *,
     master: int,
     address: tuple[str, int],
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     wait: float = WAIT,
-    ask: int = ports.DISCOVERY_PORT,
-) -> Met:
-    """Return what this host has of it once every host has said that it has the same.
+    discovery_port: int = ports.DISCOVERY_PORT,
+) -> Membership:
+    """Return this host's membership once all hosts have joined and agree.
 
-    Rank 0's host has a wire to each of the others, they have one to it.
+    Rank 0's host gets a connection to each of the others, which get one to it.
 
     Args:
         own: This host.
-        hosts: How the servers are called, by index.
+        hosts: The names of the servers, by index.
         master: The server of rank 0, whose host listens.
         address: Its address, and the port.
-        tell: Called with a line when there is somebody to wait for.
-        wait: Seconds that all hosts may take to come.
-        ask: The port for questions of hosts that have another start port.
+        notify: Called with a line for the user while hosts are missing.
+        wait: Seconds for all hosts to join.
+        discovery_port: The port where hosts with another start port find this one.
 
     Raises:
-        LaunchError: Something differs (the message names both hosts), or a host has not come in time.
+        LaunchError: Hosts differ (the message names both), or did not join in time.
     """
     deadline = time.monotonic() + wait
     if own.server != master:
-        return Guest(own, (master, hosts[master]), address, ask=ask, tell=tell).attend(deadline, wait)
-    hall = _Hall(own, hosts, address)
-    _allow(len(hosts))
+        client = RendezvousClient(
+            own, (master, hosts[master]), address, discovery_port=discovery_port, notify=notify
+        )
+        return client.join(deadline, wait)
+    server = RendezvousServer(own, hosts, address)
+    _raise_file_limit(len(hosts))
     try:
-        hall.open(address[1], ask)
-        return hall.gather(deadline, wait, tell)
+        server.listen(address[1], discovery_port)
+        return server.wait_for_all(deadline, wait, notify)
     finally:
-        hall.close()
+        server.close()
 
 
-def _allow(connections: int) -> None:
-    """Let this process have so many: the usual limit is 1024. The ranks are the keeper's, and keep theirs."""
+def _raise_file_limit(connections: int) -> None:
+    """Raise RLIMIT_NOFILE for this process. Ranks are unaffected: the keeper starts them."""
     import resource  # noqa: PLC0415  (rank 0's host only)
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + _DESCRIPTORS
+    wanted = connections + _OTHER_FILES
     if soft != resource.RLIM_INFINITY and wanted > soft:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-class _Hall:
-    """The host of rank 0 at the meeting: its doors, who has come, and who has not said yet who it is."""
+class RendezvousServer:
+    """Rank 0's host: listeners, admitted members, and connections not yet identified."""
 
-    def __init__(self, own: Attendance, hosts: Sequence[str], address: tuple[str, int]) -> None:
+    def __init__(self, own: HostManifest, hosts: Sequence[str], address: tuple[str, int]) -> None:
         self.own, self.hosts, self.address = own, hosts, address
         self.missing = set(range(len(hosts))) - {own.server}
-        self.here: dict[int, Wire] = {}
+        self.members: dict[int, Connection] = {}
         self.run_dirs = {own.server: own.run_dir}
-        self.strangers: dict[Wire, tuple[float, bool]] = {}
-        self.doors: dict[socket.socket, bool] = {}
-        self.refused = ""
-        self.over = False
+        #: When each connected, and whether it did at the discovery port.
+        self.unidentified: dict[Connection, tuple[float, bool]] = {}
+        #: Whether each listens on the discovery port.
+        self.listeners: dict[socket.socket, bool] = {}
+        self.refusal = ""
+        self.complete = False
 
-    def open(self, port: int, ask: int) -> None:
-        """Listen where the ranks will meet, and where hosts ask that have another port."""
+    def listen(self, port: int, discovery_port: int) -> None:
+        """Listen on the rendezvous port, and on the discovery port for hosts with another start port."""
         try:
-            self.doors[transport.door(self.address[0], port)] = False
+            self.listeners[transport.listen(self.address[0], port)] = False
         except OSError as error:
             raise LaunchError(
-                f"port {port}, where the hosts meet, cannot be had: {error.strerror}",
-                hint="say another with --start-port, the same on all hosts",
+                f"cannot listen on rendezvous port {port}: {error.strerror}",
+                hint="choose another with --start-port, the same on all hosts",
             ) from error
         try:
-            self.doors[transport.door(self.address[0], ask)] = True
+            self.listeners[transport.listen(self.address[0], discovery_port)] = True
         except OSError:
-            return  # Another job's meeting has it; hosts with another port then show as missing.
+            return  # Another job's rendezvous uses it; hosts with another port then show as missing.
 
     def close(self) -> None:
-        """Hang up on everybody who does not belong to the job, or on all if it does not come about."""
-        for door in self.doors:
-            door.close()
-        for other in [*self.strangers, *(() if self.over else self.here.values())]:
+        """Close the listeners and unidentified connections; also the members' unless all have joined."""
+        for listener in self.listeners:
+            listener.close()
+        for other in [*self.unidentified, *(() if self.complete else self.members.values())]:
             other.close()
 
-    def gather(self, deadline: float, wait: float, tell: Callable[[str], None]) -> Met:
-        """Hear all the others, then let all go; at the first difference refuse."""
-        say_at = time.monotonic() + _PATIENCE
+    def wait_for_all(self, deadline: float, wait: float, notify: Callable[[str], None]) -> Membership:
+        """Wait until all hosts have joined, and release them; refuse all at the first difference."""
+        notify_at = time.monotonic() + _NOTICE_SECONDS
         while self.missing:
             now = time.monotonic()
             if now > deadline:
-                if self.refused:
+                if self.refusal:
                     break
-                raise absent(self.names(self.missing), wait)
-            if now > say_at:
-                say_at = float("inf")
-                who = self.names(self.missing)
-                tell(f"waiting for {who} to start its part (port {self.address[1]} here)")
-            self.look()
-            if self.refused:
-                deadline = min(deadline, time.monotonic() + _LINGER)
-        if self.refused:
-            raise LaunchError(self.refused, hint=HINT)
-        self.over = True
-        for other in self.here.values():
-            other.send({"kind": KIND, "word": "go", "run_dirs": self.run_dirs})
-        return Met(self.here, self.run_dirs)
+                raise missing_hosts_error(self.names(self.missing), wait)
+            if now > notify_at:
+                notify_at = float("inf")
+                missing = and_more(self.names(self.missing))
+                notify(f"waiting for {missing} to start its part (port {self.address[1]} here)")
+            self.poll_once()
+            if self.refusal:
+                deadline = min(deadline, time.monotonic() + _LINGER_SECONDS)
+        if self.refusal:
+            raise LaunchError(self.refusal, hint=HINT)
+        self.complete = True
+        for other in self.members.values():
+            other.send({"kind": PROTOCOL, "word": "go", "run_dirs": self.run_dirs})
+        return Membership(self.members, self.run_dirs)
 
-    def names(self, servers: Iterable[int]) -> str:
-        """How some servers are called, in a few words."""
-        return some([self.hosts[server] for server in sorted(servers)])
+    def names(self, servers: Iterable[int]) -> list[str]:
+        """Return the names of servers, in order of their indices."""
+        return [self.hosts[server] for server in sorted(servers)]
 
-    def look(self) -> None:
-        """Wait a moment for somebody to come, to say something or to leave, and see to it."""
+    def poll_once(self) -> None:
+        """Run one poll() and handle new, readable and closed connections."""
         poller = select.poll()
-        for door in self.doors:
-            poller.register(door.fileno(), select.POLLIN)
-        for guest in (*self.strangers, *self.here.values()):
-            poller.register(guest.fileno(), select.POLLIN)
-        poller.poll(_PAUSE * 1000)
-        for server, other in list(self.here.items()):
-            if any(other.words()) or other.closed:  # It was to wait for our word.
-                other.close()
-                del self.here[server]
+        for listener in self.listeners:
+            poller.register(listener.fileno(), select.POLLIN)
+        for connection in (*self.unidentified, *self.members.values()):
+            poller.register(connection.fileno(), select.POLLIN)
+        poller.poll(_POLL_SECONDS * 1000)
+        for server, member in list(self.members.items()):
+            if any(member.messages()) or member.closed:  # A member sends nothing until it is released.
+                member.close()
+                del self.members[server]
                 self.missing.add(server)
-        for stranger, (since, asks) in list(self.strangers.items()):
-            words = list(stranger.words())
-            if words or stranger.closed or time.monotonic() - since > _STRANGER:
-                del self.strangers[stranger]
-                if not words or not self.receive(stranger, words[0], asks=asks):
-                    stranger.close()
-        for door, asks in self.doors.items():
-            while (new := transport.accept(door)) is not None:
-                self.strangers[new] = (time.monotonic(), asks)
+        for newcomer, (since, at_discovery) in list(self.unidentified.items()):
+            messages = list(newcomer.messages())
+            if messages or newcomer.closed or time.monotonic() - since > _IDENTIFY_SECONDS:
+                del self.unidentified[newcomer]
+                if not messages or not self.admit(newcomer, messages[0], at_discovery=at_discovery):
+                    newcomer.close()
+        for listener, at_discovery in self.listeners.items():
+            while (new := transport.accept(listener)) is not None:
+                self.unidentified[new] = (time.monotonic(), at_discovery)
 
-    def receive(self, stranger: Wire, word: dict[str, Any], *, asks: bool) -> bool:
-        """Hear who somebody is; false for one that does not stay."""
-        other = parse(word)
+    def admit(self, newcomer: Connection, message: dict[str, Any], *, at_discovery: bool) -> bool:
+        """Handle the first message of a connection; return whether it was admitted."""
+        other = parse(message)
         if other is None or not 0 <= other.server < len(self.hosts):
             return False
-        if asks and differing(self.own, other) != [PORT]:
-            stranger.send({"kind": KIND, "word": "another job"})
+        if at_discovery and differing(self.own, other) != [PORT]:
+            newcomer.send({"kind": PROTOCOL, "word": "another job"})
             return False
-        if not self.refused:
-            known = self.here.get(other.server)
-            self.refused = difference(other if known else self.own, other)
-            for waiting in self.here.values() if self.refused else ():
-                waiting.send({"kind": KIND, "word": "refused", "why": self.refused})
+        if not self.refusal:
+            known = self.members.get(other.server)
+            self.refusal = difference(other if known else self.own, other)
+            for member in self.members.values() if self.refusal else ():
+                member.send({"kind": PROTOCOL, "word": "refused", "why": self.refusal})
         self.missing.discard(other.server)
-        if self.refused:
-            stranger.send({"kind": KIND, "word": "refused", "why": self.refused})
+        if self.refusal:
+            newcomer.send({"kind": PROTOCOL, "word": "refused", "why": self.refusal})
             return False
-        stranger.send({"kind": KIND, "word": "welcome", "missing": self.names(self.missing)})
-        self.here[other.server] = stranger
+        missing = and_more(self.names(self.missing))
+        newcomer.send({"kind": PROTOCOL, "word": "welcome", "missing": missing})
+        self.members[other.server] = newcomer
         self.run_dirs[other.server] = other.run_dir
         return True

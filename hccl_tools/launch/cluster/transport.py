@@ -1,8 +1,7 @@
-"""One connection between two launchers of a job: lines of JSON that nobody waits for.
+"""A non-blocking connection between two launchers that carries one JSON object per line.
 
-The kernel asks after the other side all the time, both ways (TCP keepalive): a host that is cut off or down
-shows as a closed connection after ``LOSS`` seconds. A launcher that is stopped (Ctrl-Z) or has no CPU time
-keeps its connections.
+TCP keepalive detects a dead or unreachable peer: its connection closes after ``PEER_TIMEOUT`` seconds. A
+launcher that is stopped (Ctrl-Z) or gets no CPU time keeps its connections.
 """
 
 from __future__ import annotations
@@ -15,84 +14,88 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Seconds after which a host that does not answer any more counts as lost.
-LOSS = 12
-#: Seconds of quiet before the kernel asks, between two questions, and how many may stay unanswered.
-_IDLE, _EVERY, _COUNT = 4, 2, 4
-#: The most that one word may have: the end of a log goes along with a failure.
-LARGEST = 1 << 20
+#: Seconds after which a host that does not answer counts as lost.
+PEER_TIMEOUT = 12
+#: Seconds of silence before the first keepalive probe.
+_KEEPALIVE_IDLE_SECONDS = 4
+#: Seconds between two keepalive probes.
+_KEEPALIVE_INTERVAL_SECONDS = 2
+#: Unanswered probes after which the connection closes.
+_KEEPALIVE_PROBES = 4
+#: Bytes; a failure's message includes the end of a log.
+LARGEST_MESSAGE = 1 << 20
 
 
-class Wire:
-    """A connected socket; ``closed`` once the other side has gone or says what no launcher would say."""
+class Connection:
+    """A connected socket; ``closed`` once the peer has disconnected or sent something else than messages."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         for level, option, value in (
             (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
             (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-            (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _IDLE),
-            (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _EVERY),
-            (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _COUNT),
-            (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, LOSS * 1000),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEPALIVE_IDLE_SECONDS),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _KEEPALIVE_INTERVAL_SECONDS),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _KEEPALIVE_PROBES),
+            (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, PEER_TIMEOUT * 1000),
         ):
-            with suppress(OSError):  # A sandbox may not know them; a death is told all the same.
+            with suppress(OSError):  # A sandbox may not have them; the end of the peer's process still shows.
                 connection.setsockopt(level, option, value)
         self._socket = connection
-        self._come, self._waiting = bytearray(), bytearray()
+        self._inbox, self._outbox = bytearray(), bytearray()
         self.closed = False
 
     def fileno(self) -> int:
-        """To poll() for POLLIN, and for POLLOUT while something waits."""
+        """Return the descriptor, to poll for POLLIN, and for POLLOUT while ``waiting``."""
         return self._socket.fileno()
 
     @property
     def waiting(self) -> bool:
-        """Whether the kernel has not taken everything yet."""
-        return bool(self._waiting)
+        """Whether unsent data is left."""
+        return bool(self._outbox)
 
-    def send(self, word: dict[str, Any]) -> None:
-        """Say something, as far as the kernel takes it now."""
-        self._waiting += json.dumps(word).encode() + b"\n"
-        self.pump()
+    def send(self, message: dict[str, Any]) -> None:
+        """Queue a message and send as much as the kernel accepts now."""
+        self._outbox += json.dumps(message).encode() + b"\n"
+        self.flush()
 
-    def pump(self) -> None:
-        """Hand over what waits, as far as it is taken now."""
-        while self._waiting and not self.closed:
+    def flush(self) -> None:
+        """Send as much of the queued data as the kernel accepts now."""
+        while self._outbox and not self.closed:
             try:
-                done = self._socket.send(self._waiting)
+                done = self._socket.send(self._outbox)
             except BlockingIOError:
                 return
             except OSError:
-                self._waiting.clear()  # What the other side has said before can still be read.
+                self._outbox.clear()  # What the peer sent before can still be read.
                 return
-            del self._waiting[:done]
+            del self._outbox[:done]
 
-    def words(self) -> Iterator[dict[str, Any]]:
-        """What has been said and not been taken from here yet; does not wait."""
+    def messages(self) -> Iterator[dict[str, Any]]:
+        """Yield the complete messages received so far; does not block."""
         self._receive()
-        while (end := self._come.find(b"\n")) >= 0:
-            word = _parsed(bytes(self._come[:end]))
-            del self._come[: end + 1]
-            if word is None:
-                self.closed = True  # Whoever that is, nothing more is expected from there.
-                self._come.clear()
+        while (end := self._inbox.find(b"\n")) >= 0:
+            message = _parsed(bytes(self._inbox[:end]))
+            del self._inbox[: end + 1]
+            if message is None:
+                self.closed = True  # Not a peer of this protocol: nothing more is expected from it.
+                self._inbox.clear()
                 return
-            yield word
+            yield message
 
     def _receive(self) -> None:
         while not self.closed:
             try:
-                part = self._socket.recv(LARGEST)
+                part = self._socket.recv(LARGEST_MESSAGE)
             except BlockingIOError:
                 return
             except OSError:
                 part = b""
-            self._come += part
-            self.closed = not part or len(self._come) - self._come.rfind(b"\n") > LARGEST
+            self._inbox += part
+            self.closed = not part or len(self._inbox) - self._inbox.rfind(b"\n") > LARGEST_MESSAGE
 
     def close(self) -> None:
-        """Hang up; what the kernel has taken still goes out."""
+        """Close the connection; data that the kernel has accepted is still sent."""
         self.closed = True
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
@@ -101,29 +104,30 @@ class Wire:
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
-        word = json.loads(line)
+        message = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return word if isinstance(word, dict) else None
+    return message if isinstance(message, dict) else None
 
 
-def connect(address: tuple[str, int], seconds: float) -> Wire | None:
-    """Return a wire to a launcher that listens there; ``None`` if nobody does."""
+def connect(address: tuple[str, int], seconds: float) -> Connection | None:
+    """Connect to a listening launcher; return ``None`` where that fails."""
     try:
-        return Wire(socket.create_connection(address, timeout=seconds))
+        return Connection(socket.create_connection(address, timeout=seconds))
     except OSError:
         return None
 
 
-def door(address: str, port: int) -> socket.socket:
+def listen(address: str, port: int) -> socket.socket:
     """Return a socket that listens on all addresses of this host, of the family of ``address``.
 
     Raises:
-        OSError: Somebody else listens there.
+        OSError: The port is in use.
     """
     listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        # Also where the ranks of an earlier job have just been: and theirs may listen here while ours last.
+        # The port may have connections in TIME_WAIT, those of an earlier job's ranks; and this job's ranks
+        # listen on it while ours are.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("", port))
         listener.listen(1024)
@@ -134,9 +138,9 @@ def door(address: str, port: int) -> socket.socket:
     return listener
 
 
-def accept(listener: socket.socket) -> Wire | None:
-    """Return the next one that has come to a door; ``None`` if nobody has."""
+def accept(listener: socket.socket) -> Connection | None:
+    """Return the next pending connection of a listener, ``None`` where there is none."""
     try:
-        return Wire(listener.accept()[0])
+        return Connection(listener.accept()[0])
     except OSError:
         return None

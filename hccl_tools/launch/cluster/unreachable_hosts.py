@@ -1,8 +1,8 @@
-"""What has become of the ssh and of the proxies by which MPICH's mpiexec reaches its hosts.
+"""Watch the ssh and proxy processes through which MPICH's mpiexec reaches its hosts.
 
-It has one child per host, ssh or its own proxy, and collects none before the end. It waits for ever for a
-host whose ssh has failed, and exits with 255 in the end where an ssh was killed. Each host that has come and
-gone accounts for one that has ended; one more is the ssh to a host that nobody has come from, or was lost.
+mpiexec has one child per host, ssh or its own proxy, and reaps none before the end. It waits forever for a
+host whose ssh has failed, and exits with 255 in the end where an ssh was killed. Each host whose supervisor
+has disconnected accounts for one ended child; one more is the ssh to an unreachable host, or was lost.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hccl_tools.launch.processes.procfs import Status
     from hccl_tools.launch.supervise.attempt import Attempt
 
-#: Seconds between two looks.
-_LOOK = 0.5
+#: Seconds between two checks.
+_CHECK_SECONDS = 0.5
 
 
 def watch(
@@ -31,22 +31,22 @@ def watch(
     run_dir: str,
     lost: Callable[[str], None],
 ) -> None:
-    """End the job when mpiexec's way to a host has ended that is needed.
+    """End the job when a process that mpiexec needs to reach a host has ended.
 
     Args:
         attempt: This start of the job.
-        hosts: Returns the hosts that nobody has come from, and how many have come and gone.
-        run_dir: The run directory, for what ssh has said.
-        lost: Called with what was lost after all hosts had come.
+        hosts: Returns the hosts whose supervisor has not connected, and how many have disconnected.
+        run_dir: The run directory, for the messages of ssh.
+        lost: Called with what was lost after all hosts had connected.
     """
 
-    def look() -> None:
-        missing, gone = hosts()  # Later: a host says so before its way ends.
+    def check() -> None:
+        missing, gone = hosts()  # Before the children: a host disconnects before its ssh ends.
         if not missing:
             for child in _children(attempt):
                 parent.on_end_of(child.pid, attempt.reactor, partial(ended, child))
         elif len(_ended(attempt)) <= gone:
-            attempt.call_later("unreached", _LOOK, look)
+            attempt.call_later("unreached", _CHECK_SECONDS, check)
         else:
             said = excerpt.last_lines(excerpt.log_end(os.path.join(run_dir, ERRORS)), 1)
             why = f"{', '.join(missing)} cannot be reached" + "".join(f": {line}" for line in said)
@@ -54,14 +54,14 @@ def watch(
 
     def ended(child: Status) -> None:
         name = procfs.read(f"/proc/{child.pid}/comm").strip()
-        what = f"{name} (pid {child.pid}) was killed, or has ended before the ranks that it has started"
-        attempt.call_later(f"ended {child.pid}", _LOOK, partial(judge, what))
+        what = f"{name} (pid {child.pid}) was killed, or ended before the ranks that it started"
+        attempt.call_later(f"ended {child.pid}", _CHECK_SECONDS, partial(judge, what))
 
     def judge(what: str) -> None:
         if len(_ended(attempt)) > hosts()[1]:
             lost(what)
 
-    look()
+    check()
 
 
 def _children(attempt: Attempt) -> list[Status]:

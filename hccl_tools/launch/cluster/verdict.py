@@ -1,4 +1,4 @@
-"""The verdict on a job that an engine (mpirun, srun) has started, from what its agents have reported.
+"""Decide how a job that an engine (mpirun, srun) started has ended, from the reports of its agents.
 
 An agent is a process of ours that the engine starts: a supervisor on each host, or a shim for each MPI rank.
 A job has ended well only if every rank was reported to have exited with 0. The engine's own exit code can
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.launch.engines.process import ERRORS
 from hccl_tools.launch.model.outcome import LAUNCHER_FAILED, Cause
+from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,16 +22,16 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import Plan
 
-#: The exit code of a job that lost a process it cannot do without.
+#: The exit code of a job that lost a process it needs.
 KILLED = 128 + signal.SIGKILL
 _MOST_RANKS = 8
 
 
 class Finding(NamedTuple):
-    """Why an agent's part of the job ended before its time.
+    """Why an agent's part of the job ended early.
 
     Attributes:
-        agent: Its number: the index of its server, or its rank. -1 before it has said which it is.
+        agent: The index of its server, or its rank; -1 before it has identified itself.
         cause: The reason, as the agent reported it or as the end of its connection shows it.
         end: The rank that failed, where it ran on this host.
         lost: Whether the agent itself was lost: its connection has closed.
@@ -43,16 +44,16 @@ class Finding(NamedTuple):
 
 
 class Reports:
-    """What was reported during one start of a job: findings in the order of their arrival, ends by rank."""
+    """The reports of one start of a job: findings in order of arrival, ends by rank."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self.ranks: dict[int, RankEnd] = {}
 
     def add(self, finding: Finding) -> None:
-        """Add a finding; it replaces an earlier one of the same agent in that one's place.
+        """Add a finding in place of an earlier one of the same agent.
 
-        That an agent was lost later says nothing against the reason that it has reported.
+        The loss of an agent does not replace the reason that it reported before.
         """
         for index, earlier in enumerate(self.findings):
             if earlier.agent == finding.agent >= 0:
@@ -92,13 +93,13 @@ def decide(plan: Plan, outcome: Outcome, reports: Reports) -> None:
         if os.path.exists(errors) and os.path.getsize(errors):
             engine.log = errors
         if not reports.ranks:
-            return  # The engine has not started anything: its own end is all there is.
+            return  # The engine did not start anything: only its own end can be reported.
     outcome.ends = scheduler + sorted(reports.ranks.values(), key=lambda end: end.process.rank)
 
 
 def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> None:
     first, name, own = reports.first(), engine.process.name, outcome.first
-    stopped = bool(engine.was_terminated)  # By this launcher: its exit code says nothing then.
+    stopped = bool(engine.was_terminated)  # By this launcher: its exit code has no meaning then.
     outcome.elsewhere, outcome.first = None, None
     if engine.signal and not stopped:
         outcome.reason, outcome.first = "failed", engine
@@ -111,10 +112,10 @@ def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> N
     elif engine.code and not stopped:
         outcome.reason, outcome.first = "failed", engine
         if not _unreported(plan, reports):
-            outcome.notes.append(f"every rank has exited with 0, and then {name} with {engine.code}")
+            outcome.notes.append(f"every rank exited with 0, and then {name} with {engine.code}")
     elif missing := _unreported(plan, reports):
         outcome.reason = "host"
-        outcome.detail = f"{name} has ended the job before {ranks_text(missing)} had exited with 0"
+        outcome.detail = f"{name} ended the job before {ranks_text(missing)} had exited with 0"
     else:
         outcome.reason = "ended"
 
@@ -126,16 +127,14 @@ def _unreported(plan: Plan, reports: Reports) -> list[int]:
 
 
 def reason_to_end(outcome: Outcome) -> Cause:
-    """Return why a job that is ending does so, as far as is known, for those that have to end with it."""
+    """Return why a job is ending, as far as is known, for the hosts that have to end with it."""
     if outcome.elsewhere is not None:
         return outcome.elsewhere
     host, code = os.uname().nodename, outcome.exit_code or KILLED
     if outcome.reason not in {"ended", "failed"}:
         return Cause(host, outcome.reason, code, outcome.detail, outcome.signal)
     engine = _engine(outcome)
-    return Cause(
-        host, "daemon", code, f"{engine.process.name} has ended before the job: {engine.description}"
-    )
+    return Cause(host, "daemon", code, f"{engine.process.name} ended before the job: {engine.description}")
 
 
 def _engine(outcome: Outcome) -> RankEnd:
@@ -143,7 +142,7 @@ def _engine(outcome: Outcome) -> RankEnd:
 
 
 def lost_process(host: str, what: str) -> Cause:
-    """Return the cause of a job that has lost a process of its engine, or one that watches over a rank."""
+    """Return the cause of a job that lost a process of its engine, or the shim of a rank."""
     return Cause(host, "daemon", KILLED, what)
 
 
@@ -153,8 +152,5 @@ def refusal(host: str, message: str) -> Cause:
 
 
 def ranks_text(ranks: Sequence[int]) -> str:
-    """``rank 3``, ``ranks 0, 1, 2``: some numbers in words."""
-    listed = ", ".join(map(str, ranks[:_MOST_RANKS]))
-    if len(ranks) > _MOST_RANKS:
-        listed += f" and {len(ranks) - _MOST_RANKS} more"
-    return f"rank{'s' if len(ranks) > 1 else ''} {listed}"
+    """Return ranks with their noun: ``rank 3``, ``ranks 0, 1, 2``."""
+    return f"rank{'s' if len(ranks) > 1 else ''} {and_more(list(map(str, ranks)), _MOST_RANKS)}"

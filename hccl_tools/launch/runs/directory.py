@@ -268,8 +268,8 @@ def _is_ours(descriptor: int) -> bool:
     return False
 
 
-def fingerprint(data: bytes) -> str:
-    """Return the SHA-256 of a table's bytes in hexadecimal."""
+def sha256_hex(data: bytes) -> str:
+    """Return the SHA-256 of some bytes in hexadecimal."""
     import hashlib  # noqa: PLC0415  (it loads OpenSSL: 3 ms)
 
     return hashlib.sha256(data).hexdigest()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Peers(Protocol):
     """One start of the job on this host, connected with those on its other hosts."""
 
-    def stay(self, signals: Signals) -> Outcome:
+    def wait_for_peers(self, signals: Signals) -> Outcome:
         """Wait until no other host needs this launcher, and return the outcome.
 
         All local processes have ended by then.

@@ -130,7 +130,7 @@ class _Host:
         )
         outcome = attempt.run()
         if peers:
-            outcome = peers.stay(signals)
+            outcome = peers.wait_for_peers(signals)
         if options.explain:
             options.explain(outcome)
         return outcome

@@ -135,7 +135,7 @@ def test_killed_launcher(typed: Any, index: int) -> None:
 
     assert codes[1 - index] == 137, said
     ranks = ("1, 2", "0, 3")[index]
-    named = f"the launcher on {job.hosts[index].address} (ranks {ranks}) ended without a word"
+    named = f"lost contact with the launcher on {job.hosts[index].address} (ranks {ranks}): "
     assert named in said[1 - index]
     assert named in job.report(1 - index)["detail"]
 
@@ -154,8 +154,8 @@ def test_cut_link(typed: Any) -> None:
     # Each side takes the other for lost, and nothing is left on either.
     assert codes == [137, 137], said
     assert time.monotonic() - began < LOSS_S + GRACE_S + LOAD_S
-    assert f"the launcher on {job.hosts[1].address} (ranks 0, 3) ended without a word" in said[0]
-    assert f"the launcher on {job.hosts[0].address} (ranks 1, 2) ended without a word" in said[1]
+    assert f"lost contact with the launcher on {job.hosts[1].address} (ranks 0, 3): " in said[0]
+    assert f"lost contact with the launcher on {job.hosts[0].address} (ranks 1, 2): " in said[1]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The line between launchers, over real connections: what is said arrives, nothing can hang or break it."""
+"""The link between launchers, over real connections: what is said arrives, nothing can hang or break it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster.membership import Met
-from hccl_tools.launch.cluster.peer_link import Line
-from hccl_tools.launch.cluster.transport import Wire
+from hccl_tools.launch.cluster.membership import Membership
+from hccl_tools.launch.cluster.peer_link import PeerLink
+from hccl_tools.launch.cluster.transport import Connection
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.processes.signals import Signals
 from tests.support.jobs import eventually
@@ -26,31 +26,31 @@ FAILED = Cause("host-b", "failed", 7, first_failure={"name": "rank 3", "rank": 3
 
 
 @pytest.fixture
-def lines() -> Iterator[list[Line]]:
-    """The lines of three hosts; rank 0 is on the first."""
+def links() -> Iterator[list[PeerLink]]:
+    """The links of three hosts; rank 0 is on the first."""
     pairs = [socket.socketpair() for _ in HOSTS[1:]]
-    here = {server: Wire(pair[0]) for server, pair in enumerate(pairs, start=1)}
-    there = [{0: Wire(pair[1])} for pair in pairs]
+    here = {server: Connection(pair[0]) for server, pair in enumerate(pairs, start=1)}
+    there = [{0: Connection(pair[1])} for pair in pairs]
     wires = (here, *there)
-    met = [Met(own, {}) for own in wires]
-    made = [Line(server, 0, HOSTS, met[server], "lost host {}".format) for server in range(len(HOSTS))]
+    met = [Membership(own, {}) for own in wires]
+    made = [PeerLink(server, 0, HOSTS, met[server], "lost host {}".format) for server in range(len(HOSTS))]
     yield made
-    for line in made:
-        line.close()
+    for link in made:
+        link.close()
 
 
-def agree(lines: list[Line], restart: int, *has: dict[str, str]) -> dict[str, str]:
+def barrier(links: list[PeerLink], restart: int, *has: dict[str, str]) -> dict[str, str]:
     """Let hosts agree on a restart, each in a thread; return what each was refused with."""
     refused: dict[str, str] = {}
 
-    def ask(line: Line, own: dict[str, str]) -> None:
+    def ask(link: PeerLink, own: dict[str, str]) -> None:
         try:
-            line.agree(restart, own, signals=signals, tell=lambda _: None)
+            link.barrier(restart, own, signals=signals, notify=lambda _: None)
         except LaunchError as error:
-            refused[HOSTS[line.own]] = error.message
+            refused[HOSTS[link.own]] = error.message
 
     with Signals() as signals:
-        threads = [threading.Thread(target=ask, args=one) for one in zip(lines, has, strict=True)]
+        threads = [threading.Thread(target=ask, args=one) for one in zip(links, has, strict=True)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -58,47 +58,47 @@ def agree(lines: list[Line], restart: int, *has: dict[str, str]) -> dict[str, st
     return refused
 
 
-def test_hosts_that_have_the_same_start_again(lines: list[Line]) -> None:
+def test_hosts_that_have_the_same_start_again(links: list[PeerLink]) -> None:
     for restart in (1, 2):
-        assert agree(lines, restart, *[{"script": "1f2e"}] * 3) == {}
+        assert barrier(links, restart, *[{"script": "1f2e"}] * 3) == {}
 
 
-def test_hosts_that_differ_do_not_start_again(lines: list[Line]) -> None:
-    refused = agree(lines, 1, {"script": "1f2e"}, {"script": "1f2e"}, {"script": "9a9a"})
+def test_hosts_that_differ_do_not_start_again(links: list[PeerLink]) -> None:
+    refused = barrier(links, 1, {"script": "1f2e"}, {"script": "1f2e"}, {"script": "9a9a"})
 
     said = "script: host-a has 1f2e, host-c has 9a9a"
     there = f"host-a does not start its part: {said}"
     assert refused == {"host-a": said, "host-b": there, "host-c": there}
 
 
-def test_a_host_that_has_gone_ends_the_waiting(lines: list[Line]) -> None:
-    lines[2].close()
+def test_a_host_that_has_gone_ends_the_waiting(links: list[PeerLink]) -> None:
+    links[2].close()
 
-    refused = agree(lines[:2], 1, {}, {})
+    refused = barrier(links[:2], 1, {}, {})
 
-    assert refused["host-a"] == "the launcher on host-c has gone"
-    assert refused["host-b"] == "host-a does not start its part: the launcher on host-c has gone"
+    assert refused["host-a"] == "lost contact with the launcher on host-c"
+    assert refused["host-b"] == "host-a does not start its part: lost contact with the launcher on host-c"
 
 
-def test_a_signal_ends_the_waiting(lines: list[Line]) -> None:
+def test_a_signal_ends_the_waiting(links: list[PeerLink]) -> None:
     with Signals() as signals:
         signal.raise_signal(signal.SIGTERM)  # To this thread, where it waits: pytest has others.
         with pytest.raises(LaunchError, match="the launcher here received SIGTERM"):
-            lines[0].agree(1, {}, signals=signals, tell=lambda _: None)
+            links[0].barrier(1, {}, signals=signals, notify=lambda _: None)
 
 
-def heard(line: Line, restart: int) -> list[dict[str, Any]]:
-    return [word for _, word in line.hear(restart)]
+def heard(link: PeerLink, restart: int) -> list[dict[str, Any]]:
+    return [word for _, word in link.receive(restart)]
 
 
-def test_what_is_said_of_a_later_start_is_not_lost(lines: list[Line]) -> None:
-    lines[1].say("ended", 0)
-    lines[1].refuse(FAILED, 1)
+def test_what_is_said_of_a_later_start_is_not_lost(links: list[PeerLink]) -> None:
+    links[1].broadcast("ended", 0)
+    links[1].abort(FAILED, 1)
 
-    assert [word["word"] for word in heard(lines[0], 0)] == ["ended"]
-    assert heard(lines[0], 0) == []
-    assert [Cause.parse(word["cause"], "host-b") for word in heard(lines[0], 1)] == [FAILED]
-    assert lines[0].others == [2]
+    assert [word["word"] for word in heard(links[0], 0)] == ["ended"]
+    assert heard(links[0], 0) == []
+    assert [Cause.parse(word["cause"], "host-b") for word in heard(links[0], 1)] == [FAILED]
+    assert links[0].others == [2]
 
 
 @pytest.mark.parametrize(
@@ -111,22 +111,22 @@ def test_a_cause_that_cannot_be_understood(told: Any) -> None:
     assert Cause.parse(told, "host-b").message == said
 
 
-def test_a_word_in_pieces_and_two_in_one() -> None:
+def test_a_message_in_pieces_and_two_in_one() -> None:
     one, other = socket.socketpair()
     with one:
-        wire = Wire(other)
+        connection = Connection(other)
         one.sendall(b'{"word": "en')
-        assert list(wire.words()) == []
+        assert list(connection.messages()) == []
         one.sendall(b'ded"}\n{"word": "kill"}\n{"wo')
-        assert list(wire.words()) == [{"word": "ended"}, {"word": "kill"}]
-        assert not wire.closed
-        wire.close()
+        assert list(connection.messages()) == [{"word": "ended"}, {"word": "kill"}]
+        assert not connection.closed
+        connection.close()
 
 
 @pytest.mark.parametrize("garbage", [b"\n", b"7\n", b"\x00\xff\n", b"[" * 5000 + b"\n", b"x" * (1 << 20)])
-def test_garbage_closes_a_wire(garbage: bytes) -> None:
+def test_garbage_closes_a_connection(garbage: bytes) -> None:
     one, other = socket.socketpair()
-    wire = Wire(other)
+    connection = Connection(other)
 
     def send() -> None:
         with one, suppress(OSError):  # It is hung up on.
@@ -135,27 +135,27 @@ def test_garbage_closes_a_wire(garbage: bytes) -> None:
 
     thread = threading.Thread(target=send)
     thread.start()
-    assert eventually(lambda: not list(wire.words()) and wire.closed)
-    wire.close()
+    assert eventually(lambda: not list(connection.messages()) and connection.closed)
+    connection.close()
     thread.join()
 
 
-def test_a_long_word_waits_for_a_slow_reader() -> None:
+def test_a_long_message_waits_for_a_slow_reader() -> None:
     one, other = socket.socketpair()
-    here, there = Wire(one), Wire(other)
+    here, there = Connection(one), Connection(other)
     here.send({"lines": "x" * 900_000})
     assert here.waiting
 
     found: list[dict[str, Any]] = []
 
     def has_come() -> bool:
-        found.extend(there.words())
-        here.pump()
+        found.extend(there.messages())
+        here.flush()
         return bool(found)
 
     assert eventually(has_come)
     assert (len(found[0]["lines"]), here.waiting) == (900_000, False)
     here.close()
-    assert list(there.words()) == []
+    assert list(there.messages()) == []
     assert there.closed
     there.close()

@@ -15,7 +15,7 @@ import pytest
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import membership, rendezvous_server
-from hccl_tools.launch.cluster.membership import Attendance
+from hccl_tools.launch.cluster.membership import HostManifest
 from hccl_tools.launch.planning import ports
 
 if TYPE_CHECKING:
@@ -27,40 +27,46 @@ MASTER = "127.0.0.1"
 
 
 class Meeting:
-    """Lets hosts meet, each in a thread of its own; keeps what each was refused with and what it was told."""
+    """The rendezvous of hosts, each in a thread; keeps the refusal and the notice of each."""
 
-    def __init__(self, *, port: int | None = None, ask: int | None = None, wait: float = 30.0) -> None:
-        self.port, self.ask, self.wait = port or ports.free_port(), ask or ports.free_port(), wait
+    def __init__(self, *, port: int | None = None, discovery: int | None = None, wait: float = 30.0) -> None:
+        self.port, self.discovery, self.wait = port or ports.free_port(), discovery or ports.free_port(), wait
         self.refused: dict[str, str] = {}
         self.told: dict[str, str] = {}
-        self.wires: dict[str, list[int]] = {}
+        self.connections: dict[str, list[int]] = {}
         self.run_dirs: dict[str, dict[int, str]] = {}
         self._threads: list[threading.Thread] = []
         self._open = ExitStack()
 
-    def invite(self, own: Attendance, *, port: int | None = None) -> None:
-        thread = threading.Thread(target=self._come, args=(own, port or self.port))
+    def invite(self, own: HostManifest, *, port: int | None = None) -> None:
+        thread = threading.Thread(target=self._join, args=(own, port or self.port))
         thread.start()
         self._threads.append(thread)
 
-    def _come(self, own: Attendance, port: int) -> None:
-        def tell(line: str) -> None:
+    def _join(self, own: HostManifest, port: int) -> None:
+        def notify(line: str) -> None:
             self.told[own.host] = line
 
         try:
-            met = rendezvous_server.meet(
-                own, HOSTS, master=0, address=(MASTER, port), tell=tell, wait=self.wait, ask=self.ask
+            met = rendezvous_server.join(
+                own,
+                HOSTS,
+                master=0,
+                address=(MASTER, port),
+                notify=notify,
+                wait=self.wait,
+                discovery_port=self.discovery,
             )
         except LaunchError as error:
             self.refused[own.host] = error.message
             return
-        self.wires[own.host] = sorted(met.wires)
+        self.connections[own.host] = sorted(met.connections)
         self.run_dirs[own.host] = met.run_dirs
-        for wire in met.wires.values():
-            self._open.callback(wire.close)
+        for connection in met.connections.values():
+            self._open.callback(connection.close)
 
     def end(self) -> dict[str, str]:
-        """Wait for all; the port is free for the ranks while the hosts still have their line."""
+        """Wait for all; the port is free for the ranks while the hosts keep their connections."""
         for thread in self._threads:
             thread.join()
         assert ports.is_free(self.port)
@@ -68,20 +74,20 @@ class Meeting:
         return self.refused
 
 
-def meet(attendances: Sequence[Attendance], *, wait: float = 30.0) -> dict[str, str]:
-    """Let hosts meet; return what each was refused with."""
+def meet(manifests: Sequence[HostManifest], *, wait: float = 30.0) -> dict[str, str]:
+    """Run the rendezvous of some hosts; return the refusal of each."""
     met = Meeting(wait=wait)
-    for own in attendances:
+    for own in manifests:
         met.invite(own)
     return met.end()
 
 
-def everybody() -> list[Attendance]:
-    return [Attendance(server, host, dict(SAME)) for server, host in enumerate(HOSTS)]
+def everybody() -> list[HostManifest]:
+    return [HostManifest(server, host, dict(SAME)) for server, host in enumerate(HOSTS)]
 
 
-def with_port(port: int) -> Callable[[Attendance], Attendance]:
-    return lambda own: own._replace(has={**own.has, membership.PORT: str(port)})
+def with_port(port: int) -> Callable[[HostManifest], HostManifest]:
+    return lambda own: own._replace(values={**own.values, membership.PORT: str(port)})
 
 
 def test_hosts_that_have_the_same_go_on_with_a_line_to_rank_0s() -> None:
@@ -90,14 +96,14 @@ def test_hosts_that_have_the_same_go_on_with_a_line_to_rank_0s() -> None:
         met.invite(own._replace(run_dir=f"/log/{own.server}"))
 
     assert met.end() == {}
-    assert met.wires == {"10.0.0.1": [1, 2], "10.0.0.2": [0], "10.0.0.3": [0]}
+    assert met.connections == {"10.0.0.1": [1, 2], "10.0.0.2": [0], "10.0.0.3": [0]}
     where = {0: "/log/0", 1: "/log/1", 2: "/log/2"}
     assert all(met.run_dirs[host] == where for host in HOSTS)
 
 
 def test_a_difference_names_both_hosts_on_both() -> None:
     own, other = everybody()[:2]
-    other.has["fingerprint of the rank table"] = "9a9a"
+    other.values["fingerprint of the rank table"] = "9a9a"
 
     refused = meet([own, other])
 
@@ -107,7 +113,7 @@ def test_a_difference_names_both_hosts_on_both() -> None:
 
 def test_who_comes_late_is_told_of_a_refusal_too() -> None:
     own, other, late = everybody()
-    other.has["--start"] = "table"
+    other.values["--start"] = "table"
     met = Meeting()
     for one in (own, other):
         met.invite(one)
@@ -120,27 +126,27 @@ def test_who_comes_late_is_told_of_a_refusal_too() -> None:
 def test_a_host_that_does_not_come_is_named() -> None:
     refused = meet(everybody()[:1], wait=0.5)
 
-    assert refused["10.0.0.1"].startswith("10.0.0.2, 10.0.0.3 has not come")
+    assert refused["10.0.0.1"] == "hosts 10.0.0.2, 10.0.0.3 did not join within 0.5 s"
 
 
 def test_without_the_host_of_rank_0_nobody_waits_for_ever() -> None:
     refused = meet(everybody()[1:2], wait=0.5)
 
-    assert refused["10.0.0.2"].startswith("10.0.0.1 (port ")
+    assert refused["10.0.0.2"].startswith("host 10.0.0.1 (port ")
 
 
 def test_two_hosts_that_take_themselves_for_one_server() -> None:
-    assert "take themselves for server 10.0.0.1" in membership.difference(everybody()[0], everybody()[0])
+    assert "claim to be server 10.0.0.1" in membership.difference(everybody()[0], everybody()[0])
     own, other, _ = everybody()
 
     refused = meet([own, other, other])
 
-    assert "two hosts take themselves for server 10.0.0.2 of the job" in refused["10.0.0.1"]
+    assert "two hosts claim to be server 10.0.0.2 of the job" in refused["10.0.0.1"]
 
 
 def test_what_only_one_has_is_a_difference() -> None:
     one, other = everybody()[:2]
-    other.has["HCCL_BUFFSIZE"] = "200"
+    other.values["HCCL_BUFFSIZE"] = "200"
 
     assert membership.difference(one, other) == "HCCL_BUFFSIZE: 10.0.0.1 has none, 10.0.0.2 has 200"
 
@@ -157,12 +163,12 @@ def test_another_start_port_names_both() -> None:
 
 
 def test_another_job_that_meets_on_the_same_host_is_left_alone() -> None:
-    ask = ports.free_port()
-    ours, theirs = Meeting(ask=ask), Meeting(ask=ask)
+    port = ports.free_port()
+    ours, theirs = Meeting(discovery=port), Meeting(discovery=port)
     for own in everybody()[:2]:
         ours.invite(with_port(ours.port)(own))
     guest = everybody()[1]
-    guest.has["fingerprint of the rank table"] = "9a9a"
+    guest.values["fingerprint of the rank table"] = "9a9a"
     theirs.invite(with_port(theirs.port)(guest))
     time.sleep(2.5)  # It has asked at the common port by now, and its own rank 0's host is not there yet.
     assert (ours.refused, theirs.refused) == ({}, {})
@@ -170,7 +176,7 @@ def test_another_job_that_meets_on_the_same_host_is_left_alone() -> None:
     theirs.wait = 0.5
     host, last = everybody()[0], everybody()[2]
     for own in (host, last):
-        own.has["fingerprint of the rank table"] = "9a9a"
+        own.values["fingerprint of the rank table"] = "9a9a"
         theirs.invite(with_port(theirs.port)(own))
 
     assert (ours.end(), theirs.end()) == ({}, {})
@@ -233,7 +239,7 @@ def test_a_stranger_where_rank_0s_host_should_be() -> None:
             for thread in met._threads:
                 thread.join()
 
-    assert met.refused["10.0.0.2"].startswith("10.0.0.1 (port ")
+    assert met.refused["10.0.0.2"].startswith("host 10.0.0.1 (port ")
 
 
 def test_taken_port_is_told() -> None:
@@ -243,7 +249,7 @@ def test_taken_port_is_told() -> None:
         for thread in met._threads:
             thread.join()
 
-    assert met.refused["10.0.0.1"].startswith(f"port {met.port}, where the hosts meet, cannot be had")
+    assert met.refused["10.0.0.1"].startswith(f"cannot listen on rendezvous port {met.port}: ")
 
 
 def test_more_hosts_than_files_are_allowed() -> None:
@@ -253,9 +259,9 @@ def test_more_hosts_than_files_are_allowed() -> None:
         "import resource, sys\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
         "from hccl_tools.launch.cluster import membership, rendezvous_server\n"
-        f"own, hosts = membership.Attendance(0, 'h0', {{}}), [f'h{{i}}' for i in range({count})]\n"
-        f"met = rendezvous_server.meet(own, hosts, master=0, address=('{MASTER}', {port}), tell=print)\n"
-        "print(len(met.wires))\n"
+        f"own, hosts = membership.HostManifest(0, 'h0', {{}}), [f'h{{i}}' for i in range({count})]\n"
+        f"met = rendezvous_server.join(own, hosts, master=0, address=('{MASTER}', {port}), notify=print)\n"
+        "print(len(met.connections))\n"
     )
     with (
         subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as master,
@@ -264,6 +270,6 @@ def test_more_hosts_than_files_are_allowed() -> None:
         come_to(port).close()
         for server in range(1, count):
             guest = guests.enter_context(socket.create_connection((MASTER, port)))
-            said = {"kind": membership.KIND, "server": server, "host": f"h{server}", "has": {}}
+            said = {"kind": membership.PROTOCOL, "server": server, "host": f"h{server}", "has": {}}
             guest.sendall(json.dumps(said).encode() + b"\n")
         assert master.communicate(timeout=60)[0] == f"{count - 1}\n"

@@ -176,7 +176,7 @@ def test_a_killed_launcher_ends_all_and_is_named(hosts: Any, host: int) -> None:
     job.launchers[host].kill()
 
     assert job.end() == [-9 if other == host else 137 for other in range(3)]
-    named = f"the launcher on node{host} (ranks {2 * host}, {2 * host + 1}) ended without a word"
+    named = f"lost contact with the launcher on node{host} (ranks {2 * host}, {2 * host + 1}): "
     assert all(named in job.said[other] for other in range(3) if other != host)
     assert job.nobody_is_left()
 
@@ -220,8 +220,8 @@ def test_a_launcher_returns_when_its_ranks_have_ended_well(hosts: Any) -> None:
     assert [launcher.poll() for launcher in job.launchers] == [None, 0, None]
     Path("enough").touch()
     assert job.end() == [0, 0, 7]
-    assert "all ranks of this host have ended well; those of node2 still run" in job.said[0]
-    after = "exit code 7, after all ranks of this host had ended well"
+    assert "all ranks of this host have exited with 0; those of node2 are still running" in job.said[0]
+    after = "exit code 7, after all ranks of this host had exited with 0"
     assert f"rank 5 on node2 failed first: {after}" in job.said[0]
 
 
@@ -256,7 +256,7 @@ def test_a_launcher_that_does_not_answer_is_named_and_not_waited_for(hosts: Any,
     assert job.launchers[1 - host].wait(LONG) == 7
     job.launchers[host].send_signal(signal.SIGCONT)
     assert job.end() == [7, 7]
-    assert f"no answer from node{host}: cut off, down or stopped" in job.said[1 - host]
+    assert f"no answer from node{host}: unreachable, down or stopped" in job.said[1 - host]
     assert f"exit code 7 is that of rank {2 - 2 * host} on node{1 - host}" in job.said[host]
 
 
@@ -292,7 +292,7 @@ def test_restart_is_not_waited_for_when_a_host_has_gone(hosts: Any) -> None:
     job.launchers[1].kill()
 
     assert job.end() == [7, -9]
-    assert "no restart: the launcher on node1 has gone" in job.said[0]
+    assert "no restart: lost contact with the launcher on node1" in job.said[0]
 
 
 def test_restarts_that_differ_are_refused(hosts: Any) -> None:

@@ -109,7 +109,7 @@ def test_killed_supervisor_ends_the_job_and_its_node_is_named(two_nodes: TwoNode
     done = launch(two_nodes, table, *program)
 
     assert done.returncode == 137, done.stdout + done.stderr
-    assert "supervisor on n2 (ranks 0, 1) ended without a word" in done.stderr
+    assert "lost contact with the supervisor on n2 (ranks 0, 1): " in done.stderr
     left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if _holds(path, b"sleep\x006363\x00")]
     assert left == []
 
