@@ -10,28 +10,33 @@ import signal
 import sys
 import time
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.model.outcome import Outcome
 from hccl_tools.launch.processes import keeper_protocol
+from hccl_tools.launch.processes.reactor import Reactor
 from hccl_tools.launch.report import oom, report
 from hccl_tools.launch.runs import directory, private_files
 from hccl_tools.launch.spawn.errors import RankFacts, RankFailedError, failure
 from hccl_tools.launch.spawn.ranks import Raised, Returned, Shown, SpawnedRank
+from hccl_tools.launch.supervise.decisions import Judge, Say, SetTimer, Signal, Step
+from hccl_tools.launch.supervise.job_state import JobState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.model.outcome import Reason
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.model.request import Tail
     from hccl_tools.launch.processes.keeper import Keeper
     from hccl_tools.launch.processes.keeper_protocol import Event
+    from hccl_tools.launch.supervise.decisions import Decision
 
-#: Seconds for what is left after SIGKILL before it is given up as stuck in the kernel.
-_GIVE_UP = 5.0
-#: Seconds between two looks at what the shown ranks write, and for the processes to come into being.
-_LOOK, _START = 0.05, 30.0
+_NEVER = float("inf")
+#: Seconds from one read of the shown logs to the next.
+_LOG_INTERVAL = 0.05
+#: Seconds for all processes to be started.
+_START_TIMEOUT = 30.0
+#: The wait status of a rank that could not be started.
 _CANNOT_RUN = 126 << 8
 
 
@@ -57,16 +62,18 @@ class SpawnContext:
         tail: Tail = (),
         locks: Sequence[int] = (),
     ) -> None:
-        self._keeper, self._grace, self._locks = keeper, grace, locks
+        self._keeper, self._locks = keeper, locks
         private, wait = private_dir[0], self._wait_for_rank
         self._all = [SpawnedRank(process, run_dir, private, wait) for process in processes]
         # Results are read as long as there is a context to ask for them.
         weakref.finalize(self, _forget, *private_dir, os.getpid())
-        self._over = self._closed = False
-        self._asked: Reason = "ended"
-        self._first: SpawnedRank | None = None
+        ends = [process.end for process in self._all]
+        self._state = JobState(ends, grace=grace, scheduler_wait=0.0, now=time.monotonic())
+        self._reactor = Reactor()
+        self._reactor.poller.register(keeper.fileno(), select.POLLIN)
+        self._closed = False
         self._report: dict[str, Any] = {}
-        self._began, self._oom_kills = time.monotonic(), oom.kills()
+        self._oom_kills = oom.kills()
         self._owner = os.getpid()
         self.run_dir = run_dir
         self.processes = [process for process in self._all if process.rank >= 0]
@@ -97,40 +104,48 @@ class SpawnContext:
             RankFailedError: A rank failed. The others have been ended: SIGTERM, the grace time, SIGKILL.
         """
         self._wait_for(timeout, None)
-        if self._first is not None:
-            raise self._failure(self._first)
-        return self._over
+        if first := next((rank for rank in self._all if rank.end is self._state.first_failure), None):
+            raise self._failure(first)
+        return self._closed
 
     def _wait_for_rank(self, rank: SpawnedRank, timeout: float | None) -> None:
         """Wait for one rank. Another that fails ends it with all others; ``join`` reports that."""
         self._wait_for(timeout, rank)
 
     def _wait_for(self, timeout: float | None, rank: SpawnedRank | None) -> None:
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = _NEVER if timeout is None else time.monotonic() + timeout
         try:
-            while not self._over and self._first is None and (rank is None or rank.exitcode is None):
-                if not self._wait(deadline):
+            while not self._is_ending_early and (rank is None or rank.exitcode is None):
+                if self._closed or not self._poll(deadline):
                     return
+            if self._is_ending_early:
+                self._finish()
         except BaseException:
             # Ctrl-C in the caller: its ranks go with it.
             self.terminate()
             raise
-        if self._first is not None:
-            self._end("failed")
+
+    @property
+    def _is_ending_early(self) -> bool:
+        """Whether the job ends for another reason than that its ranks have ended well."""
+        return self._state.reason != "ended"
 
     def terminate(self) -> None:
         """End all ranks and everything they have started; at most the grace time and 5 s."""
-        self._end("signal")
+        if not self._state.is_ending:
+            self._state.signal = signal.SIGTERM
+            self._act(self._state.end("signal", now=time.monotonic()))
+        self._finish()
 
     def wait_for_start(self) -> None:
         """Return when every process has been started, or cannot be."""
-        deadline = time.monotonic() + _START
-        while not self._over and not all(rank.pid or rank.end.error for rank in self._all):
-            if not self._wait(deadline):
+        deadline = time.monotonic() + _START_TIMEOUT
+        while not self._state.is_ending and not all(rank.pid or rank.end.error for rank in self._all):
+            if not self._poll(deadline):
                 return
 
     def at_exit(self, *, daemon: bool) -> None:
-        """See to the ranks when the caller ends: wait for them, or (``daemon``, or if it failed) end them."""
+        """When the caller ends, wait for the ranks, or (``daemon``, or if it has failed) end them."""
         atexit.register(self._leave, daemon)
 
     def _leave(self, daemon: bool) -> None:
@@ -141,100 +156,75 @@ class SpawnContext:
         else:
             self.join()
 
-    def _end(self, why: Reason) -> None:
-        if self._closed:
-            return
-        self._asked = why
+    def _finish(self) -> None:
+        """Wait for the end of a job that is ending; its state limits the time."""
         try:
-            if not self._over:
-                self._keeper.signal(signal.SIGTERM)
-                self._wait_until(time.monotonic() + self._grace)
-            deadline = time.monotonic() + _GIVE_UP
-            while not self._over and time.monotonic() < deadline:
-                self._keeper.signal(signal.SIGKILL)
-                self._wait(min(deadline, time.monotonic() + 0.1))
+            while not self._closed:
+                self._poll(_NEVER)
         finally:
             # Also at a second Ctrl-C: at the end of its pipe the keeper kills what is left.
             self._close()
 
-    def _wait_until(self, deadline: float) -> None:
-        while not self._over and self._wait(deadline):
-            pass
-
-    def _wait(self, deadline: float | None) -> bool:
-        """Hear the next events; false when the time is over."""
-        left = None if deadline is None else deadline - time.monotonic()
-        if left is not None and left < 0:
+    def _poll(self, deadline: float) -> bool:
+        """Wait for the next events and act on them; return False after the deadline."""
+        now = time.monotonic()
+        if now > deadline:
             return False
-        if self._shown.active:
-            left = _LOOK if left is None else min(left, _LOOK)
-        poller = select.poll()
-        poller.register(self._keeper.fileno(), select.POLLIN)
-        poller.poll(None if left is None else left * 1000 + 0.5)
+        self._reactor.poll(min(deadline, now + _LOG_INTERVAL) if self._shown.active else deadline)
         for event in self._keeper.events():
-            self._hear(event)
+            self._receive(event)
         self._shown.show()
-        if self._keeper.gone and not self._over:
-            self._lose_keeper()
-        if self._over:
+        if self._keeper.gone:
+            self._act(self._state.lose_keeper(self._keeper.failure, time.monotonic()))
+        self._reactor.run_due()
+        if self._state.is_over:
             self._close()
         return True
 
-    def _hear(self, event: Event) -> None:
-        if event.kind == keeper_protocol.EMPTY:
-            self._over = True
-        elif event.kind != keeper_protocol.BROKEN:
-            self._hear_of(self._all[event.task], event)
-
-    def _hear_of(self, rank: SpawnedRank, event: Event) -> None:
-        end = rank.end
+    def _receive(self, event: Event) -> None:
+        rank = self._all[event.task]
+        self._act(self._state.apply(event, time.monotonic()))
         if event.kind == keeper_protocol.STARTED:
-            end.pid, end.started = event.pid, event.time / 1e9
             self._shown.add(rank)
-        elif event.kind == keeper_protocol.CANNOT_RUN:
-            end.error = event.value
-            if event.extra != keeper_protocol.PROGRAM:  # Else its end is told next.
-                end.status = _CANNOT_RUN
-                self._first = self._first or rank
-        elif event.kind == keeper_protocol.ENDED:
-            end.status, end.ended = event.value, event.time / 1e9
-            end.cpu, end.peak, end.was_terminated = event.cpu / 1e9, event.extra, self._asked != "ended"
-            ranks_over = all(process.exitcode == 0 for process in self.processes)
-            if end.status != 0 and not end.was_terminated and not (rank.rank < 0 and ranks_over):
-                self._first = self._first or rank
-            if ranks_over:
-                # Nobody needs a scheduler any more, and what the ranks have left behind is to go.
-                self._keeper.signal(signal.SIGTERM)
+        elif event.kind == keeper_protocol.CANNOT_RUN and event.extra != keeper_protocol.PROGRAM:
+            rank.end.status = _CANNOT_RUN
+            self._state.blame_rank(rank.end)
 
-    def _lose_keeper(self) -> None:
+    def _act(self, decisions: list[Decision]) -> None:
+        """Carry out what concerns a job without a launcher of its own."""
+        for decision in decisions:
+            if isinstance(decision, Signal):
+                self._keeper.signal(decision.number)
+            elif isinstance(decision, SetTimer):
+                self._reactor.at(decision.name, decision.seconds, partial(self._act_on_timer, decision.name))
+            elif isinstance(decision, Judge):
+                self._act(self._state.judge(decision.end, time.monotonic()))
+            elif isinstance(decision, Say):
+                sys.stderr.write(f"hccl-tools: {decision.text}\n")
+            elif decision is Step.GIVE_UP and self._keeper.gone:
+                self._record_kills()
+
+    def _act_on_timer(self, name: str) -> None:
+        self._act(self._state.timer(name, time.monotonic()))
+
+    def _record_kills(self) -> None:
         """The keeper was killed, or failed: the kernel has killed the ranks with it."""
-        if self._keeper.failure:
-            sys.stderr.write(f"hccl-tools: the keeper process failed:\n{self._keeper.failure}")
-        for process in self.processes:
-            if process.exitcode is None:
-                process.end.status = int(signal.SIGKILL)
-                self._first = self._first or process
-        self._over = True
+        for rank in self.processes:
+            if rank.exitcode is None:
+                rank.end.status = int(signal.SIGKILL)
+                self._state.blame_rank(rank.end)
 
     def _close(self) -> None:
-        """Let the keeper go, and everything that is left with it; write the report."""
+        """End the keeper, and everything that is left with it; write the report."""
         if self._closed:
             return
-        self._over = self._closed = True
+        self._closed = True
         atexit.unregister(self._leave)
         with contextlib.suppress(OSError):
             self._keeper.close()
         self._shown.show(last=True)
         self._shown.close()
-        first = self._first.end if self._first else None
-        reason: Reason = "failed" if first else self._asked
-        outcome = Outcome(
-            reason=reason,
-            ends=[process.end for process in self._all],
-            duration=time.monotonic() - self._began,
-            first=first,
-            signal=signal.SIGTERM if reason == "signal" else 0,
-        )
+        outcome = self._state.outcome(time.monotonic())
         self._report = report.make(
             outcome, run_dir=self.run_dir, killed_by_oom=oom.kills().since(self._oom_kills)
         )

@@ -202,6 +202,11 @@ class JobState:
         self.first_failure = self.remote_cause = None
         self._first_is_known = True
 
+    def blame_rank(self, end: RankEnd) -> None:
+        """Report a job that was refused, or has lost its keeper, as the failure of one of its processes."""
+        if self.reason in {"refused", "keeper"}:
+            self.reason, self.first_failure = "failed", end
+
     def interrupt(self, number: int, now: float) -> list[Decision]:
         """Take in a signal to the launcher that asks the job to end; a repeated one kills."""
         if self.phase is Phase.RUNNING:

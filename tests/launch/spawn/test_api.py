@@ -414,6 +414,29 @@ print(json.dumps([context.processes[0].exitcode, text.splitlines()[1], text.spli
     assert "work.py" in found[1]
 
 
+def test_waiting_for_a_rank_that_fails_ends_the_others() -> None:
+    found = answer(f"""
+context = hccl_tools.spawn(work.fails, (1, "value"), 2, join=False, grace=1, {OPTIONS})
+context.processes[1].join()
+print(json.dumps([process.exitcode for process in context.processes]))""")
+
+    assert found == [-signal.SIGTERM, 1]
+
+
+def test_a_rank_that_was_killed_with_its_keeper_has_failed() -> None:
+    found = answer(f"""
+context = hccl_tools.spawn(work.parents, (), 2, join=False, grace=1, {OPTIONS})
+from hccl_tools.launch.processes import procfs
+os.kill(procfs.status(context.pids()[0]).parent, 9)
+try:
+    context.join()
+except hccl_tools.RankFailedError as error:
+    report = json.load(open(context.run_dir + "/report.json"))
+    print(json.dumps([error.rank, error.signal, report["reason"], report["exit_code"]]))""")
+
+    assert found == [0, "SIGKILL", "failed", 137]
+
+
 def test_interrupted_rank_is_no_good_end() -> None:
     done = caller(f"hccl_tools.spawn(work.interrupted, nprocs=2, {OPTIONS})")
 

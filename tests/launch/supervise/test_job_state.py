@@ -288,6 +288,18 @@ def test_a_full_disk_is_to_blame_for_the_failure_that_it_caused(script: str) -> 
     assert outcome.first is None
 
 
+def test_a_rank_is_to_blame_for_a_refusal_or_a_lost_keeper_only() -> None:
+    for script, blamed in (("1 lost", True), ("0 cannot 1 1; 1 empty", True), ("1 timeout; 2 lost", False)):
+        job = Job()
+        job.play(script)
+        for end in job.state.ends:
+            end.status = signal.SIGKILL
+            job.state.blame_rank(end)
+
+        assert job.state.first_failure is (job.state.ends[0] if blamed else None)
+        assert job.state.reason == ("failed" if blamed else "timeout")
+
+
 def test_an_observer_may_know_the_cause_of_an_end() -> None:
     """The engine that has ended was killed with its host: that is the cause, not the engine's exit code."""
     job = Job(1)
