@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hccl_tools
+from hccl_tools.launch import engines
 from tests.support.import_graph import FLOORS, MODULES, PACKAGE, imports_of, room_of, rooms, tree_of
 
 if TYPE_CHECKING:
@@ -115,6 +116,41 @@ def test_every_public_name_is_found_when_every_module_was_imported_first() -> No
 
 def test_no_module_has_the_name_of_a_public_function() -> None:
     assert {path.stem for path in PACKAGE.iterdir()} & set(hccl_tools.__all__) == set()
+
+
+#: Names of engines, and what the flavours of mpirun begin with.
+ENGINES = {*engines.ENGINES, "openmpi", "mpich"}
+ENGINE_ROOMS = ("hccl_tools.launch.engines", "hccl_tools.programs")
+
+
+def engine_comparisons(tree: ast.Module) -> list[int]:
+    """The lines in which a text is compared with, or searched for, the name of an engine."""
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Compare)
+        or (isinstance(node, ast.Call) and getattr(node.func, "attr", "") in {"startswith", "removeprefix"})
+        for each in ast.walk(node)
+        if isinstance(each, ast.Constant) and each.value in ENGINES
+    ]
+
+
+def test_engines_are_not_compared_by_name() -> None:
+    found = {
+        name: lines
+        for name, path in MODULES.items()
+        if not name.startswith(ENGINE_ROOMS)
+        if (lines := engine_comparisons(tree_of(path)))
+    }
+
+    assert found == {}, "ask the engine: engines.get(name), engines.of(plan)"
+
+
+@pytest.mark.parametrize(
+    "line", ['plan.engine == "loop"', 'engine in {"mpirun", "slurm"}', 'flavour.startswith("mpich")']
+)
+def test_a_comparison_with_an_engines_name_is_found(line: str) -> None:
+    assert engine_comparisons(ast.parse(line))
 
 
 @pytest.mark.parametrize("path", MODULES.values(), ids=lambda path: str(path.relative_to(PACKAGE)))

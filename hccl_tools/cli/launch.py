@@ -10,12 +10,13 @@ import click
 from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 from hccl_tools.errors import UsageError
+from hccl_tools.launch import engines
 from hccl_tools.launch.model.request import LaunchRequest, ProgramKind, Tail
 from hccl_tools.launch.planning import typed_python
 
 if TYPE_CHECKING:
     from hccl_tools.cli.other_launchers import Foreign
-    from hccl_tools.launch.model.plan import Engine, Start
+    from hccl_tools.launch.model.plan import Start
 
 #: ``python -m hccl_tools.launch`` runs under this name and says by it that its own interpreter is meant.
 MODULE_NAME = "python -m hccl_tools.launch"
@@ -55,8 +56,8 @@ def _emitted(request: LaunchRequest, options: dict[str, Any]) -> str:
         parameter.opts[0] for parameter in context.command.get_params(context) if parameter.name in typed
     }
     scripts.check_options(own_names, options["emit"])
-    wishes = {name: options[name] for name in ("log_dir", "grace", "max_restarts") if name in typed}
-    return preview.emit(request, options["emit"], scripts.Wishes(request.environment, **wishes))
+    given = {name: options[name] for name in ("log_dir", "grace", "max_restarts") if name in typed}
+    return preview.emit(request, options["emit"], scripts.ScriptOptions(request.environment, **given))
 
 
 def request_of(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
@@ -152,14 +153,14 @@ def _kind(options: dict[str, Any]) -> ProgramKind:
     return "module" if options["module"] else "program" if options["no_python"] else "script"
 
 
-def _engine(options: dict[str, Any]) -> Engine:
-    return "mpirun" if options["mpirun"] else cast("Engine", options["engine"])
+def _engine(options: dict[str, Any]) -> str:
+    return "mpirun" if options["mpirun"] else str(options["engine"])
 
 
 def _start(options: dict[str, Any]) -> Start | None:
-    if options["start"] == "mpi" and (engine := _engine(options)) != "mpirun":
+    if options["start"] == "mpi" and not engines.get(_engine(options)).starts_mpi_ranks:
         raise UsageError(
-            f"--start mpi is for ranks that are MPI processes, and --engine {engine} starts none",
+            f"--start mpi needs an engine that starts MPI ranks, and --engine {options['engine']} does not",
             hint="add --engine mpirun, or leave --start out",
         )
     return None if options["start"] == "auto" else cast("Start", options["start"])

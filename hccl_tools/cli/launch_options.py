@@ -9,6 +9,7 @@ from click import Option
 from hccl_tools.cli import product_option
 from hccl_tools.cli.seconds import Seconds
 from hccl_tools.cli.values import Choice, IntRange
+from hccl_tools.launch import engines
 
 _HABITS = "Other launchers' spellings"
 
@@ -59,7 +60,7 @@ GROUPS: dict[str, list[Option]] = {
                 help="With --all-here: refuse more ranks than this."),
     ],
     "How": [
-        _option("--engine", type=Choice(["loop", "mpirun", "slurm"]), default="loop", show_default=True,
+        _option("--engine", type=Choice(engines.names()), default="loop", show_default=True,
                 help="What brings the job to its hosts."),
         _option("--mpirun", metavar="PROGRAM",
                 help="--engine mpirun with this mpirun or mpiexec (Open MPI's, MPICH's), not with PATH's."),

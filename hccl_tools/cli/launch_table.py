@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
+from hccl_tools.launch import engines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.model.plan import Engine
+    from hccl_tools.launch.engines.engine import Engine
     from hccl_tools.launch.model.request import JobTable, LaunchRequest
 
 
@@ -37,21 +38,14 @@ def with_table(
                 "--hostfile asks the hosts for their NPUs, and --cpu does without",
                 hint="give a table: hccl-tools gen --hostfile FILE --simulate 910a",
             )
-        hosts, typed = host_list.read_hostfile(options["hostfile"]), request.engine
+        hosts = host_list.read_hostfile(options["hostfile"])
     else:
-        hosts, typed = _allocated(request, environ), request.engine
+        hosts = _allocated(request, environ)
         if not hosts:
             return request
-    engine = _engine(typed, environ)
-    return request._replace(engine=engine, made_table=_table(hosts, engine, request, environ))
-
-
-def _engine(typed: Engine, environ: Mapping[str, str]) -> Engine:
-    from hccl_tools.programs.slurm import in_allocation  # noqa: PLC0415
-
-    if typed != "loop":
-        return typed
-    return "slurm" if in_allocation(environ) else "mpirun"
+    typed = engines.get(request.engine)
+    engine = typed if typed.starts_all_hosts else engines.for_several_hosts(environ)
+    return request._replace(engine=engine.name, made_table=_table(hosts, engine, request, environ))
 
 
 def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -60,8 +54,11 @@ def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str,
     named = (*size, request.devices, request.run_dir, request.rank_table)
     if any(one is not None for one in named) or request.ips or request.no_table or request.cpu:
         return ()
-    by_loop = click.get_current_context().get_parameter_source("engine") != click.core.ParameterSource.DEFAULT
-    if not environ.get("SLURM_JOB_NODELIST") or (request.engine == "loop" and by_loop):
+    engine = engines.get(request.engine)
+    is_typed = (
+        click.get_current_context().get_parameter_source("engine") != click.core.ParameterSource.DEFAULT
+    )
+    if not environ.get("SLURM_JOB_NODELIST") or (is_typed and not engine.starts_all_hosts):
         return ()
     from hccl_tools.launch.planning import table_source  # noqa: PLC0415
     from hccl_tools.programs.slurm import allocated_nodes, in_allocation, in_step  # noqa: PLC0415
@@ -70,10 +67,10 @@ def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str,
         return ()
     if in_step(environ):
         _refuse_many_jobs(environ)
-        if request.engine != "slurm":
+        if not engine.uses_allocation:
             return ()
     hosts = allocated_nodes(environ)
-    return hosts if len(hosts) > 1 or request.engine == "slurm" else ()
+    return hosts if len(hosts) > 1 or engine.uses_allocation else ()
 
 
 def _refuse_many_jobs(environ: Mapping[str, str]) -> None:
@@ -100,7 +97,7 @@ def _table(
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     wanted = Wanted(_first_devices(request, len(hosts)) or request.devices)
-    asking = Asking("slurm" if engine == "slurm" else "mpirun", environ=environ)
+    asking = Asking("slurm" if engine.uses_allocation else "mpirun", environ=environ)
     try:
         facts = agreement.check(ask(hosts, SurveyRequest(wanted, product=request.product), asking).answers)
         table = generation.table(facts, table_format=facts[0].table_format)

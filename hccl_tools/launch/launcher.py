@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
+from hccl_tools.launch import engines
 from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.processes import keeper, signals
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.cluster.agent import AgentLink
     from hccl_tools.launch.cluster.controller import Controller
     from hccl_tools.launch.cluster.peer_link import PeerLink
-    from hccl_tools.launch.model.plan import Plan, RankProcess
+    from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.request import LaunchRequest, Tail
     from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.supervise.options import JoinPeers
@@ -71,7 +72,7 @@ def launch(request: LaunchRequest, options: Mapping[str, Any]) -> int:
     from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (a refused launch does not need it)
 
     outcome = supervisor.supervise(
-        _processes(plan),
+        engines.of(plan).processes(plan),
         run_dir=plan.run_dir,
         environment={**prepared.environment, **plan.common, **(door.environment if door else {})},
         working_dir=plan.working_dir,
@@ -113,10 +114,10 @@ def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
     except HcclToolsError as error:
         # Whatever stands against a start is a refusal: 125, so that nobody takes it for a rank's own code.
         raise LaunchError(error.message, hint=error.hint) from error
-    if prepared.plan.engine == "mpirun" and prepared.plan.supervisor:
+    if prepared.plan.supervisor and engines.of(prepared.plan).names_hosts:
         from hccl_tools.launch.planning import host_names  # noqa: PLC0415  (only such a job names its hosts)
 
-        host_names.check(prepared, use="--engine mpirun")
+        host_names.check(prepared, use=f"--engine {prepared.plan.engine}")
     return prepared
 
 
@@ -164,7 +165,7 @@ def _part_of_job(request: LaunchRequest) -> AgentLink | None:
 
 def _open_door(plan: Plan) -> Controller | None:
     """Let what the engine will start connect: a supervisor on each host, or a shim for each rank here."""
-    if plan.engine == "loop":
+    if not (plan.supervisor or plan.shim_command):
         return None
     from hccl_tools.launch.cluster.controller import Controller  # noqa: PLC0415  (for engines only)
 
@@ -199,7 +200,7 @@ def _write(prepared: PreparedLaunch, *, shared: bool, again: bool) -> list[int]:
     """Write what the ranks and other commands read, and take the logs outside of the run directory."""
     plan = prepared.plan
     if not shared or not os.path.exists(os.path.join(plan.run_dir, PLAN_FILE)):
-        data = plan_json.as_bytes(plan, prepared.environment, plan_json.engine_command(plan))
+        data = plan_json.as_bytes(plan, prepared.environment, engines.of(plan).command(plan))
         directory.write(plan.run_dir, PLAN_FILE, data)
     if prepared.table_data is not None:
         directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
@@ -214,15 +215,6 @@ def _write(prepared: PreparedLaunch, *, shared: bool, again: bool) -> list[int]:
     outside = [process for process in own if os.path.isabs(process.log)]
     locks += [directory.fresh_log(plan.run_dir, process.log, process.rank) for process in outside]
     return locks
-
-
-def _processes(plan: Plan) -> Sequence[RankProcess]:
-    """Return what the supervisor of this host starts: its ranks, or the engine that starts them."""
-    if plan.engine == "loop":
-        return plan.local
-    from hccl_tools.launch.engines import process as starter  # noqa: PLC0415
-
-    return starter.processes(plan)
 
 
 def _supervision(
@@ -250,7 +242,7 @@ def _supervision(
         before_restart=between,
         reports=part is None,
         join_peers=_peers(link),
-        cpus=plan.cores if plan.engine == "loop" else None,
+        cpus=None if plan.shim_command else plan.cores,
         **_shown(plan, tail, part, door),
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
         scheduler_wait=_SCHEDULER_WAIT if plan.local_server is None else _SCHEDULER_WAIT_FOR_OTHERS,

@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError
+from hccl_tools.launch import engines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,15 +78,13 @@ def _check_table(prepared: PreparedLaunch, request: LaunchRequest) -> None:
 
 def _processes(prepared: PreparedLaunch, number: int) -> Sequence[RankProcess]:
     plan = prepared.plan
-    if plan.engine == "loop":
-        return plan.local
-    from hccl_tools.launch.engines import process  # noqa: PLC0415
-    from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415
-
     if plan.supervisor:
         at = plan.supervisor.index("--")
         told = (*plan.supervisor[:at], f"--restart={number}", *plan.supervisor[at:])
-        return process.processes(plan._replace(supervisor=told))
-    plan = plan._replace(shim_command=(*plan.shim_command, f"--restart={number}"))
-    planned_ranks.write(plan, prepared.table_data, number)
-    return process.processes(plan)
+        plan = plan._replace(supervisor=told)
+    elif plan.shim_command:
+        from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (for MPI ranks only)
+
+        plan = plan._replace(shim_command=(*plan.shim_command, f"--restart={number}"))
+        planned_ranks.write(plan, prepared.table_data, number)
+    return engines.of(plan).processes(plan)

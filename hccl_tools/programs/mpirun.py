@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NAMES = ("mpirun", "mpiexec")
+_OPENMPI_NAMES = (*_NAMES, "orterun", "prterun")
 #: What ``--version`` prints, by flavour.
 _OPENMPI = re.compile(r"\((?:Open MPI|OpenRTE)\) ([0-9]+)\.")
 _MPICH = re.compile(r"^HYDRA build details:\n\s+Version:\s+([0-9]+)\.", re.MULTILINE)
@@ -94,6 +95,11 @@ def find_mpirun(environ: Mapping[str, str], wanted: str | None = None) -> Mpirun
         hint="name another with --mpirun, or start the ranks yourself: "
         "mpirun -n 2 python -m hccl_tools.launch.rank train.py",
     )
+
+
+def is_open_mpi_launcher(path: str) -> bool:
+    """Return whether a program has one of the names of Open MPI's mpirun."""
+    return os.path.basename(path).startswith(_OPENMPI_NAMES)
 
 
 def _first_on_path(environ: Mapping[str, str]) -> str | None:

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.discover.local_addresses import addresses_towards
+from hccl_tools.launch import engines
 from hccl_tools.launch.cluster import host_status, rank_status, transport, verdict
 from hccl_tools.launch.cluster.agents import Agent, Agents
 from hccl_tools.launch.cluster.engine_end import REPORT_SECONDS, EngineEnd
@@ -80,7 +81,7 @@ class Controller:
         if not self._has_supervisors:
             return  # Shims and ranks are on this host: the keeper signals them itself.
         self._ending = EngineEnd(attempt, self._agents)
-        if self._plan.engine_flavour.startswith("mpich"):
+        if engines.of(self._plan).waits_for_lost_hosts:
             from hccl_tools.launch.cluster import unreachable_hosts  # noqa: PLC0415  (MPICH only)
 
             unreachable_hosts.watch(

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.engines import mpich
-from hccl_tools.launch.engines.process import LOG
+from hccl_tools.launch import engines
+from hccl_tools.launch.engines.engine import LOG
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,8 +39,7 @@ def display_options(plan: Plan, tail: Tail, watch: Callable[[Attempt], None]) ->
     that was killed.
     """
     if plan.supervisor:
-        own = mpich.OWN_WORDS if plan.engine_flavour.startswith("mpich") else ()
-        return {"tail": (0,), "hidden": own, "watch": watch}
+        return {"tail": (0,), "hidden": engines.of(plan).hidden_output, "watch": watch}
 
     def watch_and_show(attempt: Attempt) -> None:
         watch(attempt)

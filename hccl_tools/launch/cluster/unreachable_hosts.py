@@ -11,7 +11,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.engines.process import ERRORS
+from hccl_tools.launch.engines.engine import ERRORS
 from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.processes import parent, procfs
 

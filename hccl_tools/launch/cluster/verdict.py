@@ -12,7 +12,7 @@ import os
 import signal
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.launch.engines.process import ERRORS
+from hccl_tools.launch.engines.engine import ERRORS
 from hccl_tools.launch.model.outcome import LAUNCHER_FAILED, Cause
 from hccl_tools.notation.phrases import and_more
 

@@ -1,4 +1,8 @@
-"""What brings a plan to its hosts. Each engine is one pure function, ``command(plan) -> list[str]``."""
+"""What starts a plan on its hosts: one :class:`~hccl_tools.launch.engines.engine.Engine` per name.
+
+A new engine is a module of this package and a line in ``ENGINES``. A program of its own registers one with
+:func:`register` and then calls ``hccl_tools.__main__.main()``.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.launch.engines.engine import Engine
     from hccl_tools.launch.model.plan import Plan
 
-_MODULES = {"loop": "loop", "mpirun": "mpirun", "slurm": "slurm"}
+#: Name of an engine, which is also that of its module -> its class. A module is imported when it is used.
+ENGINES = {"loop": "Loop", "mpirun": "Mpirun", "slurm": "Slurm"}
+_REGISTERED: dict[str, Engine] = {}
 
 
-def command(plan: Plan) -> list[str]:
-    """Return the command line by which the plan's engine starts it; empty for the loop, which needs none."""
-    module = import_module(f"hccl_tools.launch.engines.{_MODULES[plan.engine]}")
-    found: list[str] = module.command(plan)
-    return found
+def names() -> tuple[str, ...]:
+    """Return the names of all engines, for ``--engine``."""
+    return tuple({**ENGINES, **_REGISTERED})
+
+
+def register(engine: Engine) -> None:
+    """Add an engine, or replace the one of the same name.
+
+    Call it before the command line is read. Other hosts need not know the engine: it starts them.
+    """
+    _REGISTERED[engine.name] = engine
+
+
+def get(name: str) -> Engine:
+    """Return the engine of a name."""
+    if name not in _REGISTERED:
+        register(getattr(import_module(f"{__name__}.{name}"), ENGINES[name])())
+    return _REGISTERED[name]
+
+
+def of(plan: Plan) -> Engine:
+    """Return the engine of a plan, in the flavour that was found."""
+    return get(plan.engine).of_flavour(plan.engine_flavour)
+
+
+def for_several_hosts(environ: Mapping[str, str]) -> Engine:
+    """Return the engine for several hosts where the user names none."""
+    from hccl_tools.programs.slurm import in_allocation  # noqa: PLC0415  (few jobs have several hosts)
+
+    return get("slurm" if in_allocation(environ) else "mpirun")

@@ -1,13 +1,32 @@
-"""The guide's loop over RANK_ID and DEVICE_ID: the supervisor of this host starts the ranks itself."""
+"""The null engine: this host's supervisor starts the ranks itself, in a loop over RANK_ID and DEVICE_ID."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.engines.engine import Engine, Located
+
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.plan import Plan
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.launch.model.plan import Plan, RankProcess
 
 
-def command(plan: Plan) -> list[str]:  # noqa: ARG001  (what every engine is called with)
-    """Return nothing: no other program is needed on this host."""
-    return []
+class Loop(Engine):
+    """Needs no program, no agents and no other host."""
+
+    name = "loop"
+    starts_all_hosts = False
+    names_hosts = False
+
+    def locate(self, environ: Mapping[str, str], wanted: str | None, hosts: Sequence[str]) -> Located:  # noqa: ARG002
+        """Return no program."""
+        return Located()
+
+    def command(self, plan: Plan) -> list[str]:  # noqa: ARG002
+        """Return no command."""
+        return []
+
+    def processes(self, plan: Plan) -> tuple[RankProcess, ...]:
+        """Return the ranks of this host, and the scheduler if it runs here."""
+        return plan.local

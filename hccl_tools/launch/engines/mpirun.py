@@ -1,34 +1,34 @@
-"""The command line of ``--engine mpirun``."""
+"""``--engine mpirun``: the mpirun or mpiexec of Open MPI or MPICH."""
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.engines import mpich, openmpi
-from hccl_tools.launch.model.plan import TABLE_COPY
+from hccl_tools.launch.engines.engine import Located
+from hccl_tools.launch.engines.mpi import MpiEngine
+from hccl_tools.launch.engines.mpich import Mpich
+from hccl_tools.launch.engines.openmpi import OpenMpi
+from hccl_tools.programs.mpirun import find_mpirun
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.plan import Plan
+    from collections.abc import Mapping, Sequence
+
+#: By flavour, or by its name without the version.
+_FLAVOURS: dict[str, MpiEngine] = {
+    "openmpi": OpenMpi(),
+    "openmpi-5": OpenMpi(kill_timeout=20),
+    "mpich": Mpich(),
+}
 
 
-def command(plan: Plan) -> list[str]:
-    """Return the command line of a plan: with a table a supervisor per host, without one the ranks."""
-    options = mpich if plan.engine_flavour.startswith("mpich") else openmpi
-    if plan.supervisor:
-        return [plan.engine_program, *options.for_hosts(plan), *plan.supervisor]
-    return [plan.engine_program, *options.for_ranks(plan), *_shim(plan)]
+class Mpirun(MpiEngine):
+    """Finds the program; its flavour has the options."""
 
+    def of_flavour(self, flavour: str) -> MpiEngine:
+        """Return the engine for a flavour such as ``openmpi-5``."""
+        return _FLAVOURS.get(flavour) or _FLAVOURS[flavour.partition("-")[0]]
 
-def _shim(plan: Plan) -> list[str]:
-    first = plan.ranks[0]
-    options = ["--run-dir", plan.run_dir, "--start", plan.start]
-    if plan.table:
-        options += ["--rank-table", os.path.join(plan.run_dir, TABLE_COPY)]
-    else:
-        options += ["--devices", ",".join(str(process.device) for process in plan.ranks)]
-    if plan.cpu:
-        options.append("--cpu")
-    if scheduler := next((process for process in plan.processes if process.rank < 0), None):
-        options += ["--scheduler-port", scheduler.environment["MS_SCHED_PORT"]]
-    return [*plan.shim_command, *options, "--no-python", "--", *first.argv]
+    def locate(self, environ: Mapping[str, str], wanted: str | None, hosts: Sequence[str]) -> Located:  # noqa: ARG002
+        """Return the wanted mpirun, or the first on PATH."""
+        found = find_mpirun(environ, wanted)
+        return Located(found.path, found.flavour)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 #: How the framework's ranks find each other: by the rank table, MindSpore's scheduler, MPI, or torch's store.
 Start = Literal["table", "cluster", "mpi", "torch"]
-#: What starts the ranks: this launcher on its own host, or a program that reaches other hosts.
-Engine = Literal["loop", "mpirun", "slurm"]
 #: ``Plan.local_server`` of a host that is not one of the job's: its plan can be shown and not carried out.
 NOT_A_MEMBER = -1
 #: The name of the table's copy in the run directory.
@@ -57,7 +55,8 @@ class Plan(NamedTuple):
     #: In rank order, the scheduler (if any) first.
     processes: tuple[RankProcess, ...]
     start: Start
-    engine: Engine
+    #: A name of ``launch.engines``.
+    engine: str
     #: Absolute.
     run_dir: str
     #: The caller's directory, in which every process starts; absolute.
@@ -91,8 +90,6 @@ class Plan(NamedTuple):
     nodes: tuple[str, ...] = ()
     #: The command before the program of each MPI rank; empty where ranks are not MPI processes.
     shim_command: tuple[str, ...] = ()
-    #: Whether the caller is root, which Open MPI has to be told.
-    as_root: bool = False
     #: Whether the job is a rehearsal on the CPU.
     cpu: bool = False
     #: Whether the device ids are only numbers: there is no table, and there are fewer devices than ranks.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.model.plan import Engine, Start
+    from hccl_tools.launch.model.plan import Start
     from hccl_tools.table.model import RankTable
 
 ProgramKind = Literal["script", "module", "program"]
@@ -43,7 +43,7 @@ class LaunchRequest(NamedTuple):
     product: str | None = None
     ignore: tuple[str, ...] = ()
     start: Start | None = None
-    engine: Engine = "loop"
+    engine: str = "loop"
     mpirun: str | None = None
     cpu: bool = False
     all_here: bool = False

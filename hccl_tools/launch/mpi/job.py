@@ -124,10 +124,11 @@ def _check_passed_on(
     """Refuse a table that only this host's ranks have: Open MPI leaves the shell's variables behind."""
     if options.rank_table is not None or world.one_host or world.launcher != "Open MPI":
         return
+    from hccl_tools.programs.mpirun import is_open_mpi_launcher  # noqa: PLC0415  (ranks of several hosts only)
+
     words = procfs.read(f"/proc/{os.getppid()}/cmdline")
-    program = os.path.basename(words.partition("\0")[0])
     named = next((name for name in TABLE_VARIABLES if environ.get(name)), None)
-    if named is None or named in words or not program.startswith(("mpirun", "mpiexec", "orterun", "prterun")):
+    if named is None or named in words or not is_open_mpi_launcher(words.partition("\0")[0]):
         return
     raise LaunchError(
         f"{named} names {loaded.path}, but mpirun does not pass it to the ranks of other hosts",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
+from hccl_tools.launch import engines
 from hccl_tools.launch.model.plan import NOT_A_MEMBER
 from hccl_tools.launch.planning.placement import (
     AmbiguousHostError,
@@ -85,7 +86,7 @@ def of_table(
     if request.all_here:
         _check_all_here(request, len(placements))
         job = Job(placements, None, 1, LOOPBACK, loaded)
-    elif request.engine != "loop":
+    elif engines.get(request.engine).starts_all_hosts:
         # Each host finds itself, and is looked at, by its own supervisor.
         master = request.master_address or rendezvous_address(loaded.table, placements)
         job = Job(placements, None, servers, master, loaded)
@@ -99,7 +100,7 @@ def of_table(
         option_conflicts.check_devices(
             request, job.local, around.visible, option_conflicts.TableOrigin(loaded.path, why)
         )
-    if request.engine == "loop" and not request.all_here:
+    if not (engines.get(request.engine).starts_all_hosts or request.all_here):
         _check_visible(request, job, around.visible)
     return job
 
@@ -200,7 +201,7 @@ def _without_table(request: LaunchRequest, around: Surroundings) -> Job:
     from hccl_tools.launch.planning import without_table  # noqa: PLC0415
 
     hosts = without_table.hosts(request)
-    if len(hosts) > 1 and request.engine != "loop":
+    if len(hosts) > 1 and engines.get(request.engine).starts_all_hosts:
         raise UsageError(
             f"--engine {request.engine} brings ranks to other machines by a rank table or --hostfile",
             hint="add one of them, or leave --engine out and type the command on each machine",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import UsageError
+from hccl_tools.launch import engines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,7 +68,7 @@ def _problems(
     if servers > 1 and (request.server is not None or request.node_rank is not None):
         if request.all_here:
             yield f"--all-here runs the ranks of all servers, and {one} names one of them"
-        elif request.engine != "loop":
+        elif engines.get(request.engine).starts_all_hosts:
             yield f"--engine {request.engine} starts the ranks of all servers, and {one} names one of them"
 
 

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch import engines
 from hccl_tools.launch.model.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.planning import composition, cpu_affinity, environment, interpreter, log_paths, ports
@@ -16,6 +17,7 @@ from hccl_tools.launch.runs import directory, private_files
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hccl_tools.launch.engines.engine import Engine, Located
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.job import Job
@@ -57,16 +59,17 @@ def prepare(
     notes = list(request.remarks)
     run_dir = request.run_dir or directory.path_for(request.log_dir, environ)
     copy = os.path.join(run_dir, TABLE_COPY)
+    engine = engines.get(request.engine)
     job = jobs.of_request(request, around, notes, made_at=copy)
-    python, start, start_reason = _start(request, environ, notes, has_table=job.table is not None)
+    python, start, start_reason = _start(request, environ, notes, job, engine)
     if job.table is None:
         job = jobs.with_own_table(job, request, around, copy, start)
         notes += job.table.notes if job.table else ()
     _check(request, len(job.placements), environ, python.path)
-    kept, removed = _cleaned(request, environ, start)
-    engine_program, flavour, among = _engine(request, environ, job)
-    facts = _facts(request, job, start, flavour, around=around, run_dir=run_dir, notes=notes)
-    supervisor, travelling = _for_other_hosts(request, job, facts, python, kept)
+    kept, removed = _cleaned(request, environ, "mpi" if engine.starts_mpi_ranks else start)
+    engine, located = _locate(engine, request, environ, job)
+    facts = _facts(request, job, start, engine, around=around, run_dir=run_dir, notes=notes)
+    supervisor, travelling = _for_other_hosts(request, engine, job, facts, python=python.path, kept=kept)
     kept.update(travelling)
     notes += composition.check_assigned(request.environment, job.placements, facts)
     plan = Plan(
@@ -84,11 +87,10 @@ def prepare(
         supervisor=supervisor,
         exported=tuple(sorted(travelling)),
         only_exported=not request.export_defaults,
-        engine_program=engine_program,
-        engine_flavour=flavour,
-        nodes=among,
-        shim_command=_shim(request, environ) if request.engine == "mpirun" and not supervisor else (),
-        as_root=os.geteuid() == 0,
+        engine_program=located.program,
+        engine_flavour=located.flavour,
+        nodes=located.nodes,
+        shim_command=_shim(request, environ) if engine.starts_mpi_ranks and not supervisor else (),
         cpu=request.cpu,
         devices_are_placeholders=job.devices_are_placeholders,
         rendezvous=(job.master, facts.port) if _meets(request, job) else None,
@@ -120,10 +122,9 @@ def _meets(request: LaunchRequest, job: Job) -> bool:
 def _cleaned(
     request: LaunchRequest, environ: Mapping[str, str], start: Start
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    # An engine's own settings (OMPI_MCA_*) are for it; its supervisors clean up once more.
-    settings_for = "mpi" if request.engine == "mpirun" else start
+    # MPI's variables (OMPI_MCA_*) are settings of mpirun; its supervisors remove them again.
     limits = LIMITS if request.ignore_visible else ()
-    return environment.cleaned(environ, start=settings_for, keep_mpi=request.keep_mpi, also=limits)
+    return environment.cleaned(environ, start=start, keep_mpi=request.keep_mpi, also=limits)
 
 
 def _chosen(job: Job, start: Start, reason: str, python: interpreter.Interpreter) -> dict[str, str]:
@@ -135,11 +136,11 @@ def _chosen(job: Job, start: Start, reason: str, python: interpreter.Interpreter
 
 
 def _start(
-    request: LaunchRequest, environ: Mapping[str, str], notes: list[str], *, has_table: bool
+    request: LaunchRequest, environ: Mapping[str, str], notes: list[str], job: Job, engine: Engine
 ) -> tuple[interpreter.Interpreter, Start, str]:
     """Return the ranks' Python, how the framework is started, and why so."""
-    mpi_ranks = request.engine == "mpirun" and not has_table
-    plain = request.kind == "program" and not has_table and not request.cpu
+    mpi_ranks = engine.starts_mpi_ranks and job.table is None
+    plain = request.kind == "program" and job.table is None and not request.cpu
     settled = request.start or ("mpi" if mpi_ranks else "table" if plain else None)
     # Under an MPI start on the CPU it has to be known whether MindSpore is there and needs its scheduler.
     ask = settled is None or (settled == "mpi" and request.cpu)
@@ -153,36 +154,31 @@ def _start(
     return python, start, reason
 
 
-def _engine(request: LaunchRequest, environ: Mapping[str, str], job: Job) -> tuple[str, str, tuple[str, ...]]:
-    """Return the program of the engine, its flavour, and the nodes meant where Slurm has others."""
-    if request.engine == "loop":
-        return "", "", ()
-    if request.engine == "slurm":
-        from hccl_tools.launch.engines import slurm  # noqa: PLC0415  (only this engine needs it)
-        from hccl_tools.programs.slurm import nodes_of_hosts  # noqa: PLC0415
-
-        program = slurm.find(environ, has_table=job.table is not None)
-        return (
-            program,
-            "slurm",
-            nodes_of_hosts(list(dict.fromkeys(placement.host for placement in job.placements)), environ),
-        )
-    from hccl_tools.programs.mpirun import find_mpirun  # noqa: PLC0415  (only this engine needs it)
-
-    return (*find_mpirun(environ, request.mpirun), ())
+def _locate(
+    engine: Engine, request: LaunchRequest, environ: Mapping[str, str], job: Job
+) -> tuple[Engine, Located]:
+    """Return the engine in the flavour that was found, and its program."""
+    if job.table is None and engine.starts_all_hosts and not engine.starts_mpi_ranks:
+        raise UsageError(f"--engine {engine.name} needs a rank table", hint="add --rank-table FILE")
+    located = engine.locate(
+        environ, request.mpirun, list(dict.fromkeys(placement.host for placement in job.placements))
+    )
+    return engine.of_flavour(located.flavour), located
 
 
 def _for_other_hosts(
     request: LaunchRequest,
+    engine: Engine,
     job: Job,
     facts: environment.JobFacts,
-    python: interpreter.Interpreter,
+    *,
+    python: str,
     kept: Mapping[str, str],
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return what each host runs where an engine brings the job to several, and what goes along."""
-    if request.engine == "loop" or job.table is None:
+    """Return the command of each host's supervisor and the variables for it, if the engine starts these."""
+    if not engine.starts_all_hosts or job.table is None:
         return (), {}
-    if request.engine == "mpirun" and facts.start == "mpi":
+    if engine.starts_mpi_ranks and facts.start == "mpi":
         if job.server_count > 1:
             raise LaunchError(
                 f"--start mpi makes MPI processes of this host, and the table has {job.server_count} servers",
@@ -194,7 +190,7 @@ def _for_other_hosts(
 
     run_dir = os.path.dirname(facts.table or "")
     command = remote_launch.supervisor(
-        request, start=facts.start, port=facts.port or ports.DEFAULT_PORT, python=python.path, run_dir=run_dir
+        request, start=facts.start, port=facts.port or ports.DEFAULT_PORT, python=python, run_dir=run_dir
     )
     return command, {
         **remote_launch.exported(kept, also=request.export, usual=request.export_defaults),
@@ -213,7 +209,7 @@ def _facts(
     request: LaunchRequest,
     job: Job,
     start: Start,
-    flavour: str,
+    engine: Engine,
     *,
     around: Surroundings,
     run_dir: str,
@@ -238,7 +234,7 @@ def _facts(
         devices_are_placeholders=job.devices_are_placeholders,
         keep_mpi=request.keep_mpi,
         pass_table=request.pass_table,
-        is_open_mpi=not flavour.startswith("mpich"),
+        is_open_mpi=engine.is_open_mpi,
         endpoints=()
         if start == "mpi"
         else ports.endpoints(job.placements, master=job.master, port=port, servers=job.server_count),

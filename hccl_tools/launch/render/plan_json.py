@@ -71,13 +71,6 @@ def _process(process: RankProcess, plan: Plan) -> dict[str, Any]:
     }
 
 
-def engine_command(plan: Plan) -> list[str]:
-    """Return the command line of the plan's engine; empty for the loop."""
-    from hccl_tools.launch import engines  # noqa: PLC0415
-
-    return [] if plan.engine == "loop" else engines.command(plan)
-
-
 def exported(plan: Plan, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that go to other hosts, without the table that goes in the same way."""
     if not plan.exported:

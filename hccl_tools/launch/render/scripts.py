@@ -8,16 +8,34 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.planning.environment import BACKEND_VARIABLE
+from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from hccl_tools.launch.model.plan import Plan, RankProcess
 
-#: What ``--emit`` takes, and the script that is filled in; msrun and torchrun are one command line.
-SCRIPTS = {"rank_loop": "rank_loop.sh", "mpirun": "mpirun.sh", "slurm": "slurm.sbatch"}
-#: Options that what is printed does not heed, and which of the targets do all the same.
-_TAKEN_OVER: Mapping[str, tuple[str, ...]] = {
+
+class Script(NamedTuple):
+    """A script of ``launchers/``.
+
+    Attributes:
+        file: Its name.
+        takes_colons: Whether its hosts can be IPv6 addresses. mpirun reads a colon as the start of a number.
+    """
+
+    file: str
+    takes_colons: bool = True
+
+
+#: The targets of ``--emit`` that are scripts. The others, msrun and torchrun, are command lines.
+SCRIPTS = {
+    "rank_loop": Script("rank_loop.sh"),
+    "mpirun": Script("mpirun.sh", takes_colons=False),
+    "slurm": Script("slurm.sbatch"),
+}
+#: Options that ``--emit`` refuses, and the targets that accept them nevertheless.
+_ACCEPTED_BY: Mapping[str, tuple[str, ...]] = {
     "--grace": ("rank_loop",),
     "--max-restarts": ("torchrun",),
     "--engine": tuple(SCRIPTS),
@@ -29,10 +47,14 @@ _TAKEN_OVER: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-class Wishes(NamedTuple):
-    """What the user wants besides the plan; ``None`` is the target's own default.
+class ScriptOptions(NamedTuple):
+    """Options of ``launch`` that the plan does not hold; ``None`` is the default of the target.
 
-    ``environment`` is set for every rank, ``grace`` are seconds, ``log_dir`` may hold ``%j``.
+    Attributes:
+        environment: Variables for every rank.
+        log_dir: The log directory; ``%j`` is Slurm's job id.
+        grace: Seconds from SIGTERM to SIGKILL.
+        max_restarts: How often all ranks are restarted after a failure.
     """
 
     environment: Mapping[str, str]
@@ -42,86 +64,78 @@ class Wishes(NamedTuple):
 
 
 def check_options(typed: Collection[str], target: str) -> None:
-    """Refuse options that what is printed would not heed.
+    """Refuse options that the script or command would ignore.
 
     Args:
-        typed: The options on the command line, by their own names (``--grace``).
-        target: What ``--emit`` says.
+        typed: The options on the command line, by their canonical names (``--grace``).
+        target: The value of ``--emit``.
 
     Raises:
-        UsageError: One of them would be lost.
+        UsageError: The target does not support one of them.
     """
-    for option, targets in _TAKEN_OVER.items():
+    for option, targets in _ACCEPTED_BY.items():
         if option in typed and target not in targets:
             raise UsageError(
-                f"--emit {target} cannot take {option} over",
-                hint=f"leave {option} out, or let `hccl-tools launch` itself start the job",
+                f"--emit {target} does not support {option}",
+                hint=f"leave {option} out, or start the job with `hccl-tools launch`",
             )
 
 
-def text(plan: Plan, target: str, wishes: Wishes) -> str:
+def text(plan: Plan, target: str, options: ScriptOptions) -> str:
     """Return what ``--emit`` prints for a plan.
 
     Raises:
-        LaunchError: The target cannot say what the plan says.
+        LaunchError: The target cannot express the plan.
     """
     if target not in SCRIPTS:
-        return command_line(plan, target, wishes)
+        return command_line(plan, target, options)
+    file = SCRIPTS[target].file
     if plan.start == "torch":
         raise LaunchError(
-            f"{SCRIPTS[target]} does not set torch's variables",
+            f"{file} does not set torch's variables",
             hint="--emit torchrun; or --start table for ranks that only need HCCL's",
         )
-    settings = _settings(plan, target, wishes._replace(environment=environment(plan, wishes)))
-    script = _read(SCRIPTS[target])
-    if target == "slurm":
-        most = max(len(ranks) for ranks in _by_server(plan).values())
-        script = script.replace("--nodes=1", f"--nodes={len(plan.hosts)}")
-        script = script.replace("--ntasks-per-node=8", f"--ntasks-per-node={most}")
-    return _filled(script, settings)
+    with open(os.path.join(IMPORT_ROOT, "hccl_tools", "launchers", file), encoding="utf-8") as opened:
+        script = opened.read()
+    largest = max(map(len, _by_server(plan).values()))
+    script = script.replace("--nodes=1", f"--nodes={len(plan.hosts)}")
+    script = script.replace("--ntasks-per-node=8", f"--ntasks-per-node={largest}")
+    return _fill_in(script, _settings(plan, options))
 
 
-def environment(plan: Plan, wishes: Wishes) -> dict[str, str]:
-    """Return what is set for every rank: the user's variables, and that of a rehearsal on the CPU."""
+def environment(plan: Plan, options: ScriptOptions) -> dict[str, str]:
+    """Return the variables for every rank: the user's, and the backend of a rehearsal on the CPU."""
     backend = plan.ranks[0].environment.get(BACKEND_VARIABLE) if plan.cpu else None
-    return {**({BACKEND_VARIABLE: backend} if backend else {}), **wishes.environment}
+    return {**({BACKEND_VARIABLE: backend} if backend else {}), **options.environment}
 
 
-def _read(name: str) -> str:
-    import hccl_tools  # noqa: PLC0415  (for its place only)
-
-    folder = os.path.join(os.path.dirname(os.path.abspath(hccl_tools.__file__)), "launchers")
-    with open(os.path.join(folder, name), encoding="utf-8") as file:
-        return file.read()
-
-
-def _filled(script: str, settings: dict[str, str]) -> str:
-    """Replace the first assignment to each setting, a list of lines up to its bracket; the rest stays."""
+def _fill_in(script: str, settings: dict[str, str]) -> str:
+    """Replace the first assignment to each setting; an array extends to its closing bracket."""
     lines: list[str] = []
-    left, skipping = dict(settings), False
+    left, in_array = dict(settings), False
     for line in script.splitlines():
-        if skipping:
-            skipping = line != ")"
+        if in_array:
+            in_array = line != ")"
             continue
         name = line.partition("=")[0]
         if name in left:
             lines.append(f"{name}={left.pop(name)}")
-            skipping = line.endswith("=(")
+            in_array = line.endswith("=(")
         else:
             lines.append(line)
     return "\n".join(lines) + "\n"
 
 
 def _by_server(plan: Plan) -> dict[int, list[RankProcess]]:
-    """Return the ranks by server: along the servers in the order of their lowest rank."""
+    """Return the ranks by server; the server with the lowest rank comes first."""
     found: dict[int, list[RankProcess]] = {}
     for process in plan.ranks:
         found.setdefault(process.server_index, []).append(process)
     return found
 
 
-def _settings(plan: Plan, target: str, wishes: Wishes) -> dict[str, str]:
-    """Return what is put into a script, by the name of its setting, as bash reads it."""
+def _settings(plan: Plan, options: ScriptOptions) -> dict[str, str]:
+    """Return bash assignments by name; a script ignores those that it does not have."""
     servers = _by_server(plan)
     lines = [
         f"{ranks[0].host} {','.join(str(process.rank) for process in ranks)} "
@@ -132,69 +146,69 @@ def _settings(plan: Plan, target: str, wishes: Wishes) -> dict[str, str]:
         "RANK_TABLE_FILE": f"${{RANK_TABLE_FILE-{shlex.quote(plan.table or '')}}}",
         "SERVERS": "\n".join(["(", *(f"  {shlex.quote(line)}" for line in lines), ")"]),
         "COMMAND": f"({shlex.join(plan.ranks[0].argv)})",
+        "SERVER": f"${{SERVER:-{list(servers).index(here(plan)[0].server_index)}}}",
     }
-    if wishes.environment:
-        variables = (f"{name}={value}" for name, value in wishes.environment.items())
+    if variables := [f"{name}={value}" for name, value in environment(plan, options).items()]:
         found["ENVIRONMENT"] = f"({shlex.join(variables)})"
-    if wishes.log_dir is not None:
-        parts = (shlex.quote(part) for part in wishes.log_dir.split("%j"))
+    if options.log_dir is not None:
+        parts = (shlex.quote(part) for part in options.log_dir.split("%j"))
         found["LOG_DIR"] = f"${{LOG_DIR:-{'${SLURM_JOB_ID:-nojob}'.join(parts)}}}"
-    if wishes.grace is not None:
-        # The script counts whole seconds.
-        found["GRACE"] = f"${{GRACE:-{-int(-wishes.grace // 1)}}}"
-    if target == "rank_loop":
-        found["SERVER"] = f"${{SERVER:-{list(servers).index(here(plan)[0].server_index)}}}"
+    if options.grace is not None:
+        # In whole seconds, rounded up.
+        found["GRACE"] = f"${{GRACE:-{-int(-options.grace // 1)}}}"
     if port := plan.ranks[0].environment.get("MS_SCHED_PORT"):
         found["SCHED_PORT"] = f"${{SCHED_PORT:-{port}}}"
     return found
 
 
 def here(plan: Plan) -> list[RankProcess]:
-    """Return the ranks of this host, or of rank 0's where the job has none here."""
+    """Return the ranks of this host, or of rank 0's host if the job has none here."""
     first = [process for process in plan.ranks if process.server_index == plan.ranks[0].server_index]
     return [process for process in plan.local if process.rank >= 0] or first
 
 
-def command_line(plan: Plan, tool: str, wishes: Wishes) -> str:
-    """Return the command of this host that starts the job with ``msrun`` or ``torchrun``.
+def command_line(plan: Plan, tool: str, options: ScriptOptions) -> str:
+    """Return the command that starts this host's ranks with ``msrun`` or ``torchrun``.
 
     Raises:
         LaunchError: The tool would put a rank on another device than the plan, or cannot start the program.
     """
     _check_order(plan, tool)
-    options = _msrun(plan, wishes) if tool == "msrun" else _torchrun(plan, wishes)
+    tool_options = _msrun(plan, options) if tool == "msrun" else _torchrun(plan, options)
     ranks = here(plan)
     argv = ranks[0].argv
     if not os.path.basename(argv[0]).startswith("python"):
         raise LaunchError(f"{tool} starts Python scripts only, not {shlex.join(argv)}")
-    variables = environment(plan, wishes)
+    variables = environment(plan, options)
     if not plan.cpu:
         devices = ",".join(map(str, sorted(process.device for process in ranks)))
         variables = {"ASCEND_RT_VISIBLE_DEVICES": devices, **variables}
     words = [f"{name}={shlex.quote(value)}" for name, value in variables.items()]
-    return f"{' '.join([*words, shlex.join([tool, *options, *argv[1:]])])}\n"
+    return f"{' '.join([*words, shlex.join([tool, *tool_options, *argv[1:]])])}\n"
 
 
 def _check_order(plan: Plan, tool: str) -> None:
-    """Refuse a plan whose ranks do not count up along machines and devices, as those of these tools do."""
-    counted = 0
+    """Refuse a plan whose ranks are not in the order of hosts and devices, or not evenly distributed."""
+    expected = 0
     for host in plan.hosts:
         ranks = [process for process in plan.ranks if process.host == host]
         for process in sorted(ranks, key=lambda process: process.device):
-            if process.rank != counted:
+            if process.rank != expected:
                 raise LaunchError(
-                    f"{tool} would put rank {counted} on device {process.device} of {host}, "
+                    f"{tool} would put rank {expected} on device {process.device} of {host}, "
                     f"which is rank {process.rank}'s",
-                    hint="--emit rank_loop, mpirun and slurm keep the table's order, and so does `launch`",
+                    hint="`launch` and --emit rank_loop, mpirun and slurm keep the order of the table",
                 )
-            counted += 1
+            expected += 1
     sizes = {host: sum(process.host == host for process in plan.ranks) for host in plan.hosts}
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{host} {size}" for host, size in sizes.items())
-        raise LaunchError(f"{tool} starts as many ranks on each machine, and the table does not: {shown}")
+        raise LaunchError(
+            f"{tool} starts the same number of ranks on each machine, but the table has {shown}"
+        )
 
 
-def _msrun(plan: Plan, wishes: Wishes) -> list[str]:
+def _msrun(plan: Plan, wanted: ScriptOptions) -> list[str]:
     ranks = here(plan)
     first = plan.ranks[0].environment
     options = [f"--worker_num={plan.world_size}", f"--local_worker_num={len(ranks)}"]
@@ -205,10 +219,10 @@ def _msrun(plan: Plan, wishes: Wishes) -> list[str]:
         options.append(f"--master_port={port}")
     if plan.table:
         options.append(f"--rank_table_file={plan.table}")
-    return [*options, "--join=True", f"--log_dir={wishes.log_dir or 'log'}"]
+    return [*options, "--join=True", f"--log_dir={wanted.log_dir or 'log'}"]
 
 
-def _torchrun(plan: Plan, wishes: Wishes) -> list[str]:
+def _torchrun(plan: Plan, wanted: ScriptOptions) -> list[str]:
     ranks = here(plan)
     first = plan.ranks[0].environment
     options = [f"--nproc-per-node={len(ranks)}", f"--nnodes={len(plan.hosts)}"]
@@ -217,8 +231,8 @@ def _torchrun(plan: Plan, wishes: Wishes) -> list[str]:
         options += [f"--master-addr={first.get('MASTER_ADDR', plan.hosts[0])}"]
     if port := first.get("MASTER_PORT"):
         options.append(f"--master-port={port}")
-    if wishes.log_dir is not None:
-        options += [f"--log-dir={wishes.log_dir}", "--tee=3"]
-    if wishes.max_restarts is not None:
-        options.append(f"--max-restarts={wishes.max_restarts}")
+    if wanted.log_dir is not None:
+        options += [f"--log-dir={wanted.log_dir}", "--tee=3"]
+    if wanted.max_restarts is not None:
+        options.append(f"--max-restarts={wanted.max_restarts}")
     return options

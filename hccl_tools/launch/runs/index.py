@@ -212,7 +212,7 @@ def is_over(run: Run) -> bool:
 def is_on_this_host(run: Run, process: Mapping[str, Any]) -> bool:
     """Tell whether a process of a run's plan was planned for this host."""
     plan = plan_of(run)
-    if plan.get("engine") == "loop" and run.host in {"", os.uname().nodename}:
+    if not plan.get("command") and run.host in {"", os.uname().nodename}:
         return bool(process.get("here", True))
     host: str = process["host"]
     own = {os.uname().nodename, os.environ.get("SLURMD_NODENAME", ""), "localhost"}

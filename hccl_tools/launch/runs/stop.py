@@ -222,7 +222,7 @@ def _others(run: Run) -> str:
     """Tell of ranks on other hosts that have launchers of their own."""
     plan = index.plan_of(run)
     hosts = {process["host"] for process in plan.get("processes", []) if not process.get("here", True)}
-    if not hosts or plan.get("engine") != "loop":
+    if not hosts or plan.get("command"):
         return ""
     where = ", ".join(sorted(hosts))
     if plan.get("meeting"):

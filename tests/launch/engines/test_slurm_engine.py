@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.engines import slurm
+from hccl_tools.errors import LaunchError
+from hccl_tools.launch import engines
 from hccl_tools.programs.lookup import ProgramMissingError
 
 if TYPE_CHECKING:
@@ -122,14 +122,13 @@ def _holds(path: Path, command: bytes) -> bool:
 
 
 def test_srun_is_asked_inside_an_allocation_only(own_directory: Path) -> None:
+    engine = engines.get("slurm")
     with pytest.raises(ProgramMissingError, match="no srun on PATH"):
-        slurm.find({"PATH": str(own_directory)}, has_table=True)
+        engine.locate({"PATH": str(own_directory)}, None, ["n1"])
     program = own_directory / "srun"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     environ = {"PATH": f"{own_directory}:{os.environ['PATH']}"}
     with pytest.raises(LaunchError, match="not in a Slurm allocation"):
-        slurm.find(environ, has_table=True)
-    with pytest.raises(UsageError, match="needs a rank table"):
-        slurm.find({**environ, "SLURM_JOB_ID": "1"}, has_table=False)
-    assert slurm.find({**environ, "SLURM_JOB_ID": "1"}, has_table=True) == str(program)
+        engine.locate(environ, None, ["n1"])
+    assert engine.locate({**environ, "SLURM_JOB_ID": "1"}, None, ["n1"]).program == str(program)

@@ -1,0 +1,116 @@
+"""The interface of an engine: a program that starts the agents of a job on their hosts."""
+
+from __future__ import annotations
+
+import os
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from hccl_tools.launch.model.plan import RankProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.launch.model.plan import Plan
+
+#: In the run directory: the output of the engine, and its stderr where that is kept apart.
+LOG, ERRORS = "engine.log", "engine_errors.log"
+_STDERR_APART = ("/bin/sh", "-c", 'exec "$@" 2>"$0"')
+
+
+class Located(NamedTuple):
+    """The program of an engine.
+
+    Attributes:
+        program: Its absolute path.
+        flavour: Which of its implementations it is, such as ``openmpi-5``.
+        nodes: The nodes of a Slurm allocation that the job uses; empty: all of them.
+    """
+
+    program: str = ""
+    flavour: str = ""
+    nodes: tuple[str, ...] = ()
+
+
+class EngineProcess(RankProcess):
+    """The process of an engine; the ranks are its descendants, on this host or on others."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the program, for messages: ``mpirun``."""
+        is_wrapped = self.argv[: len(_STDERR_APART)] == _STDERR_APART
+        return os.path.basename(self.argv[len(_STDERR_APART) + 1 if is_wrapped else 0])
+
+
+class Engine:
+    """Starts ``plan.supervisor`` once on each host of a plan; the supervisors start the ranks.
+
+    A subclass has a ``name``, finds its program (``locate``) and composes its command line (``command``).
+    """
+
+    #: The value of ``--engine``.
+    name: str
+    #: Whether one launcher starts the ranks of all hosts. Otherwise each host has its own launcher.
+    starts_all_hosts = True
+    #: Whether it can start ``plan.shim`` once for each rank on this host, as an MPI process, instead.
+    starts_mpi_ranks = False
+    #: Whether that MPI is Open MPI, whose variables MindSpore reads.
+    is_open_mpi = True
+    #: Whether it starts a job on the nodes of a Slurm allocation.
+    uses_allocation = False
+    #: Whether its command line holds the host names of the rank table.
+    names_hosts = True
+    #: Whether it waits forever for a host that it cannot reach, so that its children have to be watched.
+    waits_for_lost_hosts = False
+    #: Lines of its output that begin with one of these are not shown.
+    hidden_output: tuple[bytes, ...] = ()
+    #: Environment variables of its own process.
+    settings: Mapping[str, str] = MappingProxyType({})
+
+    def of_flavour(self, flavour: str) -> Engine:  # noqa: ARG002  (for engines with several implementations)
+        """Return the engine for one of its implementations."""
+        return self
+
+    def locate(self, environ: Mapping[str, str], wanted: str | None, hosts: Sequence[str]) -> Located:
+        """Return the program of the engine.
+
+        Args:
+            environ: The caller's environment.
+            wanted: The program that the user names (``--mpirun``).
+            hosts: The hosts of the job, in rank order.
+
+        Raises:
+            LaunchError: There is none, or it cannot start this job.
+        """
+        raise NotImplementedError
+
+    def command(self, plan: Plan) -> list[str]:
+        """Return the command line that starts the agents of a plan; empty if no program is needed."""
+        raise NotImplementedError
+
+    def keeps_stderr_apart(self, plan: Plan) -> bool:  # noqa: ARG002  (for engines that do)
+        """Return whether the stderr of the engine goes to a file of its own."""
+        return False
+
+    def processes(self, plan: Plan) -> tuple[RankProcess, ...]:
+        """Return what the supervisor of this host starts: the engine, and the scheduler of MPI ranks.
+
+        The engine has rank 0, because the output that is shown is found in its log.
+        """
+        first = plan.ranks[0]
+        apart = (*_STDERR_APART, os.path.join(plan.run_dir, ERRORS)) if self.keeps_stderr_apart(plan) else ()
+        engine = EngineProcess(
+            rank=0,
+            host=first.host,
+            server_index=first.server_index,
+            device=first.device,
+            device_id=first.device_id,
+            environment=dict(self.settings),
+            argv=(*apart, *self.command(plan)),
+            log=LOG,
+        )
+        if plan.supervisor:
+            return (engine,)  # The scheduler is started by the supervisor of rank 0's host.
+        return (*(process for process in plan.local if process.rank < 0), engine)

@@ -1,0 +1,122 @@
+"""The table of engines, and an engine that another program adds to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hccl_tools.launch import engines
+
+#: A program of its own: ``/bin/sh`` starts the supervisor of the one host in a session of its own.
+LAUNCHER = """\
+import sys
+from hccl_tools.__main__ import main
+from hccl_tools.launch import engines
+from hccl_tools.launch.engines.engine import Engine, Located
+
+
+class Shell(Engine):
+    name = "shell"
+    hidden_output = (b"shell: ",)
+    settings = {"SHELL_ENGINE": "yes"}
+
+    def locate(self, environ, wanted, hosts):
+        return Located("/bin/sh")
+
+    def command(self, plan):
+        script = 'echo "shell: up ${SHELL_ENGINE:-no}"; setsid -w "$@"'
+        return [plan.engine_program, "-c", script, "sh", *plan.supervisor]
+
+
+engines.register(Shell())
+main()
+"""
+PROGRAM = 'echo "rank $RANK_ID of $RANK_SIZE on $DEVICE_ID"; exit $((RANK_ID == FAILING ? 7 : 0))'
+
+
+@pytest.fixture
+def table(own_directory: Path) -> str:
+    (own_directory / "launcher.py").write_text(LAUNCHER)
+    devices = [
+        {"device_id": str(4 + rank), "device_ip": f"192.168.0.{rank + 1}", "rank_id": str(rank)}
+        for rank in range(2)
+    ]
+    server = {"server_id": "127.0.0.1", "device": devices, "host_nic_ip": "reserve"}
+    value = {"version": "1.0", "server_count": "1", "status": "completed", "server_list": [server]}
+    (own_directory / "table.json").write_text(json.dumps(value))
+    return "table.json"
+
+
+def launch(*options: str, failing: int = -1) -> subprocess.CompletedProcess[str]:
+    command = [
+        sys.executable, "launcher.py", "launch", "--engine", "shell", "--cpu", "--start", "table",
+        "--no-python", *options, "sh", "-c", PROGRAM,
+    ]  # fmt: skip
+    package = str(Path(engines.__file__).parents[3])
+    environ = {**os.environ, "FAILING": str(failing), "PYTHONPATH": package}
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environ)
+
+
+def test_another_programs_engine_starts_a_job(table: str) -> None:
+    done = launch("--rank-table", table)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    run_dir = Path("log/latest")
+    assert [(run_dir / f"rank_{rank}.log").read_text() for rank in range(2)] == [
+        "rank 0 of 2 on 4\n",
+        "rank 1 of 2 on 5\n",
+    ]
+    assert "shell: up yes" in (run_dir / "engine.log").read_text()
+    assert "rank 0 of 2 on 4" in done.stdout
+    assert "shell: " not in done.stdout
+    plan = json.loads((run_dir / "plan.json").read_text())
+    assert (plan["engine"], plan["command"][0]) == ("shell", "/bin/sh")
+
+
+def test_a_rank_that_fails_under_another_programs_engine_decides_the_exit_code(table: str) -> None:
+    done = launch("--rank-table", table, failing=1)
+
+    assert done.returncode == 7, done.stdout + done.stderr
+
+
+def test_an_engine_without_mpi_ranks_needs_a_table(table: str) -> None:
+    done = launch("-n", "2")
+
+    assert table
+    assert done.returncode == 2
+    assert "error: --engine shell needs a rank table" in done.stderr
+
+
+def test_help_and_errors_name_a_registered_engine(table: str) -> None:
+    help_text = subprocess.run(
+        [sys.executable, "launcher.py", "launch", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    done = launch("--engine", "shel", "--rank-table", table)
+
+    assert "loop|mpirun|slurm|shell" in help_text.replace("\n", "").replace(" ", "")
+    assert '"shel" is not one of loop, mpirun, slurm, shell' in done.stderr
+
+
+@pytest.mark.parametrize("name", engines.ENGINES)
+def test_every_engine_of_the_table_is_found_under_its_name(name: str) -> None:
+    assert engines.get(name).name == name
+
+
+@pytest.mark.parametrize(
+    ("flavour", "is_open_mpi", "patience"),
+    [("openmpi-4", True, "1"), ("openmpi-5", True, "20"), ("openmpi-6", True, "1"), ("mpich-4", False, None)],
+)
+def test_mpirun_has_the_options_of_its_flavour(
+    flavour: str, patience: str | None, *, is_open_mpi: bool
+) -> None:
+    from hccl_tools.launch.engines.openmpi import OpenMpi
+
+    engine = engines.get("mpirun").of_flavour(flavour)
+
+    assert engine.is_open_mpi is is_open_mpi
+    assert (str(engine.kill_timeout) if isinstance(engine, OpenMpi) else None) == patience
