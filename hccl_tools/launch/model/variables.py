@@ -1,6 +1,9 @@
-"""Names of the environment variables by which the processes of a job find each other."""
+"""Environment variables by which the launchers of a job find each other and the table."""
 
 from __future__ import annotations
 
 #: Where the launcher listens: token, port and, for other hosts, addresses, separated by ``@``.
 LAUNCHER_VARIABLE = "HCCL_TOOLS_LAUNCHER"
+#: The packed table in parts, numbered from 0, and the value of ``--rank-table`` that names it.
+TABLE_VARIABLE_PREFIX = "HCCL_TOOLS_TABLE_"
+TABLE_FROM_ENVIRONMENT = "@environment"

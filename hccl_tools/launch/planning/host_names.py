@@ -1,7 +1,7 @@
-"""The host names of a rank table where they become part of a command: checked first, once.
+"""Check the host names of a rank table before they become part of a command.
 
-HCCL takes nearly any text as a server_id, and a job on one host needs no more. Where hosts are reached by
-name, that text would be read by a shell, by ssh or by mpirun.
+HCCL accepts nearly any text as a server_id, and that is enough for a job on one host. For a job on several
+hosts the text is parsed by a shell, by ssh or by mpirun.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def check(prepared: PreparedLaunch, *, use: str, colons: bool = False) -> None:
-    """Refuse a job with a host that cannot be named in a command.
+    """Refuse a job with a host that cannot be written in a command.
 
     Args:
         prepared: The job.
-        use: Where its hosts are named, for the message: ``--engine mpirun``.
-        colons: Whether IPv6 addresses can be named there.
+        use: The option that needs the hosts, for the message: ``--engine mpirun``.
+        colons: Whether the command accepts IPv6 addresses.
 
     Raises:
         LaunchError: A host is not a host name or an address; the message says where it stands in the table.
@@ -37,14 +37,14 @@ def check(prepared: PreparedLaunch, *, use: str, colons: bool = False) -> None:
 
 
 def _place(prepared: PreparedLaunch, index: int) -> str:
-    """Return file, line and column of a server in the table of a job, "" without one."""
+    """Return file, line and column of a server in the table; "" for a job without a table."""
     table, data, path = prepared.table, prepared.table_data, prepared.plan.table
     if table is None or data is None or path is None:
         return ""
     try:
         with open(path, "rb") as file:
             if file.read(len(data) + 1) != data:
-                return f"{path}: "  # It was converted for the ranks: its lines are others.
+                return f"{path}: "  # It was converted for the ranks: its lines differ.
     except OSError:
         return f"{path}: "
     from hccl_tools.document.document import Document  # noqa: PLC0415  (for this message only)

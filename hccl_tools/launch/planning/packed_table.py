@@ -1,4 +1,4 @@
-"""A rank table as environment variables: it reaches the other hosts of a job without a shared disk."""
+"""Pack a rank table into environment variables, which reach the other hosts without a shared disk."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ import zlib
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch.model.variables import TABLE_VARIABLE_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
-#: The value of ``--rank-table`` that names the packed table.
-TABLE_FROM_ENVIRONMENT = "@environment"
-TABLE_VARIABLE_PREFIX = "HCCL_TOOLS_TABLE_"
-#: Linux takes at most 128 KiB for one variable.
+#: Bytes of one variable; Linux allows 128 KiB.
 _PART = 100_000
 
 
@@ -36,5 +33,5 @@ def unpack(environ: Mapping[str, str]) -> bytes:
     while part := environ.get(f"{TABLE_VARIABLE_PREFIX}{len(parts)}"):
         parts.append(part)
     if not parts:
-        raise LaunchError("the environment does not hold the table: the launching host did not pass it on")
+        raise LaunchError("the environment does not contain the table: the launching host did not pass it on")
     return zlib.decompress(base64.b64decode("".join(parts)))

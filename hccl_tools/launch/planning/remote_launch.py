@@ -1,7 +1,7 @@
-"""What travels to the other hosts of a job: the table, the environment, and how to start their supervisors.
+"""The commands and variables of the processes that an engine starts.
 
-No disk need be shared: the table goes along as variables, packed. A non-interactive ssh has not sourced
-CANN's ``set_env.sh``: that is why paths and the variables of CANN, HCCL and the frameworks go along.
+A non-interactive ssh does not source CANN's ``set_env.sh``. The supervisors on other hosts therefore get PATH
+and the variables of CANN, HCCL and the frameworks.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
-from hccl_tools.launch.planning.packed_table import TABLE_FROM_ENVIRONMENT, TABLE_VARIABLE_PREFIX
+from hccl_tools.launch.model.variables import TABLE_FROM_ENVIRONMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 _EXPORTED_NAMES = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONUNBUFFERED")
 _EXPORTED_PREFIXES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "PYTORCH_", "OMP_")
-#: Options that concern the one who typed them, or are settled by now.
+#: Options of the launcher alone; the last value of an option counts.
 _OVERRIDES = (
     *("--engine=loop", "--mpirun=", f"--rank-table={TABLE_FROM_ENVIRONMENT}", "--hostfile="),
     *("--max-restarts=0", "--notify="),
@@ -30,40 +29,34 @@ _NOT_FORWARDED = ("--dry-run", "--emit")
 
 
 def exported(environ: Mapping[str, str], *, also: Sequence[str] = (), usual: bool = True) -> dict[str, str]:
-    """Return the variables that the ranks on other hosts get as well.
+    """Return the variables that are passed to other hosts.
 
     Args:
-        environ: The environment of the ranks here.
+        environ: The environment of the ranks on this host.
         also: Names besides the usual ones (``--export``).
-        usual: Whether the usual ones go along (not with ``--no-export``).
+        usual: Whether the usual ones are passed (not with ``--no-export``).
 
     Raises:
         UsageError: One of ``also`` is not set.
     """
     if missing := [name for name in also if name not in environ]:
         raise UsageError(
-            f"--export {missing[0]}: no such variable reaches the ranks",
-            hint=f"`export {missing[0]}=...` before, or --env {missing[0]}=VALUE",
+            f"--export {missing[0]}: the variable is not set in the ranks' environment",
+            hint=f"`export {missing[0]}=...` first, or --env {missing[0]}=VALUE",
         )
-    return {name: value for name, value in environ.items() if name in also or (usual and _goes_along(name))}
+    return {name: value for name, value in environ.items() if name in also or (usual and _is_usual(name))}
 
 
-def _goes_along(name: str) -> bool:
-    if name in _EXPORTED_NAMES:
-        return True
-    return name.startswith(_EXPORTED_PREFIXES) and not name.startswith("HCCL_TOOLS_")
-
-
-def to_show(names: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what goes along as a plan shows it: without the packed table, and what is ours alone."""
-    ours = (TABLE_VARIABLE_PREFIX, LAUNCHER_VARIABLE)
-    return {name: environ.get(name, "") for name in names if not name.startswith(ours)}
+def _is_usual(name: str) -> bool:
+    return name in _EXPORTED_NAMES or (
+        name.startswith(_EXPORTED_PREFIXES) and not name.startswith("HCCL_TOOLS_")
+    )
 
 
 def supervisor(
     request: LaunchRequest, *, start: Start, port: int, python: str, run_dir: str
 ) -> tuple[str, ...]:
-    """Return the command that each host runs for its own part of the job."""
+    """Return the command of the supervisor on each host."""
     typed = [option for option in request.typed_options if not option.startswith(_NOT_FORWARDED)]
     settled = (f"--start={start}", f"--start-port={port}", f"--python={python}", f"--run-dir={run_dir}")
     typed += ["--module"] if request.kind == "module" else []  # also that of `python -m`
@@ -73,7 +66,7 @@ def supervisor(
 
 
 def shim(request: LaunchRequest, facts: str) -> tuple[str, ...]:
-    """Return the command before each MPI rank's program; ``facts`` is the file that settles it."""
+    """Return the command before the program of each MPI rank; ``facts`` is the file with its environment."""
     options = ["--facts", facts]
     options += [f"--product={request.product}"] if request.product else []
     options += [f"--ignore={rule}" for rule in request.ignore]

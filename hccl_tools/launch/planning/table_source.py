@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import InputError, LaunchError, TableError, UsageError
 from hccl_tools.launch.model.request import JobTable
-from hccl_tools.launch.planning.packed_table import TABLE_FROM_ENVIRONMENT
+from hccl_tools.launch.model.variables import TABLE_FROM_ENVIRONMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

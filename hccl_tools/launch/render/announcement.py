@@ -1,33 +1,32 @@
-"""What is said of a job as it starts."""
+"""The lines that a launch prints at the start of a job."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
+from hccl_tools.notation.phrases import and_more
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from hccl_tools.launch.model.plan import Plan
 
 
 def lines(plan: Plan) -> Iterator[str]:
-    """Yield it line by line: what starts here, what the user should know, what was replaced."""
+    """Yield the ranks of this host, the notes, and the variables that the ranks do not inherit."""
     ranks = [process for process in plan.local if process.rank >= 0]
-    which = ", ".join(str(process.device) for process in ranks[:16]) + (", ..." if len(ranks) > 16 else "")
-    many = "s" if len(ranks) > 1 else ""
+    shown = ", ".join(str(process.device) for process in ranks[:16]) + (", ..." if len(ranks) > 16 else "")
+    plural = "s" if len(ranks) > 1 else ""
     of = f" of {plan.world_size}" if len(ranks) < plan.world_size else ""
-    what = "a rehearsal on the CPU" if plan.cpu else f"device{many} {which}"
-    yield f"{len(ranks)}{of} rank{many}, {what}, start {plan.start}; logs: {_short(plan)}"
+    where = "a rehearsal on the CPU" if plan.cpu else f"device{plural} {shown}"
+    yield f"{len(ranks)}{of} rank{plural}, {where}, start {plan.start}; logs: {_run_dir(plan)}"
     yield from plan.notes
     if plan.removed:
-        yield f"replaced or removed in the ranks' environment: {', '.join(_shown(plan.removed))}"
+        yield f"replaced or removed in the ranks' environment: {and_more(plan.removed, 8)}"
 
 
-def _shown(names: Sequence[str]) -> list[str]:
-    return [*names[:8], f"and {len(names) - 8} more"] if len(names) > 9 else list(names)
-
-
-def _short(plan: Plan) -> str:
+def _run_dir(plan: Plan) -> str:
+    """Return the run directory as a short path."""
     relative = os.path.relpath(plan.run_dir, plan.working_dir)
     return plan.run_dir if relative.startswith("..") else relative

@@ -1,4 +1,4 @@
-"""A plan as JSON: what ``--dry-run=json`` prints and ``plan.json`` keeps. Secrets are masked."""
+"""A plan as JSON, for ``--dry-run=json`` and ``plan.json``. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, TABLE_VARIABLE_PREFIX
 from hccl_tools.launch.render import masking
 
 if TYPE_CHECKING:
@@ -14,14 +15,15 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan, RankProcess
 
 SCHEMA_VERSION = 1
-#: Shown in the plan because they change what HCCL does; the launcher passes them unchanged.
-_PASSED_PREFIXES = ("HCCL_", "ASCEND_")
-_OURS = "HCCL_TOOLS_"
-_STEERS_TERMINALS = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+#: Variables that change the behaviour of HCCL; the ranks inherit them.
+_ASCEND_PREFIXES = ("HCCL_", "ASCEND_")
+_OWN_PREFIX = "HCCL_TOOLS_"
+_INTERNAL = (TABLE_VARIABLE_PREFIX, LAUNCHER_VARIABLE)
+_TERMINAL_CONTROL = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 def as_bytes(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> bytes:
-    """Return a plan as a JSON file; what is no UTF-8 in a name or an argument is written as JSON can."""
+    """Return a plan as a JSON file; bytes of a name or an argument that are not UTF-8 are escaped."""
     return as_json(plan, environment, command).encode(errors="backslashreplace")
 
 
@@ -34,7 +36,7 @@ def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
         "cpu": plan.cpu,
         "world_size": plan.world_size,
         "hosts": list(plan.hosts),
-        # Where hosts that were started by hand meet, and keep a line to each other.
+        # Where launchers that were started by hand on each host connect.
         "meeting": "{} port {}".format(*plan.rendezvous) if plan.rendezvous else None,
         "rank_table": plan.table,
         "run_dir": plan.run_dir,
@@ -42,17 +44,17 @@ def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
         "chosen": dict(plan.chosen),
         "notes": list(plan.notes),
         "removed_variables": list(plan.removed),
-        "passed_variables": masking.variables(passed_on(environment)),
+        "passed_variables": masking.variables(inherited_ascend_variables(environment)),
         "common_variables": masking.variables(plan.common),
-        "exported_variables": masking.variables(exported(plan, environment)),
+        "exported_variables": masking.variables(exported_for_display(plan, environment)),
         "command": masking.arguments(command),
-        # By these the logs of other hosts are fetched.
+        # `logs` reaches the hosts of the job by it.
         "slurm_job": environment.get("SLURM_JOB_ID"),
         "processes": [_process(process, plan) for process in plan.processes],
     }
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-    # JSON escapes the control characters of ASCII alone; a terminal heeds others, too.
-    return _STEERS_TERMINALS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    # JSON escapes only the control characters of ASCII; terminals interpret others as well.
+    return _TERMINAL_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _process(process: RankProcess, plan: Plan) -> dict[str, Any]:
@@ -71,19 +73,15 @@ def _process(process: RankProcess, plan: Plan) -> dict[str, Any]:
     }
 
 
-def exported(plan: Plan, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that go to other hosts, without the table that goes in the same way."""
-    if not plan.exported:
-        return {}
-    from hccl_tools.launch.planning import remote_launch  # noqa: PLC0415  (only where an engine brings the job there)
-
-    return remote_launch.to_show(plan.exported, environment)
+def exported_for_display(plan: Plan, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that an engine passes to other hosts, without internal ones."""
+    return {name: environment.get(name, "") for name in plan.exported if not name.startswith(_INTERNAL)}
 
 
-def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of HCCL and CANN that the ranks inherit as they are, sorted by name."""
+def inherited_ascend_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of HCCL and CANN that the ranks inherit unchanged, sorted by name."""
     return {
         name: environment[name]
         for name in sorted(environment)
-        if name.startswith(_PASSED_PREFIXES) and not name.startswith(_OURS)
+        if name.startswith(_ASCEND_PREFIXES) and not name.startswith(_OWN_PREFIX)
     }

@@ -1,4 +1,4 @@
-"""A plan for a person: what ``--dry-run`` prints. Secrets are masked."""
+"""A plan as text, for ``--dry-run``. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.render import masking
-from hccl_tools.launch.render.plan_json import exported, passed_on
+from hccl_tools.launch.render.plan_json import exported_for_display, inherited_ascend_variables
 from hccl_tools.notation import number_list
+from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
@@ -22,12 +23,11 @@ def as_text(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
 
 
 def _lines(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -> Iterator[str]:
-    ranks = "1 rank" if plan.world_size == 1 else f"{plan.world_size} ranks"
     rehearsal = ", a rehearsal on the CPU" if plan.cpu else ""
-    yield f"plan: {ranks} on {_counted(plan.hosts)}{rehearsal}; nothing is started"
+    yield f"plan: {count(plan.world_size, 'rank')} on {_hosts(plan.hosts)}{rehearsal}; nothing is started"
     facts = {**plan.chosen, "engine": plan.engine, "run directory": plan.run_dir}
     if plan.rendezvous:
-        facts["hosts meet"] = "{} port {}".format(*plan.rendezvous)
+        facts["rendezvous"] = "{} port {}".format(*plan.rendezvous)
     for subject, text in facts.items():
         yield f"  {subject + ':':<15}{text}"
     for note in plan.notes:
@@ -43,20 +43,16 @@ def _lines(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -
     yield from _command_lines(plan)
     if plan.common:
         yield "every process also gets: " + _assignments(plan.common)
-    passed = passed_on(environment)
-    yield "passed on unchanged: " + (_assignments(passed) if passed else "no HCCL_* or ASCEND_* is set")
+    inherited = _assignments(inherited_ascend_variables(environment))
+    yield "inherited unchanged: " + (inherited or "no HCCL_* or ASCEND_* is set")
     if plan.supervisor:
-        going = exported(plan, environment)
-        yield "to other hosts go: " + (_assignments(going) if going else "no variables")
-    yield "replaced or removed of your shell's: " + (", ".join(plan.removed) if plan.removed else "nothing")
+        exported = _assignments(exported_for_display(plan, environment))
+        yield "passed to other hosts: " + (exported or "no variables")
+    yield "replaced or removed from the shell's environment: " + (", ".join(plan.removed) or "nothing")
 
 
-def _counted(hosts: Sequence[str]) -> str:
-    return (
-        hosts[0]
-        if len(hosts) == 1
-        else f"{len(hosts)} hosts ({', '.join(hosts[:4])}" + (", ...)" if len(hosts) > 4 else ")")
-    )
+def _hosts(hosts: Sequence[str]) -> str:
+    return hosts[0] if len(hosts) == 1 else f"{len(hosts)} hosts ({and_more(hosts)})"
 
 
 def _columns(plan: Plan) -> Iterator[str]:
@@ -82,7 +78,7 @@ def _bound(plan: Plan, text: str) -> tuple[str, ...]:
 
 
 def _command_lines(plan: Plan) -> Iterator[str]:
-    """Yield one command line per process of this host, as one could type it; of all where it has none."""
+    """Yield a command line that can be typed for each process of this host; of all hosts if it has none."""
     for process in plan.local or plan.processes:
         argv = shlex.join(masking.arguments(process.argv))
         yield f"  {process.name}: {_assignments(process.environment)} {argv}"
