@@ -1,4 +1,4 @@
-"""What is wrong with a table, as data, and how it is shown."""
+"""The findings on a table and their output formats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Output format -> the module of this package that renders it.
 FORMATS = {"text": "text", "concise": "concise", "json": "json_report", "github": "github", "sarif": "sarif"}
-#: Findings of one rule in one file that people are shown; programs get what ``diagnostic.KEPT`` says.
+#: Findings of one rule in one file that the formats for people show; the others show ``diagnostic.KEPT``.
 SHOWN = 20
 _FOR_PROGRAMS = frozenset({"json", "sarif"})
 
@@ -36,24 +36,22 @@ def render(
     only_hccl: bool = False,
     ascii_only: bool = False,
 ) -> Iterator[str]:
-    """Yield reports as text, piece by piece, in one of ``FORMATS``.
+    """Yield the text of reports, piece by piece, in one of ``FORMATS``.
 
     Args:
         reports: May be an iterator: each is rendered as it comes.
         output_format: A name in ``FORMATS``.
         show_all: Show every finding that the reports kept, however many a rule has.
         color: Use ANSI colours (text).
-        only_hccl: Leave out all that HCCL itself would let pass.
-        ascii_only: Escape what is not ASCII (text, concise, github; the others always do).
+        only_hccl: Leave out findings on which HCCL itself would not stop.
+        ascii_only: Escape characters that are not ASCII (text, concise, github; the others always do).
 
     Raises:
-        UsageError: There is no such format.
+        UsageError: The format is unknown.
     """
     name = FORMATS.get(output_format)
     if name is None:
-        raise UsageError(
-            f'there is no output format "{output_format}"', hint=f"formats: {', '.join(FORMATS)}"
-        )
+        raise UsageError(f'unknown output format "{output_format}"', hint=f"formats: {', '.join(FORMATS)}")
     from hccl_tools.diagnostics.placing import ReportOptions  # noqa: PLC0415  (importing the package stays cheap)
 
     shown = limit(output_format, show_all=show_all)

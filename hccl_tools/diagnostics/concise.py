@@ -1,4 +1,4 @@
-"""One line a finding, for grep, editors and pipes: ``table.json:8:67: error HCC203 message (/pointer)``."""
+"""One line per finding, for grep, editors and pipes: ``table.json:8:67: error HCC203 message (/pointer)``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
-    """Yield one line a finding; nothing for a table without findings."""
+    """Yield one line per finding."""
     for report in reports:
         shown, folded = options.fold(report)
         for placed in place(report, shown):

@@ -1,4 +1,4 @@
-"""A diagnostic is data: what, where, how grave, what to do. Lines and columns come when it is shown."""
+"""Findings as data. Lines and columns are computed only when a finding is shown."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Path = tuple[str | int, ...]
 Consequence = Literal["refused", "hangs", "fails-later", "forbidden", "advice"]
 Severity = Literal["error", "warning"]
 Verdict = Literal["accepted", "refused", "hangs"]
-#: How the lines of examples begin in a rule's docstring.
+#: The beginnings of example lines in a rule's docstring.
 EXAMPLE_MARKS = ("Base: ", "Example: ", "Instead: ", "Hint: ")
 
 #: The consequences by which HCCL itself stops a job (``--only-hccl``).
 HCCL_CONSEQUENCES: frozenset[Consequence] = frozenset({"refused", "hangs"})
-#: Findings of one rule that a report keeps, unless it is asked for another number; all are counted.
+#: Findings of one rule that a report keeps by default; all are counted.
 KEPT = 1000
 
 
@@ -31,19 +31,23 @@ def pointer(path: Path) -> str:
 
 
 class Related(NamedTuple):
-    """A second place that a finding is about, with a phrase for it (``first used here``)."""
+    """A second location of a finding, with a phrase about it (``first used here``)."""
 
     path: Path
     message: str
 
 
 class RuleFacts(NamedTuple):
-    """What every diagnostic of one rule shares.
+    """The facts that all diagnostics of one rule share.
 
-    ``id`` is what people quote (``HCC203``), ``name`` completes "allow ..." (``duplicate-rank-id``),
-    ``source`` names the document or source line that the rule enforces, ``hccl_code`` the error code
-    that HCCL shows (``EI0014``), or ``None`` where it only logs. ``doc`` is the rule's docstring: a title,
-    why it matters, then the lines of the examples, which begin with one of ``EXAMPLE_MARKS``.
+    Attributes:
+        id: The identifier for users (``HCC203``).
+        name: Completes "allow ..." (``duplicate-rank-id``).
+        consequence: What happens to a job with such a table.
+        source: The document or source line that the rule enforces.
+        hccl_code: The error code that HCCL shows (``EI0014``); ``None`` if it only logs the fault.
+        doc: The rule's docstring: a title, why it matters, and the lines of the examples, which begin with
+            one of ``EXAMPLE_MARKS``.
     """
 
     id: str
@@ -55,29 +59,34 @@ class RuleFacts(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The first line of the docstring, without its full stop."""
+        """The first line of the docstring, without the full stop."""
         return self.doc.strip().partition("\n")[0].rstrip(".")
 
     @property
     def why(self) -> str:
-        """What the docstring says besides title and examples, its lines as they stand."""
-        from inspect import cleandoc  # noqa: PLC0415  (few outputs want it)
+        """The docstring without title and examples, with its line breaks."""
+        from inspect import cleandoc  # noqa: PLC0415  (few outputs need it)
 
         lines = cleandoc(self.doc).splitlines()[1:]
         return "\n".join(line for line in lines if not line.startswith(EXAMPLE_MARKS)).strip()
 
     @property
     def severity(self) -> Severity:
-        """``warning`` for advice, ``error`` for everything that stops or breaks a job or is forbidden."""
+        """``warning`` for advice, ``error`` for every other consequence."""
         return "warning" if self.consequence == "advice" else "error"
 
 
 class Diagnostic(NamedTuple):
-    """One thing that is wrong at one place.
+    """One finding at one location.
 
-    ``message`` is lower case without a full stop and says what is wrong; ``hint`` is one imperative
-    sentence that says what to do. ``offset`` is set only where no path leads to the place (broken JSON):
-    a byte offset into the document.
+    Attributes:
+        rule: The rule that found it.
+        message: The fault, in lower case without a full stop.
+        path: The path to the location in the document.
+        hint: What to do, as one imperative sentence.
+        related: Other locations of the same finding.
+        offset: A byte offset into the document, set only for locations without a path (broken JSON).
+        at_key: Show the key at the location instead of its value (a duplicate or unknown key).
     """
 
     rule: RuleFacts
@@ -86,7 +95,6 @@ class Diagnostic(NamedTuple):
     hint: str | None = None
     related: tuple[Related, ...] = ()
     offset: int | None = None
-    #: Show the key of the place rather than its value (a key that is repeated or unknown).
     at_key: bool = False
 
     @property
@@ -96,11 +104,23 @@ class Diagnostic(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Everything found out about one document.
+    """The result of checking one document.
 
-    ``findings`` are ordered worst consequence first where HCCL would stop, then by place. Of each rule they
-    are the first ``limit`` of ``validate``; ``omitted`` says for each rule with more how many more there are.
-    ``format_reason`` and ``product_reason`` are the sentences that say why that format and product.
+    Attributes:
+        file: The name of the document.
+        format: Its table format; ``None`` if it is not a rank table.
+        format_reason: How the format was detected, as a phrase.
+        product: The product for which it was checked.
+        product_reason: Why this product, as a phrase.
+        findings: The findings in the order in which HCCL would meet them; of each rule at most the ``limit``
+            of ``validate``.
+        verdict: What HCCL does with the table.
+        document: The document; ``None`` for a value or table in memory.
+        table: The table; ``None`` if its structure is damaged or HCCL's loader refuses the file.
+        omitted: The number of findings that are not in ``findings``, by rule.
+        verdict_by: The origin of the verdict: hccl-tools where HCCL has no limit and would crash.
+        left_out: The rules behind the verdict that have no finding in ``findings``.
+        left_out_as: Why they have none.
     """
 
     file: str
@@ -111,28 +131,25 @@ class Report(NamedTuple):
     findings: tuple[Diagnostic, ...]
     verdict: Verdict
     document: Document | None = None
-    #: The table as read; None where its structure is damaged or HCCL's loader never gets so far.
     table: RankTable | None = None
     omitted: Mapping[RuleFacts, int] = {}
-    #: Who gives the verdict: hccl-tools where HCCL has no limit of its own and crashes sooner or later.
     verdict_by: Literal["HCCL", "hccl-tools"] = "HCCL"
-    #: The rules behind the verdict of which ``findings`` has none, and why it has none.
     left_out: tuple[str, ...] = ()
     left_out_as: Literal["ignored", "not selected"] = "ignored"
 
     @property
     def counts(self) -> Counter[RuleFacts]:
-        """The number of findings of each rule, those included that are not kept."""
+        """The number of findings of each rule, including those that are not kept."""
         return Counter(one.rule for one in self.findings) + Counter(self.omitted)
 
     @property
     def errors(self) -> Sequence[Diagnostic]:
-        """The findings of severity ``error`` that are kept; there is one if the table has an error."""
+        """The kept findings of severity ``error``; at least one if the table has an error."""
         return [finding for finding in self.findings if finding.rule.severity == "error"]
 
     @property
     def warnings(self) -> Sequence[Diagnostic]:
-        """The findings of severity ``warning`` that are kept."""
+        """The kept findings of severity ``warning``."""
         return [finding for finding in self.findings if finding.rule.severity == "warning"]
 
     @property

@@ -1,7 +1,7 @@
-"""Annotations for GitHub Actions: the ten worst findings of the whole call, the others as plain lines.
+"""Annotations for GitHub Actions for the ten worst findings of a call; the others are plain lines.
 
-Source: docs.github.com, "Workflow commands for GitHub Actions" (the form), and its limit of ten annotations
-of a kind in a step; what is beyond is dropped there without a word.
+Source: docs.github.com, "Workflow commands for GitHub Actions". GitHub silently drops all but ten annotations
+of a kind in one step.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics import concise
 from hccl_tools.diagnostics.placing import place
-from hccl_tools.diagnostics.wording import SEVEREST_FIRST, hccl_says
+from hccl_tools.diagnostics.wording import SEVEREST_FIRST, reaction
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped
 
@@ -26,7 +26,7 @@ _RANK = {consequence: rank for rank, consequence in enumerate(SEVEREST_FIRST)}
 
 
 def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
-    """Yield the annotations once all reports are there, worst first, then a line for each other finding."""
+    """Yield the annotations after the last report, worst first, then a line for each other finding."""
     found: list[tuple[Report, Diagnostic]] = []
     folded = 0
     for report in reports:
@@ -47,7 +47,7 @@ def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
 
 
 def _placed(found: list[tuple[Report, Diagnostic]]) -> Iterator[tuple[Report, Placed]]:
-    """SourceRange findings with one pass over each document."""
+    """Locate findings in one pass over each document."""
     by_report: dict[int, list[Diagnostic]] = {}
     reports = {id(report): report for report, _ in found}
     for report, finding in found:
@@ -68,7 +68,7 @@ def _annotation(report: Report, placed: Placed) -> str:
             properties["endColumn"] = str(end.column)
     joined = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     lines = [finding.message + (f" ({finding.pointer})" if finding.pointer else "")]
-    lines.append(f"HCCL: {hccl_says(finding)}")
+    lines.append(f"HCCL: {reaction(finding)}")
     if finding.hint:
         lines.append(f"help: {finding.hint}")
     message = "%0A".join(_data(line) for line in lines)

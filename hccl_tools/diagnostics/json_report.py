@@ -1,7 +1,7 @@
-"""The output for programs: JSON with a version. New keys may come; what is there stays as it is.
+"""The JSON output for programs. New releases may add keys; ``schema_version`` covers all other changes.
 
 ``counts`` has the number of findings of each rule; ``findings`` has the first 1,000 of each (``--all``: all).
-Text that is not ASCII is escaped, so that any terminal and any reader takes it.
+Characters that are not ASCII are escaped, so that every terminal and reader accepts the text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 
 
 def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
-    """Yield the document piece by piece, one finding a line."""
+    """Yield the document piece by piece, with one finding per line."""
     encode = json.JSONEncoder().encode
     yield f'{{"schema_version": {SCHEMA_VERSION}, "files": ['
     first = True
@@ -67,7 +67,7 @@ def _finding(placed: Placed) -> dict[str, Any]:
 
 
 def _position(where: SourceRange | None) -> dict[str, int | None]:
-    """Return line and column, from 1; ``None`` where the source was no text."""
+    """Return line and column, from 1; ``None`` if there is no document."""
     if where is None:
         return {"line": None, "column": None}
     return {"line": where.start.line, "column": where.start.column}

@@ -1,4 +1,4 @@
-"""Where findings stand: line and column of many of them, from one pass over the document."""
+"""The lines and columns of findings, computed in one pass over the document."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class ReportOptions(NamedTuple):
-    """How reports are to be shown.
+    """How reports are shown.
 
     Attributes:
         limit: Findings of one rule in one file that are shown; ``None`` shows all that a report kept.
         color: Use ANSI colours.
-        only_hccl: Only what HCCL itself refuses or waits for.
-        ascii_only: The terminal takes nothing but ASCII: escape the rest.
+        only_hccl: Show only findings for which HCCL itself refuses the table or waits.
+        ascii_only: Escape characters that are not ASCII.
     """
 
     limit: int | None = None
@@ -31,7 +31,7 @@ class ReportOptions(NamedTuple):
     ascii_only: bool = False
 
     def counts(self, report: Report) -> dict[RuleFacts, int]:
-        """Return the rules whose findings count here, with their numbers."""
+        """Return the number of findings by rule, of the rules that are shown."""
         return {
             rule: number
             for rule, number in report.counts.items()
@@ -39,7 +39,7 @@ class ReportOptions(NamedTuple):
         }
 
     def fold(self, report: Report) -> tuple[list[Diagnostic], dict[RuleFacts, int]]:
-        """Return the findings to show and, for each rule with more, how many more there are."""
+        """Return the findings to show, and the number of the others by rule."""
         counts = self.counts(report)
         shown: list[Diagnostic] = []
         seen: Counter[RuleFacts] = Counter()
@@ -51,7 +51,7 @@ class ReportOptions(NamedTuple):
 
 
 class SourceRange(NamedTuple):
-    """A stretch of a document: its first line and column, and its bytes from ``begin`` to ``stop``."""
+    """A part of a document: its first line and column, and its bytes from ``begin`` to ``stop``."""
 
     start: Position
     begin: int
@@ -59,7 +59,7 @@ class SourceRange(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A finding with its place and those of ``finding.related``; ``None`` where there is no document."""
+    """A finding with its source range and those of ``finding.related``; ``None`` without a document."""
 
     finding: Diagnostic
     place: SourceRange | None
@@ -67,7 +67,7 @@ class Placed(NamedTuple):
 
 
 def place(report: Report, findings: Sequence[Diagnostic]) -> list[Placed]:
-    """Find the places of some findings of a report, in their order."""
+    """Return some findings of a report with their source ranges, in the same order."""
     document = report.document
     if not findings:
         return []
@@ -79,17 +79,17 @@ def place(report: Report, findings: Sequence[Diagnostic]) -> list[Placed]:
     for one in findings:
         own = _own(document, one, next(spans))
         others = [next(spans) for _ in one.related]
-        placed.append(Placed(one, own, tuple(_stretch(document, other.start, other.end) for other in others)))
+        placed.append(Placed(one, own, tuple(_range(document, other.start, other.end) for other in others)))
     return placed
 
 
 def _own(document: Document, finding: Diagnostic, span: Span) -> SourceRange:
     if finding.offset is not None:
-        return _stretch(document, finding.offset, finding.offset)
+        return _range(document, finding.offset, finding.offset)
     if finding.at_key and span.key_start is not None and span.key_end is not None:
-        return _stretch(document, span.key_start, span.key_end)
-    return _stretch(document, span.start, span.end)
+        return _range(document, span.key_start, span.key_end)
+    return _range(document, span.start, span.end)
 
 
-def _stretch(document: Document, begin: int, stop: int) -> SourceRange:
+def _range(document: Document, begin: int, stop: int) -> SourceRange:
     return SourceRange(document.position(begin), begin, stop)

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from hccl_tools.diagnostics.diagnostic import Path, pointer
 from hccl_tools.diagnostics.placing import place
-from hccl_tools.diagnostics.wording import hccl_says
+from hccl_tools.diagnostics.wording import reaction
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
-    """Yield the log piece by piece, one result a line; the rules follow the results that they explain."""
+    """Yield the log piece by piece, with one result per line; the rules follow the results."""
     encode = json.JSONEncoder().encode
     rules: dict[str, tuple[int, RuleFacts]] = {}
     head = {"$schema": _SCHEMA, "version": "2.1.0"}
@@ -88,7 +88,7 @@ def _result(report: Report, placed: Placed, rule_index: int) -> dict[str, Any]:
 
 def _message(finding: Diagnostic) -> str:
     hint = f" Help: {finding.hint}." if finding.hint else ""
-    return f"{finding.message}. HCCL: {hccl_says(finding)}.{hint}"
+    return f"{finding.message}. HCCL: {reaction(finding)}.{hint}"
 
 
 def _location(report: Report, path: Path, where: SourceRange | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The source line of a finding, cut to a window, with its marker below."""
+"""The source line of a finding, cut to a window, with a marker below it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 
 
 class Snippet(NamedTuple):
-    """A line and, below it, the carets; both as wide on a terminal as they count."""
+    """A source line and the line of carets below it."""
 
     source: str
     marker: str
 
 
 def snippet(document: Document, place: SourceRange, *, ascii_only: bool = False) -> Snippet | None:
-    """Return the line in which a place begins; what follows on other lines is not marked.
+    """Return the line in which a source range begins; the marker ends with that line.
 
     Returns:
-        ``None`` where there is nothing to look at: a blank line, or no text (it has NUL bytes).
+        ``None`` if the line is blank or has NUL bytes.
     """
     start, end = document.line_bounds(place.begin)
     begin = min(place.begin, end)
@@ -56,7 +56,7 @@ def snippet(document: Document, place: SourceRange, *, ascii_only: bool = False)
 
 
 def _last(data: bytes, start: int, end: int, room: int) -> tuple[str, bool]:
-    """Return the end of a stretch, and whether more stands before it."""
+    """Return the end of a part of the data, and whether text before it was cut."""
     near = max(start, end - _BYTES_A_CHARACTER * room)
     part = data[near:end]
     text = (part.lstrip(_CONTINUATION) if near > start else part).decode(errors="replace")
@@ -64,14 +64,14 @@ def _last(data: bytes, start: int, end: int, room: int) -> tuple[str, bool]:
 
 
 def _first(data: bytes, start: int, end: int, room: int) -> tuple[str, bool]:
-    """Return the beginning of a stretch, and whether more of it follows."""
+    """Return the beginning of a part of the data, and whether text after it was cut."""
     near = min(end, start + _BYTES_A_CHARACTER * room)
     text = data[start:near].decode(errors="replace")
     return text[:room], near < end or len(text) > room
 
 
 def _width(text: str) -> int:
-    """Return the columns that a text takes on a terminal; Chinese characters take two."""
+    """Return the width of a text in terminal columns; Chinese characters have two."""
     if text.isascii():
         return len(text)
     return sum(_columns(char) for char in text)

@@ -1,4 +1,4 @@
-"""The output for people: each finding with its line, what HCCL does about it, and what to do."""
+"""The output for people: each finding with its source line, HCCL's reaction and a hint."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.placing import ReportOptions, place
 from hccl_tools.diagnostics.snippet import snippet
-from hccl_tools.diagnostics.wording import conclusion, hccl_says, reference
+from hccl_tools.diagnostics.wording import conclusion, reaction, reference
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped
 
@@ -24,7 +24,7 @@ _STYLES = {
 
 
 class _Pen:
-    """Paints words, or leaves them as they are."""
+    """Adds colours to text if they are enabled."""
 
     def __init__(self, options: ReportOptions) -> None:
         self._color = options.color
@@ -34,12 +34,12 @@ class _Pen:
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._color else text
 
     def safe(self, text: str) -> str:
-        """Make text from outside safe to print."""
+        """Escape text that comes from the table."""
         return escaped(text, ascii_only=self._ascii)
 
 
 def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
-    """Yield the output, one report after the other as they come."""
+    """Yield the output of each report as it arrives."""
     pen = _Pen(options)
     verdicts: Counter[str] = Counter()
     for report in reports:
@@ -103,7 +103,7 @@ def _block(report: Report, placed: Placed, options: ReportOptions, pen: _Pen) ->
     mark = f"{margin or ' '} {pen('frame', '=')}"
     for related, other in zip(finding.related, placed.related, strict=True):
         lines.append(f"{mark} {pen.safe(reference(related, report.file, other))}")
-    lines.append(f"{mark} HCCL: {hccl_says(finding)}")
+    lines.append(f"{mark} HCCL: {reaction(finding)}")
     if finding.hint:
         lines.append(f"{mark} {pen('help', 'help')}: {pen.safe(finding.hint)}")
     return "\n".join(lines) + "\n"

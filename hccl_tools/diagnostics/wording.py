@@ -1,4 +1,4 @@
-"""Words that several outputs share, and how text from a table is made safe to print."""
+"""Phrases that several output formats share."""
 
 from __future__ import annotations
 
@@ -14,45 +14,47 @@ _VERDICTS = {
     "refused": "HCCL refuses this table",
     "hangs": "HCCL waits 30 minutes for this table and then fails",
 }
-#: Characters of a value that a message quotes; a server_id may have 64 bytes, a device_ip several addresses.
+#: Characters of a value that a message quotes; enough for a server_id (64 bytes) or several addresses.
 _LONGEST_QUOTE = 200
 #: From worst to mildest.
 SEVEREST_FIRST: tuple[Consequence, ...] = ("refused", "hangs", "fails-later", "forbidden", "advice")
 
 
-def hccl_says(finding: Diagnostic) -> str:
-    """Return what HCCL does about a finding, whatever it does about others in the table."""
+def reaction(finding: Diagnostic) -> str:
+    """Return how HCCL reacts to a finding, regardless of other findings."""
     code = finding.rule.hccl_code
     consequence = finding.rule.consequence
     if consequence == "refused":
-        return f"refused with {code}" if code else "refused, with a line in its log only"
+        return (
+            f"refuses the table with {code}" if code else "refuses the table, with a message only in its log"
+        )
     if consequence == "hangs":
         return f"waits 30 minutes and then fails{f' with {code}' if code else ''}"
     if consequence == "fails-later":
-        return f"lets this pass; the job fails later{f' with {code}' if code else ''}"
+        return f"accepts this; the job fails later{f' with {code}' if code else ''}"
     if consequence == "forbidden":
-        return "lets this pass, although the product's guide forbids it"
-    return "lets this pass"
+        return "accepts this, although the product's guide forbids it"
+    return "accepts this"
 
 
 def verdict(report: Report) -> str:
-    """Return the sentence on a whole table."""
+    """Return the sentence about the whole table."""
     if report.verdict_by != "HCCL":
-        return f"{report.verdict_by} refuses this table; HCCL has no limit here, but crashes sooner or later"
+        return f"{report.verdict_by} refuses this table; HCCL has no limit here, but may crash"
     if report.verdict in _VERDICTS:
         return _VERDICTS[report.verdict]
     consequences = {finding.rule.consequence for finding in report.errors}
     if "refused" in consequences:  # by a rule of `validate --local`: the verdict is on the table alone
-        return "HCCL takes this table, but not on this host"
+        return "HCCL accepts this table, but not on this host"
     if "fails-later" in consequences:
-        return "HCCL takes this table, and the job fails later"
+        return "HCCL accepts this table, but the job fails later"
     if consequences:
-        return f"HCCL takes this table, although the guide of {report.product} forbids it"
-    return "HCCL takes this table"
+        return f"HCCL accepts this table, although the guide of {report.product} forbids it"
+    return "HCCL accepts this table"
 
 
 def conclusion(report: Report, counted: str) -> str:
-    """Return the last line on a table: what was counted, the verdict, and what is not shown of its causes."""
+    """Return the last line of a report: the counts, the verdict, and its rules that are not shown."""
     if not report.left_out:
         return f"{counted or 'no findings'}: {verdict(report)}"
     is_or_are = "is" if len(report.left_out) == 1 else "are"
@@ -61,11 +63,11 @@ def conclusion(report: Report, counted: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a value of a table in quotes, in short where it is long: a message may repeat it many times."""
+    """Return a value of a table in quotes, cut if it is long."""
     return f'"{text}"' if len(text) <= _LONGEST_QUOTE else f'"{text[:_LONGEST_QUOTE]}..."'
 
 
 def reference(related: Related, file: str, place: SourceRange | None) -> str:
-    """Return a related place on one line: ``first used at table.json:7:67``."""
+    """Return a related location on one line: ``first used at table.json:7:67``."""
     where = f"{file}:{place.start.line}:{place.start.column}" if place else pointer(related.path) or "/"
     return f"{related.message.removesuffix(' here')} at {where}"

@@ -1,7 +1,7 @@
-"""A rank table as bytes: its JSON as HCCL reads it, and where in the file each part of it stands.
+"""The bytes of a file, the JSON value that HCCL reads from them, and the positions of its parts.
 
-All offsets are in bytes of the file, a byte order mark included; lines and columns count from 1, columns in
-characters.
+All offsets are in bytes of the file, including a byte order mark. Lines and columns start at 1; columns are
+in characters.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ _BLOCK = 4096
 
 
 class Position(NamedTuple):
-    """A place as people read it; both count from 1, columns in characters."""
+    """A line and a column, both from 1; columns are in characters."""
 
     line: int
     column: int
 
 
 def _characters(part: bytes) -> int:
-    """Return how many characters begin in a part of a UTF-8 text."""
+    """Return the number of characters that begin in a part of a UTF-8 text."""
     return len(part.translate(None, _CONTINUATION))
 
 
 @dataclass
 class Document:
-    """The bytes of a file and the JSON value that HCCL finds in them.
+    """The bytes of a file and the JSON value that HCCL reads from them.
 
     Attributes:
         name: The file as the user named it.
-        data: The bytes, as they are in the file.
-        value: The first JSON value; ``None`` where there is a ``problem``.
-        problem: Why the file is no JSON, else ``None``.
-        duplicates: Keys that stand twice or more in one object; of these the last one counts.
-        duplicate_count: How many such keys there are, those included that are not kept in ``duplicates``.
-        trailing: Where text that is not blank begins behind the value, else ``None``. HCCL ignores it in 1.x
+        data: The bytes of the file.
+        value: The first JSON value; ``None`` if there is a ``problem``.
+        problem: Why the file is not valid JSON, else ``None``.
+        duplicates: Keys that an object has more than once; HCCL uses the last value.
+        duplicate_count: The number of such keys, including those that are not in ``duplicates``.
+        trailing: The offset of other text than blanks after the value, else ``None``. HCCL ignores it in 1.x
             and group_list tables and refuses it in 2.0 tables, unless it begins with a NUL byte.
-        depth: How many objects and lists are inside each other, in the deepest place; 0 where no more than
-            ``NESTING_LIMIT``, behind which ``value`` has empty ones.
+        depth: The nesting depth of objects and lists if it is above ``NESTING_LIMIT``, else 0. In ``value``,
+            objects and lists deeper than that limit are empty.
     """
 
     name: str
@@ -71,12 +71,12 @@ class Document:
 
     @classmethod
     def parse(cls, data: bytes, name: str, limit: int | None = None) -> Document:
-        """Read JSON as HCCL does; never raises for what is in ``data``.
+        """Parse JSON as HCCL does; never raises an error for the contents of ``data``.
 
         Args:
             data: The bytes of the file.
             name: The file as the user named it.
-            limit: Duplicate keys that are kept; ``None`` keeps all.
+            limit: The number of duplicate keys to keep; ``None`` keeps all.
         """
         document = cls(name, data)
         value = parse_clean(data[document._body :] if document._body else data)
@@ -88,7 +88,7 @@ class Document:
 
     @cached_property
     def _body(self) -> int:
-        """Where the text begins: behind the byte order mark, if there is one."""
+        """The offset of the text, after a byte order mark if there is one."""
         return len(codecs.BOM_UTF8) if self.data.startswith(codecs.BOM_UTF8) else 0
 
     @cached_property
@@ -101,8 +101,8 @@ class Document:
             return self.data[self._body : stop].decode(), stop
 
     def _read_slowly(self, limit: int | None) -> None:
-        # Most files are clean, and every start of a job waits until its table has been read.
-        from hccl_tools.document.encoding_problem import bad_byte_problem, no_text, unreadable  # noqa: PLC0415
+        # Imported here because most files are clean, and every job start waits for its table.
+        from hccl_tools.document.encoding_problem import bad_byte_problem, not_text, unreadable  # noqa: PLC0415
         from hccl_tools.document.strict_parser import DuplicateKey, Reader  # noqa: PLC0415
         from hccl_tools.document.syntax_problem import JsonError  # noqa: PLC0415
 
@@ -118,18 +118,18 @@ class Document:
             found = error.problem._replace(offset=self._byte_offsets([index])[index])
             if bad_byte is not None and found.kind in {"cut off", "empty file"}:
                 found = bad_byte_problem(self.data, bad_byte)
-            self.problem = no_text(self.data) or found
+            self.problem = not_text(self.data) or found
             return
         repeats, self.duplicate_count = reader.duplicates, reader.duplicate_count
         self.depth = reader.depth if reader.depth > NESTING_LIMIT else 0
         at = self._byte_offsets([reader.end, *(place for one in repeats for place in (one.first, one.last))])
         self.duplicates = [DuplicateKey(one.path, at[one.first], at[one.last]) for one in repeats]
-        behind = _NOT_BLANK.search(self.data, at[reader.end])
-        self.trailing = behind.start() if behind else None
+        trailing = _NOT_BLANK.search(self.data, at[reader.end])
+        self.trailing = trailing.start() if trailing else None
 
     @cached_property
     def _blocks(self) -> list[int] | None:
-        """How many characters begin before each block of bytes; ``None`` where each byte is one."""
+        """The number of characters before each block of bytes; ``None`` if all characters are ASCII."""
         if self.data.isascii():
             return None
         counts = [0]
@@ -144,7 +144,7 @@ class Document:
         return self._blocks[block] + _characters(self.data[block * _BLOCK : offset])
 
     def _byte_offsets(self, indices: Iterable[int]) -> Mapping[int, int]:
-        """Turn indices into the text into offsets into the file."""
+        """Map indices into the text to offsets into the file."""
         text = self._decoded[0]
         if text.isascii():
             return {index: self._body + index for index in indices}
@@ -160,25 +160,25 @@ class Document:
         return [0, *(found.end() for found in re.finditer(rb"\n", self.data))]
 
     def position(self, offset: int) -> Position:
-        """Return line and column of a byte; its neighbours need not be UTF-8."""
+        """Return line and column of a byte; the bytes around it may be invalid UTF-8."""
         line = bisect_right(self._lines, offset)
         start = self._lines[line - 1] or self._body
         return Position(line, max(0, self._characters_before(offset) - self._characters_before(start)) + 1)
 
     def line_bounds(self, offset: int) -> tuple[int, int]:
-        """Return where the line of a byte begins and ends, without the byte order mark and the line end."""
+        """Return the bounds of the line with a byte, without the byte order mark and the line end."""
         line = bisect_right(self._lines, offset)
         start = self._lines[line - 1] or self._body
         end = self._lines[line] - 1 if line < len(self._lines) else len(self.data)
         return start, end - 1 if end > start and self.data[end - 1 : end] == b"\r" else end
 
     def spans(self, paths: Iterable[tuple[str | int, ...]]) -> list[Span]:
-        """Return where the values of many paths stand, in the order of ``paths``, in one pass over the text.
+        """Return the spans of the values at many paths, in the order of ``paths``, in one pass over the text.
 
-        A path that leads nowhere gets the span of its nearest ancestor. In a file that is no JSON every path
-        leads to the place of the problem.
+        A path without a value gets the span of its nearest ancestor. In a file that is not valid JSON, every
+        path gets the position of the problem.
         """
-        from hccl_tools.document.spans import Span, find_spans  # noqa: PLC0415  (only where something is wrong)
+        from hccl_tools.document.spans import Span, find_spans  # noqa: PLC0415  (only for findings)
 
         if self.problem:
             return [Span(self.problem.offset, self.problem.offset) for _ in paths]

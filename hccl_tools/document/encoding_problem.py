@@ -1,4 +1,4 @@
-"""What can be wrong with a file as a whole: empty, not text, or text in another encoding than UTF-8."""
+"""Problems of a whole file: it is empty, is not text, or has another encoding than UTF-8."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ _BINARY = {
     b"\x28\xb5\x2f\xfd": "compressed by zstd", b"\xfd7zXZ": "compressed by xz", b"%PDF": "a PDF",
     b"\x89PNG": "a picture",
 }  # fmt: skip
-#: What is looked at to tell text from other files.
+#: The number of bytes that are examined to distinguish text from binary files.
 _SAMPLE = 1024
 _CONTROL = bytes(range(9)) + bytes(range(14, 32)) + b"\x7f"
 _NOT_A_TABLE = "give the rank table, a JSON file"
-_AGAIN = "copy or write the file again, as a whole"
+_AGAIN = "copy or write the complete file again"
 _AS_UTF8 = "save the file as UTF-8, for example: iconv -f {} -t UTF-8 OLD.json > NEW.json"
 
 
 def unreadable(data: bytes, body: int) -> JsonProblem | None:
-    """Return why no JSON value can begin in a file, or ``None`` if its text is worth reading.
+    """Return why a file cannot have a JSON value, or ``None`` if its text has to be parsed.
 
     Args:
         data: The whole file.
-        body: Where its text begins, behind the byte order mark.
+        body: The offset of the text, after the byte order mark.
     """
     if not data[body:].strip(b" \t\n\r"):
-        what = "the file holds only spaces" if len(data) > body else "the file is empty"
+        what = "the file has only blanks" if len(data) > body else "the file is empty"
         return JsonProblem("empty file", what, _AGAIN, body)
     for mark, name in _WIDE:
         if data.startswith(mark):
             return _wide(name)
     if not data[:_SAMPLE].strip(b"\0"):
-        return JsonProblem("binary", "the file holds zero bytes, as after a full disk or a power cut",
-                           _AGAIN, 0)  # fmt: skip
+        message = "the file consists of zero bytes, as after a full disk or a power failure"
+        return JsonProblem("binary", message, _AGAIN, 0)
     return None
 
 
-def no_text(data: bytes) -> JsonProblem | None:
-    """Return what a file is that the reader refused, or ``None`` if it is text in UTF-8."""
+def not_text(data: bytes) -> JsonProblem | None:
+    """Return the kind of a file that the reader refused, or ``None`` if it is text in UTF-8."""
     head = data[:_SAMPLE]
     if head[:1] == b"\0" or head[1:2] == b"\0":
         return _wide("UTF-16")
@@ -61,13 +61,13 @@ def _wide(name: str) -> JsonProblem:
 
 
 def bad_byte_problem(data: bytes, offset: int) -> JsonProblem:
-    """Say that the byte at ``offset`` is not UTF-8, and which encoding the text may be in."""
+    """Return the problem that the byte at ``offset`` is not UTF-8, with the likely encoding of the text."""
     hint = _AS_UTF8.format("GB18030") if _reads_as_chinese(data, offset) else "save the file as UTF-8"
     return JsonProblem("bad utf-8", f"the byte 0x{data[offset]:02X} is not UTF-8", hint, offset)
 
 
 def _reads_as_chinese(data: bytes, offset: int) -> bool:
-    """Whether the line of the first bad byte is text in the encoding of Chinese Windows."""
+    """Whether the line with the first invalid byte is text in the encoding of Chinese Windows."""
     start = data.rfind(b"\n", 0, offset) + 1
     end = data.find(b"\n", offset)
     line = data[max(start, offset - _SAMPLE) : min(end if end >= 0 else len(data), offset + _SAMPLE)]

@@ -1,6 +1,6 @@
-"""The fast parsers of JSON. All they may say is "clean": no fault and no duplicate key.
+"""Fast parsers for clean JSON, which has no fault and no duplicate key.
 
-Anything else is left to ``json_text.Reader``, which gives the same value for a clean text.
+All other texts are left to ``strict_parser.Reader``, which returns the same value for a clean text.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from importlib import import_module
 from itertools import chain
 from typing import Any
 
-#: Levels of objects and lists inside each other that a value keeps; no rank table is deeper than 8. HCCL's
-#: library has no limit of its own, so deeper ones are read as well, but left empty: all that walks a value
-#: stays far below Python's own limit (1000 calls).
+#: The nesting depth to which values are kept; no rank table is deeper than 8. HCCL's library has no limit, so
+#: deeper objects and lists are parsed, but left empty. Functions that walk a value stay far below Python's
+#: recursion limit (1000 calls).
 NESTING_LIMIT = 254
 
-#: What ``parse_clean`` returns for a text that is left to the slow reader.
+#: The result of ``parse_clean`` for a text that is left to the strict parser.
 UNCLEAN = object()
 
 
@@ -32,23 +32,23 @@ def parse_clean(data: bytes) -> Any:
 
 
 def _parse_with_orjson(orjson: Any, data: bytes) -> Any:
-    """Let orjson read the text and write it again.
+    """Parse the text with orjson and serialise the value again to find dropped duplicate keys.
 
-    Without backslashes every text keeps its two quotes, so a missing quote is a key that was dropped.
-    Writing stops behind ``NESTING_LIMIT`` levels.
+    Without backslashes each string has exactly two quotes, so missing quotes mean that a key was dropped.
+    Serialising fails for more than ``NESTING_LIMIT`` levels.
     """
     if b"\\" in data:
         return UNCLEAN
     try:
         value = orjson.loads(data)
         written = orjson.dumps(value)
-    except (ValueError, TypeError, RecursionError):  # its own errors are of the first two kinds
+    except (ValueError, TypeError, RecursionError):  # orjson's errors are subclasses of the first two
         return UNCLEAN
     return value if written.count(b'"') == data.count(b'"') else UNCLEAN
 
 
 def _parse_with_stdlib(data: bytes) -> Any:
-    r"""Let ``json`` read the text; it takes half characters (``\ud800``), so these are left to the reader."""
+    r"""Parse the text with ``json``, which accepts lone surrogates (``\ud800``): these make it unclean."""
     if b"\\ud" in data or b"\\uD" in data:
         return UNCLEAN
     import json  # noqa: PLC0415  (only without orjson)
@@ -78,10 +78,10 @@ def _number(text: str) -> int | float:
 
 
 def number(text: str) -> int | float | None:
-    """Return a JSON number as HCCL's library holds it.
+    """Return a JSON number as HCCL's library stores it.
 
     Returns:
-        An int of 64 bits (signed or unsigned), else a float; ``None`` where the number overflows.
+        A 64-bit integer (signed or unsigned), else a float; ``None`` if the number overflows.
     """
     if len(text) <= 20 and not any(char in text for char in ".eE"):
         value = int(text)

@@ -1,7 +1,8 @@
-"""Parsed JSON that a caller hands over, as HCCL would read it from a file.
+"""Parsed values from a caller, converted to what HCCL would read from a file.
 
-Python's values are more than JSON: keys of any type, integers of any length, halves of characters, lists that
-contain themselves. What a file cannot hold is refused here, so that no rule meets it.
+Python values are more general than JSON: keys of any type, integers of any length, lone surrogates, lists
+that contain themselves. This module refuses values that a file cannot have, so that rules need not handle
+them.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _PLAIN = frozenset({dict, list, str, int, float, bool, type(None)})
-#: Integers that HCCL's library holds as such; longer ones become floats.
+#: The range in which HCCL's library keeps integers; others become floats.
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 
 
 class NotJsonError(ValueError):
-    """Raised for a value that no JSON file can hold; ``path`` leads to it or to what it is in."""
+    """A value cannot be in a JSON file; ``path`` leads to it or to its container."""
 
     def __init__(self, message: str, hint: str, path: tuple[str | int, ...]) -> None:
         super().__init__(message)
@@ -29,19 +30,19 @@ class NotJsonError(ValueError):
 
 
 def as_read(value: Any) -> Any:
-    """Return a value as it would come from a file: itself where it can, else a copy.
+    """Return a value as it would be parsed from a file: the value itself if possible, else a copy.
 
-    Tuples become lists, integers beyond 64 bits become floats, and what is inside more than ``NESTING_LIMIT``
-    objects and lists is left out.
+    Tuples become lists, integers beyond 64 bits become floats, and objects and lists nested deeper than
+    ``NESTING_LIMIT`` are emptied.
 
     Raises:
-        NotJsonError: No file can hold it.
+        NotJsonError: The value cannot be in a JSON file.
     """
     return value if _is_plain(value) else _Copy().of(value, ())
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether nothing has to be changed or refused, asked of whole levels at once."""
+    """Return whether a value needs no change, checked for a whole level at once."""
     level = [value]
     for _ in range(NESTING_LIMIT + 1):
         kinds = set(map(type, level))
@@ -90,7 +91,7 @@ _CHECKS: tuple[tuple[type, Callable[[Any], bool]], ...] = (
 
 
 class _Copy:
-    """Copies a value, and refuses what is not JSON."""
+    """Copies a value and refuses everything that is not JSON."""
 
     def __init__(self) -> None:
         self._open: set[int] = set()
@@ -122,7 +123,7 @@ class _Copy:
         return copy
 
 
-_FROM_FILE = "hand over what json.load returns, or the name of the file"
+_FROM_FILE = "pass the result of json.load, or the name of the file"
 
 
 def _key(key: Any, path: tuple[str | int, ...]) -> str:
@@ -134,7 +135,7 @@ def _key(key: Any, path: tuple[str | int, ...]) -> str:
 
 def _text(text: str, path: tuple[str | int, ...]) -> str:
     if not _are_texts([text]):
-        message = "a text has half of a character (a lone surrogate)"
+        message = "a string has half of a character (a lone surrogate)"
         raise NotJsonError(message, "write the character itself, in UTF-8", path)
     return str.__str__(text)
 

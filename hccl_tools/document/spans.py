@@ -1,7 +1,7 @@
-"""Where the values of a JSON text stand: many places in one pass.
+"""Find the spans of values in a JSON text, for many paths in one pass.
 
-The C scanner of ``json`` steps over whatever is not wanted, so that a place at the end of a table of 65,536
-ranks costs little more than parsing it.
+The C scanner of ``json`` skips all other values, so that a span at the end of a table of 65,536 ranks costs
+little more than parsing the table.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    #: Returns the value that begins at an index of a text, and where it ends.
+    #: Returns the value at an index of a text, and the index after it.
     _Step = Callable[[str, int], tuple[Any, int]]
 
-#: Keys of a path that are followed; a deeper one leads to its ancestor there. Two calls a level stay below
-#: Python's limit of 1000, and no rank table is deeper than 8.
+#: The keys of a path that are followed; a longer path is cut to this ancestor. Two calls per level stay below
+#: Python's recursion limit of 1000, and no rank table is deeper than 8.
 _DEPTH_LIMIT = 100
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
-#: Items of a list that hold no others, with their commas: where none is wanted, they are passed in one step.
+#: List items without nested values, with their commas: they are skipped in one step if none is wanted.
 _PLAIN_ITEMS = re.compile(
     r'(?:(?:\{[ \t\n\r]*\}|\[[ \t\n\r]*\]|[-+.\w]+|"[^"\\]*")[ \t\n\r]*,[ \t\n\r]*){1,1000}'
 )
@@ -32,10 +32,10 @@ _DEEPER = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
 class Span(NamedTuple):
-    """From ``start`` up to ``end`` stands a value, from ``key_start`` up to ``key_end`` its key with quotes.
+    """The start and end of a value, and of its key with quotes.
 
-    The key's are ``None`` for the items of a list, for the whole document, and where a path leads to no value
-    (its nearest ancestor stands in).
+    The bounds of the key are ``None`` for list items, for the whole document, and for a path without a value,
+    which gets the span of its nearest ancestor.
     """
 
     start: int
@@ -45,7 +45,10 @@ class Span(NamedTuple):
 
 
 class _Wanted(dict[Any, "_Wanted"]):
-    """The wanted places below one value; ``span`` is its own, ``asked`` says whether that is wanted, too."""
+    """The wanted values below one value.
+
+    ``span`` is the span of the value itself; ``asked`` tells whether it is wanted.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,27 +57,27 @@ class _Wanted(dict[Any, "_Wanted"]):
         self.found: list[_Wanted] = []
 
     def forget(self) -> None:
-        """Drop what was found: the key came again, and the last one counts."""
+        """Drop the spans that were found: the key is a duplicate, and the last one counts."""
         self.span = None
         for inner in self.found:
             inner.forget()
         self.found.clear()
 
 
-class _AllFound(Exception):  # noqa: N818  (it is good news)
-    """The place of every path is known."""
+class _AllFound(Exception):  # noqa: N818  (not an error)
+    """The spans of all paths are known."""
 
 
 def find_spans(text: str, paths: Iterable[tuple[str | int, ...]], *, unique: bool = False) -> list[Span]:
     """Return the span of each path, in characters.
 
     Args:
-        text: Holds a valid JSON value; what follows the value does not matter.
+        text: A valid JSON value, with any text after it.
         paths: Object keys and list indices, outermost first, in any order.
-        unique: No object has a key twice, so that nothing behind the last place has to be looked at.
+        unique: Whether no object has a key twice; then the scan may stop after the last value.
     """
     wanted = [path[:_DEPTH_LIMIT] for path in paths]
-    # Numbers are only stepped over: no limit on their digits may stop that.
+    # Numbers are only skipped, so Python's limit on their digits must not apply.
     step = json.JSONDecoder(parse_int=str, parse_float=str).scan_once  # type: ignore[attr-defined]
     try:
         root = _scanned(text, wanted, step, unique=unique)
@@ -101,7 +104,7 @@ def _scanned(text: str, wanted: Iterable[tuple[str | int, ...]], step: _Step, *,
 
 
 def _step_over_brackets(text: str, at: int) -> tuple[None, int] | None:
-    """Return where an object or list ends, found by counting brackets; ``None`` at any other value."""
+    """Return the end of an object or list, found by counting brackets; ``None`` for any other value."""
     if text[at] not in "{[":
         return None
     depth = 0
@@ -113,7 +116,7 @@ def _step_over_brackets(text: str, at: int) -> tuple[None, int] | None:
 
 
 def _nearest(root: _Wanted, path: tuple[str | int, ...]) -> Span:
-    """Return the span of a path, or where it leads nowhere that of its nearest ancestor."""
+    """Return the span of a path, or that of its nearest ancestor with one."""
     nodes = [root]
     for key in path:
         nodes.append(nodes[-1][key])
@@ -128,16 +131,16 @@ def _blanks(text: str, at: int) -> int:
 
 
 class _Scan:
-    """One pass over a text that is known to be valid."""
+    """One pass over a valid JSON text."""
 
     def __init__(self, text: str, step: _Step, missing: int) -> None:
         self._text = text
         self._step = step
-        #: How many places are not found yet; negative where the whole text is to be looked at.
+        #: The number of wanted values that are not found yet; negative to scan the whole text.
         self._missing = missing
 
     def value(self, at: int, node: _Wanted, key_start: int | None, key_end: int | None) -> int:
-        """Note the span of the value at ``at`` and of what is wanted inside; return where it ends."""
+        """Record the span of the value at ``at`` and of the wanted values inside; return its end."""
         char = self._text[at]
         if not node or char not in "{[":
             end: int = self._step(self._text, at)[1]

@@ -1,8 +1,8 @@
-"""The slow reader of JSON: the one that knows where and why, and that sees duplicate keys.
+"""The strict JSON parser, which reports the position and kind of a fault, and duplicate keys.
 
-It takes and refuses what HCCL's library does (nlohmann::json 3.11): one value is read and what follows it is
-left alone, of duplicate keys the last one counts, integers beyond 64 bits become floats and numbers beyond
-those are refused. Objects and lists below ``NESTING_LIMIT`` levels are read and left empty.
+It accepts and refuses the same texts as HCCL's library (nlohmann::json 3.11). It reads one value and ignores
+the text after it; the last of duplicate keys counts; integers beyond 64 bits become floats, and larger
+numbers are refused. Objects and lists deeper than ``NESTING_LIMIT`` levels are parsed and left empty.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from hccl_tools.document.syntax_problem import Expected, JsonError, ParserState,
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _PLAIN_TEXT = re.compile(r'"([^"\\\x00-\x1f]*)"')
-#: A plain text or a short integer with the comma behind it: most of what stands in a rank table.
+#: A plain string or a short integer with the comma after it: most values in a rank table.
 _PLAIN_ITEM = re.compile(r'(?:"([^"\\\x00-\x1f]*)"|(0|-?[1-9][0-9]{0,14}))[ \t\n\r]*,[ \t\n\r]*')
 #: The same with the key before it.
 _PLAIN_MEMBER = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*' + _PLAIN_ITEM.pattern)
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-#: A good escape, or (as group 1) what ends or breaks a text in quotes.
+#: A valid escape, or (as group 1) a character that ends a string or is not allowed in it.
 _TEXT_STOP = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|(["\\\x00-\x1f])')
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\.", re.DOTALL)
 _LITERALS: dict[str, tuple[str, Any]] = {"t": ("true", True), "f": ("false", False), "n": ("null", None)}
 _DECODER = json.JSONDecoder()
 _CLOSER = {"{": "}", "[": "]"}
-#: Behind so many levels reading stops: HCCL's parser has overflowed its stack of 8 MiB by then.
+#: The nesting depth at which parsing stops: HCCL's parser overflows its stack of 8 MiB before.
 _DEEPEST = 100_000
 
 
 class DuplicateKey(NamedTuple):
-    """A key that stands twice or more in one object: ``first`` and ``last`` are where its texts begin."""
+    """A key that an object has more than once; ``first`` and ``last`` are the offsets of its occurrences."""
 
     path: tuple[str | int, ...]
     first: int
@@ -41,7 +41,7 @@ class DuplicateKey(NamedTuple):
 
 
 class _Open:
-    """An object or list that is being read."""
+    """An object or list that is being parsed."""
 
     __slots__ = ("key", "opener", "places", "value")
 
@@ -49,25 +49,24 @@ class _Open:
         self.opener = opener
         self.value: Any = {} if opener == "{" else []
         self.key = ""
-        #: Where each key of an object begins.
+        #: The offset of each key of an object.
         self.places: dict[str, int] = {}
 
 
 class Reader:
-    """Reads the first JSON value of a text; offsets are in characters.
+    """Parses the first JSON value of a text; offsets are in characters.
 
     Attributes:
-        end: Behind the value, once it is read.
-        duplicate_count: The number of keys that stand twice or more.
-        depth: How many objects and lists are inside each other, in the deepest place.
+        end: The offset after the value, once it is read.
+        depth: The greatest nesting depth of objects and lists.
     """
 
     def __init__(self, text: str, limit: int | None = None) -> None:
-        """Prepare for a text; of the duplicate keys at most ``limit`` are kept."""
+        """Prepare to parse a text; at most ``limit`` duplicate keys are kept."""
         self._text = text
         self._limit = float("inf") if limit is None else limit
         self._open: list[_Open] = []
-        #: Where duplicate keys begin, first to last place; and the paths of those that are kept.
+        #: The offsets of duplicate keys, first to last occurrence; and the paths of the keys that are kept.
         self._last: dict[int, int] = {}
         self._paths: dict[int, tuple[str | int, ...]] = {}
         self.end = 0
@@ -75,19 +74,19 @@ class Reader:
 
     @property
     def duplicate_count(self) -> int:
-        """The number of keys that stand twice or more."""
+        """The number of keys that an object has more than once."""
         return len(self._last)
 
     @property
     def duplicates(self) -> list[DuplicateKey]:
-        """The keys that stand twice or more, in the order of their second places."""
+        """The kept duplicate keys, in the order of their second occurrences."""
         return [DuplicateKey(path, first, self._last[first]) for first, path in self._paths.items()]
 
     def read(self) -> Any:
         """Return the value.
 
         Raises:
-            JsonError: HCCL's reader would stop here too.
+            JsonError: The text is not valid; HCCL's parser stops at the same place.
         """
         at = self._skip(0)
         while True:
@@ -113,7 +112,7 @@ class Reader:
         )
 
     def _enter(self, opener: str, at: int) -> tuple[int, Any, bool]:
-        """Open an object or list: the place of its first value, or behind it if it is empty."""
+        """Open an object or list; return the offset of its first value, or the offset after an empty one."""
         level = len(self._open) + 1
         if level > self.depth:
             if level > _DEEPEST:
@@ -127,10 +126,11 @@ class Reader:
         return self._next(inside), None, False
 
     def _leave(self, value: Any, at: int) -> tuple[int, tuple[Any] | None]:
-        """Store a complete value and close what ends behind it.
+        """Store a complete value and close the objects and lists that end after it.
 
         Returns:
-            The place of the next value, or behind the whole text's value and that value in a tuple.
+            The offset of the next value and ``None``; or the offset after the outermost value, and that value
+            in a tuple.
         """
         while self._open:
             inner = self._open[-1]
@@ -150,7 +150,7 @@ class Reader:
         return at, (value,)
 
     def _next(self, at: int) -> int:
-        """Read the plain items or members that follow, and a key; return where the next value begins."""
+        """Read the plain items or members that follow, and a key; return the offset of the next value."""
         inner = self._open[-1]
         if inner.opener == "{":
             return self._key(inner, at)
@@ -204,10 +204,10 @@ class Reader:
         if not found:
             raise self._fail(at, "value")
         behind = self._text[found.end() : found.end() + 1]
-        # nlohmann's lexer takes a dot or an e behind digits for a part of the number, wherever it stands.
+        # nlohmann's lexer reads a dot or an e after digits as a part of the number in any case.
         if behind and not found[2] and behind in ("eE" if found[1] else ".eE"):
             raise JsonError("number", f"{_short(found[0] + behind)} is not a JSON number",
-                            "write digits after it, or put the text in double quotes", at)  # fmt: skip
+                            "write digits after it, or put the value in double quotes", at)  # fmt: skip
         value = number(found[0])
         if value is None:
             raise JsonError("number overflow", f"the number {_short(found[0])} is too large",
@@ -220,24 +220,24 @@ def _short(digits: str) -> str:
 
 
 def _bad_text(text: str, at: int) -> JsonError:
-    """Say why the text in quotes that begins at ``at`` is none."""
+    """Return the error for the invalid string at ``at``."""
     stop = next((found.start() for found in _TEXT_STOP.finditer(text, at + 1) if found[1]), len(text))
     char = text[stop : stop + 1]
     if not char or (char == "\\" and len(text) - stop < 6 and text[stop + 1 : stop + 2] in {"", "u"}):
         return cut_off(len(text), '"')
     if char in "\r\n":
-        return JsonError("unclosed text", "a text in quotes does not end on its line",
-                         'write the closing "; a line break inside a text is written \\n', at)  # fmt: skip
+        return JsonError("unclosed text", "a string does not end on its line",
+                         'write the closing "; a line break inside a string is written \\n', at)  # fmt: skip
     if char == "\\":
-        return JsonError("bad escape", f"the text has the unknown escape {text[stop : stop + 2]}",
+        return JsonError("bad escape", f"unknown escape {text[stop : stop + 2]} in a string",
                          "write a backslash as \\\\", stop)  # fmt: skip
     name = {"\t": "tab", "\0": "zero byte (NUL)"}.get(char, f"control character (U+{ord(char):04X})")
-    return JsonError("control character", f"{name} inside a text in quotes",
+    return JsonError("control character", f"{name} inside a string",
                      f"remove it, or write \\u{ord(char):04x}", stop)  # fmt: skip
 
 
 def _bad_surrogate(text: str, at: int) -> JsonError:
-    """Find the half of a surrogate pair in the text in quotes that begins at ``at``."""
+    """Return the error for the lone surrogate in the string at ``at``."""
     high: re.Match[str] | None = None
     for escape in _ESCAPED.finditer(text, at):
         code = int(escape[1], 16) if escape[1] else 0
@@ -250,5 +250,5 @@ def _bad_surrogate(text: str, at: int) -> JsonError:
             break
         high = escape if 0xD800 <= code <= 0xDBFF else None
     lone = high[0] if high else ""
-    return JsonError("lone surrogate", f"the text has the escape {lone}, half of a character",
+    return JsonError("lone surrogate", f"the escape {lone} is half of a character (a lone surrogate)",
                      "write the character itself, in UTF-8", high.start() if high else at)  # fmt: skip

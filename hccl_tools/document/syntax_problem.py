@@ -1,8 +1,8 @@
-"""What is wrong with a text that is not valid JSON, in the words of the person who wrote it.
+"""Recognise why a text is not valid JSON.
 
-Rank tables are pasted from guides (comments, ``...``), from chats and word processors (curly quotes,
-full-width commas), printed by Python (single quotes, ``True``) and copied half. The reader stops where HCCL's
-does; this module says which of these it is.
+Rank tables are pasted from guides (comments, ``...``), chats and word processors (curly quotes, full-width
+commas), printed by Python (single quotes, ``True``) or copied in part. The strict parser stops where HCCL's
+does; this module recognises the cause.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Kind = Literal[
     "missing value", "wrong bracket", "number", "number overflow", "unclosed text", "control character",
     "bad escape", "lone surrogate", "nesting", "Kubernetes object", "other",
 ]  # fmt: skip
-#: What the grammar allows next: a value, a key, the colon behind it, or the comma or bracket behind a value.
+#: What the grammar allows next: a value, a key, the colon after it, or the comma or bracket after a value.
 Expected = Literal["value", "key", "colon", "comma"]
 
 
 class JsonProblem(NamedTuple):
     """Why a text is not valid JSON for HCCL.
 
-    ``message`` and ``hint`` are a diagnostic's: lower case, no full stop. ``offset`` is in characters while
-    the text is read and in bytes of the file in ``Document.problem``.
+    ``message`` and ``hint`` have the form of those of a diagnostic: lower case, no full stop. ``offset`` is
+    in characters during parsing and in bytes of the file in ``Document.problem``.
     """
 
     kind: Kind
@@ -37,7 +37,7 @@ class JsonProblem(NamedTuple):
 
 
 class JsonError(ValueError):
-    """Raised by the reader where HCCL's would stop."""
+    """The text is not valid JSON; HCCL's parser stops at the same place."""
 
     def __init__(self, kind: Kind, message: str, hint: str, offset: int) -> None:
         super().__init__(message)
@@ -45,9 +45,14 @@ class JsonError(ValueError):
 
 
 class ParserState(NamedTuple):
-    """Where the reader stopped: at ``at``, behind a token that ends at ``after``, inside ``opener``.
+    """The state in which the parser stopped.
 
-    ``opener`` is ``{``, ``[`` or, at the outermost level, the empty text.
+    Attributes:
+        text: The whole text.
+        at: The offset of the unexpected character.
+        after: The offset after the last token.
+        expected: What the grammar allows here.
+        opener: ``{`` or ``[`` of the innermost container; empty at the outermost level.
     """
 
     text: str
@@ -58,7 +63,7 @@ class ParserState(NamedTuple):
 
     @property
     def rest(self) -> str:
-        """The next characters, enough to recognise what they are."""
+        """The next characters, enough to recognise them."""
         return self.text[self.at : self.at + 40]
 
     @property
@@ -69,7 +74,7 @@ class ParserState(NamedTuple):
 
     @property
     def read(self) -> str:
-        """The part of ``word`` that is read already."""
+        """The part of ``word`` before ``at``."""
         before = _WORD_BEFORE.search(self.text, max(0, self.at - 60), self.at)
         return before[0] if before else ""
 
@@ -85,22 +90,22 @@ _WANTED = {"value": "a value", "key": "a key in quotes", "colon": "a colon", "co
 _INSIDE = {
     "{": "inside an object: a } is missing",
     "[": "inside a list: a ] is missing",
-    '"': "inside a text",
+    '"': "inside a string",
 }
 _CONFLICT = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 _CURLY = "\u201c\u201d\u201e\u201f\u2018\u2019\u00ab\u00bb\uff02\uff07\u300c\u300d"
 _KUBERNETES = re.compile(r"\s*(---\s+)?(apiVersion|kind):\s")
-#: How to get the table out of the object that brings it to a pod.
+#: How to extract the table from a ConfigMap.
 KUBERNETES_HINT = (
-    "take the table out: kubectl get configmap NAME -o jsonpath='{.data.hccl\\.json}' > hccl.json"
+    "extract the table: kubectl get configmap NAME -o jsonpath='{.data.hccl\\.json}' > hccl.json"
 )
-_AGAIN = "copy or write the file again, as a whole"
+_AGAIN = "copy or write the complete file again"
 
 
 def stray(state: ParserState) -> JsonError:
-    """Say what stands where the grammar allows nothing of the kind.
+    """Return the error for the text at which the parser stopped.
 
-    The order matters: the first recogniser that knows the text names it.
+    The order matters: the first function that recognises the text decides.
     """
     for recognise in (
         _ending,
@@ -119,13 +124,13 @@ def stray(state: ParserState) -> JsonError:
         message = f'not valid JSON: the text begins with "{_beginning(state.rest)}"'
         return JsonError("other", message, "give the rank table, a JSON file", state.at)
     message = f'unexpected "{state.rest[0]}" instead of {_WANTED[state.expected]}'
-    return JsonError("other", message, "remove it, or put the text in double quotes", state.at)
+    return JsonError("other", message, "remove it, or put the value in double quotes", state.at)
 
 
 def _kubernetes(state: ParserState) -> JsonError | None:
     if state.opener or not _KUBERNETES.match(state.text):
         return None
-    message = "this is a Kubernetes object in YAML; the rank table is the text under one of its data keys"
+    message = "this is a Kubernetes object in YAML; the rank table is the value of one of its data keys"
     return JsonError("Kubernetes object", message, KUBERNETES_HINT, state.at)
 
 
@@ -136,7 +141,7 @@ def _beginning(rest: str) -> str:
 
 
 def cut_off(at: int, opener: str) -> JsonError:
-    """Say that the text ends before its JSON does."""
+    """Return the error for a text that ends too early."""
     return JsonError("cut off", f"the file ends {_INSIDE.get(opener, 'too early')}", _AGAIN, at)
 
 
@@ -154,13 +159,13 @@ def _ending(state: ParserState) -> JsonError | None:
 
 
 def _pasted(state: ParserState) -> JsonError | None:
-    """Recognise what people paste together with a table."""
+    """Recognise text that people paste together with a table."""
     rest, at = state.rest, state.at
     if rest.startswith(("//", "/*", "#", "<!--")):
         return JsonError("comment", "comments are not allowed in JSON", "remove the comment", at)
     if rest.startswith(("...", "\u2026")):
         return JsonError("ellipsis", "dots in place of something left out",
-                         "write it out, or remove the dots", at)  # fmt: skip
+                         "write the entries out, or remove the dots", at)  # fmt: skip
     if rest.startswith(_CONFLICT):
         return JsonError("merge conflict", "unresolved merge conflict of git",
                          "resolve it and remove its marker lines", at)  # fmt: skip
@@ -188,7 +193,7 @@ def _literal(state: ParserState) -> JsonError | None:
     if state.expected != "value":
         return None
     if found := _NAN.match(state.rest):
-        hint = "write a number, or the text in quotes"
+        hint = "write a number, or a string in double quotes"
         return JsonError("NaN", f"{found[0]} is not a JSON number", hint, state.at)
     if found := _PYTHON.match(state.rest):
         return JsonError("python literal", f"{found[0]} is not JSON", _instead_of(found[0], state), state.at)
@@ -196,11 +201,11 @@ def _literal(state: ParserState) -> JsonError | None:
 
 
 def _instead_of(word: str, state: ParserState) -> str:
-    """Return what to write for a word of Python's: HCCL reads no value that is true, false or null."""
+    """Return a hint for a Python literal: no value that HCCL reads is true, false or null."""
     key = _KEY_BEFORE.search(state.text, max(0, state.at - 80), state.at)
     if key is not None and key[1] == "status":
         return 'write "completed"'
-    return f"write {_JSON_WORD.get(word, 'null')}, or a text in double quotes where HCCL reads the value"
+    return f"write {_JSON_WORD.get(word, 'null')}, or a string in double quotes if HCCL reads the value"
 
 
 def _bracket_or_comma(state: ParserState) -> JsonError | None:
@@ -222,7 +227,7 @@ def _bracket_or_comma(state: ParserState) -> JsonError | None:
 
 
 def _number_or_word(state: ParserState) -> JsonError | None:
-    """Recognise numbers that JSON does not know, and words and addresses without quotes."""
+    """Recognise numbers that are not valid in JSON, and words and addresses without quotes."""
     word, at = state.word, state.at
     if not word or not (state.opener or word[0] in "+-.0123456789"):
         return None
@@ -232,8 +237,8 @@ def _number_or_word(state: ParserState) -> JsonError | None:
     if state.expected == "colon" or (state.expected == "comma" and start == at):
         return None
     if _NUMBER_LIKE.fullmatch(word):
-        return JsonError("number", f"{word} is not a JSON number",
-                         f'write it without + and needless zeros, or as a text: "{word}"', start)  # fmt: skip
+        hint = f'write it without + and leading zeros, or as a string: "{word}"'
+        return JsonError("number", f"{word} is not a JSON number", hint, start)
     return JsonError("unquoted text", f"{word} is not in quotes", f'write "{word}"', start)
 
 

@@ -1,4 +1,4 @@
-"""Writing a file so that its readers see the old one or the whole new one, never a part."""
+"""Write files atomically: readers see the old file or the complete new one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REASONS = {
     errno.EROFS: ("the file system is read-only", "write to another folder"),
     errno.EACCES: ("no permission to write in its folder", "write to a folder of your own"),
     errno.EPERM: ("no permission to write in its folder", "write to a folder of your own"),
-    errno.ENOENT: ("its folder does not exist", "make the folder first (`mkdir -p`)"),
+    errno.ENOENT: ("its folder does not exist", "create the folder first (`mkdir -p`)"),
     errno.ENOTDIR: ("its folder is a file", "name a file in a folder that exists"),
     errno.ELOOP: ("it is a symbolic link that leads back to itself", "remove the link"),
     errno.ENAMETOOLONG: ("its name is too long", "give it a shorter name"),
@@ -31,17 +31,17 @@ _REASONS = {
 
 
 def write_atomically(path: str | os.PathLike[str], chunks: Iterable[str], *, mode: int | None = None) -> str:
-    """Write text (UTF-8) into a file: all of it, or nothing at all.
+    """Write text (UTF-8) to a file, completely or not at all.
 
-    A temporary file in the same folder is written, synced and renamed. A new file gets 0666 minus the umask,
-    an existing one keeps its mode, and its owner as far as allowed; ``mode`` outweighs both. Where ``path``
-    is a symbolic link, the file it leads to is replaced and the link stays.
+    A temporary file in the same folder is written, synced and renamed. A new file gets 0666 minus the umask;
+    an existing one keeps its mode, and its owner if possible. ``mode`` overrides both. If ``path`` is a
+    symbolic link, its target is replaced and the link stays.
 
     Returns:
-        The file that was written: ``path``, or what it leads to.
+        The file that was written: ``path``, or its target.
 
     Raises:
-        WriteError: It could not be done; what was there before still is, and nothing else was left.
+        WriteError: The file could not be written; an existing file is unchanged.
     """
     target = os.fspath(path)
     try:
@@ -50,15 +50,15 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[str], *, mod
         old = _status(target)
         _replace(target, chunks, old, mode)
     except UnicodeEncodeError:
-        raise WriteError(f"{path} cannot be written: its text holds a lone surrogate") from None
+        raise WriteError(f"{path} cannot be written: its text has a lone surrogate") from None
     except OSError as error:
-        words, hint = _REASONS.get(error.errno or 0, (os.strerror(error.errno or 0).lower(), None))
-        raise WriteError(f"{path} cannot be written: {words}", hint=hint) from None
+        reason, hint = _REASONS.get(error.errno or 0, (os.strerror(error.errno or 0).lower(), None))
+        raise WriteError(f"{path} cannot be written: {reason}", hint=hint) from None
     return target
 
 
 def _status(target: str) -> os.stat_result | None:
-    """Return the status of the file to replace, or ``None`` if there is none."""
+    """Return the status of the file to replace, or ``None`` if it does not exist."""
     try:
         status = os.lstat(target)
     except FileNotFoundError:
@@ -74,7 +74,7 @@ def _status(target: str) -> os.stat_result | None:
 
 
 def _replace(target: str, chunks: Iterable[str], old: os.stat_result | None, mode: int | None) -> None:
-    """Write a temporary file beside the target and rename it; it is removed if anything goes wrong."""
+    """Write a temporary file next to the target and rename it; remove it after an error."""
     if mode is None and old is not None:
         mode = stat.S_IMODE(old.st_mode)
     folder = os.path.dirname(target) or os.curdir
@@ -99,7 +99,7 @@ def _replace(target: str, chunks: Iterable[str], old: os.stat_result | None, mod
 
 
 def _keep_owner(handle: int, old: os.stat_result) -> None:
-    """Give the new file the old one's owner and group, or its group alone where only that is allowed."""
+    """Give the new file the owner and group of the old one, or only its group if no more is allowed."""
     new = os.fstat(handle)
     for uid, gid in ((old.st_uid, old.st_gid), (-1, old.st_gid)):
         if (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid):
@@ -110,7 +110,7 @@ def _keep_owner(handle: int, old: os.stat_result) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Make the rename survive a power cut, where the folder may be opened."""
+    """Sync the folder, if it can be opened, so that the rename survives a power failure."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

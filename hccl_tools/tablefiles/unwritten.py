@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools import formats
-from hccl_tools.diagnostics.wording import hccl_says
+from hccl_tools.diagnostics.wording import reaction
 from hccl_tools.errors import TableError
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped
@@ -40,7 +40,7 @@ def _lines(report: Report, origins: Mapping[Path, str]) -> Iterator[str]:
         yield f" --> {_origin(finding.path, origins)}"
         for related in finding.related:
             yield f"  = {related.message.removesuffix(' here')}: {_origin(related.path, origins)}"
-        yield f"  = HCCL: {hccl_says(finding)}"
+        yield f"  = HCCL: {reaction(finding)}"
         if finding.hint:
             yield f"  = help: {finding.hint}"
     if more := len(report.errors[_SHOWN:]):

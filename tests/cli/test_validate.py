@@ -74,7 +74,7 @@ def test_what_a_person_sees() -> None:
     result = run("good.json", "bad.json")
 
     assert 'good.json: format 1.0 (version is "1.0"), product 910a' in result.stdout
-    assert "no findings: HCCL takes this table" in result.stdout
+    assert "no findings: HCCL accepts this table" in result.stdout
     assert re.search(
         r"^error\[HCC\d{3}\]: rank id \"0\" is used by two devices$", result.stdout, re.MULTILINE
     )
@@ -373,7 +373,7 @@ def test_kubernetes_objects_are_told_and_how_to_get_the_table_out(tables: Path) 
         result = run(name)
         assert result.returncode == 1
         assert "a Kubernetes object" in result.stdout
-        assert "help: take the table out: kubectl get configmap " in result.stdout
+        assert "help: extract the table: kubectl get configmap " in result.stdout
 
 
 @pytest.mark.usefixtures("tables")
@@ -402,7 +402,7 @@ def test_what_is_ignored_is_named_beside_the_verdict() -> None:
     )
     as_json = json.loads(run("--ignore", "HCC203", "-f", "json", "bad.json").stdout)["files"][0]
     assert (as_json["verdict"], as_json["left_out"], as_json["findings"]) == ("refused", ["HCC203"], [])
-    assert run("--ignore", "HCC203", "good.json").stdout.endswith("no findings: HCCL takes this table\n")
+    assert run("--ignore", "HCC203", "good.json").stdout.endswith("no findings: HCCL accepts this table\n")
 
 
 @pytest.mark.parametrize(
@@ -455,7 +455,7 @@ def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_folder_gets_the_file_to_name(tmp_path: Path) -> None:
-    assert "no .json file is in this directory" in run(str(tmp_path)).stderr
+    assert "this directory has no .json file" in run(str(tmp_path)).stderr
     (tmp_path / "hccl.json").write_text(table())
     assert f"name a file in it: {tmp_path}/hccl.json\n" in run(str(tmp_path)).stderr
     (tmp_path / "other.json").write_text(table())

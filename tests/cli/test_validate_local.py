@@ -97,7 +97,7 @@ def test_a_table_made_from_a_stale_file(host: StandInHost) -> None:
     assert "device 5 has 192.168.101.200" in done.stdout
     assert f"{host.root}/etc/hccn.conf has it, but is out of date" in done.stdout
     assert "warning[HCC641]" in done.stdout
-    assert done.stdout.endswith("HCCL takes this table, and the job fails later\n")
+    assert done.stdout.endswith("HCCL accepts this table, but the job fails later\n")
 
 
 def test_a_stale_file_alone_is_a_warning(host: StandInHost) -> None:
@@ -119,7 +119,7 @@ def test_devices_that_are_not_here(host: StandInHost) -> None:
     assert done.returncode == 1
     assert "this host has no device 7: no /dev/davinci7" in done.stdout
     assert "this host has devices 0,1,2,3,4,5; make a new table" in done.stdout
-    assert "2 errors: HCCL takes this table, but not on this host" in done.stdout
+    assert "2 errors: HCCL accepts this table, but not on this host" in done.stdout
 
 
 def test_devices_that_only_the_tool_knows(tmp_path: Path) -> None:

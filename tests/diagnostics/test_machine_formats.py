@@ -185,7 +185,7 @@ def test_github_properties_and_messages_are_escaped() -> None:
 
     assert line == (
         "::error title=hccl-tools (HCC203),file=a%2Cb%3Ac%25.json,line=1,col=1::100%25 wrong: a,b (/a)"
-        "%0AHCCL: refused with EI0014%0Ahelp: 50%25\\u000amore"
+        "%0AHCCL: refuses the table with EI0014%0Ahelp: 50%25\\u000amore"
     )
 
 

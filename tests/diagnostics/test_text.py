@@ -39,7 +39,7 @@ error[HCC203]: rank id "0" is used by two devices
 8 |         {"device_id": "1", "device_ip": "192.168.1.2", "rank_id": "0"}
   |                                                                   ^^^
   = first used at table.json:7:67
-  = HCCL: refused with EI0014
+  = HCCL: refuses the table with EI0014
   = help: give every device its own rank id, 0 to N-1
 """
 
@@ -47,7 +47,7 @@ error[HCC203]: rank id "0" is used by two devices
 
 
 def test_an_unknown_format_is_named() -> None:
-    with pytest.raises(UsageError, match='no output format "xml"'):
+    with pytest.raises(UsageError, match='unknown output format "xml"'):
         render([], "xml")
 
 
@@ -133,12 +133,12 @@ def test_a_cut_off_file_points_at_its_end() -> None:
 @pytest.mark.parametrize(
     ("findings", "words"),
     [
-        ((), "no findings: HCCL takes this table"),
-        ((Diagnostic(reports.ADVICE, "x"),), "1 warning: HCCL takes this table"),
-        ((Diagnostic(reports.LATER, "x"),), "1 error: HCCL takes this table, and the job fails later"),
+        ((), "no findings: HCCL accepts this table"),
+        ((Diagnostic(reports.ADVICE, "x"),), "1 warning: HCCL accepts this table"),
+        ((Diagnostic(reports.LATER, "x"),), "1 error: HCCL accepts this table, but the job fails later"),
         (
             (Diagnostic(reports.FORBIDDEN, "x"),),
-            "1 error: HCCL takes this table, although the guide of 910a forbids it",
+            "1 error: HCCL accepts this table, although the guide of 910a forbids it",
         ),
     ],
 )

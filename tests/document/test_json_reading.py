@@ -284,10 +284,10 @@ def integers(value: Any) -> list[int]:
         (
             '{"IsMindIEEPJob": True}',
             "True is not JSON",
-            "write true, or a text in double quotes where HCCL reads the value",
+            "write true, or a string in double quotes if HCCL reads the value",
         ),
         ("hosts", 'not valid JSON: the text begins with "hosts"', "give the rank table, a JSON file"),
-        ('{"a": @}', 'unexpected "@" instead of a value', "remove it, or put the text in double quotes"),
+        ('{"a": @}', 'unexpected "@" instead of a value', "remove it, or put the value in double quotes"),
     ],
 )
 def test_sentences(text: str, message: str, hint: str) -> None:

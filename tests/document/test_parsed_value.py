@@ -42,8 +42,8 @@ def circle() -> Any:
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        (HALF, "a text has half of a character (a lone surrogate)"),
-        ({HALF: 1}, "a text has half of a character (a lone surrogate)"),
+        (HALF, "a string has half of a character (a lone surrogate)"),
+        ({HALF: 1}, "a string has half of a character (a lone surrogate)"),
         ({1: 1}, "a key of type int is not JSON: all keys are strings"),
         ({None: 1}, "a key of type NoneType is not JSON: all keys are strings"),
         (10**5000, "a number is too large"),

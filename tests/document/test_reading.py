@@ -49,7 +49,7 @@ def test_a_file_without_a_size_is_read() -> None:
 def test_absent(tmp_path: Path) -> None:
     assert refusal(tmp_path / "no.json").message == f"no such file: {tmp_path}/no.json"
     (tmp_path / "file").touch()
-    assert "a part of the path is a file" in refusal(tmp_path / "file" / "x.json").message
+    assert "a part of its path is a file" in refusal(tmp_path / "file" / "x.json").message
 
 
 def test_a_link_that_leads_nowhere(tmp_path: Path) -> None:
@@ -57,14 +57,14 @@ def test_a_link_that_leads_nowhere(tmp_path: Path) -> None:
 
     error = refusal(tmp_path / "t.json")
 
-    assert error.message == f"{tmp_path}/t.json is a symbolic link to gone.json, which is not there"
+    assert error.message == f"{tmp_path}/t.json is a symbolic link to gone.json, which does not exist"
 
 
 def test_a_directory(tmp_path: Path) -> None:
     error = refusal(tmp_path)
 
     assert error.message == f"{tmp_path} is a directory, not a file"
-    assert "no .json file is in this directory" in str(error.hint)
+    assert "this directory has no .json file" in str(error.hint)
 
 
 def test_a_pipe_is_refused_and_nobody_waits(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_the_limit_itself_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_odd_names() -> None:
-    assert refusal("a\0b").message == "the file name holds a zero byte: a\\u0000b"
+    assert refusal("a\0b").message == "the file name has a zero byte: a\\u0000b"
     assert refusal("x" * 5000).message.startswith("the file name is too long: xxx")
     assert refusal("a\x1b[31m\n").message == "no such file: a\\u001b[31m\\u000a"
 
@@ -186,4 +186,4 @@ def test_standard_input_that_is_a_directory_or_closed(tmp_path: Path) -> None:
     finally:
         os.close(handle)
     assert code != 0
-    assert run(None, lambda: os.close(0)) == "standard input is closed, so there is nothing to read for -\n"
+    assert run(None, lambda: os.close(0)) == "standard input is closed, so - cannot be read\n"
