@@ -69,7 +69,23 @@ def test_every_variable_on_the_page_is_in_the_code() -> None:
     assert sorted(name for name in on_the_page() if name.rstrip("*") not in code) == ["_HCCL_TOOLS_COMPLETE"]
 
 
-def test_every_variable_of_a_rank_is_among_those_set() -> None:
-    _, _, table = PAGE.partition("## Set for a rank")
+#: In which starts each family is set.
+_STARTS = {
+    "process": "all",
+    "rank": "all",
+    "rank table": "`table`, `cluster`; `torch` with `--pass-table`",
+    "cluster": "`cluster`; `mpi` with `--cpu`",
+    "torch": "`torch`",
+    "paddle": "all but `mpi`",
+    "visible devices": "`mpi`, `torch`",
+    "kept mpi": "`mpi`, or with `--keep-mpi`",
+}
 
-    assert [one.name for one in environment.VARIABLES if f"`{one.name}`" not in table] == []
+
+def test_the_variables_of_a_rank_are_those_of_the_table() -> None:
+    _, _, section = PAGE.partition("## Set for a rank")
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+
+    assert rows == [
+        f"| `{row.name}` | {_STARTS[row.family]} | {row.meaning} |" for row in environment.VARIABLES
+    ]

@@ -247,7 +247,7 @@ def _tail(text: str) -> Tail:
 def _environment(assignments: tuple[str, ...], files: tuple[str, ...]) -> dict[str, str]:
     if not assignments and not files:
         return {}
-    from hccl_tools.launch.planning.environment import parse_assignments, read_environment_file  # noqa: PLC0415
+    from hccl_tools.notation.assignments import parse_assignments, read_environment_file  # noqa: PLC0415
 
     found: dict[str, str] = {}
     for path in files:

@@ -74,7 +74,7 @@ def launch(request: LaunchRequest, options: Mapping[str, Any]) -> int:
     outcome = supervisor.supervise(
         engines.of(plan).processes(plan),
         run_dir=plan.run_dir,
-        environment={**prepared.environment, **plan.common, **(door.environment if door else {})},
+        environment={**prepared.shared_environment, **(door.environment if door else {})},
         working_dir=plan.working_dir,
         options=_supervision(options, plan, request.tail, between=between, link=link, part=part, door=door),
         keeper=guard,
@@ -137,7 +137,7 @@ def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str,
     """Refuse what would fail later; return what the user should know."""
     from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a dry run does not need it)
 
-    environment = {**prepared.environment, **prepared.plan.common, **typed}
+    environment = {**prepared.shared_environment, **typed}
     found = checks.check(prepared.plan, environment, prepared.nodes)
     checks.refuse(found)
     return (*found.warnings, *leftovers.leftovers_of_last_run(os.path.dirname(prepared.plan.run_dir)))

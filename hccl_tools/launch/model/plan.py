@@ -10,6 +10,8 @@ import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from hccl_tools.launch.model.inheritance import Inheritance
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -67,6 +69,8 @@ class Plan(NamedTuple):
     table: str | None = None
     #: The variables set for every process.
     common: Mapping[str, str] = _NOTHING
+    #: What an MPI rank does not inherit of mpirun's environment.
+    inheritance: Inheritance = Inheritance()
     #: The names of the caller's variables that no process inherits, sorted.
     removed: tuple[str, ...] = ()
     #: Sentences for the user.

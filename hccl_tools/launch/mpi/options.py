@@ -189,6 +189,6 @@ def _numbers(text: str) -> list[int]:
 
 
 def _environment(assignments: list[str]) -> dict[str, str]:
-    from hccl_tools.launch.planning.environment import parse_assignments  # noqa: PLC0415
+    from hccl_tools.notation.assignments import parse_assignments  # noqa: PLC0415
 
     return parse_assignments(assignments, where="--env") if assignments else {}

@@ -11,6 +11,7 @@ import marshal
 import os
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch.model.inheritance import Inheritance, composed
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.runs import private_files
 
@@ -48,13 +49,11 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
     ``table`` are the bytes of the table in the run directory, ``restart`` is how often the job was restarted.
     """
     from hccl_tools.launch.model.plan import TABLE_COPY  # noqa: PLC0415
-    from hccl_tools.launch.planning.environment import MPI_PREFIXES  # noqa: PLC0415  (the shim does without)
 
     path = os.path.join(plan.run_dir, TABLE_COPY)
     hashed = (path, sha256(table)) if table is not None else None
-    removed = () if plan.start == "mpi" or "--keep-mpi" in plan.shim_command else MPI_PREFIXES
     facts = (os.uname().nodename, plan.world_size, plan.run_dir, hashed)
-    shared = (*facts, dict(plan.common), removed, restart)
+    shared = (*facts, dict(plan.common), tuple(plan.inheritance), restart)
     parts = [marshal.dumps(shared, _MARSHAL)]
     parts += [
         marshal.dumps(
@@ -79,19 +78,18 @@ def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank
     except OSError:
         return None
     try:
-        host, size, run_dir, table, common, removed, restart = _part(descriptor, 0)
+        host, size, run_dir, table, common, inheritance, restart = _part(descriptor, 0)
         as_planned = host == os.uname().nodename and world.size == size and world.one_host
         if not as_planned or (table and not is_still(*table)):
             return None
         device, argv, variables, cores = _part(descriptor, 1 + world.rank)
     finally:
         os.close(descriptor)
-    kept = {name: value for name, value in environ.items() if not removed or not name.startswith(removed)}
     return PreparedRank(
         rank=world.rank,
         device=device,
         argv=tuple(argv),
-        environment={**kept, **common, **variables},
+        environment=composed(environ, Inheritance(*inheritance), common, variables),
         run_dir=run_dir,
         tail="none",  # The launcher shows the logs itself.
         cores=cores,

@@ -15,6 +15,7 @@ import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch.model.inheritance import Inheritance, composed
 from hccl_tools.launch.mpi import first_rank
 from hccl_tools.launch.mpi.planned_ranks import is_still
 from hccl_tools.launch.mpi.prepared import PreparedRank
@@ -37,14 +38,13 @@ _MARSHAL = 2
 class Settled(NamedTuple):
     """What the ranks of one host start with.
 
-    ``removed`` are names of variables that no rank inherits, ``beginnings`` those of such names; ``common``
-    is set for all, ``ranks`` holds the device and the variables of each by rank. ``first`` is the rank from
-    which those of this host count where no table names them, else ``None``.
+    ``inheritance`` is what no rank inherits, ``common`` is set for all, and ``ranks`` holds the device and
+    the variables of each by rank. ``first`` is this host's first rank if no table names its ranks, else
+    ``None``.
     """
 
+    inheritance: Inheritance
     argv: tuple[str, ...]
-    removed: tuple[str, ...]
-    beginnings: tuple[str, ...]
     common: dict[str, str]
     ranks: dict[int, tuple[int, dict[str, str]]]
     first: int | None
@@ -70,7 +70,8 @@ def write(world: MpiWorld, environ: Mapping[str, str], left: Left) -> None:
     """
     path = _path(world, environ)
     private_files.ensure(os.path.dirname(path))
-    told: Any = (*left[:3], left.settled and tuple(left.settled))
+    settled = left.settled
+    told: Any = (*left[:3], settled and (tuple(settled.inheritance), *settled[1:]))
     try:
         private_files.write(*os.path.split(path), marshal.dumps(told, _MARSHAL))
     except OSError as error:
@@ -94,17 +95,11 @@ def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> P
         return None
     directory.check_owner(left.run_dir, options.log_mode)
     device, variables = settled.ranks[world.rank]
-    removed = frozenset(settled.removed)
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if name not in removed and not (settled.beginnings and name.startswith(settled.beginnings))
-    }
     return PreparedRank(
         rank=world.rank,
         device=device,
         argv=settled.argv,
-        environment={**kept, **settled.common, **variables},
+        environment=composed(environ, settled.inheritance, settled.common, variables),
         run_dir=left.run_dir,
         tail=options.tail,
         keep_binding=options.keep_binding,
@@ -132,7 +127,7 @@ def _wait(world: MpiWorld, environ: Mapping[str, str]) -> Left | None:
                 return None  # It has refused the job, and this rank finds the reason as well.
             time.sleep(_PAUSE)
             continue
-        return Left(run_dir, made_for, table, settled and Settled(*settled))
+        return Left(run_dir, made_for, table, settled and Settled(Inheritance(*settled[0]), *settled[1:]))
     return None
 
 

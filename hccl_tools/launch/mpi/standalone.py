@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.model.inheritance import composed
 from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.mpi import job as rank_job
 from hccl_tools.launch.mpi import shared_preparation
@@ -17,7 +19,7 @@ from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.runs import directory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from hccl_tools.launch.model.request import JobTable
     from hccl_tools.launch.mpi.job import RankJob
@@ -39,18 +41,19 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
     if options.run_dir is None:
         directory.create(run_dir, shared=True, mode=options.log_mode)
     facts = _facts(found, options, world, run_dir)
-    composition.check_assigned(options.environment, found.job.placements, facts)
-    keep_mpi = options.keep_mpi or found.start == "mpi"
-    kept, removed = environment.cleaned(environ, start=found.start, keep_mpi=keep_mpi)
-    common = composition.common(environ, facts, run_dir=run_dir, buffered=options.buffered)
-    kept.update(common)
+    if options.environment:
+        composition.check_assigned(
+            options.environment, composition.compose(found.job.placements, facts).ranks, facts
+        )
+    parts = composition.compose(found.here, facts)
+    whole = partial(composed, environ, parts.inheritance, parts.common)
     argv = interpreter.command(options.kind, options.program, found.python.path)
-    composed = composition.variables(found.here, facts, options.environment)
-    starts = {placement.rank: (placement.device, variables) for placement, variables in composed}
+    starts = {
+        seat.rank: (seat.device, {**parts.ranks[seat.rank], **options.environment}) for seat in found.here
+    }
     if options.run_dir is None and world.local_rank == 0:
-        beginnings = () if keep_mpi else environment.MPI_PREFIXES
         first = world.rank if named is None else None
-        settled = shared_preparation.Settled(argv, removed, beginnings, common, starts, first)
+        settled = shared_preparation.Settled(parts.inheritance, argv, parts.common, starts, first)
         left = _left(settled, named, shared_preparation.key(options, environ), run_dir)
         shared_preparation.write(world, environ, left)
     if options.run_dir is None and world.rank == 0:
@@ -59,12 +62,12 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
         rank=world.rank,
         device=found.mine.device,
         argv=argv,
-        environment={**kept, **starts[world.rank][1]},
+        environment=whole(starts[world.rank][1]),
         run_dir=run_dir,
         tail="none" if options.run_dir else options.tail,  # The launcher shows the logs itself.
         keep_binding=options.keep_binding,
         exec=options.exec,
-        scheduler=_scheduler(options, world, facts, found.python, kept),
+        scheduler=_scheduler(options, world, facts, found.python, whole),
         port=facts.port,
         restart=options.restart,
     )
@@ -92,6 +95,10 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
         endpoints=ports.endpoints(job.placements, master=job.master, port=port, servers=job.server_count)
         if known
         else (),
+        run_dir=run_dir,
+        buffered=options.buffered or "PYTHONUNBUFFERED" in found.around.environ,
+        under_mpirun=True,
+        ignore_visible=options.ignore_visible,
     )
 
 
@@ -155,7 +162,7 @@ def _scheduler(
     world: MpiWorld,
     facts: environment.JobFacts,
     python: interpreter.Interpreter,
-    kept: dict[str, str],
+    whole: Callable[[Mapping[str, str]], dict[str, str]],
 ) -> tuple[tuple[str, ...], dict[str, str]] | None:
     if options.scheduler_port is not None or world.rank != 0:
         return None
@@ -163,5 +170,6 @@ def _scheduler(
         return None
     from hccl_tools.launch.planning import mindspore_scheduler  # noqa: PLC0415  (rank 0 only)
 
-    variables = {**kept, **environment.scheduler_environment(facts)}
-    return (python.path, "-c", mindspore_scheduler.PROGRAM), variables
+    variables = environment.scheduler_environment(facts)
+    argv = (python.path, "-c", mindspore_scheduler.PROGRAM)
+    return argv, whole(variables)

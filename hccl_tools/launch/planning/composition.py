@@ -1,47 +1,70 @@
-"""The environment of every rank, composed in one way for the launcher and for ranks under a user's mpirun."""
+"""Compose the environment of every rank: for ``launch``, ``spawn`` and ranks under a user's mpirun alike."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.planning import environment
+from hccl_tools.launch.planning.visible_devices import LIMITS
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.planning.environment import JobFacts
+    from hccl_tools.launch.model.inheritance import Inheritance
+    from hccl_tools.launch.planning.environment import JobFacts, KeptMpi
     from hccl_tools.launch.planning.placement import RankPlacement
 
 
-def common(environ: Mapping[str, str], facts: JobFacts, *, run_dir: str, buffered: bool) -> dict[str, str]:
-    """Return what is set for every process of a job."""
-    shared = environment.common_environment(environ, buffered=buffered, endpoints=facts.endpoints)
-    return {**shared, RUN_VARIABLE: run_dir}
+class JobEnvironment(NamedTuple):
+    """The parts of the environments of a job's processes; ``inheritance.composed`` puts them together.
+
+    ``inheritance`` is what a rank does not inherit; ``passed_on`` is what the process does not that the
+    launcher starts, a rank or mpirun. ``common`` is set for every process, and ``ranks`` holds by rank what
+    is set for that rank alone.
+    """
+
+    inheritance: Inheritance
+    passed_on: Inheritance
+    common: dict[str, str]
+    ranks: dict[int, dict[str, str]]
 
 
-def variables(
-    seats: Sequence[RankPlacement], facts: JobFacts, assigned: Mapping[str, str]
-) -> Iterator[tuple[RankPlacement, dict[str, str]]]:
-    """Yield each seat with what is set for its rank alone; ``assigned`` is the user's (``--env``) and wins.
+def compose(placements: Sequence[RankPlacement], facts: JobFacts) -> JobEnvironment:
+    """Return the environment of the ranks on some placements.
 
-    ``facts.devices`` is filled in here: for each rank those of its server.
+    Args:
+        placements: Those of whole servers; a rank's ``facts.devices`` are the devices of its server.
+        facts: What the ranks share.
     """
     devices: dict[int, list[int]] = {}
-    for seat in seats:
-        devices.setdefault(seat.server_index, []).append(seat.device)
+    for one in placements:
+        devices.setdefault(one.server_index, []).append(one.device)
     on = {server: facts._replace(devices=tuple(found)) for server, found in devices.items()}
-    for seat in seats:
-        yield seat, {**environment.rank_environment(seat, on[seat.server_index]), **assigned}
+    also = LIMITS if facts.ignore_visible else ()
+    as_mpi, keep = facts.start == "mpi", facts.keep_mpi
+    kept: KeptMpi = "all" if keep or (as_mpi and facts.under_mpirun) else "settings" if as_mpi else "none"
+    inherited = environment.inheritance(facts.start, keep_mpi=kept, also=also)
+    passed_on = inherited
+    if facts.under_mpirun:  # The user's settings are for mpirun itself, what an outer mpirun has set is not.
+        passed_on = environment.inheritance("mpi", keep_mpi="all" if keep else "settings", also=also)
+    return JobEnvironment(
+        inherited,
+        passed_on,
+        environment.rank_environment(placements[0], facts, shared=True),
+        {one.rank: environment.rank_environment(one, on[one.server_index]) for one in placements},
+    )
 
 
-def check_assigned(assigned: Mapping[str, str], seats: Sequence[RankPlacement], facts: JobFacts) -> list[str]:
+def check_assigned(
+    assigned: Mapping[str, str], ranks: Mapping[int, Mapping[str, str]], facts: JobFacts
+) -> list[str]:
     """Refuse variables of the user that the ranks cannot share; return notes on those that replace ours.
 
     Args:
         assigned: What every rank is to get (``--env``, ``--env-file``).
-        seats: The seats of the job.
+        ranks: What is set for each rank, by rank.
         facts: What the ranks share.
 
     Raises:
@@ -51,7 +74,7 @@ def check_assigned(assigned: Mapping[str, str], seats: Sequence[RankPlacement], 
     if RUN_VARIABLE in assigned:
         raise UsageError(f"{RUN_VARIABLE} is set by hccl-tools for itself", hint="leave it out of --env")
     for name in sorted(assigned.keys() & {variable.name for variable in environment.VARIABLES}):
-        ours = [found[name] for _, found in variables(seats, facts, {}) if name in found]
+        ours = [found[name] for found in ranks.values() if name in found]
         if name == "RANK_TABLE_FILE" and facts.table:
             raise UsageError(
                 f"{name}={assigned[name]} is not the table of this job, of which every rank gets a copy",

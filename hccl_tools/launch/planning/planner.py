@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch import engines
+from hccl_tools.launch.model.inheritance import composed
 from hccl_tools.launch.model.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.planning import composition, cpu_affinity, environment, interpreter, log_paths, ports
 from hccl_tools.launch.planning import job as jobs
-from hccl_tools.launch.planning.visible_devices import LIMITS, surroundings
+from hccl_tools.launch.planning.visible_devices import surroundings
 from hccl_tools.launch.runs import directory, private_files
 
 if TYPE_CHECKING:
@@ -27,13 +28,18 @@ if TYPE_CHECKING:
 
 
 class PreparedLaunch(NamedTuple):
-    """A plan and what carrying it out needs besides: the cleaned environment and the table's bytes."""
+    """A plan, the environment that its processes inherit, this host's device nodes, and the table."""
 
     plan: Plan
     environment: dict[str, str]
     nodes: tuple[int, ...] = ()
     table_data: bytes | None = None
     table: RankTable | None = None
+
+    @property
+    def shared_environment(self) -> dict[str, str]:
+        """The environment of every process; each rank's own variables are set on top of it."""
+        return {**self.environment, **self.plan.common}
 
 
 def prepare(
@@ -58,31 +64,30 @@ def prepare(
     around = surroundings(request, environ, nodes)
     notes = list(request.remarks)
     run_dir = request.run_dir or directory.path_for(request.log_dir, environ)
-    copy = os.path.join(run_dir, TABLE_COPY)
     engine = engines.get(request.engine)
-    job = jobs.of_request(request, around, notes, made_at=copy)
+    job = jobs.of_request(request, around, notes, made_at=os.path.join(run_dir, TABLE_COPY))
     python, start, start_reason = _start(request, environ, notes, job, engine)
     if job.table is None:
-        job = jobs.with_own_table(job, request, around, copy, start)
+        job = jobs.with_own_table(job, request, around, os.path.join(run_dir, TABLE_COPY), start)
         notes += job.table.notes if job.table else ()
     _check(request, len(job.placements), environ, python.path)
-    kept, removed = _cleaned(request, environ, "mpi" if engine.starts_mpi_ranks else start)
     engine, located = _locate(engine, request, environ, job)
     facts = _facts(request, job, start, engine, around=around, run_dir=run_dir, notes=notes)
+    parts = composition.compose(job.placements, facts)
+    kept = composed(environ, parts.passed_on, {}, {})
     supervisor, travelling = _for_other_hosts(request, engine, job, facts, python=python.path, kept=kept)
-    kept.update(travelling)
-    notes += composition.check_assigned(request.environment, job.placements, facts)
     plan = Plan(
-        processes=_processes(request, job, facts, python),
+        processes=_processes(request, job, facts, python, parts),
         start=start,
         engine=request.engine,
         run_dir=run_dir,
         working_dir=working_dir,
         world_size=len(job.placements),
         table=job.table.path if job.table else None,
-        common=composition.common(environ, facts, run_dir=run_dir, buffered=request.buffered),
-        removed=removed,
-        notes=tuple(notes),
+        common=parts.common,
+        inheritance=parts.inheritance,
+        removed=tuple(sorted(filter(parts.passed_on.removes, environ))),
+        notes=(*notes, *composition.check_assigned(request.environment, parts.ranks, facts)),
         local_server=job.local_server,
         supervisor=supervisor,
         exported=tuple(sorted(travelling)),
@@ -97,7 +102,8 @@ def prepare(
         cores=cpu_affinity.cores_of("none" if supervisor else request.bind, job.local, environ),
         chosen=_chosen(job, start, start_reason, python),
     )
-    return PreparedLaunch(plan, kept, around.nodes, *((job.table.data, job.table.table) if job.table else ()))
+    table = (job.table.data, job.table.table) if job.table else ()
+    return PreparedLaunch(plan, {**kept, **travelling}, around.nodes, *table)
 
 
 def _check(request: LaunchRequest, world_size: int, environ: Mapping[str, str], python: str) -> None:
@@ -117,14 +123,6 @@ def _meets(request: LaunchRequest, job: Job) -> bool:
     """Tell whether the command is typed on each of several hosts, which then compare what they have."""
     by_hand = job.local_server is not None and job.server_count > 1 and request.run_dir is None
     return by_hand and request.preflight
-
-
-def _cleaned(
-    request: LaunchRequest, environ: Mapping[str, str], start: Start
-) -> tuple[dict[str, str], tuple[str, ...]]:
-    # MPI's variables (OMPI_MCA_*) are settings of mpirun; its supervisors remove them again.
-    limits = LIMITS if request.ignore_visible else ()
-    return environment.cleaned(environ, start=start, keep_mpi=request.keep_mpi, also=limits)
 
 
 def _chosen(job: Job, start: Start, reason: str, python: interpreter.Interpreter) -> dict[str, str]:
@@ -238,16 +236,23 @@ def _facts(
         endpoints=()
         if start == "mpi"
         else ports.endpoints(job.placements, master=job.master, port=port, servers=job.server_count),
+        run_dir=run_dir,
+        buffered=request.buffered or "PYTHONUNBUFFERED" in around.environ,
+        under_mpirun=engine.starts_mpi_ranks,
+        ignore_visible=request.ignore_visible,
     )
 
 
 def _processes(
-    request: LaunchRequest, job: Job, facts: environment.JobFacts, python: interpreter.Interpreter
+    request: LaunchRequest,
+    job: Job,
+    facts: environment.JobFacts,
+    python: interpreter.Interpreter,
+    parts: composition.JobEnvironment,
 ) -> tuple[RankProcess, ...]:
-    """Return the ranks, and first of all the scheduler where one is needed."""
+    """Return the ranks, and before them the scheduler if one is needed."""
     argv = interpreter.command(request.kind, request.program, python.path)
-    composed = composition.variables(job.placements, facts, {})
-    ranks = tuple(_process(request, placement, variables, argv) for placement, variables in composed)
+    ranks = tuple(_process(request, one, parts.ranks[one.rank], argv) for one in job.placements)
     if not composition.wants_scheduler(facts, python.frameworks):
         return ranks
     from hccl_tools.launch.planning import mindspore_scheduler  # noqa: PLC0415  (most starts need none)

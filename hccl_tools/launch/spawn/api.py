@@ -94,7 +94,7 @@ def spawn(
         Task(process.argv[0], process.argv, process.environment, os.path.join(plan.run_dir, process.log), ())
         for process in plan.local
     ]
-    guard.start_tasks(tasks, {**prepared.environment, **plan.common}, plan.working_dir)
+    guard.start_tasks(tasks, prepared.shared_environment, plan.working_dir)
     context = SpawnContext(
         guard, plan.local, plan.run_dir, private_dir, grace=wanted.grace, tail=wanted.tail, locks=locks
     )
@@ -153,7 +153,7 @@ def _preflight(prepared: PreparedLaunch) -> None:
     """
     from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a refused call does not need it)
 
-    found = checks.check(prepared.plan, {**prepared.environment, **prepared.plan.common}, prepared.nodes)
+    found = checks.check(prepared.plan, prepared.shared_environment, prepared.nodes)
     checks.refuse(found, hint="preflight=False starts all the same; cpu=True rehearses without NPUs")
 
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.planning import environment, log_paths
+from hccl_tools.launch.planning import log_paths
 from hccl_tools.launch.planning.visible_devices import present_devices, visible_devices
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
 from hccl_tools.launch.spawn.errors import SpawnOptionError
-from hccl_tools.notation import device_range, phrases
+from hccl_tools.notation import assignments, device_range, phrases
 from hccl_tools.table.product_names import read_name
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def _env(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise SpawnOptionError(f"env={value!r} is not a mapping of names to values: env={{'GLOG_v': '2'}}")
     try:
-        found = environment.parse_assignments((f"{key}={text}" for key, text in value.items()), where="env")
+        found = assignments.parse_assignments((f"{key}={text}" for key, text in value.items()), where="env")
     except UsageError as error:
         raise SpawnOptionError(error.message, hint=error.hint) from error
     if own := sorted(_OWN_VARIABLES & found.keys()):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch.model.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
 from hccl_tools.launch.mpi import planned_ranks
 from hccl_tools.launch.mpi.world import MpiWorld
+from hccl_tools.launch.planning.environment import inheritance
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +23,10 @@ def settle(run_dir: Path, *, start: Start = "mpi", count: int = 3) -> str:
         RankProcess(rank, "localhost", 0, 7 - rank, rank, {"RANK_ID": str(rank)}, ("sh", "-c", ":"), "log")
         for rank in range(count)
     )
-    plan = Plan(ranks, start, "mpirun", str(run_dir), "/", count, common={"SAID": "to all"})
+    inherited = inheritance(start, keep_mpi="all" if start == "mpi" else "none")
+    plan = Plan(
+        ranks, start, "mpirun", str(run_dir), "/", count, common={"SAID": "to all"}, inheritance=inherited
+    )
     (run_dir / TABLE_COPY).write_bytes(TABLE)
     path = run_dir / FACTS_FILE
     path.write_bytes(planned_ranks.pack(plan, TABLE))

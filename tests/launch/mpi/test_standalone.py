@@ -71,7 +71,7 @@ def by_hand(rank: MpiWorld, environ: dict[str, str], *typed: str) -> dict[str, s
 
 def launched(rank: int, environ: dict[str, str], request: LaunchRequest) -> dict[str, str]:
     prepared = planner.prepare(request, environ=environ, working_dir=str(Path.cwd()))
-    return {**prepared.environment, **prepared.plan.common, **prepared.plan.ranks[rank].environment}
+    return {**prepared.shared_environment, **prepared.plan.ranks[rank].environment}
 
 
 def normal(found: dict[str, str]) -> dict[str, str]:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import UsageError
+from hccl_tools.launch.model.inheritance import composed
 from hccl_tools.launch.planning import environment, ports
-from hccl_tools.launch.planning.environment import JobFacts, cleaned, rank_environment
+from hccl_tools.launch.planning.environment import JobFacts, KeptMpi, inheritance, rank_environment
 from hccl_tools.launch.planning.placement import RankPlacement
 from hccl_tools.launch.planning.visible_devices import VisibleDevices, visible_devices
+from hccl_tools.notation.assignments import read_environment_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,31 +165,36 @@ STALE = {
 KEPT = {"HCCL_CONNECT_TIMEOUT": "600", "ASCEND_VISIBLE_DEVICES": "0-3", "HOME": "/home/me", "GLOG_v": "2"}
 
 
+def kept(environ: dict[str, str], start: Start, keep_mpi: KeptMpi = "none") -> dict[str, str]:
+    return composed(environ, inheritance(start, keep_mpi=keep_mpi), {}, {})
+
+
 @pytest.mark.parametrize("start", STARTS)
 def test_stale_variables_go_and_all_others_stay(start: Start) -> None:
-    kept, removed = cleaned({**STALE, **KEPT}, start=start)
-
-    assert kept == KEPT
-    assert removed == tuple(sorted(STALE))
+    assert kept({**STALE, **KEPT}, start) == KEPT
 
 
 def test_users_own_mpi_settings_reach_mpirun_only() -> None:
     mine = {"OMPI_MCA_btl": "self", "OMPI_ALLOW_RUN_AS_ROOT": "1"}
 
-    assert cleaned(mine, start="mpi") == (mine, ())
-    assert cleaned(mine, start="table") == ({}, ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_MCA_btl"))
-    assert cleaned(mine, start="table", keep_mpi=True) == (mine, ())
+    assert kept(mine, "mpi", "settings") == mine
+    assert kept(mine, "table") == {}
+    assert kept(mine, "table", "all") == mine
 
 
 def test_torch_replaces_what_torchrun_has_left() -> None:
-    assert cleaned({"RANK": "3", "TORCHELASTIC_RUN_ID": "x"}, start="torch")[0] == {}
-    assert cleaned({"RANK": "3"}, start="table")[0] == {"RANK": "3"}
+    assert kept({"RANK": "3", "TORCHELASTIC_RUN_ID": "x"}, "torch") == {}
+    assert kept({"RANK": "3"}, "table") == {"RANK": "3"}
+
+
+def shared(**facts: Any) -> dict[str, str]:
+    return rank_environment(seat(0, 4), job("table", **facts), shared=True)
 
 
 def test_output_is_unbuffered_unless_the_user_decides() -> None:
-    assert environment.common_environment({}, buffered=False) == {"PYTHONUNBUFFERED": "1"}
-    assert environment.common_environment({"PYTHONUNBUFFERED": ""}, buffered=False) == {}
-    assert environment.common_environment({}, buffered=True) == {}
+    assert shared() == {"PYTHONUNBUFFERED": "1"}
+    assert shared(buffered=True) == {}
+    assert shared(buffered=True, run_dir="/run") == {"HCCL_TOOLS_RUN_DIR": "/run"}
 
 
 def test_paddles_endpoints_begin_where_all_ranks_meet() -> None:
@@ -203,18 +210,16 @@ def test_paddles_endpoints_begin_where_all_ranks_meet() -> None:
     assert here == tuple(f"127.0.0.1:{18118 + rank}" for rank in range(8))
     assert ports.endpoints(seats, master="127.0.0.1", port=0, servers=1) == ()
     assert rank_environment(seat(2, 6), job("table", endpoints=here))["PADDLE_CURRENT_ENDPOINT"] == here[2]
-    assert environment.common_environment({}, buffered=True, endpoints=several) == {
-        "PADDLE_TRAINER_ENDPOINTS": ",".join(several)
-    }
+    assert shared(buffered=True, endpoints=several) == {"PADDLE_TRAINER_ENDPOINTS": ",".join(several)}
 
 
 def test_endpoints_that_no_program_could_be_started_with_are_left_out() -> None:
     many = [f"10.10.{rank // 2000}.{rank // 8 % 250}:{18118 + rank % 8}" for rank in range(8192)]
 
-    assert environment.common_environment({}, buffered=True, endpoints=many) == {}
-    few = environment.common_environment(dict(os.environ), buffered=True, endpoints=many[:1400])
+    assert shared(buffered=True, endpoints=tuple(many)) == {}
+    few = shared(buffered=True, endpoints=tuple(many[:1400]))
     length = ["sh", "-c", "echo ${#PADDLE_TRAINER_ENDPOINTS}"]
-    done = subprocess.run(length, env=few, capture_output=True, check=True)
+    done = subprocess.run(length, env={**os.environ, **few}, capture_output=True, check=True)
     assert int(done.stdout) > 20_000
 
 
@@ -229,7 +234,7 @@ def test_environment_file(tmp_path: Path) -> None:
     file = tmp_path / "job.env"
     file.write_text("# a comment\n\nGLOG_v=2\nexport NAME='a b'\nEMPTY=\nURL=http://x?a=b\n")
 
-    assert environment.read_environment_file(str(file)) == {
+    assert read_environment_file(str(file)) == {
         "GLOG_v": "2", "NAME": "a b", "EMPTY": "", "URL": "http://x?a=b",
     }  # fmt: skip
 
@@ -238,7 +243,7 @@ def test_environment_file_of_a_windows_editor(tmp_path: Path) -> None:
     file = tmp_path / "settings"
     file.write_bytes(b"\xef\xbb\xbfA=1\r\nB = 2 \r\nC = ' 3 '\r\n")
 
-    assert environment.read_environment_file(str(file)) == {"A": "1", "B": "2", "C": " 3 "}
+    assert read_environment_file(str(file)) == {"A": "1", "B": "2", "C": " 3 "}
 
 
 def test_environment_file_names_the_line(tmp_path: Path) -> None:
@@ -246,6 +251,6 @@ def test_environment_file_names_the_line(tmp_path: Path) -> None:
     file.write_text("A=1\nnot an assignment\n")
 
     with pytest.raises(UsageError, match=r"job.env:2: .*not an assignment"):
-        environment.read_environment_file(str(file))
+        read_environment_file(str(file))
     with pytest.raises(UsageError, match="No such file"):
-        environment.read_environment_file(str(tmp_path / "absent"))
+        read_environment_file(str(tmp_path / "absent"))

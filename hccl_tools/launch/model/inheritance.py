@@ -1,0 +1,38 @@
+"""Compose the environment of one process: what it inherits, what the job has in common, what is its own."""
+
+from __future__ import annotations
+
+from hccl_tools.records import NamedTuple
+
+TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Inheritance(NamedTuple):
+    """Which variables a process does not inherit: names, beginnings of names, and exceptions to these."""
+
+    names: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    exceptions: tuple[str, ...] = ()
+
+    def removes(self, name: str) -> bool:
+        """Return whether a variable of the caller is removed."""
+        if name in self.names:
+            return True
+        return name.startswith(self.prefixes) and not name.startswith(self.exceptions)
+
+
+def composed(
+    environ: Mapping[str, str], inheritance: Inheritance, common: Mapping[str, str], own: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the environment of one process.
+
+    Args:
+        environ: The environment of the process that starts it.
+        inheritance: What is removed of that.
+        common: What is set for every process of the job.
+        own: What is set for this process.
+    """
+    inherited = {name: value for name, value in environ.items() if not inheritance.removes(name)}
+    return {**inherited, **common, **own}
