@@ -58,12 +58,10 @@ def test_alone_it_learns_to_read_digits(accuracy_alone: float) -> None:
     assert accuracy_alone >= 0.95
 
 
-@pytest.mark.parametrize(("devices", "ranks"), [("[4,6)", 2), ("[4,8)", 4)])
-def test_ranks_of_a_table_learn_together(
-    tmp_path: Path, accuracy_alone: float, devices: str, ranks: int
-) -> None:
+def test_ranks_of_a_table_learn_together(tmp_path: Path, accuracy_alone: float) -> None:
+    ranks = 2
     run(
-        ["-m", "hccl_tools", "gen", "--simulate", "910a", "--device_num", devices, "-o", "table.json"],
+        ["-m", "hccl_tools", "gen", "--simulate", "910a", "--device_num", "[4,6)", "-o", "table.json"],
         tmp_path,
     )
     options = ["--rank-table", "table.json", "--python", sys.executable, "--cpu"]

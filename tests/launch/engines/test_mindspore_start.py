@@ -55,12 +55,6 @@ def results() -> list[list[str]]:
     return [Path(f"result_{rank}").read_text().split() for rank in range(2)]
 
 
-def test_rehearsal_of_a_table() -> None:
-    run(sys.executable, "-m", "hccl_tools", "launch", "--rank-table", "table.json", "--cpu", "reduce.py")
-
-    assert results() == [["0", "2", "0", "4", "3.0"], ["1", "2", "1", "5", "3.0"]]
-
-
 @pytest.mark.mpi
 def test_ranks_as_mpi_processes() -> None:
     run(sys.executable, "-m", "hccl_tools", "launch", "-n", "2", "--engine", "mpirun", "--cpu", "reduce.py")

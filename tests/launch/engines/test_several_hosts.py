@@ -242,27 +242,6 @@ def test_variables_that_travel() -> None:
     assert remote_launch.exported(environ) == {"PATH": "/bin", "HCCL_BUFFSIZE": "200", "GLOG_v": "2"}
 
 
-@pytest.mark.bed
-@pytest.mark.mpi
-@pytest.mark.mindspore
-@pytest.mark.slow
-def test_mindspore_ranks_meet_across_hosts(job: list[str], two_hosts: TwoHosts, own_directory: Path) -> None:
-    pytest.importorskip("mindspore")
-    (own_directory / "reduce.py").write_text(
-        "import mindspore as ms, numpy as np\n"
-        "from mindspore import Tensor, communication, ops\n"
-        "ms.set_device('CPU')\ncommunication.init()\nrank = communication.get_rank()\n"
-        "total = ops.AllReduce()(Tensor(np.array([rank + 1.0], dtype=np.float32)))\n"
-        "with open(f'result_{rank}', 'w') as file:\n    print(total.asnumpy()[0], file=file)\n"
-    )
-    command = [word if word != "torch" else "cluster" for word in job]
-
-    done = on(two_hosts.first, [*command, *MPIRUNS[0].for_launch, "reduce.py"], two_hosts)
-
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert [(own_directory / f"result_{rank}").read_text() for rank in range(4)] == ["10.0\n"] * 4
-
-
 def test_variables_that_travel_by_choice() -> None:
     environ = {"PATH": "/bin", "HCCL_BUFFSIZE": "200", "WANDB_API_KEY": "k"}
 
