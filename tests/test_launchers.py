@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.beds.two_nodes import run_batch_job
 from tests.support.jobs import MARK, eventually, living
 
 if TYPE_CHECKING:
@@ -277,17 +278,17 @@ def batch(two_nodes: TwoNodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return path
 
 
-def submit(two_nodes: TwoNodes, batch: Path, program: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """Submit the script and wait for its end; the exit code is the job's."""
-    argv = ["sbatch", "--wait", "--output=out", *options, str(batch), "sh", "-c", program]
-    return two_nodes.run(argv, env={"LOG_DIR": "log"})
+def submit(two_nodes: TwoNodes, batch: Path, program: str, *options: str) -> int:
+    """Submit the script and wait for its end; return the job's exit code."""
+    argv = ["--output=out", *options, str(batch), "sh", "-c", program]
+    return run_batch_job(two_nodes, argv, env={"LOG_DIR": "log"})
 
 
 @pytest.mark.bed
 def test_slurm_runs_every_rank_in_its_place(two_nodes: TwoNodes, batch: Path) -> None:
-    done = submit(two_nodes, batch, f'{WHO}; echo "$SLURMD_NODENAME"')
+    code = submit(two_nodes, batch, f'{WHO}; echo "$SLURMD_NODENAME"')
 
-    assert done.returncode == 0, Path("out").read_text()
+    assert code == 0, Path("out").read_text()
     places = {3: (5, 0, "n1"), 0: (4, 0, "n1"), 2: (0, 1, "n2"), 1: (1, 1, "n2")}
     for rank, (device, server, node) in places.items():
         assert log(rank) == f"{rank} {device} 4 2 {server} none\n{node}\n"
@@ -299,11 +300,9 @@ def test_slurm_runs_every_rank_in_its_place(two_nodes: TwoNodes, batch: Path) ->
 def test_mindspore_ranks_meet_over_two_nodes(
     two_nodes: TwoNodes, batch: Path, reduce: list[str], mark: str
 ) -> None:
-    done = two_nodes.run(
-        ["sbatch", "--wait", "--output=out", str(batch), *reduce], env={"LOG_DIR": "log"}, timeout=300
-    )
+    code = run_batch_job(two_nodes, ["--output=out", str(batch), *reduce], env={"LOG_DIR": "log"})
 
-    assert done.returncode == 0, Path("out").read_text()
+    assert code == 0, Path("out").read_text()
     devices = (4, 1, 0, 5)
     assert [reduced(rank) for rank in range(4)] == [
         [["sum", str(rank), str(device), "10.0"]] for rank, device in enumerate(devices)
@@ -338,9 +337,9 @@ def test_emitted_script_runs_as_a_batch_job(
     assert emitted.returncode == 0, emitted.stderr
     Path("job.sbatch").write_text(emitted.stdout)
 
-    done = two_nodes.run(["sbatch", "--wait", "--output=out", "job.sbatch"], env={"LOG_DIR": "log"})
+    code = run_batch_job(two_nodes, ["--output=out", "job.sbatch"], env={"LOG_DIR": "log"})
 
-    assert done.returncode == 0, Path("out").read_text()
+    assert code == 0, Path("out").read_text()
     path = Path("table.json").resolve()
     assert {log(rank).rsplit(" ", 2)[0] for rank in range(4)} == {"0 4 4 2", "1 1 4 2", "2 0 4 2", "3 5 4 2"}
     assert all(log(rank).endswith(f" {path}\n") for rank in range(4))
@@ -348,10 +347,10 @@ def test_emitted_script_runs_as_a_batch_job(
 
 @pytest.mark.bed
 def test_slurm_passes_the_first_failure_on(two_nodes: TwoNodes, batch: Path, mark: str) -> None:
-    done = submit(two_nodes, batch, FAILS)
+    code = submit(two_nodes, batch, FAILS)
 
     said = Path("out").read_text()
-    assert done.returncode == 7, said
+    assert code == 7, said
     assert "rank 2 (10.0.0.1) failed first, exit code 7" in said
     assert "no data here" in said
     assert eventually(lambda: not living(mark), 15)
@@ -371,9 +370,9 @@ def test_slurm_job_that_is_cancelled_ends(two_nodes: TwoNodes, batch: Path, mark
 
 @pytest.mark.bed
 def test_slurm_job_of_another_shape_is_refused(two_nodes: TwoNodes, batch: Path) -> None:
-    done = submit(two_nodes, batch, "true", "--nodes=1")
+    code = submit(two_nodes, batch, "true", "--nodes=1")
 
-    assert done.returncode == 125
+    assert code == 125
     assert Path("out").read_text() == "slurm.sbatch: 1 nodes, but 2 SERVERS\n"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 from contextlib import ExitStack
@@ -13,9 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.beds.daemons import Daemon, end_processes, need, pids_with_environment, program, wait_until
+from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from tests.beds.slurm_cluster import SlurmCluster
 
 SLURM_CONFIG = """\
 ClusterName=bed
@@ -50,6 +54,9 @@ NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=8
 NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=8
 """
 
+#: A batch job may import MindSpore on as few as two cores.
+_LONGEST_JOB_S = 300.0
+
 
 @dataclass(frozen=True)
 class TwoNodes:
@@ -70,6 +77,22 @@ class TwoNodes:
         env = {**os.environ, **options.pop("env", {}), **self.env}
         options = {"timeout": 120, "capture_output": True, **options}
         return subprocess.run(argv, text=True, env=env, check=False, **options)
+
+
+def run_batch_job(bed: TwoNodes | SlurmCluster, argv: Sequence[str], **options: Any) -> int:
+    """Run a batch job to its end; return its exit code. ``sbatch --wait`` would look every 2 to 10 s."""
+    submitted = bed.run(["sbatch", "--parsable", *argv], **options)
+    assert submitted.returncode == 0, submitted.stderr
+    job = submitted.stdout.strip()
+
+    def ended() -> re.Match[str] | None:
+        shown = bed.run(["scontrol", "--oneliner", "show", "job", job]).stdout
+        return re.search(r" JobState=(?:COMPLETED|FAILED|CANCELLED|NODE_FAIL) .* ExitCode=(\d+):", shown)
+
+    assert eventually(ended, _LONGEST_JOB_S), f"job {job} does not end"
+    found = ended()
+    assert found is not None
+    return int(found[1])
 
 
 def write_task_prolog(folder: Path) -> None:

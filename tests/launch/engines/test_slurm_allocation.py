@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.beds.two_nodes import run_batch_job
 from tests.support.hosts import described_910a, make_host
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def batch(bed: SlurmCluster, *options: str) -> str:
     script = Path("job.sbatch")
     command = " ".join(f"'{word}'" for word in [*LAUNCH, *PROGRAM])
     script.write_text(f"#!/bin/sh\nexec {command}\n")
-    bed.run(["sbatch", "--wait", "--output=out", *options, str(script)])
+    run_batch_job(bed, ["--output=out", *options, str(script)])
     return Path("out").read_text()
 
 

@@ -18,7 +18,7 @@ __all__ = ["table"]
 
 LAUNCH = [sys.executable, "-m", "hccl_tools", "launch", "--engine", "slurm"]
 LAUNCH += ["--product", "a2", "--ignore", "HCC2,HCC5,HCC6", "--start", "table", "--no-preflight", "--cpu"]
-PROGRAM = ["--no-python", "sh", "-c", "sleep 3; echo done $RANK_ID"]
+PROGRAM = ["--no-python", "sh", "-c", "sleep 2; echo done $RANK_ID"]
 
 
 @pytest.mark.bed
