@@ -16,6 +16,9 @@ SEATS = {0: (1, 4), 1: (0, 5), 2: (0, 4), 3: (1, 5)}
 #: Findings on a table of less than eight devices per server.
 IGNORED = "HCC2,HCC5,HCC6"
 
+#: A host that does not answer counts as lost after 3 s instead of 12.
+SHORT_LOSS = "connection.timeout=3,connection.idle=1,connection.interval=1,connection.probes=2"
+
 
 def table(hosts: tuple[str, str]) -> dict[str, Any]:
     """Return the table as it lies in its file."""
@@ -50,12 +53,12 @@ def seats_as_seen(logs: dict[int, Path]) -> dict[int, tuple[str, int]]:
     return found
 
 
-def environ(two_hosts: TwoHosts) -> dict[str, str]:
-    """Return an environment in which every mpirun comes to the other host by the bed's ssh."""
+def environ(two_hosts: TwoHosts, timing: str = "") -> dict[str, str]:
+    """Return an environment in which every mpirun reaches the other host by the bed's ssh."""
     agent = {
         f"{prefix}_MCA_plm_{name}_agent": str(two_hosts.ssh)
         for prefix in ("OMPI", "PRTE")
         for name in ("rsh", "ssh")
     }
     agent["HYDRA_LAUNCHER_EXEC"] = str(two_hosts.ssh)
-    return {**os.environ, **agent}
+    return {**os.environ, **agent, "HCCL_TOOLS_TIMING": timing}

@@ -17,9 +17,11 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import rank_status, transport, verdict
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
+from hccl_tools.launch.processes import timing
 from hccl_tools.launch.processes.parent import Parent
 from hccl_tools.launch.report import oom, report
 from hccl_tools.launch.runs import node_names
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
@@ -32,12 +34,23 @@ if TYPE_CHECKING:
 
 #: The address of Slurm's srun for the nodes of its step.
 _SRUN_ADDRESS = "SLURM_SRUN_COMM_HOST"
-#: Seconds to connect to an address.
-_CONNECT_SECONDS = 2.0
-#: Seconds for the launcher's answer.
-_ANSWER_SECONDS = 5.0
-#: Seconds beyond the grace time for all other hosts to end their ranks.
-_OTHER_HOSTS_SECONDS = 10.0
+
+
+class Timing(NamedTuple):
+    """Times of an agent's side of its protocol with the launcher, in seconds.
+
+    Attributes:
+        connect: To connect to one address.
+        answer: For the launcher's answer.
+        other_hosts: Beyond the grace time, for all other hosts to end their ranks.
+    """
+
+    connect: float = 2.0
+    answer: float = 5.0
+    other_hosts: float = 10.0
+
+
+TIMING = timing.from_environment("agent", Timing())
 
 
 class AgentLink:
@@ -73,7 +86,7 @@ class AgentLink:
 
     def watch(self, attempt: Attempt) -> None:
         """Read the launcher's messages, watch the engine, and report why this part ends early."""
-        self._attempt, self._release_timeout = attempt, attempt.state.grace + _OTHER_HOSTS_SECONDS
+        self._attempt, self._release_timeout = attempt, attempt.state.grace + TIMING.other_hosts
         attempt.on_ending.append(self._report_ending)
         attempt.on_readable(self._connection.fileno(), lambda: self._read(attempt))
         self._parent.watch(attempt.reactor, lambda: self._parent_ended(attempt))
@@ -155,7 +168,7 @@ def _connect(variable: str, srun: str) -> Connection:
     port, _, listed = rest.partition("@")
     addresses = [address for address in dict.fromkeys((srun, *listed.split(","), "127.0.0.1")) if address]
     for address in addresses if port else ():
-        connection = transport.connect((address, int(port)), _CONNECT_SECONDS)
+        connection = transport.connect((address, int(port)), TIMING.connect)
         if connection is None:
             continue
         connection.send({"hello": token})
@@ -170,7 +183,7 @@ def _connect(variable: str, srun: str) -> Connection:
 
 
 def _is_welcome(connection: Connection) -> bool:
-    deadline = time.monotonic() + _ANSWER_SECONDS
+    deadline = time.monotonic() + TIMING.answer
     while not connection.closed and (left := deadline - time.monotonic()) > 0:
         select.select([connection], [], [], left)
         for message in connection.messages():

@@ -19,7 +19,7 @@ from hccl_tools.discover.local_addresses import addresses_towards
 from hccl_tools.launch import engines
 from hccl_tools.launch.cluster import host_status, rank_status, transport, verdict
 from hccl_tools.launch.cluster.agents import Agent, Agents
-from hccl_tools.launch.cluster.engine_end import REPORT_SECONDS, EngineEnd
+from hccl_tools.launch.cluster.engine_end import TIMING, EngineEnd
 from hccl_tools.launch.cluster.verdict import Finding, Reports
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.supervise.attempt import Attempt
-
-#: Seconds to read what agents have sent, once the engine has ended.
-_DRAIN_SECONDS = 2.0
-#: Seconds from the loss of an agent until it ends the job: the loss of the engine may show by then.
-_LOSS_DELAY_SECONDS = 0.1
 
 
 class Controller:
@@ -115,7 +110,7 @@ class Controller:
             self._ending.announce()
         left_running = any(agent.number >= 0 and not agent.done for agent in self._agents.connected)
         seconds = (
-            attempt.state.grace + REPORT_SECONDS if left_running and self._has_supervisors else _DRAIN_SECONDS
+            attempt.state.grace + TIMING.report if left_running and self._has_supervisors else TIMING.drain
         )
         deadline = time.monotonic() + seconds
         while self._agents.connected and (left := deadline - time.monotonic()) > 0:
@@ -223,7 +218,7 @@ class Controller:
         self._reports.add(Finding(agent.number, cause, end, lost))
         # MPICH kills what it has started when it is killed, and may be collected after that.
         attempt.call_later(
-            f"found {agent.number}", _LOSS_DELAY_SECONDS if lost else 0.0, partial(attempt.end_for, cause)
+            f"found {agent.number}", TIMING.loss_delay if lost else 0.0, partial(attempt.end_for, cause)
         )
 
     def _is_engine(self, parent: list[str | int]) -> bool:

@@ -10,17 +10,33 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.cluster import verdict
+from hccl_tools.launch.processes import timing
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from hccl_tools.launch.cluster.agents import Agents
     from hccl_tools.launch.supervise.attempt import Attempt
 
-#: Seconds beyond the grace time for supervisors to report the ends of their ranks.
-REPORT_SECONDS = 5.0
-#: Seconds for starting supervisors to connect, once the job ends because of another host.
-_CONNECT_SECONDS = 5.0
-#: Seconds for the engine to end once all agents have reported, and then until it is killed.
-_ENGINE_SECONDS = 3.0
+
+class Timing(NamedTuple):
+    """Times of the launcher's side of its protocol with the agents, in seconds.
+
+    Attributes:
+        report: Beyond the grace time, for supervisors to report the ends of their ranks.
+        connect: For starting supervisors to connect, once the job ends because of another host.
+        end: For the engine to end once all agents have reported, and then until it is killed.
+        drain: To read what agents have sent, once the engine has ended.
+        loss_delay: From the loss of an agent until it ends the job: the loss of the engine may show by then.
+    """
+
+    report: float = 5.0
+    connect: float = 5.0
+    end: float = 3.0
+    drain: float = 2.0
+    loss_delay: float = 0.1
+
+
+TIMING = timing.from_environment("engine", Timing())
 
 
 class EngineEnd:
@@ -51,18 +67,18 @@ class EngineEnd:
             return
         agents.broadcast("go")
         if attempt.state.is_ending:
-            attempt.call_later("engine", _ENGINE_SECONDS, partial(attempt.keeper.signal, signal.SIGTERM))
-            attempt.call_later("kill", 2 * _ENGINE_SECONDS, attempt.kill)
+            attempt.call_later("engine", TIMING.end, partial(attempt.keeper.signal, signal.SIGTERM))
+            attempt.call_later("kill", 2 * TIMING.end, attempt.kill)
         elif agents.have_all_reported:
-            attempt.call_later("engine", _ENGINE_SECONDS, self._end_engine)
+            attempt.call_later("engine", TIMING.end, self._end_engine)
 
     def _terminate(self, number: int) -> None:
         """Have supervisors terminate the ranks."""
         attempt = self._attempt
-        attempt.state.extra_grace = REPORT_SECONDS
+        attempt.state.extra_grace = TIMING.report
         if self._agents.missing:
             # Unreachable hosts must not delay an interrupt; otherwise supervisors may be about to start.
-            wait = _CONNECT_SECONDS if attempt.state.remote_cause else 0.0
+            wait = TIMING.connect if attempt.state.remote_cause else 0.0
             attempt.call_later("missing", wait, partial(self._give_up, number))
         self.announce()
         self.release()
@@ -79,6 +95,6 @@ class EngineEnd:
         attempt = self._attempt
         if not attempt.state.is_ending:
             name = next(end for end in attempt.state.ends if end.process.rank >= 0).process.name
-            attempt.say(f"{name} did not end within {_ENGINE_SECONDS:g} s after all ranks: ending it")
+            attempt.say(f"{name} did not end within {TIMING.end:g} s after all ranks: ending it")
             attempt.end("ended")
-            attempt.call_later("kill", _ENGINE_SECONDS, attempt.kill)
+            attempt.call_later("kill", TIMING.end, attempt.kill)

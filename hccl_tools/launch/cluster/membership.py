@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch.processes import timing
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
@@ -20,6 +21,35 @@ PORT = "--start-port"
 #: Subject of what is started: its kind and its name, ``script train.py``.
 PROGRAM = "program"
 HINT = "all hosts need the same files and options; --no-preflight skips this check"
+
+
+class Timing(NamedTuple):
+    """Times of the rendezvous, in seconds.
+
+    Attributes:
+        poll: That one poll of the server waits at most.
+        notice: Until the user is told which hosts are missing.
+        identify: For a new connection to identify itself.
+        linger: In which hosts that join late still get the refusal.
+        retry: Between two attempts of a client to connect.
+        connect: That one attempt may take.
+        answer: For the server's first answer.
+        discovery: Until a client tries the discovery port.
+        discovery_retry: Between two attempts there.
+    """
+
+    poll: float = 0.2
+    notice: float = 2.0
+    identify: float = 10.0
+    linger: float = 3.0
+    retry: float = 0.2
+    connect: float = 2.0
+    answer: float = 10.0
+    discovery: float = 1.0
+    discovery_retry: float = 2.0
+
+
+TIMING = timing.from_environment("rendezvous", Timing())
 
 
 class HostManifest(NamedTuple):

@@ -12,6 +12,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.launch.cluster.peer_link import TIMING
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.processes import signals as received
 from hccl_tools.launch.processes.signal_names import signal_name
@@ -24,17 +25,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.attempt import Attempt
-
-#: Seconds until the user is told which hosts this launcher waits for.
-_NOTICE_SECONDS = 3.0
-#: Seconds for the other hosts to acknowledge the last message.
-_ACKNOWLEDGE_SECONDS = 2.0
-#: Seconds for the scheduler to end once no rank needs it.
-_SCHEDULER_SECONDS = 0.2
-#: Seconds between two attempts to send what a connection has not accepted at once.
-_FLUSH_SECONDS = 0.1
-#: Seconds that one poll waits at most.
-_POLL_SECONDS = 0.5
 
 
 def join(
@@ -93,17 +83,17 @@ class PeerCoordination:
             self._link.broadcast("ended", self._restart)
         self._announce_end()
         began = time.monotonic()
-        self._deadline = began + _ACKNOWLEDGE_SECONDS
+        self._deadline = began + TIMING.acknowledge
         while not self._is_released():
             poller = select.poll()
             poller.register(signals.fileno(), select.POLLIN)
             for server in self._link.others:
                 poller.register(self._link.connections[server].fileno(), select.POLLIN)
-            poller.poll(_POLL_SECONDS * 1000)
+            poller.poll(TIMING.poll * 1000)
             for number in signals.read():
                 self._handle_signal(number)
             self._read()
-            if time.monotonic() > began + _NOTICE_SECONDS:
+            if time.monotonic() > began + TIMING.notice:
                 self._report_waiting()
         if self._link.is_leader and self._cause is None:
             self._link.broadcast("all ended", self._restart)
@@ -140,7 +130,7 @@ class PeerCoordination:
             connection.flush()
             waiting = waiting or (connection.waiting and not connection.closed)
         if waiting:
-            self._attempt.call_later("peers", _FLUSH_SECONDS, self._read)
+            self._attempt.call_later("peers", TIMING.flush, self._read)
 
     def _handle(self, server: int, message: dict[str, Any]) -> None:
         kind, link = message.get("word"), self._link
@@ -167,14 +157,14 @@ class PeerCoordination:
     def _rank_ended(self, _end: RankEnd) -> None:
         """Once all ranks here have exited with 0, the scheduler may still be needed by those elsewhere."""
         if self._attempt.state.ranks_ended_well:
-            self._attempt.call_later("others", _NOTICE_SECONDS, self._report_waiting)
+            self._attempt.call_later("others", TIMING.notice, self._report_waiting)
             self._release_scheduler()
 
     def _release_scheduler(self) -> None:
         if self._link.is_leader and self._others() <= self._ended_well:
-            self._attempt.state.scheduler_wait = _SCHEDULER_SECONDS
+            self._attempt.state.scheduler_wait = TIMING.scheduler
             if self._attempt.state.ranks_ended_well:
-                self._attempt.call_later("scheduler", _SCHEDULER_SECONDS, lambda: self._attempt.end("ended"))
+                self._attempt.call_later("scheduler", TIMING.scheduler, lambda: self._attempt.end("ended"))
 
     def _announce_end(self) -> None:
         """Report why this host's part ends early, unless it ends because of another host's cause."""
@@ -194,7 +184,7 @@ class PeerCoordination:
         """On the leader, make the first reported cause the job's, and announce it."""
         if self._cause is not None:
             return
-        self._cause, self._deadline = cause, time.monotonic() + _ACKNOWLEDGE_SECONDS
+        self._cause, self._deadline = cause, time.monotonic() + TIMING.acknowledge
         self._link.broadcast("end", self._restart, cause=cause.as_dict(), server=server)
         if server != self._link.own:
             self._adopt_cause(cause)
@@ -256,5 +246,5 @@ class PeerCoordination:
                 attempt.say(f"{signal_name(number)}: ending the job on the other hosts")
                 state.reason, state.signal = "signal", number
                 self._announce_end()
-            by_signal = min(self._deadline, time.monotonic() + _ACKNOWLEDGE_SECONDS)
+            by_signal = min(self._deadline, time.monotonic() + TIMING.acknowledge)
             self._deadline = by_signal if state.reason == "signal" else 0.0

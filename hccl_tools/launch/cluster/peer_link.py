@@ -18,10 +18,12 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import membership
 from hccl_tools.launch.cluster.membership import HostManifest
 from hccl_tools.launch.model.outcome import LAUNCHER_FAILED, Cause
+from hccl_tools.launch.processes import timing
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.runs import directory
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,10 +31,28 @@ if TYPE_CHECKING:
     from hccl_tools.launch.cluster.membership import Membership
     from hccl_tools.launch.processes.signals import Signals
 
-#: Seconds for all hosts to end their ranks before a restart.
-_BARRIER_SECONDS = 600.0
-#: Seconds in the barrier until the user is told.
-_NOTICE_SECONDS = 3.0
+
+class Timing(NamedTuple):
+    """Times of the launchers of one job among themselves, in seconds.
+
+    Attributes:
+        barrier: For all hosts to end their ranks before a restart.
+        notice: Until the user is told which hosts this launcher waits for.
+        acknowledge: For the other hosts to acknowledge the last message.
+        scheduler: For MindSpore's scheduler to end once no rank needs it.
+        flush: Between two attempts to send what a connection has not accepted at once.
+        poll: That one poll waits at most.
+    """
+
+    barrier: float = 600.0
+    notice: float = 3.0
+    acknowledge: float = 2.0
+    scheduler: float = 0.2
+    flush: float = 0.1
+    poll: float = 0.5
+
+
+TIMING = timing.from_environment("peers", Timing())
 
 
 class PeerLink:
@@ -124,12 +144,12 @@ class PeerLink:
         for server in self.others:
             poller.register(self.connections[server].fileno(), select.POLLIN)
         began = time.monotonic()
-        notify_at = began + _NOTICE_SECONDS
+        notify_at = began + TIMING.notice
         while not self._all_ready(restart, values):
             if number := next(iter(ENDING & set(signals.read())), 0):
                 self._fail(restart, f"the launcher here received {signal_name(number)}")
-            if time.monotonic() > began + _BARRIER_SECONDS:
-                self._fail(restart, f"not all hosts ended their ranks within {_BARRIER_SECONDS:g} s")
+            if time.monotonic() > began + TIMING.barrier:
+                self._fail(restart, f"not all hosts ended their ranks within {TIMING.barrier:g} s")
             if time.monotonic() > notify_at:
                 notify("waiting for the other hosts to end their ranks")
                 notify_at = float("inf")

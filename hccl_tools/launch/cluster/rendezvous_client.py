@@ -8,26 +8,13 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import transport
-from hccl_tools.launch.cluster.membership import HINT, PROTOCOL, Membership, missing_hosts_error
+from hccl_tools.launch.cluster.membership import HINT, PROTOCOL, TIMING, Membership, missing_hosts_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.launch.cluster.membership import HostManifest
     from hccl_tools.launch.cluster.transport import Connection
-
-#: Seconds between two attempts to connect.
-_RETRY_SECONDS = 0.2
-#: Seconds that one attempt may take.
-_CONNECT_SECONDS = 2.0
-#: Seconds for the server's first answer.
-_ANSWER_SECONDS = 10.0
-#: Seconds until the user is told which host is missing.
-_NOTICE_SECONDS = 2.0
-#: Seconds until this host tries the discovery port.
-_DISCOVERY_SECONDS = 1.0
-#: Seconds between two attempts there.
-_DISCOVERY_RETRY_SECONDS = 2.0
 
 
 class RendezvousClient:
@@ -45,8 +32,8 @@ class RendezvousClient:
         self.own, self.address, self.notify = own, address, notify
         self.server, self.master = master
         self.discovery = (address[0], discovery_port)
-        self.notify_at = time.monotonic() + _NOTICE_SECONDS
-        self.discover_at = time.monotonic() + _DISCOVERY_SECONDS
+        self.notify_at = time.monotonic() + TIMING.notice
+        self.discover_at = time.monotonic() + TIMING.discovery
         self.run_dirs: dict[int, str] = {}
 
     def join(self, deadline: float, wait: float) -> Membership:
@@ -58,9 +45,9 @@ class RendezvousClient:
             if time.monotonic() > self.notify_at:
                 self.notify_once(f"waiting for {where} to start its part")
             if time.monotonic() > self.discover_at:
-                self.connect_once(self.discovery, min(deadline, time.monotonic() + _CONNECT_SECONDS))
-                self.discover_at = time.monotonic() + _DISCOVERY_RETRY_SECONDS
-            time.sleep(_RETRY_SECONDS)
+                self.connect_once(self.discovery, min(deadline, time.monotonic() + TIMING.connect))
+                self.discover_at = time.monotonic() + TIMING.discovery_retry
+            time.sleep(TIMING.retry)
         raise missing_hosts_error([where], wait)
 
     def notify_once(self, text: str) -> None:
@@ -70,7 +57,7 @@ class RendezvousClient:
 
     def connect_once(self, address: tuple[str, int], deadline: float) -> Connection | None:
         """Connect once; return the connection if admitted, ``None`` if this is not the rendezvous."""
-        connection = transport.connect(address, _CONNECT_SECONDS)
+        connection = transport.connect(address, TIMING.connect)
         if connection is None:
             return None
         connection.send(self.own.to_message())
@@ -91,10 +78,10 @@ class RendezvousClient:
         """
         poller = select.poll()
         poller.register(connection.fileno(), select.POLLIN)
-        answer_by = time.monotonic() + _ANSWER_SECONDS
+        answer_by = time.monotonic() + TIMING.answer
         missing = ""
         while not connection.closed and time.monotonic() < min(deadline, answer_by):
-            poller.poll(_RETRY_SECONDS * 1000)
+            poller.poll(TIMING.retry * 1000)
             for message in connection.messages():
                 kind = message.get("word") if message.get("kind") == PROTOCOL else None
                 if kind == "refused":

@@ -17,6 +17,7 @@ from hccl_tools.launch.cluster.membership import (
     HINT,
     PORT,
     PROTOCOL,
+    TIMING,
     Membership,
     difference,
     differing,
@@ -36,14 +37,6 @@ if TYPE_CHECKING:
 
 #: Seconds for all hosts to join: a person may type the command on one after the other.
 WAIT = 600.0
-#: Seconds that one poll waits at most.
-_POLL_SECONDS = 0.2
-#: Seconds for a new connection to identify itself.
-_IDENTIFY_SECONDS = 10.0
-#: Seconds until the user is told which hosts are missing.
-_NOTICE_SECONDS = 2.0
-#: Seconds in which hosts that join late still get the refusal.
-_LINGER_SECONDS = 3.0
 #: Files that a launcher may need besides its connections.
 _OTHER_FILES = 512
 
@@ -138,7 +131,7 @@ class RendezvousServer:
 
     def wait_for_all(self, deadline: float, wait: float, notify: Callable[[str], None]) -> Membership:
         """Wait until all hosts have joined, and release them; refuse all at the first difference."""
-        notify_at = time.monotonic() + _NOTICE_SECONDS
+        notify_at = time.monotonic() + TIMING.notice
         while self.missing:
             now = time.monotonic()
             if now > deadline:
@@ -151,7 +144,7 @@ class RendezvousServer:
                 notify(f"waiting for {missing} to start its part (port {self.address[1]} here)")
             self.poll_once()
             if self.refusal:
-                deadline = min(deadline, time.monotonic() + _LINGER_SECONDS)
+                deadline = min(deadline, time.monotonic() + TIMING.linger)
         if self.refusal:
             raise LaunchError(self.refusal, hint=HINT)
         self.complete = True
@@ -170,7 +163,7 @@ class RendezvousServer:
             poller.register(listener.fileno(), select.POLLIN)
         for connection in (*self.unidentified, *self.members.values()):
             poller.register(connection.fileno(), select.POLLIN)
-        poller.poll(_POLL_SECONDS * 1000)
+        poller.poll(TIMING.poll * 1000)
         for server, member in list(self.members.items()):
             if any(member.messages()) or member.closed:  # A member sends nothing until it is released.
                 member.close()
@@ -178,7 +171,7 @@ class RendezvousServer:
                 self.missing.add(server)
         for newcomer, (since, at_discovery) in list(self.unidentified.items()):
             messages = list(newcomer.messages())
-            if messages or newcomer.closed or time.monotonic() - since > _IDENTIFY_SECONDS:
+            if messages or newcomer.closed or time.monotonic() - since > TIMING.identify:
                 del self.unidentified[newcomer]
                 if not messages or not self.admit(newcomer, messages[0], at_discovery=at_discovery):
                     newcomer.close()

@@ -1,6 +1,6 @@
 """A non-blocking connection between two launchers that carries one JSON object per line.
 
-TCP keepalive detects a dead or unreachable peer: its connection closes after ``PEER_TIMEOUT`` seconds. A
+TCP keepalive detects a dead or unreachable peer: its connection closes after ``TIMING.timeout`` seconds. A
 launcher that is stopped (Ctrl-Z) or gets no CPU time keeps its connections.
 """
 
@@ -11,19 +11,33 @@ import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.launch.processes import timing
+from hccl_tools.records import NamedTuple
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Seconds after which a host that does not answer counts as lost.
-PEER_TIMEOUT = 12
-#: Seconds of silence before the first keepalive probe.
-_KEEPALIVE_IDLE_SECONDS = 4
-#: Seconds between two keepalive probes.
-_KEEPALIVE_INTERVAL_SECONDS = 2
-#: Unanswered probes after which the connection closes.
-_KEEPALIVE_PROBES = 4
 #: Bytes; a failure's message includes the end of a log.
 LARGEST_MESSAGE = 1 << 20
+
+
+class Timing(NamedTuple):
+    """Times of a connection, in whole seconds.
+
+    Attributes:
+        timeout: Until a host that does not answer counts as lost.
+        idle: Silence before the first keepalive probe.
+        interval: Between two keepalive probes.
+        probes: The number of unanswered probes that closes the connection.
+    """
+
+    timeout: int = 12
+    idle: int = 4
+    interval: int = 2
+    probes: int = 4
+
+
+TIMING = timing.from_environment("connection", Timing())
 
 
 class Connection:
@@ -34,10 +48,10 @@ class Connection:
         for level, option, value in (
             (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
             (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-            (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEPALIVE_IDLE_SECONDS),
-            (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _KEEPALIVE_INTERVAL_SECONDS),
-            (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _KEEPALIVE_PROBES),
-            (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, PEER_TIMEOUT * 1000),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, TIMING.idle),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, TIMING.interval),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, TIMING.probes),
+            (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, TIMING.timeout * 1000),
         ):
             with suppress(OSError):  # A sandbox may not have them; the end of the peer's process still shows.
                 connection.setsockopt(level, option, value)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.model.variables import TABLE_FROM_ENVIRONMENT
+from hccl_tools.launch.processes.timing import TIMING_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.model.request import LaunchRequest
 
-_EXPORTED_NAMES = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONUNBUFFERED")
+_EXPORTED_NAMES = (
+    *("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONUNBUFFERED"),
+    TIMING_VARIABLE,  # set by tests only
+)
 _EXPORTED_PREFIXES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "PYTORCH_", "OMP_")
 #: Options of the launcher alone; the last value of an option counts.
 _OVERRIDES = (

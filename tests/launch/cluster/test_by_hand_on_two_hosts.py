@@ -59,7 +59,12 @@ class Typed:
     """A command that was typed on both hosts, with a log directory for each."""
 
     def __init__(
-        self, bed: TwoHosts, *options: str, program: list[str], second: dict[str, str] | None = None
+        self,
+        bed: TwoHosts,
+        *options: str,
+        program: list[str],
+        second: dict[str, str] | None = None,
+        timing: str = "",
     ) -> None:
         self.bed, self.hosts = bed, (bed.first, bed.second)
         command = two_by_two.command((bed.first.address, bed.second.address), "--start", "torch", *options)
@@ -71,7 +76,7 @@ class Typed:
             self.launchers.append(
                 host.start(
                     [*words, "--grace", str(GRACE_S), "--log-dir", host.namespace, *program],
-                    env=two_by_two.environ(bed), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                    env=two_by_two.environ(bed, timing), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                 )
             )  # fmt: skip
 
@@ -142,6 +147,7 @@ def test_killed_launcher(typed: Any, index: int) -> None:
 
 @pytest.mark.slow
 def test_cut_link(typed: Any) -> None:
+    """This test keeps the times that users get."""
     job = typed()
     job.are_up()
     job.hosts[0].cut_off()
@@ -160,12 +166,12 @@ def test_cut_link(typed: Any) -> None:
 
 @pytest.mark.slow
 def test_link_that_is_cut_for_a_moment_ends_nothing(typed: Any) -> None:
-    job = typed()
+    job = typed(timing="connection.timeout=4,connection.idle=1,connection.interval=1,connection.probes=3")
     job.are_up()
     job.hosts[0].cut_off()
-    time.sleep(6)
+    time.sleep(1.5)
     job.hosts[0].reconnect()
-    time.sleep(12)
+    time.sleep(4.5)  # beyond the timeout
 
     assert [launcher.poll() for launcher in job.launchers] == [None, None]
     os.kill(ranks_on(job.hosts[0])[1], signal.SIGTERM)
