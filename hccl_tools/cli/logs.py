@@ -29,6 +29,9 @@ from hccl_tools.cli.values import IntRange
 @click.option(
     "--ssh", "typed_ssh", metavar="SSH", help="The way to other hosts. Default: Open MPI's setting, else ssh."
 )
+@click.option(
+    "--serve", type=click.Choice(["plain", "prefix"]), hidden=True
+)  # Typed by `logs` on another host.
 def command(  # noqa: PLR0917  (click hands them over by name)
     run: str,
     ranks: tuple[int, ...],
@@ -37,6 +40,7 @@ def command(  # noqa: PLR0917  (click hands them over by name)
     lines: int | None,
     log_dir: str,
     typed_ssh: str | None,
+    serve: str | None,
 ) -> None:
     """Print the log of a rank of RUN: a run directory, its name or the beginning of it, or "latest".
 
@@ -51,22 +55,31 @@ def command(  # noqa: PLR0917  (click hands them over by name)
     from hccl_tools.launch.logs import viewer  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.launch.runs import index  # noqa: PLC0415  (`--help` does not need it)
 
+    if serve:
+        from hccl_tools.launch.logs import sender  # noqa: PLC0415  (on another host only)
+
+        own = [-1] if scheduler else ranks
+        sender.serve(run, own, follow=follow, lines=lines, prefixed=serve == "prefix")
+        return
     found = index.resolve(run, log_dir)
     chosen = ranks or (viewer.default_rank(found),)
     if not ranks and not scheduler and chosen != (0,):
         click.echo(f"rank {chosen[0]} of {found.name}:", err=True)
     with ExitStack() as connections:
-        asked = {"follow": follow, "lines": lines, "prefixed": len(chosen) > 1}
+        prefixed = len(chosen) > 1
         sources: list[Any] = []
         wanted = viewer.by_host(found, chosen, scheduler=scheduler)
         for host in wanted.keys() - {""}:
             from hccl_tools.launch.logs import remote  # noqa: PLC0415  (only where a job has other hosts)
 
-            sources.append(remote.start(found, host, {"ranks": wanted[host], **asked}, typed_ssh))
+            options = [f"{remote.SERVE}={'prefix' if prefixed else 'plain'}"]
+            options += ["--follow"] if follow else []
+            options += [] if lines is None else [f"--lines={lines}"]
+            sources.append(remote.start(found, host, wanted[host], options, typed_ssh))
             connections.callback(sources[-1].close)
         goes_on = (lambda: not index.is_over(found)) if follow else None
         here = viewer.paths(found, wanted.get("", ()), while_=goes_on)
-        sources += viewer.local(here, prefixed=len(chosen) > 1, lines=lines)
+        sources += viewer.local(here, prefixed=prefixed, lines=lines)
         # What another user has written is not to steer this user's terminal.
         escape = sys.stdout.isatty() and not index.is_own(found)
         viewer.show(sources, is_over=lambda: goes_on is None or not goes_on(), escape=escape)

@@ -1,66 +1,53 @@
-"""The far side of ``hccl-tools logs``: on the host of a rank, write its log to standard output.
+"""The far side of ``hccl-tools logs``: print logs of this host for a reader on another one.
 
-Whoever asks is at the other end of an ssh or srun. Each byte on standard input says that it is still there,
-and ``OVER`` that the run has ended, which only the launcher's host can know; Slurm says it by SIGTERM when
-the allocation ends with the run. Its end, or silence, ends this process, even in the middle of a write into a
-connection that leads nowhere any more.
+The reader runs ``hccl-tools logs --serve ...`` here over ssh or srun. Its standard input ends when the reader
+leaves, or when the run has ended, which only the launcher's host knows.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import select
 import signal
-import sys
-import threading
+import time
+from typing import TYPE_CHECKING
 
-from hccl_tools.errors import HcclToolsError, InputError
+from hccl_tools.errors import InputError
 from hccl_tools.launch.logs import viewer
-from hccl_tools.launch.runs import index
+from hccl_tools.launch.runs import files, index
 
-#: What is said on standard input; how often, and after how many seconds of silence nobody is there.
-ALIVE, OVER = b".", b"!"
-EVERY, SILENCE = 5.0, 30
-
-
-def main(text: str) -> int:
-    """Send what ``text``, the JSON of ``remote_logs``, asks for; return the exit code."""
-    asked = json.loads(text)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    over = threading.Event()
-    signal.signal(signal.SIGTERM, lambda _number, _frame: over.set())
-    threading.Thread(target=_listen, args=(over,), daemon=True).start()
-    following = asked["follow"]
-    try:
-        run = _run(asked["run"], over if following else None)
-        logs = viewer.paths(
-            run,
-            asked["ranks"],
-            while_=(lambda: not over.is_set()) if following else None,
-        )
-        shown = viewer.local(logs, prefixed=asked["prefixed"], lines=asked["lines"])
-        viewer.show(shown, is_over=lambda: not following or over.is_set())
-    except HcclToolsError as error:
-        sys.stderr.write(f"error: {error.message}\n")
-        return error.exit_code
-    except BrokenPipeError:
-        return 1
-    return 0
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
-def _run(path: str, over: threading.Event | None) -> index.Run:
-    """Return the run; one that is being followed may still be on its way to this host."""
-    while not os.path.exists(os.path.join(path, "plan.json")):
-        if over is None or over.wait(viewer.PAUSE):
+def serve(path: str, ranks: Sequence[int], *, follow: bool, lines: int | None, prefixed: bool) -> None:
+    """Print logs of a run as this host has them.
+
+    Args:
+        path: The run directory on this host.
+        ranks: The ranks whose logs are on this host; -1 is MindSpore's scheduler.
+        follow: Wait for the run directory and the logs, and continue until standard input ends.
+        lines: Begin at most this many lines before the end; ``None``: at the beginning.
+        prefixed: Put the rank before each line.
+
+    Raises:
+        InputError: There is no such run or log on this host.
+    """
+    signal.signal(signal.SIGTERM, _end_input)
+    while not files.is_run(path):
+        if not follow or _has_input_ended():
             raise InputError(f"there is no run in {path} on this host")
-    return index.read(path)
+        time.sleep(viewer.PAUSE)
+    logs = viewer.paths(index.read(path), ranks, while_=lambda: follow and not _has_input_ended())
+    shown = viewer.local(logs, prefixed=prefixed, lines=lines)
+    viewer.show(shown, is_over=lambda: not follow or _has_input_ended())
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # While Python exits it would take effect.
 
 
-def _listen(over: threading.Event) -> None:
-    while True:
-        signal.alarm(SILENCE)
-        said = os.read(0, 1)
-        if not said:
-            os._exit(1)  # Nobody is there to read any more.
-        if said == OVER:
-            over.set()
+def _end_input(_number: int, _frame: object) -> None:
+    """Handle Slurm's signal at the end of the allocation: the rest of the logs is printed then."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+
+def _has_input_ended() -> bool:
+    return bool(select.select([0], [], [], 0)[0]) and not os.read(0, 4096)

@@ -85,8 +85,7 @@ def own_disks(two_hosts: TwoHosts, tmp_path: Path) -> OwnDisks:
 
 def senders(host: Host) -> list[int]:
     """The processes on a host that send logs to another."""
-    sender = "hccl_tools.launch.logs.sender"
-    return [pid for pid, command in host.commands().items() if any(sender in word for word in command)]
+    return [pid for pid, command in host.commands().items() if any("--serve" in word for word in command)]
 
 
 def test_ranks_of_both_hosts_are_followed_in_whole_lines_to_the_end(own_disks: OwnDisks) -> None:
