@@ -13,11 +13,9 @@ import argparse
 import os
 import random
 import shutil
-import signal
-import subprocess
 import sys
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
@@ -25,13 +23,24 @@ from typing import TYPE_CHECKING
 from benchmarks import engine_trials
 from benchmarks.engine_places import BothHosts, OneHost, Slurm, name_of, parent_of
 from benchmarks.engine_trials import BOTH, SIGNALS, draw, names_cause, right_codes
-from benchmarks.faults import GRACE, LEFT, LONGEST, RANK_PROGRAM, Tally, line, wait_until
-from benchmarks.measuring import plain_environment
+from benchmarks.fault_experiment import (
+    GRACE,
+    LONGEST,
+    RANK_PROGRAM,
+    Experiment,
+    Tally,
+    arguments,
+    kill,
+    wait_until,
+)
 from tests.beds.slurm_cluster import make_slurm_cluster
 from tests.beds.two_hosts import make_two_hosts
 from tests.support.mpiruns import MPIRUNS
 
 if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Mapping
+
     from benchmarks.engine_places import Place
     from benchmarks.engine_trials import Trial
 
@@ -41,31 +50,26 @@ _ENGINES = ("mpirun", "mpiexec", "prterun", "srun")
 _RANKS_ON_ONE_HOST = 4
 
 
-class Experiment:
-    """One trial, in a folder of its own which is the current one."""
+class EngineExperiment(Experiment):
+    """A trial of one place, in a folder of its own which is the current one."""
+
+    late = GRACE + LATE
 
     def __init__(self, place: Place, trial: Trial, folder: Path) -> None:
-        self.place, self.trial, self.folder = place, trial, folder
+        self.place, self.trial, self.what = place, trial, f"{place.name} "
         self.broken: dict[int, str] = {}
-        fault = trial.fault if trial.is_ranks else "launcher-external"
-        environment = {
-            **plain_environment(),
-            "FAULT": fault,
-            "FAULT_RANK": str(trial.culprit),
-            "FAULT_CODE": str(trial.code),
-            "FAULT_DELAY": str(trial.delay),
-            "FAULT_FOLDER": str(folder),
-            "FAULT_RANKS": str(place.ranks),
-        }
-        options = ["--grace", str(GRACE), "--log-dir", str(folder / "log"), "--no-python"]
-        with (folder / "output").open("wb") as stream:
-            self.process = place.start(
-                [*options, sys.executable, "-I", "-S", str(RANK_PROGRAM)], environment, stream.fileno()
-            )
+        super().__init__(trial, folder, place.ranks)
 
-    def all_up(self) -> bool:
-        """Whether every rank runs, or the launcher has ended."""
-        return len(list(self.folder.glob("up_*"))) >= self.place.ranks or self.process.poll() is not None
+    def start(self, environment: Mapping[str, str], stream: int) -> subprocess.Popen[str]:
+        """Start the job in its place; the rank program sees a fault of its own only."""
+        fault = self.trial.fault if self.trial.is_ranks else "launcher-external"
+        options = ["--grace", str(GRACE), "--log-dir", str(self.folder / "log"), "--no-python"]
+        program = [sys.executable, "-I", "-S", str(RANK_PROGRAM)]
+        return self.place.start([*options, *program], {**environment, "FAULT": fault}, stream)
+
+    def living(self) -> list[int]:
+        """Return the processes of the job that have not ended."""
+        return self.place.pids()
 
     def find(self, role: str) -> int:
         """Return the process of a role: the launcher, the engine, or what is above the rank; 0 for none."""
@@ -86,9 +90,11 @@ class Experiment:
             return self.place.launcher(self.process.pid)
         return above[{"rank": 0, "keeper": 1, "daemon": supervisor + 1}.get(role, supervisor)]
 
-    def break_it(self) -> None:
-        """Signal what the trial says."""
+    def break_job(self) -> None:
+        """Signal what the trial names, once all ranks run."""
         trial = self.trial
+        if not wait_until(self.all_up, LONGEST) or trial.is_ranks:
+            return
         time.sleep(trial.delay)
         if trial.fault == "scancel" and isinstance(self.place, Slurm):
             self.place.cancel()
@@ -98,8 +104,7 @@ class Experiment:
             order = pids if trial.code % 2 else pids[::-1]
             for number, pid in enumerate(order):
                 time.sleep(number * trial.delay / 25)
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                kill(pid)
             return
         role, number = SIGNALS[trial.fault]
         # Where there is no ssh any more (Open MPI's ends after the start), its daemon is what is left of it.
@@ -107,49 +112,23 @@ class Experiment:
             self.broken[pid] = name_of(pid)
             os.kill(pid, number)
 
-    def judge(self, tally: Tally) -> list[str]:
-        """Wait for the end and count what is wrong with it."""
-        trial = self.trial
-        if not wait_until(self.all_up, LONGEST):
-            tally.hung += 1
-            return ["never up"]
-        if not trial.is_ranks:
-            self.break_it()
-        began = time.monotonic()
-        try:
-            code = self.process.wait(LONGEST)
-        except subprocess.TimeoutExpired:
-            tally.hung += 1
-            return ["hung"]
-        tally.seconds.append(time.monotonic() - began)
-        problems = []
-        if tally.seconds[-1] > GRACE + LATE:
-            tally.late += 1
-            problems.append(f"ended after {tally.seconds[-1]:.1f} s")
-        if not wait_until(lambda: not self.place.pids(), LEFT):
-            tally.left += 1
-            problems.append(f"left {[(pid, name_of(pid)) for pid in self.place.pids()]}")
+    def wrong(self, code: int) -> dict[str, str]:
+        """Return what is wrong with the exit code and the cause that is named."""
+        trial, found = self.trial, {}
         if trial.launcher_is_killed:
-            return problems
+            return {}
         if code not in right_codes(trial):
-            tally.wrong_code += 1
-            problems.append(f"code {code} instead of {' or '.join(map(str, right_codes(trial)))}")
-        said = (self.folder / "output").read_text(errors="replace")
-        if not names_cause(trial, said, host=self.place.host_of(trial.culprit), broken=self.broken):
-            tally.wrong_cause += 1
-            problems.append(f"does not name {self.broken or f'rank {trial.culprit}'}")
-        return problems
+            found["wrong code"] = f"code {code} instead of {' or '.join(map(str, right_codes(trial)))}"
+        host = self.place.host_of(trial.culprit)
+        if not names_cause(trial, self.output, host=host, broken=self.broken):
+            found["wrong cause"] = f"does not name {self.broken or f'rank {trial.culprit}'}"
+        return found
 
     def clean_up(self) -> None:
         """Kill what is left."""
-        self.process.kill()
-        self.process.wait()
         if isinstance(self.place, Slurm):
             self.place.cancel()
-        while found := self.place.pids():
-            for pid in found:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        super().clean_up()
 
 
 def run(place: Place, trial: Trial, folder: Path, tally: Tally) -> None:
@@ -157,21 +136,16 @@ def run(place: Place, trial: Trial, folder: Path, tally: Tally) -> None:
     folder.mkdir()
     os.chdir(folder)
     place.make_ready()
-    experiment = Experiment(place, trial, folder)
-    tally.trials += 1
-    tally.faults[trial.fault] += 1
     try:
-        if problems := experiment.judge(tally):
-            tally.failed[trial.fault] += 1
-            said = (folder / "output").read_text(errors="replace")
-            print(f"  {place.name} {trial}: {', '.join(problems)}\n{said}", file=sys.stderr)
+        EngineExperiment(place, trial, folder).carry_out(trial, tally)
     finally:
-        experiment.clean_up()
         os.chdir("/")
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def campaign(places: list[Place], trials: int, generator: random.Random, only: set[str], base: Path) -> bool:
+def campaign(
+    places: list[Place], trials: int, generator: random.Random, only: tuple[str, ...], base: Path
+) -> bool:
     """Run so many trials, the places taking turns, and print a row for each; whether all went well."""
     tallies = {place.name: Tally() for place in places if trials}
     for number in range(trials):
@@ -179,8 +153,7 @@ def campaign(places: list[Place], trials: int, generator: random.Random, only: s
         faults = [fault for fault in place.faults if not only or fault in only]
         run(place, draw(generator, faults, place.ranks), base / str(number), tallies[place.name])
     for name, tally in tallies.items():
-        print(line(name, tally), dict(tally.failed) or "", flush=True)
-        print("  " + ", ".join(f"{fault} {count}" for fault, count in sorted(tally.faults.items())))
+        tally.print_row(name)
     return not any(tally.failed for tally in tallies.values())
 
 
@@ -192,16 +165,10 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=60, help="over two hosts with mpirun (60)")
     parser.add_argument("--one-host-trials", type=int, default=30, help="MPI ranks on one host (30)")
     parser.add_argument("--slurm-trials", type=int, default=20, help="on Slurm (20)")
-    parser.add_argument("--faults", default="", metavar="LIST", help="only these, comma-separated")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="to repeat a campaign")
-    options = parser.parse_args()
     if os.geteuid() != 0:
         parser.error("only root can make the hosts that the trials need")
+    options, only = arguments(parser, "hosts, engine")
     generator = random.Random(options.seed)  # noqa: S311  (repeatable, not secret)
-    only = set(filter(None, options.faults.split(",")))
-    print(f"seed {options.seed}; grace {GRACE:g} s; worst: seconds from the fault to the launcher's end")
-    heads = f"{'left over':>10} {'wrong code':>11} {'wrong cause':>12} {'hung':>6} {'late':>6} {'worst':>9}"
-    print(f"{'hosts, engine':<12} trials {heads}")
     # TMPDIR may be long, and the path of a socket has at most 108 bytes.
     base = Path(mkdtemp(prefix="hccl-tools-faults-", dir="/tmp"))
     base.chmod(0o755)

@@ -15,95 +15,60 @@ import argparse
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
 import uuid
-from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
+from benchmarks.fault_experiment import (
+    GRACE,
+    LONGEST,
+    RANK_PROGRAM,
+    Experiment,
+    Tally,
+    arguments,
+    kill,
+    wait_until,
+)
 from benchmarks.fault_trials import ALL_GUARDS, EARLY_SIGNALS, FAULTS, GUARD_FAULTS, Trial, draw
 from benchmarks.launchers import LAUNCHERS
-from benchmarks.measuring import plain_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
     from benchmarks.launchers import Launcher
 
 MARK = "HCCL_TOOLS_FAULT_TRIAL"
-RANK_PROGRAM = Path(__file__).with_name("fault_rank.py")
-#: Seconds: for the ranks to end by themselves, for what is left after that, for our launcher to end, for any
-#: launcher to come up or to end (torchrun gives ranks that do not listen 30 s).
-GRACE, LEFT, LATE, LONGEST = 1.0, 2.0, 5.0, 60.0
+#: Seconds in which our launcher has to end.
+LATE = 5.0
 #: Milliseconds from the first to the last of three kills.
 GAPS = (0, 1, 2, 5, 10, 20)
 
 
-@dataclass
-class Tally:
-    """What has been counted for one launcher."""
+class LauncherExperiment(Experiment):
+    """A trial under one launcher on this host."""
 
-    trials: int = 0
-    left: int = 0
-    wrong_code: int = 0
-    wrong_cause: int = 0
-    hung: int = 0
-    late: int = 0
-    seconds: list[float] = field(default_factory=list)
-    failed: Counter[str] = field(default_factory=Counter)
-    faults: Counter[str] = field(default_factory=Counter)
-
-
-def wait_until(condition: Callable[[], object], seconds: float) -> bool:
-    """Whether a condition comes true in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
-
-
-class Experiment:
-    """One trial under one launcher, in a folder of its own."""
-
-    def __init__(self, launcher: Launcher, trial: Trial, folder: Path) -> None:
-        self.launcher, self.trial, self.folder = launcher, trial, folder
+    def __init__(self, launcher: Launcher, trial: Trial, folder: Path, *, report: bool = True) -> None:
+        self.launcher, self.trial = launcher, trial
         self.mark = uuid.uuid4().hex
-        self.process = self.start()
+        self.late = LATE if launcher.ours else LONGEST
+        self.what = f"{launcher.name} " if launcher.ours and report else ""
+        super().__init__(trial, folder, trial.ranks)
 
-    def start(self) -> subprocess.Popen[bytes]:
-        """Start the launcher and through it the ranks."""
-        trial = self.trial
-        environment = {
-            **plain_environment(),
-            MARK: self.mark,
-            "FAULT": trial.fault,
-            "FAULT_RANK": str(trial.culprit),
-            "FAULT_CODE": str(trial.code),
-            "FAULT_DELAY": str(trial.delay),
-            "FAULT_FOLDER": str(self.folder),
-            "FAULT_RANKS": str(trial.ranks),
-        }
-        with (self.folder / "output").open("wb") as stream:
-            return subprocess.Popen(
-                self.launcher.command(trial.ranks, str(RANK_PROGRAM), self.folder, GRACE),
-                cwd=self.folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+    def start(self, environment: Mapping[str, str], stream: int) -> subprocess.Popen[str]:
+        """Start the launcher in a session of its own."""
+        return subprocess.Popen(
+            self.launcher.command(self.ranks, str(RANK_PROGRAM), self.folder, GRACE),
+            cwd=self.folder, env={**environment, MARK: self.mark}, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
 
     def living(self) -> list[int]:
-        """The processes of the trial that have not ended."""
+        """Return the processes of the trial that have not ended."""
         found = []
         for folder in Path("/proc").iterdir():
             with suppress(OSError, IndexError):
@@ -113,12 +78,8 @@ class Experiment:
                     found += [int(folder.name)] * (state not in "ZX")
         return found
 
-    def all_up(self) -> bool:
-        """Whether every rank runs, or the launcher has ended."""
-        return len(list(self.folder.glob("up_*"))) >= self.trial.ranks or self.process.poll() is not None
-
     def guards(self) -> dict[str, int]:
-        """The keeper and the watcher by name."""
+        """Return the keeper and the watcher by name."""
         found = {}
         for pid in self.living():
             with suppress(OSError):
@@ -126,10 +87,12 @@ class Experiment:
                 found[name.removeprefix("hccl-")] = pid
         return found
 
-    def break_launcher(self) -> None:
+    def break_job(self) -> None:
         """Send the trial's signals, the gap between the first and the last."""
-        trial = self.trial
-        pids = {} if trial.fault in EARLY_SIGNALS else self.guards()
+        trial, early = self.trial, self.trial.fault in EARLY_SIGNALS
+        if not (early or wait_until(self.all_up, LONGEST)) or not trial.from_launcher:
+            return
+        pids = {"launcher": self.process.pid, **({} if early else self.guards())}
         pause = trial.gap / max(1, len(trial.signals) - 1)
         time.sleep(trial.delay)
         for number, (name, signal_number) in enumerate(trial.signals):
@@ -138,60 +101,17 @@ class Experiment:
             if name == "launcher":
                 self.process.send_signal(signal_number)
             elif name in pids:
-                with suppress(ProcessLookupError):
-                    os.kill(pids[name], signal_number)
+                kill(pids[name], signal_number)
 
-    def judge(self, tally: Tally) -> list[str]:
-        """Wait for the end and count what is wrong with it."""
-        trial = self.trial
-        if (trial.fault in EARLY_SIGNALS or wait_until(self.all_up, LONGEST)) and trial.from_launcher:
-            self.break_launcher()
-        began = time.monotonic()
-        try:
-            code = self.process.wait(LONGEST)
-        except subprocess.TimeoutExpired:
-            tally.hung += 1
-            return ["hung"]
-        tally.seconds.append(time.monotonic() - began)
-        problems = []
-        if self.launcher.ours and tally.seconds[-1] > LATE:
-            tally.late += 1
-            problems.append(f"ended after {tally.seconds[-1]:.1f} s")
-        if not wait_until(lambda: not self.living(), LEFT):
-            tally.left += 1
-            problems.append("left processes")
+    def wrong(self, code: int) -> dict[str, str]:
+        """Return what is wrong with the exit code and the rank that is blamed."""
+        trial, found = self.trial, {}
         if code not in trial.right_codes:
-            tally.wrong_code += 1
-            problems.append(f"code {code} instead of {' or '.join(map(str, trial.right_codes))}")
+            found["wrong code"] = f"code {code} instead of {' or '.join(map(str, trial.right_codes))}"
         blamed = self.launcher.blames(self.folder)
         if not trial.from_launcher and blamed != trial.culprit:
-            tally.wrong_cause += 1
-            problems.append(f"blamed {blamed} instead of {trial.culprit}")
-        return problems
-
-    def clean_up(self) -> None:
-        """Kill what is left."""
-        self.process.kill()
-        self.process.wait()
-        while found := self.living():
-            for pid in found:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-
-
-def run(launcher: Launcher, trial: Trial, folder: Path, tally: Tally, *, tell: bool = True) -> None:
-    """Carry out one trial and count what came of it."""
-    experiment = Experiment(launcher, trial, folder)
-    tally.trials += 1
-    tally.faults[trial.fault] += 1
-    try:
-        if problems := experiment.judge(tally):
-            tally.failed[trial.fault] += 1
-            if launcher.ours and tell:
-                said = (folder / "output").read_text()
-                print(f"  {trial}: {', '.join(problems)}\n{said}", file=sys.stderr)
-    finally:
-        experiment.clean_up()
+            found["wrong cause"] = f"blamed {blamed} instead of {trial.culprit}"
+        return found
 
 
 def mount_small_disk(folder: Path) -> bool:
@@ -216,7 +136,7 @@ def campaign(launcher: Launcher, trials: int, seed: int, only: tuple[str, ...]) 
             if trial.fault == "disk":
                 logs.mkdir()
                 (folder / "log").symlink_to(logs)
-            run(launcher, trial, folder, tally)
+            LauncherExperiment(launcher, trial, folder).carry_out(trial, tally)
             shutil.rmtree(folder)
             shutil.rmtree(logs, ignore_errors=True)
     finally:
@@ -224,15 +144,6 @@ def campaign(launcher: Launcher, trials: int, seed: int, only: tuple[str, ...]) 
             subprocess.run(["umount", str(base / "disk")], check=False)
         shutil.rmtree(base, ignore_errors=True)
     return tally
-
-
-def line(name: str, tally: Tally) -> str:
-    """One row of the table."""
-    worst = max(tally.seconds, default=0.0)
-    return (
-        f"{name:<12} {tally.trials:>6} {tally.left:>10} {tally.wrong_code:>11} {tally.wrong_cause:>12}"
-        f" {tally.hung:>6} {tally.late:>6} {worst:>9.2f}"
-    )
 
 
 def all_guards(trials: int) -> None:
@@ -244,8 +155,8 @@ def all_guards(trials: int) -> None:
         for number in range(trials):
             (folder := base / f"{gap}-{number}").mkdir()
             trial = Trial(next(iter(ALL_GUARDS)), 8, 0, 0, 0.0, gap / 1000)
-            run(LAUNCHERS[0], trial, folder, tally, tell=False)
-        print(f"{gap:>6} {trials:>6} {tally.left:>6}", flush=True)
+            LauncherExperiment(LAUNCHERS[0], trial, folder, report=False).carry_out(trial, tally)
+        print(f"{gap:>6} {trials:>6} {tally.problems['left over']:>6}", flush=True)
     shutil.rmtree(base, ignore_errors=True)
 
 
@@ -257,24 +168,17 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=300, help="for hccl-tools (300)")
     parser.add_argument("--peer-trials", type=int, default=40, help="for each other launcher (40)")
     parser.add_argument("--engine-trials", type=int, default=40, help="for hccl-tools by mpirun (40)")
-    parser.add_argument("--faults", default="", metavar="LIST", help="only these, comma-separated")
     parser.add_argument("--all-guards", type=int, default=0, metavar="N", help="per gap, see above (0)")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="to repeat a campaign")
-    options = parser.parse_args()
-    print(f"seed {options.seed}; grace {GRACE:g} s; worst: seconds from the fault to the launcher's end")
-    heads = f"{'left over':>10} {'wrong code':>11} {'wrong cause':>12} {'hung':>6} {'late':>6} {'worst':>9}"
-    print(f"{'launcher':<12} trials {heads}")
-    only = tuple(filter(None, options.faults.split(",")))
+    options, only = arguments(parser, "launcher")
     good = True
     for launcher in LAUNCHERS:
         trials = options.engine_trials if launcher.ours else options.peer_trials
         trials = options.trials if launcher is LAUNCHERS[0] else trials
         if not launcher.is_here() or not trials:
-            print(f"{launcher.name:<12} {'not asked for' if launcher.is_here() else 'is not installed'}")
+            print(f"{launcher.name:<13} {'not asked for' if launcher.is_here() else 'is not installed'}")
             continue
         tally = campaign(launcher, trials, options.seed, only)
-        print(line(launcher.name, tally), dict(tally.failed) or "", flush=True)
-        print("  " + ", ".join(f"{fault} {count}" for fault, count in sorted(tally.faults.items())))
+        tally.print_row(launcher.name)
         good = good and not (launcher.ours and tally.failed)
     if options.all_guards:
         all_guards(options.all_guards)
