@@ -73,9 +73,9 @@ def run_once(contender: Contender) -> Figures:
     return Figures(seconds, usage.ru_maxrss * 1024 / 1e6, noted)
 
 
-def alternate(contenders: Sequence[Contender], runs: int) -> dict[str, Figures]:
-    """Let the contenders take turns, once unmeasured and then ``runs`` times; medians by name."""
-    rounds = [[run_once(contender) for contender in contenders] for _ in range(runs + 1)][1:]
+def alternate(contenders: Sequence[Contender], runs: int, *, warm_up: int = 1) -> dict[str, Figures]:
+    """Let the contenders take turns, ``warm_up`` times unmeasured, then ``runs`` times; medians by name."""
+    rounds = [[run_once(contender) for contender in contenders] for _ in range(warm_up + runs)][warm_up:]
     return {
         contender.name: Figures(
             median(each.seconds for each in own),
