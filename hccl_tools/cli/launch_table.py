@@ -31,9 +31,9 @@ def with_table(
     if options["hostfile"]:
         from hccl_tools.notation import host_list  # noqa: PLC0415
 
-        if request.rank_table is not None or request.no_table:
+        if request.table.file is not None or request.table.no_table:
             raise UsageError("--hostfile makes a table of its own", hint="leave --rank-table, --no-table out")
-        if request.cpu:
+        if request.start.cpu:
             raise UsageError(
                 "--hostfile asks the hosts for their NPUs, and --cpu does without",
                 hint="give a table: hccl-tools gen --hostfile FILE --simulate 910a",
@@ -43,18 +43,24 @@ def with_table(
         hosts = _allocated(request, environ)
         if not hosts:
             return request
-    typed = engines.get(request.engine)
+    typed = engines.get(request.start.engine)
     engine = typed if typed.starts_all_hosts else engines.for_several_hosts(environ)
-    return request._replace(engine=engine.name, made_table=_table(hosts, engine, request, environ))
+    made = request.table._replace(made=_table(hosts, engine, request, environ))
+    return request._replace(start=request.start._replace(engine=engine.name), table=made)
 
 
 def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the nodes of a Slurm allocation that the job is for; none where it is for this host alone."""
-    size = (request.ranks, request.per_node, request.node_count)
-    named = (*size, request.devices, request.run_dir, request.rank_table)
-    if any(one is not None for one in named) or request.ips or request.no_table or request.cpu:
+    size = (request.devices.ranks, request.devices.per_node, request.hosts.node_count)
+    named = (*size, request.devices.listed, request.part, request.table.file)
+    if (
+        any(one is not None for one in named)
+        or request.hosts.ips
+        or request.table.no_table
+        or request.start.cpu
+    ):
         return ()
-    engine = engines.get(request.engine)
+    engine = engines.get(request.start.engine)
     is_typed = (
         click.get_current_context().get_parameter_source("engine") != click.core.ParameterSource.DEFAULT
     )
@@ -63,7 +69,7 @@ def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str,
     from hccl_tools.launch.planning import table_source  # noqa: PLC0415
     from hccl_tools.programs.slurm import allocated_nodes, in_allocation, in_step  # noqa: PLC0415
 
-    if not in_allocation(environ) or table_source.locate(request, environ) is not None:
+    if not in_allocation(environ) or table_source.locate(request.table, environ) is not None:
         return ()
     if in_step(environ):
         _refuse_many_jobs(environ)
@@ -96,12 +102,14 @@ def _table(
     from hccl_tools.tablefiles import outputs  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
-    wanted = Wanted(_first_devices(request, len(hosts)) or request.devices)
+    wanted = Wanted(_first_devices(request, len(hosts)) or request.devices.listed)
     asking = Asking("slurm" if engine.uses_allocation else "mpirun", environ=environ)
     try:
-        facts = agreement.check(ask(hosts, SurveyRequest(wanted, product=request.product), asking).answers)
+        facts = agreement.check(
+            ask(hosts, SurveyRequest(wanted, product=request.table.product), asking).answers
+        )
         table = generation.table(facts, table_format=facts[0].table_format)
-        report = outputs.check(table, product=facts[0].product, ignore=request.ignore)
+        report = outputs.check(table, product=facts[0].product, ignore=request.table.ignore)
         if not report.ok:
             raise outputs.refusal(report)
     except UsageError:
@@ -118,12 +126,12 @@ def _table(
 
 def _first_devices(request: LaunchRequest, count: int) -> str | None:
     """Return the range that means as many devices of each host as there are ranks for it."""
-    if request.ranks is not None and request.ranks % count:
-        raise UsageError(f"{request.ranks} ranks cannot be shared out evenly to {count} hosts")
-    per_host = request.per_node if request.ranks is None else request.ranks // count
+    if request.devices.ranks is not None and request.devices.ranks % count:
+        raise UsageError(f"{request.devices.ranks} ranks cannot be shared out evenly to {count} hosts")
+    per_host = request.devices.per_node if request.devices.ranks is None else request.devices.ranks // count
     if per_host is None:
         return None
-    if request.devices is not None:
+    if request.devices.listed is not None:
         raise UsageError(
             "--devices and a number of ranks exclude each other here", hint="leave one of them out"
         )

@@ -31,12 +31,11 @@ PLAN_FILE = "plan.json"
 _SCHEDULER_WAIT, _SCHEDULER_WAIT_FOR_OTHERS = 0.2, 60.0
 
 
-def launch(request: LaunchRequest, options: Mapping[str, Any]) -> int:
+def launch(request: LaunchRequest) -> int:
     """Start the job, see it to its end and return the exit code.
 
     Args:
-        request: What to start.
-        options: How to watch and end it, as the command line hands it over (``grace``, ``tail``, ...).
+        request: What to start, and how to watch and end it.
 
     Raises:
         LaunchError: The launch is refused; nothing has been started.
@@ -51,16 +50,16 @@ def launch(request: LaunchRequest, options: Mapping[str, Any]) -> int:
         prepared = prepared_launch(request)
         plan = prepared.plan
         # A supervisor checks its own host.
-        is_checked = request.preflight and not plan.supervisor
-        warnings = _preflight(prepared, request.environment) if is_checked else ()
+        is_checked = request.start.preflight and not plan.supervisor
+        warnings = _preflight(prepared, request.variables.assigned) if is_checked else ()
         lock = _lock(prepared)
         if plan.rendezvous is not None:
             from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (several hosts, started by hand)
 
-            link = consistency.connect_peers(prepared, request, options["max_restarts"])
-        between = _between_restarts(prepared, request, options["max_restarts"], link)
+            link = consistency.connect_peers(prepared, request)
+        between = _between_restarts(prepared, request, link)
         # Both are released by the kernel when this process ends, however it does.
-        locks = [lock, *_hold(prepared, request, again=options["restart"] > 0)]
+        locks = [lock, *_hold(prepared, request, again=bool(request.part and request.part.restart))]
         door = _open_door(plan)
     except BaseException as error:
         if started := keeper.current():
@@ -76,7 +75,7 @@ def launch(request: LaunchRequest, options: Mapping[str, Any]) -> int:
         run_dir=plan.run_dir,
         environment={**prepared.shared_environment, **(door.environment if door else {})},
         working_dir=plan.working_dir,
-        options=_supervision(options, plan, request.tail, between=between, link=link, part=part, door=door),
+        options=_supervision(request, plan, between=between, link=link, part=part, door=door),
         keeper=guard,
         locks=locks,
     )
@@ -121,15 +120,13 @@ def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
     return prepared
 
 
-def _between_restarts(
-    prepared: PreparedLaunch, request: LaunchRequest, restarts: int, link: PeerLink | None
-) -> Any:
+def _between_restarts(prepared: PreparedLaunch, request: LaunchRequest, link: PeerLink | None) -> Any:
     """Return what is done before each restart; nothing is where none is allowed."""
-    if not restarts:
+    if not request.watch.max_restarts:
         return None
     from hccl_tools.launch import restart  # noqa: PLC0415  (few ask for it)
 
-    restart.check(prepared.plan, request, restarts)
+    restart.check(prepared.plan, request)
     return restart.between(prepared, request, link)
 
 
@@ -155,7 +152,7 @@ def _lock(prepared: PreparedLaunch) -> int:
 
 def _part_of_job(request: LaunchRequest) -> AgentLink | None:
     """Connect to the launcher that has started this one for its host's part of a job, if any has."""
-    if request.run_dir is None:
+    if request.part is None:
         return None
     os.dup2(1, 2)  # Shown where the job was started; the engine's own stderr is not.
     from hccl_tools.launch.cluster.agent import AgentLink  # noqa: PLC0415  (on other hosts only)
@@ -185,8 +182,8 @@ def _tell_refusal(error: HcclToolsError, part: AgentLink | None, link: PeerLink 
 
 def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> list[int]:
     """Make the run directory, whole or not at all; return what holds it. A shared one is there already."""
-    run_dir, shared = prepared.plan.run_dir, request.run_dir is not None
-    directory.create(run_dir, shared=shared, mode=request.log_mode)
+    run_dir, shared = prepared.plan.run_dir, request.part is not None
+    directory.create(run_dir, shared=shared, mode=request.logs.mode)
     try:
         logs = _write(prepared, shared=shared, again=again)
         return [directory.hold(run_dir), *logs]
@@ -218,9 +215,8 @@ def _write(prepared: PreparedLaunch, *, shared: bool, again: bool) -> list[int]:
 
 
 def _supervision(
-    options: Mapping[str, Any],
+    request: LaunchRequest,
     plan: Plan,
-    tail: Tail,
     *,
     between: Any,
     link: PeerLink | None,
@@ -230,20 +226,14 @@ def _supervision(
     from hccl_tools.launch.supervise.options import Supervision  # noqa: PLC0415
 
     return Supervision(
-        grace=options["grace"],
-        early_exit_warn=options["early_exit_warn"] or None,
-        hang_warn=options["hang_warn"] or None,
-        timeout=options["timeout"],
-        stdin_rank=options["stdin"],
-        on_log_error=options["on_log_error"],
-        notify=options["notify"],
-        max_restarts=options["max_restarts"],
-        restart=options["restart"],
+        watch=request.watch,
+        stdin_rank=request.logs.stdin_rank,
+        restart=request.part.restart if request.part else 0,
         before_restart=between,
         reports=part is None,
         join_peers=_peers(link),
         cpus=None if plan.shim_command else plan.cores,
-        **_shown(plan, tail, part, door),
+        **_shown(plan, request.logs.tail, part, door),
         # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
         scheduler_wait=_SCHEDULER_WAIT if plan.local_server is None else _SCHEDULER_WAIT_FOR_OTHERS,
     )
@@ -266,5 +256,5 @@ def _shown(plan: Plan, tail: Tail, part: AgentLink | None, door: Controller | No
         found = engine_output.display_options(plan, tail, door.watch)
         found["explain"] = door.explain
     elif part is not None:
-        found |= {"watch": part.watch, "explain": part.report_end}
+        found |= {"on_attempt": part.watch, "explain": part.report_end}
     return found

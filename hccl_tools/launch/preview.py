@@ -9,6 +9,7 @@ from hccl_tools.launch.render import plan_json
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.render.scripts import ScriptOptions
 
 
@@ -18,7 +19,7 @@ def dry_run(request: LaunchRequest, *, form: str) -> str:
     Raises:
         LaunchError: The launch would be refused.
     """
-    prepared = launcher.prepared_launch(request._replace(only_shown=True))
+    prepared = _prepared(request)
     plan = prepared.plan
     command = engines.of(plan).command(plan)
     if form == "json":
@@ -26,6 +27,11 @@ def dry_run(request: LaunchRequest, *, form: str) -> str:
     from hccl_tools.launch.render import plan_text  # noqa: PLC0415  (a real launch prints less)
 
     return plan_text.as_text(plan, prepared.environment, command)
+
+
+def _prepared(request: LaunchRequest) -> PreparedLaunch:
+    """Prepare a launch that is only shown: this host need not be one of the job's."""
+    return launcher.prepared_launch(request._replace(hosts=request.hosts._replace(include_this_host=False)))
 
 
 def emit(request: LaunchRequest, target: str, options: ScriptOptions) -> str:
@@ -37,7 +43,7 @@ def emit(request: LaunchRequest, target: str, options: ScriptOptions) -> str:
     from hccl_tools.launch.planning import host_names  # noqa: PLC0415
     from hccl_tools.launch.render import scripts  # noqa: PLC0415
 
-    prepared = launcher.prepared_launch(request._replace(only_shown=True))
+    prepared = _prepared(request)
     if script := scripts.SCRIPTS.get(target):
         colons = script.takes_colons or len(prepared.plan.hosts) == 1
         host_names.check(prepared, use=f"--emit {target}", colons=colons)

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from hccl_tools.launch.processes.signals import Signals
 
 
-def check(plan: Plan, request: LaunchRequest, restarts: int) -> None:
+def check(plan: Plan, request: LaunchRequest) -> None:
     """Refuse restarts where this host cannot see to it that all hosts begin again together.
 
     Raises:
         LaunchError: The job has several hosts, each was started by hand, and they do not meet.
     """
-    if restarts and plan.local_server is not None and plan.rendezvous is None and request.run_dir is None:
+    restarts = request.watch.max_restarts
+    if restarts and plan.local_server is not None and plan.rendezvous is None and request.part is None:
         raise LaunchError(
             f"--max-restarts {restarts}: hosts that do not meet cannot start again together",
             hint="leave --no-preflight out, or start the job once for all hosts: --engine mpirun or slurm",
@@ -62,12 +63,12 @@ def between(
 
 def _check_table(prepared: PreparedLaunch, request: LaunchRequest) -> None:
     table = prepared.plan.table
-    if table is None or request.made_table is not None or not os.path.exists(table):
+    if table is None or request.table.made is not None or not os.path.exists(table):
         return  # The copy in the run directory is all there is, and nobody changes that.
     from hccl_tools.launch.planning import table_source  # noqa: PLC0415  (a restart is rare)
 
     try:
-        loaded = table_source.load_file(table, request, os.environ)
+        loaded = table_source.load_file(table, request.table, table_source.checked_in(request, os.environ))
     except HcclToolsError as error:
         raise LaunchError(f"the table has changed: {error.message}", hint=error.hint) from error
     if loaded.data != prepared.table_data:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import click
 import pytest
 
-from hccl_tools.cli import other_launchers
-from hccl_tools.cli.launch import command, request_of
+from hccl_tools.cli import launch_request, other_launchers
+from hccl_tools.cli.launch import command
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,10 +31,10 @@ FLEETRUN = """log_dir nproc_per_node run_mode gpus selected_gpus xpus selected_x
     elastic_server job_id np scale host force"""
 
 
-def typed(*args: str) -> tuple[dict[str, Any], LaunchRequest]:
-    """Return the options and the request of a call."""
+def typed(*args: str) -> LaunchRequest:
+    """Return the request of a call."""
     with command.make_context("launch", [*args, "train.py"]) as context:
-        return context.params, request_of(context.params, own_python=True)
+        return launch_request.read(context.params, own_python=True)
 
 
 @pytest.mark.parametrize(
@@ -54,38 +55,38 @@ def test_every_option_of_other_launchers_is_known(name: str) -> None:
 @pytest.mark.parametrize(
     ("args", "field", "value"),
     [
-        (("--cluster_time_out", "300"), "environment", {"MS_TOPO_TIMEOUT": "300"}),
-        (("--cluster_time_out=300",), "environment", {"MS_TOPO_TIMEOUT": "300"}),
-        (("--bind_core", "True"), "bind", "cores"),
-        (("--bind_numa=True",), "bind", "numa"),
-        (("--bind_core=False",), "bind", "none"),
-        (("--sim_level", "1"), "environment", {"MS_SIMULATION_LEVEL": "1"}),
-        (("--rank_table_file", "t.json"), "rank_table", "t.json"),
-        (("--tail_worker_log", "-1"), "tail", "all"),
-        (("--tail_worker_log", "0,2"), "tail", (0, 2)),
-        (("--rdzv_backend", "c10d", "--rdzv-endpoint", "10.0.0.1:29400"), "master_address", "10.0.0.1"),
-        (("--rdzv-endpoint=10.0.0.1:29400", "--rdzv_id=7"), "start_port", 29400),
-        (("--rdzv-endpoint=localhost:0",), "start_port", None),
-        (("--nnodes", "2:2", "--nproc-per-node=4"), "ranks", 8),
-        (("--nproc-per-node", "auto"), "all_visible", True),
-        (("--cpu", "--nproc_per_node=cpu"), "per_node", len(os.sched_getaffinity(0))),
-        (("-r", "3", "-t", "3"), "tail", "all"),
-        (("--tee=0:3,1:0,2:1",), "tail", (0, 2)),
-        (("--local-ranks-filter=1",), "tail", (1,)),
-        (("--numa-binding", "node"), "bind", "numa"),
-        (("--standalone", "--use_env", "--xpus", "0,1"), "devices", "0,1"),
-        (("--join=True", "--job_id", "x", "--run_mode=collective", "-n", "2"), "ranks", 2),
+        (("--cluster_time_out", "300"), "variables.assigned", {"MS_TOPO_TIMEOUT": "300"}),
+        (("--cluster_time_out=300",), "variables.assigned", {"MS_TOPO_TIMEOUT": "300"}),
+        (("--bind_core", "True"), "start.bind", "cores"),
+        (("--bind_numa=True",), "start.bind", "numa"),
+        (("--bind_core=False",), "start.bind", "none"),
+        (("--sim_level", "1"), "variables.assigned", {"MS_SIMULATION_LEVEL": "1"}),
+        (("--rank_table_file", "t.json"), "table.file", "t.json"),
+        (("--tail_worker_log", "-1"), "logs.tail", "all"),
+        (("--tail_worker_log", "0,2"), "logs.tail", (0, 2)),
+        (("--rdzv_backend", "c10d", "--rdzv-endpoint", "10.0.0.1:29400"), "hosts.master_address", "10.0.0.1"),
+        (("--rdzv-endpoint=10.0.0.1:29400", "--rdzv_id=7"), "hosts.start_port", 29400),
+        (("--rdzv-endpoint=localhost:0",), "hosts.start_port", None),
+        (("--nnodes", "2:2", "--nproc-per-node=4"), "devices.ranks", 8),
+        (("--nproc-per-node", "auto"), "devices.all_visible", True),
+        (("--cpu", "--nproc_per_node=cpu"), "devices.per_node", len(os.sched_getaffinity(0))),
+        (("-r", "3", "-t", "3"), "logs.tail", "all"),
+        (("--tee=0:3,1:0,2:1",), "logs.tail", (0, 2)),
+        (("--local-ranks-filter=1",), "logs.tail", (1,)),
+        (("--numa-binding", "node"), "start.bind", "numa"),
+        (("--standalone", "--use_env", "--xpus", "0,1"), "devices.listed", "0,1"),
+        (("--join=True", "--job_id", "x", "--run_mode=collective", "-n", "2"), "devices.ranks", 2),
     ],
 )
 def test_options_that_are_understood(args: tuple[str, ...], field: str, value: object) -> None:
-    _, request = typed(*args)
+    request = typed(*args)
 
-    assert getattr(request, field) == value
-    assert request.program == ("train.py",)
+    assert attrgetter(field)(request) == value
+    assert request.program.argv == ("train.py",)
 
 
 def test_restarts_of_paddle() -> None:
-    assert typed("--max_restart", "3")[0]["max_restarts"] == 3
+    assert typed("--max_restart", "3").watch.max_restarts == 3
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """A small job under the real supervisor: ``python supervised.py JSON``, for tests that signal the launcher.
 
 The JSON says ``run_dir``, ``programs`` (one argument list per rank; ``scheduler`` for one before them) and
-``options`` of ``Supervision``. Each rank gets RANK_ID; the exit code is the job's.
+``options`` of ``Supervision`` and its ``Watch``. Each rank gets RANK_ID; the exit code is the job's.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ def main() -> int:
     """Run the job described on the command line."""
     started = keeper.start()
     from hccl_tools.launch.model.plan import RankProcess
+    from hccl_tools.launch.model.request import Watch
     from hccl_tools.launch.supervise.options import Supervision
     from hccl_tools.launch.supervise.supervisor import supervise
 
@@ -38,6 +39,7 @@ def main() -> int:
         for rank, argv in programs
     ]
     options = job.get("options", {})
+    watch = {name: options.pop(name) for name in Watch._fields if name in options}
     if isinstance(options.get("tail"), list):
         options["tail"] = tuple(options["tail"])
     outcome = supervise(
@@ -45,7 +47,7 @@ def main() -> int:
         run_dir=job["run_dir"],
         environment=dict(os.environ),
         working_dir=job["working_dir"],
-        options=Supervision(**options),
+        options=Supervision(watch=Watch(**watch), **options),
         keeper=started,
     )
     return outcome.exit_code

@@ -21,7 +21,7 @@ _PER_HOST = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_TOOLS_")
 _DIGEST_LENGTH = 12
 
 
-def connect_peers(prepared: PreparedLaunch, request: LaunchRequest, restarts: int) -> PeerLink | None:
+def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink | None:
     """Compare this host with the job's other hosts and return the connections to them.
 
     Returns:
@@ -40,7 +40,7 @@ def connect_peers(prepared: PreparedLaunch, request: LaunchRequest, restarts: in
     names = [hosts[server] for server in sorted(hosts)]
     settings = {
         "version of hccl-tools": __version__,
-        "--max-restarts": str(restarts),
+        "--max-restarts": str(request.watch.max_restarts),
         PORT: str(plan.rendezvous[1]),
     }
     values = manifest_values(prepared, request) | settings
@@ -63,20 +63,20 @@ def manifest_values(prepared: PreparedLaunch, request: LaunchRequest) -> dict[st
     found = {
         "number of ranks": str(plan.world_size),
         "--start": plan.start,
-        "arguments": _hash(os.fsencode("\0".join([request.kind, *request.program[1:]]))),
+        "arguments": _hash(os.fsencode("\0".join([request.program.kind, *request.program.argv[1:]]))),
     }
     if prepared.table is not None:
         from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415  (several hosts with a table only)
 
         found["fingerprint of the rank table"] = fingerprint(prepared.table)
-    program = request.program[0]
-    is_file = request.kind != "module" and os.path.isfile(program)
+    program = request.program.argv[0]
+    is_file = request.program.kind != "module" and os.path.isfile(program)
     name = os.path.basename(program) if is_file else program
-    found[PROGRAM] = f"{request.kind} {name}"
+    found[PROGRAM] = f"{request.program.kind} {name}"
     if is_file:
         with open(program, "rb") as file:
             found[f"SHA-256 of {name}"] = _hash(file.read())
-    variables = {**prepared.environment, **request.environment}.items()
+    variables = {**prepared.environment, **request.variables.assigned}.items()
     return found | {
         name: value
         for name, value in variables

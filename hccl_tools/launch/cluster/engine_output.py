@@ -39,11 +39,11 @@ def display_options(plan: Plan, tail: Tail, watch: Callable[[Attempt], None]) ->
     that was killed.
     """
     if plan.supervisor:
-        return {"tail": (0,), "hidden": engines.of(plan).hidden_output, "watch": watch}
+        return {"tail": (0,), "hidden": engines.of(plan).hidden_output, "on_attempt": watch}
 
     def watch_and_show(attempt: Attempt) -> None:
         watch(attempt)
         show_rank_logs(attempt, plan, tail)
 
     style = "prefix" if tail == "all" or len(tail) > 1 else "auto"
-    return {"tail": (), "log_style": style, "watch": watch_and_show}
+    return {"tail": (), "log_style": style, "on_attempt": watch_and_show}

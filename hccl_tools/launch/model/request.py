@@ -1,4 +1,8 @@
-"""What the user asked ``launch`` for, as data, before anything is looked up."""
+"""What the user asked ``launch`` for, as data, before anything is looked up.
+
+One small record for each reader; ``LaunchRequest`` only holds them. The command line makes them, as do
+``spawn`` and the shim of an MPI rank. ``None`` means that an option was not given.
+"""
 
 from __future__ import annotations
 
@@ -17,82 +21,187 @@ Bind = Literal["none", "cores", "numa"]
 Tail = tuple[int, ...] | Literal["all"]
 
 
-class LaunchRequest(NamedTuple):
-    """One call of ``launch``.
+class Program(NamedTuple):
+    """What every rank runs."""
 
-    ``program`` is the script, module or program and its own arguments, untouched. ``devices`` is the text as
-    typed and counts within the visible devices, ``physical`` are ids of the host. ``environment`` is set for
-    every rank and wins over what the launcher would set. ``own_python`` says that the caller chose the
-    interpreter by running ``python -m hccl_tools.launch`` with it. ``run_dir`` is set for the supervisor of
-    one host of a job that was started elsewhere; ``typed_options`` are what such a supervisor gets.
-    ``made_table`` is the table that the hosts of the job have just told; it will lie in the run directory.
-    ``wait`` is how many seconds a table may take to be completed. ``export`` names variables for other hosts
-    besides the usual ones, which ``export_defaults`` stands for. ``mpirun`` names the program of
-    ``--engine mpirun`` where it is not the first on PATH. ``stdin`` holds the rank that reads the
-    caller's, if one does. ``only_shown`` says that nothing is to be started: this host need not be one of the
-    job's.
-    """
-
-    program: tuple[str, ...]
+    #: The script, module or program, then its own arguments, unchanged.
+    argv: tuple[str, ...]
     kind: ProgramKind = "script"
-    rank_table: str | None = None
-    ranks: int | None = None
-    devices: str | None = None
-    physical: tuple[int, ...] | None = None
-    no_table: bool = False
-    product: str | None = None
-    ignore: tuple[str, ...] = ()
-    start: Start | None = None
-    engine: str = "loop"
-    mpirun: str | None = None
-    cpu: bool = False
-    all_here: bool = False
-    max_ranks: int = 16
-    server: str | None = None
-    ignore_visible: bool = False
-    local_check: bool = True
-    preflight: bool = True
-    environment: Mapping[str, str] = MappingProxyType({})
-    keep_mpi: bool = False
-    pass_table: bool = False
-    buffered: bool = False
+    #: ``--python``: a path, or a name on PATH.
     python: str | None = None
+    #: Whether the user chose the interpreter that runs the launcher (``python -m hccl_tools.launch``).
     own_python: bool = False
-    log_dir: str = "log"
-    log_mode: int = 0o700
-    log_file: str | None = None
-    flat_logs: bool = False
-    tail: Tail = (0,)
-    stdin: tuple[int, ...] = ()
-    start_port: int | None = None
-    master_address: str | None = None
-    ips: tuple[str, ...] = ()
-    node_count: int | None = None
-    node_rank: int | None = None
-    per_node: int | None = None
-    #: One rank on each visible device was asked for by a word, not only by saying nothing.
-    all_visible: bool = False
-    run_dir: str | None = None
-    typed_options: tuple[str, ...] = ()
-    made_table: JobTable | None = None
-    wait: float | None = None
-    bind: Bind = "none"
-    export: tuple[str, ...] = ()
-    export_defaults: bool = True
-    only_shown: bool = False
-    #: Sentences on what was typed, for the user.
-    remarks: tuple[str, ...] = ()
 
 
 class JobTable(NamedTuple):
-    """A table that has been found good.
+    """A table that has been read and checked."""
 
-    ``path`` is absolute, or says "standard input". ``data`` are the bytes for the ranks: the file's own, or a
-    1.0 table made from a group_list. ``product`` and ``notes`` are sentences for the plan.
-    """
-
+    #: Absolute, or "standard input".
     path: str
     table: RankTable
+    #: The bytes for the ranks: the file's own, or a 1.0 table made from a group_list.
     data: bytes
+    #: The product and its source, for the plan.
     product: str
+    #: Sentences for the plan.
     notes: tuple[str, ...] = ()
+    #: A sentence on why this table was taken; ``None`` where the user typed it.
+    why: str | None = None
+
+    @property
+    def conflict_hint(self) -> str:
+        """What to do about an option that contradicts the table."""
+        hint = "leave it out: the table says which machines, ranks and devices"
+        return f"{hint}; {self.why}" if self.why else hint
+
+
+class TableChoice(NamedTuple):
+    """Which rank table the job has, and what it is checked for."""
+
+    #: ``--rank-table``: a file, a directory that holds one of the usual name, or ``-``.
+    file: str | None = None
+    #: The table that was made of the answers of the job's hosts; it is written to the run directory.
+    made: JobTable | None = None
+    #: Whether RANK_TABLE_FILE or a usual file of ModelArts names the table where nothing else does.
+    from_environment: bool = True
+    no_table: bool = False
+    product: str | None = None
+    #: Rules to leave out: ``HCC304``, ``HCC4``.
+    ignore: tuple[str, ...] = ()
+    #: Seconds to wait for a table that is being completed.
+    wait: float | None = None
+    #: Whether the table is compared with this host's devices.
+    local_check: bool = True
+
+
+class Hosts(NamedTuple):
+    """Which hosts the job has, which of them this is, and where their ranks meet."""
+
+    #: ``--ips``: the addresses of the hosts; rank 0 is on the first.
+    ips: tuple[str, ...] = ()
+    #: ``--nnodes``: the number of hosts, from 1.
+    node_count: int | None = None
+    #: ``--node-rank``: the number of this host, from 0; rank 0 is on host 0.
+    node_rank: int | None = None
+    #: ``--server``: the server_id of this host in the table.
+    server: str | None = None
+    master_address: str | None = None
+    #: 1024 to 65535.
+    start_port: int | None = None
+    #: Whether the ranks of all hosts run on this one; for rehearsals on the CPU.
+    all_here: bool = False
+    #: Whether this host has to be one of the job's; not for a plan that is only shown.
+    include_this_host: bool = True
+
+
+class Devices(NamedTuple):
+    """How many ranks the job has, and on which devices."""
+
+    #: All ranks of the job, from 1.
+    ranks: int | None = None
+    #: The ranks on each host, from 1.
+    per_node: int | None = None
+    #: ``--devices`` as typed; it counts within the visible devices.
+    listed: str | None = None
+    #: Physical device ids, in rank order.
+    physical: tuple[int, ...] | None = None
+    #: Whether a rank on every visible device was asked for explicitly (``--nproc-per-node auto``).
+    all_visible: bool = False
+    #: Whether devices outside ASCEND_VISIBLE_DEVICES may be used.
+    ignore_visible: bool = False
+    #: The most ranks that ``Hosts.all_here`` may start.
+    max_ranks: int = 16
+
+
+class StartChoice(NamedTuple):
+    """What starts the ranks, and how."""
+
+    #: How the framework finds its peers; by default what its version needs.
+    method: Start | None = None
+    engine: str = "loop"
+    #: The program of ``--engine mpirun``; by default the first on PATH.
+    mpirun: str | None = None
+    #: Whether this is a rehearsal on the CPU.
+    cpu: bool = False
+    bind: Bind = "none"
+    #: Whether this host is checked for what would stop the job.
+    preflight: bool = True
+
+
+class Variables(NamedTuple):
+    """Which environment variables the ranks get."""
+
+    #: ``--env`` and ``--env-file``: set for every rank, and win over what the launcher would set.
+    assigned: Mapping[str, str] = MappingProxyType({})
+    #: Whether ``OMPI_*``, ``PMIX_*`` and ``PMI_*`` of the caller stay.
+    keep_mpi: bool = False
+    #: Whether RANK_TABLE_FILE is set for torch as well.
+    pass_table: bool = False
+    #: Whether PYTHONUNBUFFERED stays as it is.
+    buffered: bool = False
+    #: Variables to pass to other hosts, besides the usual ones.
+    export: tuple[str, ...] = ()
+    #: Whether the usual ones are passed.
+    export_defaults: bool = True
+
+
+class Logs(NamedTuple):
+    """Where the logs go, and what is shown on the terminal."""
+
+    #: Where the run directory is made.
+    dir: str = "log"
+    #: The mode of the run directory.
+    mode: int = 0o700
+    #: Rank 0's log goes here instead.
+    file: str | None = None
+    #: Whether the logs are ``DIR/workerlog.0``, ``workerlog.1``, ..., as paddle names them.
+    flat: bool = False
+    tail: Tail = (0,)
+    #: The rank that reads the launcher's standard input.
+    stdin_rank: int | None = None
+
+
+class Watch(NamedTuple):
+    """How the running job is watched and ended. Times are in seconds; ``None`` means never."""
+
+    #: From SIGTERM to SIGKILL, for all ranks together.
+    grace: float = 15.0
+    #: End the job after this time, restarts included.
+    timeout: float | None = None
+    #: Warn when other ranks still run this long after one exited with 0.
+    early_exit_warn: float | None = 60.0
+    #: Warn when no rank has written or used the CPU for this time.
+    hang_warn: float | None = 600.0
+    #: What a full disk of the logs means for the job.
+    on_log_error: Literal["warn", "stop"] = "warn"
+    #: A shell command that gets the report of a failed job on its standard input.
+    notify: str | None = None
+    #: How often all ranks are started again after a failure.
+    max_restarts: int = 0
+
+
+class Part(NamedTuple):
+    """What the supervisor of one host gets from the launcher that started the whole job."""
+
+    run_dir: str
+    #: Which restart of the job this is; 0 for the first start.
+    restart: int = 0
+
+
+class LaunchRequest(NamedTuple):
+    """One call of ``launch``."""
+
+    program: Program
+    table: TableChoice = TableChoice()
+    hosts: Hosts = Hosts()
+    devices: Devices = Devices()
+    start: StartChoice = StartChoice()
+    variables: Variables = Variables()
+    logs: Logs = Logs()
+    watch: Watch = Watch()
+    #: ``None`` for the launcher of a whole job.
+    part: Part | None = None
+    #: The options as typed, for the supervisors on other hosts.
+    typed_options: tuple[str, ...] = ()
+    #: Sentences on what was typed, for the user.
+    remarks: tuple[str, ...] = ()

@@ -7,12 +7,19 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.model.request import LaunchRequest
-from hccl_tools.launch.planning import composition, interpreter, without_table
+from hccl_tools.launch.model.request import (
+    Devices,
+    Hosts,
+    LaunchRequest,
+    Part,
+    Program,
+    StartChoice,
+    TableChoice,
+)
+from hccl_tools.launch.planning import composition, interpreter, program_check, table_source, without_table
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.job import Job
 from hccl_tools.launch.planning.placement import place_ranks, place_ranks_without_table
-from hccl_tools.launch.planning.table_source import TABLE_VARIABLES
 from hccl_tools.launch.planning.visible_devices import surroundings
 from hccl_tools.launch.processes import procfs
 
@@ -64,11 +71,11 @@ def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> R
         HcclToolsError: The table, the devices or the program contradict what mpirun has started.
     """
     request = _request(options, world)
-    around = surroundings(request, environ, None)
-    loaded, why = jobs.table_of(request, around, "")
+    around = surroundings(environ, None, cpu=options.cpu, ignore_visible=options.ignore_visible)
+    loaded = table_source.find(request, around, "")
     # Under `launch` the start is settled, and so is whether MindSpore needs a scheduler.
     ask = options.scheduler_port is None and options.start in {None, "mpi"}
-    python = interpreter.find(options.python, own=True, environ=environ, ask=ask)
+    python = interpreter.find(request.program, environ, ask=ask)
     start, reason = _start(options, python.frameworks, has_table=loaded is not None)
     # MindSpore has no MPI start on the CPU: there its ranks meet at a scheduler, at an address that is known.
     can_meet = world.one_host or options.master_address is not None or loaded is not None
@@ -76,13 +83,13 @@ def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> R
     cpu = options.cpu or (for_mindspore and can_meet)
     if loaded is not None:
         _check_passed_on(loaded, options, world, environ)
-        job = _of_table(loaded, why, request, around, world)
-        _check_devices(options, job, world, why)
-        why = why or f"--rank-table {loaded.path}"
+        job = _of_table(loaded, request, around, world)
+        _check_devices(options, loaded, job, world)
+        why = loaded.why or f"--rank-table {loaded.path}"
     else:
         job, why = _in_order(options, request, around, world)
         _check_meeting(job, start, request, meet=composition.ranks_meet(start, cpu=cpu))
-    interpreter.check_program(options.kind, options.program, environ)
+    program_check.check(request.program, environ)
     mine = next(placement for placement in job.placements if placement.rank == world.rank)
     return RankJob(job, mine, request, around, python, start, reason, why, cpu)
 
@@ -91,22 +98,23 @@ def _request(options: RankOptions, world: MpiWorld) -> LaunchRequest:
     """Return what a launch of this host would have been asked for."""
     under_launch = options.run_dir is not None
     return LaunchRequest(
-        program=options.program,
-        kind=options.kind,
-        rank_table=options.rank_table,
-        # The launcher has found the table, or none.
-        no_table=options.no_table or (under_launch and options.rank_table is None),
-        product=options.product,
-        ignore=options.ignore,
-        start=options.start,
-        cpu=options.cpu,
-        all_here=options.cpu and world.one_host,
-        max_ranks=sys.maxsize,
-        server=options.server,
-        ignore_visible=options.ignore_visible,
-        local_check=options.local_check and not under_launch,
-        master_address=options.master_address,
-        run_dir=options.run_dir,
+        Program(options.program, options.kind, options.python, own_python=True),
+        TableChoice(
+            options.rank_table,
+            # The launcher has found the table, or none.
+            no_table=options.no_table or (under_launch and options.rank_table is None),
+            product=options.product,
+            ignore=options.ignore,
+            local_check=options.local_check and not under_launch,
+        ),
+        Hosts(
+            server=options.server,
+            master_address=options.master_address,
+            all_here=options.cpu and world.one_host,
+        ),
+        Devices(ignore_visible=options.ignore_visible, max_ranks=sys.maxsize),
+        StartChoice(options.start, cpu=options.cpu),
+        part=Part(options.run_dir) if options.run_dir is not None else None,
     )
 
 
@@ -127,7 +135,7 @@ def _check_passed_on(
     from hccl_tools.programs.mpirun import is_open_mpi_launcher  # noqa: PLC0415  (ranks of several hosts only)
 
     words = procfs.read(f"/proc/{os.getppid()}/cmdline")
-    named = next((name for name in TABLE_VARIABLES if environ.get(name)), None)
+    named = next((name for name in table_source.TABLE_VARIABLES if environ.get(name)), None)
     if named is None or named in words or not is_open_mpi_launcher(words.partition("\0")[0]):
         return
     raise LaunchError(
@@ -138,7 +146,7 @@ def _check_passed_on(
 
 def _check_meeting(job: Job, start: Start, request: LaunchRequest, *, meet: bool) -> None:
     """Refuse ranks of several hosts that know neither a table nor where to meet."""
-    if job.server_count == 1 or not (start == "table" or (meet and request.master_address is None)):
+    if job.server_count == 1 or not (start == "table" or (meet and request.hosts.master_address is None)):
         return
     raise UsageError(
         f"--start {start} on several hosts needs a rank table" + (" or --master-addr" if meet else ""),
@@ -146,23 +154,22 @@ def _check_meeting(job: Job, start: Start, request: LaunchRequest, *, meet: bool
     )
 
 
-def _of_table(
-    loaded: JobTable, why: str | None, request: LaunchRequest, around: Surroundings, world: MpiWorld
-) -> Job:
+def _of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, world: MpiWorld) -> Job:
     """Return the job of a table; mpirun must have started its ranks, each on its own server."""
     size, servers = len(loaded.table), loaded.table.servers
     if size != world.size:
         advice = f"mpirun -n {size} ..., or --no-table to leave the table out"
         raise LaunchError(
             f"mpirun started {_ranks(world.size)}, but the table has {size} ({loaded.path})",
-            hint=f"{advice}; {why}" if why else advice,
+            hint=f"{advice}; {loaded.why}" if loaded.why else advice,
         )
     mine = place_ranks(loaded.table)[world.rank]
-    if not request.local_check and request.server is None:
-        request = request._replace(server=servers[mine.server_index].server_id)
-    job = jobs.of_table(loaded, why, request, around, [])
+    if not request.table.local_check and request.hosts.server is None:
+        server_id = servers[mine.server_index].server_id
+        request = request._replace(hosts=request.hosts._replace(server=server_id))
+    job = jobs.of_table(loaded, request, around, [])
     server = servers[mine.server_index].server_id
-    if mine.local_size != world.local_size and not request.all_here:
+    if mine.local_size != world.local_size and not request.hosts.all_here:
         # Told by the first rank of a host, also where that is in its place.
         raise LaunchError(
             f"mpirun started {_ranks(world.local_size)} on this host, but the table has "
@@ -179,18 +186,16 @@ def _of_table(
     return job
 
 
-def _check_devices(options: RankOptions, job: Job, world: MpiWorld, why: str | None) -> None:
+def _check_devices(options: RankOptions, loaded: JobTable, job: Job, world: MpiWorld) -> None:
     """Refuse ``--devices`` that are not those of the table on this host."""
-    if options.devices is None or job.table is None:
+    if options.devices is None:
         return
     server = job.placements[world.rank].server_index
     used = sorted(placement.device for placement in job.placements if placement.server_index == server)
     if sorted(options.devices) != used:
-        from hccl_tools.launch.planning.option_conflicts import TableOrigin  # noqa: PLC0415  (rarely typed beside a table)
-
         raise UsageError(
-            f"--devices {_listed(options.devices)}, but {job.table.path} uses {_listed(used)} on this host",
-            hint=TableOrigin(job.table.path, why).hint,
+            f"--devices {_listed(options.devices)}, but {loaded.path} uses {_listed(used)} on this host",
+            hint=loaded.conflict_hint,
         )
 
 
@@ -204,7 +209,7 @@ def _in_order(
     visible = around.visible
     if options.devices is not None:
         devices, why = options.devices, "--devices"
-        limited = not (request.cpu or request.no_table or request.ignore_visible)
+        limited = not (request.start.cpu or request.table.no_table or request.devices.ignore_visible)
         if limited and (outside := visible.outside(devices)):
             raise LaunchError(
                 f"--devices names {_listed(outside)}, outside the visible {_listed(visible.chosen or ())} "
@@ -217,7 +222,10 @@ def _in_order(
                 hint="start fewer ranks per host, or name more devices",
             )
     else:
-        devices = without_table.devices(request._replace(ranks=world.local_size), visible, 1)
+        local = request.devices._replace(ranks=world.local_size)
+        devices = without_table.choose_devices(
+            local, visible, 1, cpu=options.cpu, no_table=request.table.no_table
+        )
         why = visible.source if visible.chosen else "no NPU on this host"
     first = world.rank - world.local_rank
     index = max(0, first) // world.local_size
@@ -225,9 +233,9 @@ def _in_order(
     placements = [
         placement._replace(rank=first + placement.rank, server_index=index) for placement in placements
     ]
-    placeholders = request.no_table and bool(visible.outside(devices))
+    placeholders = request.table.no_table and bool(visible.outside(devices))
     servers = 1 if world.one_host else -(-world.size // world.local_size)
-    master = request.master_address or jobs.LOOPBACK
+    master = request.hosts.master_address or jobs.LOOPBACK
     return Job(
         placements, None, servers, master, devices_are_placeholders=placeholders
     ), f"no rank table, devices in order ({why})"

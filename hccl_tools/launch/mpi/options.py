@@ -129,9 +129,9 @@ def _program(
     kind: ProgramKind = "module" if module else "program" if "--no-python" in flags else "script"
     if "python" not in program[0]:
         return kind, program, python
-    from hccl_tools.launch.planning import typed_python  # noqa: PLC0415  (seldom typed)
+    from hccl_tools.launch.planning import interpreter  # noqa: PLC0415  (seldom typed)
 
-    return typed_python.split(kind, program, python)
+    return interpreter.split_typed_python(kind, program, python)
 
 
 def _split(args: list[str]) -> tuple[dict[str, list[str]], set[str], list[str]]:

@@ -14,8 +14,7 @@ from hccl_tools.launch.mpi import job as rank_job
 from hccl_tools.launch.mpi import shared_preparation
 from hccl_tools.launch.mpi.planned_ranks import sha256
 from hccl_tools.launch.mpi.prepared import PreparedRank
-from hccl_tools.launch.planning import composition, environment, interpreter
-from hccl_tools.launch.planning import job as jobs
+from hccl_tools.launch.planning import composition, environment, interpreter, table_source
 from hccl_tools.launch.runs import directory
 
 if TYPE_CHECKING:
@@ -37,7 +36,10 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
     named = found.job.table
     run_dir = options.run_dir or shared_preparation.own_run_directory(options, world, environ)
     path = os.path.join(run_dir, TABLE_COPY)
-    found = found._replace(job=jobs.with_own_table(found.job, found.request, found.around, path, found.start))
+    if named is None and (
+        made := table_source.make(found.job, found.request, found.around, path, found.start)
+    ):
+        found = found._replace(job=found.job._replace(table=made))
     if options.run_dir is None:
         directory.create(run_dir, shared=True, mode=options.log_mode)
     facts = _facts(found, options, world, run_dir)
@@ -47,10 +49,8 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
         )
     parts = composition.compose(found.here, facts)
     whole = partial(composed, environ, parts.inheritance, parts.common)
-    argv = interpreter.command(options.kind, options.program, found.python.path)
-    starts = {
-        seat.rank: (seat.device, {**parts.ranks[seat.rank], **options.environment}) for seat in found.here
-    }
+    argv = interpreter.command(found.request.program, found.python.path)
+    starts = {one.rank: (one.device, {**parts.ranks[one.rank], **options.environment}) for one in found.here}
     if options.run_dir is None and world.local_rank == 0:
         first = world.rank if named is None else None
         settled = shared_preparation.Settled(parts.inheritance, argv, parts.common, starts, first)

@@ -1,15 +1,14 @@
-"""Which Python runs the ranks, which frameworks it holds, and whether the program is there at all."""
+"""Which Python runs the ranks, which frameworks it has, and which start they need."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from shlex import quote
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.errors import LaunchError
+from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.processes.process_limit import why_not_started
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
 
@@ -17,13 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from hccl_tools.launch.model.plan import Start
-    from hccl_tools.launch.model.request import ProgramKind
+    from hccl_tools.launch.model.request import Program, ProgramKind, StartChoice
 
 #: What an installed distribution leaves in site-packages: this is where importlib.metadata looks as well.
 _INSTALLED = re.compile(
     r"(mindspore(?:[-_](?:ascend|gpu|dev))?|torch|torch[-_]npu|paddlepaddle(?:[-_](?:gpu|npu))?)-([0-9][^-]*?)(?:-py[0-9.]+)?\.(?:dist|egg)-info",
     re.IGNORECASE,
 )
+#: What a user may type before the program: ``python``, ``python3``, ``python3.11``.
+_PYTHON_NAME = re.compile(r"python([23](\.[0-9]+)?)?", re.ASCII)
 _ASK = "import sys; print(sys.executable); print('\\n'.join(sys.path))"
 
 
@@ -39,19 +40,19 @@ class Interpreter(NamedTuple):
     frameworks: Mapping[str, str] = MappingProxyType({})
 
 
-def find(python: str | None, *, own: bool, environ: Mapping[str, str], ask: bool) -> Interpreter:
+def find(program: Program, environ: Mapping[str, str], *, ask: bool) -> Interpreter:
     """Return the interpreter of the ranks.
 
     Args:
-        python: What ``--python`` names, a path or a name on PATH.
-        own: Whether the interpreter that runs us was chosen by the user (``python -m hccl_tools.launch``).
+        program: What every rank runs.
         environ: The caller's environment, for PATH.
         ask: Whether the frameworks have to be known.
 
     Raises:
         ProgramMissingError: There is no such Python.
-        ProgramRefusedError: What is there is no program.
+        ProgramRefusedError: What is there is not a program.
     """
+    python = program.python
     if python is not None:
         path, reason = on_path(python, environ), "--python"
         if path is None:
@@ -61,7 +62,7 @@ def find(python: str | None, *, own: bool, environ: Mapping[str, str], ask: bool
             raise ProgramMissingError(
                 f'--python: "{python}" is not there', hint="give a path, or a name on PATH"
             )
-    elif own:
+    elif program.own_python:
         path, reason = sys.executable, "the one that runs the launcher"
     else:
         path = on_path("python", environ) or on_path("python3", environ)
@@ -101,10 +102,42 @@ def is_at_least(version: str, wanted: tuple[int, int]) -> bool:
     return match is not None and (int(match[1]), int(match[2])) >= wanted
 
 
+def choose(
+    program: Program,
+    start: StartChoice,
+    environ: Mapping[str, str],
+    *,
+    engine_starts_mpi: bool,
+    has_table: bool,
+) -> tuple[Interpreter, Start, str]:
+    """Return the ranks' Python, how the framework finds its peers, and why so.
+
+    Args:
+        program: What every rank runs.
+        start: What was typed.
+        environ: The caller's environment.
+        engine_starts_mpi: Whether the engine starts MPI processes where there is no table.
+        has_table: Whether the job has a rank table.
+
+    Raises:
+        ProgramMissingError: There is no such Python.
+        ProgramRefusedError: What is there is not a program.
+    """
+    mpi_ranks = engine_starts_mpi and not has_table
+    plain = program.kind == "program" and not has_table and not start.cpu
+    settled = start.method or ("mpi" if mpi_ranks else "table" if plain else None)
+    # Under an MPI start on the CPU it has to be known whether MindSpore is there and needs its scheduler.
+    python = find(program, environ, ask=settled is None or (settled == "mpi" and start.cpu))
+    if settled is None:
+        return (python, *choose_start(python.frameworks, cpu=start.cpu))
+    reason = "--start" if start.method else "ranks are MPI processes" if mpi_ranks else "a plain program"
+    return python, settled, reason
+
+
 def choose_start(frameworks: Mapping[str, str], *, cpu: bool) -> tuple[Start, str]:
     """Return the start for ``--start auto`` from what the ranks' Python holds, and why.
 
-    MindSpore comes first where both are installed: this is a tool for its rank tables.
+    MindSpore comes first where both are installed: the rank tables are its own.
     """
     mindspore = frameworks.get("mindspore")
     if mindspore is not None:
@@ -119,73 +152,11 @@ def choose_start(frameworks: Mapping[str, str], *, cpu: bool) -> tuple[Start, st
     return "table", NO_FRAMEWORK
 
 
-def command(kind: ProgramKind, program: tuple[str, ...], python: str) -> tuple[str, ...]:
+def command(program: Program, python: str) -> tuple[str, ...]:
     """Return the argv of a rank."""
-    if kind == "program":
-        return program
-    if kind == "module":
-        return (python, "-m", *program)
-    return (python, *program)
-
-
-def check_program(
-    kind: ProgramKind, program: tuple[str, ...], environ: Mapping[str, str], *, python: str | None = None
-) -> None:
-    """Make sure that the script, module or program is there.
-
-    Args:
-        kind: What the program is.
-        program: It and its arguments.
-        environ: The ranks' environment.
-        python: The ranks' interpreter, which is asked for a module; without it a module is its own business.
-
-    Raises:
-        ProgramMissingError: It is not there.
-        ProgramRefusedError: It cannot be run, or read.
-    """
-    name = program[0]
-    if kind == "module":
-        if python is not None:
-            _check_module(name, environ, python)
-        return
-    if kind == "program":
-        _check_executable(name, environ)
-        return
-    if not os.path.exists(name):
-        looked = f"looked for {os.path.abspath(name)}"
-        hint = f"--no-python starts the program {name}" if on_path(name, environ) else looked
-        raise ProgramMissingError(f'the script "{name}" is not there', hint=hint)
-    is_package = os.path.isdir(name) and os.path.exists(os.path.join(name, "__main__.py"))
-    if os.path.isdir(name) and not is_package:
-        raise ProgramRefusedError(
-            f'"{name}" is a directory without __main__.py', hint="name the script inside it"
-        )
-    if not os.access(name, os.R_OK):
-        raise ProgramRefusedError(f'the script "{name}" may not be read by this user')
-
-
-def _check_module(name: str, environ: Mapping[str, str], python: str) -> None:
-    from hccl_tools.launch.planning import module_lookup  # noqa: PLC0415  (for -m only)
-
-    problem = module_lookup.problem(name, python, environ)
-    if problem is None:
-        return
-    if problem.startswith("no module"):
-        raise ProgramMissingError(
-            f'the module "{name}" is not there: {python} finds {problem}',
-            hint="it is looked for in this folder, PYTHONPATH and what that Python has installed",
-        )
-    raise ProgramRefusedError(f'-m "{name}" cannot be run: {problem}', hint="name a module of it")
-
-
-def _check_executable(name: str, environ: Mapping[str, str]) -> None:
-    if on_path(name, environ) is not None:
-        return
-    if os.path.exists(name):
-        raise ProgramRefusedError(
-            f'"{name}" is not executable', hint=f"`chmod +x {quote(name)}`, or start it with its interpreter"
-        )
-    raise ProgramMissingError(f'the program "{name}" is not there', hint="give a path, or a name on PATH")
+    if program.kind == "program":
+        return program.argv
+    return (python, *(("-m",) if program.kind == "module" else ()), *program.argv)
 
 
 def _is_ours(path: str) -> bool:
@@ -202,7 +173,7 @@ def _is_shell_script(path: str) -> bool:
 
 
 def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Ask an interpreter who it really is (a pyenv shim is a slow shell script) and where it imports from."""
+    """Ask an interpreter for its own path (a pyenv shim is a slow shell script) and its ``sys.path``."""
     import subprocess  # noqa: PLC0415  (only for an interpreter that is not ours)
 
     try:
@@ -222,3 +193,40 @@ def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
         ) from error
     answer = done.stdout.splitlines()
     return answer[0], answer[1:]
+
+
+def split_typed_python(
+    kind: ProgramKind, program: tuple[str, ...], python: str | None
+) -> tuple[ProgramKind, tuple[str, ...], str | None]:
+    """Return kind, program and Python where an interpreter stands before the program, else what was given.
+
+    Args:
+        kind: What the program is.
+        program: It and its arguments: ``python -u train.py --epochs 3``.
+        python: What ``--python`` names.
+
+    Raises:
+        UsageError: ``--python`` names another interpreter, or an option of Python's stands there that the
+            ranks would not get.
+    """
+    name = program[0] if program else ""
+    if kind != "script" or not _PYTHON_NAME.fullmatch(os.path.basename(name)) or not _is_program(name):
+        return kind, program, python
+    if python not in {None, name}:
+        raise UsageError(f"--python {python}, but {name} stands before the program", hint="leave one out")
+    # Output is unbuffered all the same.
+    rest = program[2:] if program[1:2] == ("-u",) else program[1:]
+    if rest[:1] == ("-m",):
+        kind, rest = "module", rest[1:]
+    if not rest or rest[0].startswith("-"):
+        what = f"{name} {rest[0]}" if rest else name
+        raise UsageError(
+            f"{what}: only -u and -m can stand between {name} and the program",
+            hint=f"--no-python {name} ... starts it as any other program",
+        )
+    return kind, rest, name
+
+
+def _is_program(name: str) -> bool:
+    """Return whether a name is looked up on PATH, or is the path of a program."""
+    return os.access(name, os.X_OK) if "/" in name else not os.path.exists(name)

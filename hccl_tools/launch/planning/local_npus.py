@@ -14,7 +14,7 @@ from hccl_tools.table.products import PRODUCT_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.model.request import TableChoice
     from hccl_tools.table.model import RankTable
 
 
@@ -72,13 +72,13 @@ def check_addresses(table: RankTable, server_index: int, real: Addresses) -> Non
 
 
 def make_table(
-    devices: Sequence[int], request: LaunchRequest, environ: Mapping[str, str], path: str
+    devices: Sequence[int], choice: TableChoice, environ: Mapping[str, str], path: str
 ) -> JobTable:
     """Make the table of this host's devices, in rank order, as ``hccl-tools gen`` does.
 
     Args:
         devices: Physical ids.
-        request: For the product and the ignored rules.
+        choice: For the product and the ignored rules.
         environ: The caller's environment.
         path: Where the table will lie.
 
@@ -94,9 +94,9 @@ def make_table(
     # The ids are physical already: how this host's variables count must not be applied twice.
     kept = {name: text for name, text in environ.items() if not name.startswith("ASCEND_")}
     wanted = Wanted(devices=",".join(map(str, devices)))
-    facts = survey(SurveyRequest(wanted=wanted, product=request.product, site=Site(kept)))
+    facts = survey(SurveyRequest(wanted=wanted, product=choice.product, site=Site(kept)))
     table = generation.table([facts], table_format=facts.table_format)
-    report = outputs.check(table, product=facts.product, ignore=request.ignore)
+    report = outputs.check(table, product=facts.product, ignore=choice.ignore)
     if not report.ok:
         first = report.errors[0]
         raise LaunchError(f"no table can be made of these devices: {first.message}", hint=first.hint)

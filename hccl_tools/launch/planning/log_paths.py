@@ -1,4 +1,4 @@
-"""Where each rank's log lies, as the options of the logs say, and whether a log can lie there."""
+"""Where each rank's log is written, and whether it can be."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.request import LaunchRequest
+    from collections.abc import Sequence
+
+    from hccl_tools.launch.model.request import Logs
     from hccl_tools.launch.planning.placement import RankPlacement
 
 _STANDARD_STREAMS = {1: "standard output", 2: "standard error"}
 
 
-def place(request: LaunchRequest, placement: RankPlacement) -> str:
+def log_path(logs: Logs, placement: RankPlacement, *, all_here: bool) -> str:
     """Return the path of a rank's log: absolute, or relative to the run directory.
 
-    paddle's names count the ranks of a machine. Where those of several machines are rehearsed on one, they
-    count all ranks, for each log is one rank's.
+    paddle's names count the ranks of a machine. With ``all_here`` they count all ranks of the job, as
+    those of several machines run on this one.
     """
-    if request.log_file and placement.rank == 0:
-        return os.path.abspath(request.log_file)
-    if request.flat_logs:
-        number = placement.rank if request.all_here else placement.local_rank
-        return os.path.abspath(os.path.join(request.log_dir, f"workerlog.{number}"))
+    if logs.file and placement.rank == 0:
+        return os.path.abspath(logs.file)
+    if logs.flat:
+        number = placement.rank if all_here else placement.local_rank
+        return os.path.abspath(os.path.join(logs.dir, f"workerlog.{number}"))
     return f"rank_{placement.rank}.log"
 
 
@@ -44,31 +46,40 @@ def parse_mode(digits: str) -> int:
     return int(digits, 8)
 
 
-def check(request: LaunchRequest) -> None:
-    """Refuse places that no log can have; nothing is opened.
+def check(logs: Logs, world_size: int) -> None:
+    """Refuse ranks that the job does not have, and paths that no log can have; nothing is opened.
 
     Raises:
-        UsageError: ``--log-dir`` is empty; ``--log-file`` is a pipe, a terminal or what the launcher itself
-            writes to, and would be emptied.
+        UsageError: ``--tail`` or ``--stdin`` names a rank that is not there; ``--log-dir`` is empty;
+            ``--log-file`` is a pipe, a terminal or what the launcher itself writes to, and would be emptied.
     """
-    if not request.log_dir.strip():
+    _check_ranks("--tail", logs.tail if logs.tail != "all" else (), world_size)
+    _check_ranks("--stdin", () if logs.stdin_rank is None else (logs.stdin_rank,), world_size)
+    if not logs.dir.strip():
         raise UsageError("--log-dir names no directory", hint="leave it out, or --log-dir . for this one")
-    if request.log_file is None:
+    if logs.file is None:
         return
-    if not request.log_file:
+    if not logs.file:
         raise UsageError("--log-file names no file", hint="leave it out: logs lie in the run's directory")
     try:
-        there = os.stat(request.log_file)
+        there = os.stat(logs.file)
     except OSError:
         return  # It is not there yet, or will say why it cannot be written.
     for descriptor, name in _STANDARD_STREAMS.items():
-        if request.log_file != os.devnull and os.path.samestat(there, os.fstat(descriptor)):
+        if logs.file != os.devnull and os.path.samestat(there, os.fstat(descriptor)):
             raise UsageError(
-                f"--log-file {request.log_file} is the launcher's own {name}",
+                f"--log-file {logs.file} is the launcher's own {name}",
                 hint="leave it out: rank 0 is shown there all the same (--tail)",
             )
-    if not stat.S_ISREG(there.st_mode) and request.log_file != os.devnull:
+    if not stat.S_ISREG(there.st_mode) and logs.file != os.devnull:
         raise UsageError(
-            f"--log-file {request.log_file} is no file that can be written and read again",
+            f"--log-file {logs.file} is not a regular file",
             hint="name a file; rank 0 is shown on standard output all the same",
         )
+
+
+def _check_ranks(option: str, ranks: Sequence[int], world_size: int) -> None:
+    for rank in ranks:
+        if rank >= world_size:
+            known = f"its ranks are 0 to {world_size - 1}" if world_size > 1 else "its only rank is 0"
+            raise UsageError(f"{option} {rank}: the job has no rank {rank}", hint=known)

@@ -10,7 +10,16 @@ from hccl_tools.launch import engines
 from hccl_tools.launch.model.inheritance import composed
 from hccl_tools.launch.model.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
-from hccl_tools.launch.planning import composition, cpu_affinity, environment, interpreter, log_paths, ports
+from hccl_tools.launch.planning import (
+    composition,
+    cpu_affinity,
+    environment,
+    interpreter,
+    log_paths,
+    ports,
+    program_check,
+    table_source,
+)
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.visible_devices import surroundings
 from hccl_tools.launch.runs import directory, private_files
@@ -28,11 +37,14 @@ if TYPE_CHECKING:
 
 
 class PreparedLaunch(NamedTuple):
-    """A plan, the environment that its processes inherit, this host's device nodes, and the table."""
+    """A plan, and what else is needed to carry it out."""
 
     plan: Plan
+    #: What the ranks inherit of the caller's environment.
     environment: dict[str, str]
+    #: The ids of this host's device nodes, ascending.
     nodes: tuple[int, ...] = ()
+    #: The bytes of the table for the ranks, and the table; ``None`` for a job without one.
     table_data: bytes | None = None
     table: RankTable | None = None
 
@@ -58,19 +70,18 @@ def prepare(
         nodes: The device nodes of this host; looked up where ``None``.
 
     Raises:
-        UsageError: What was asked for cannot be meant.
-        LaunchError: The table, the devices or the program stand against it.
+        UsageError: Options exclude or contradict each other.
+        LaunchError: The table, the devices or the program do not allow the launch.
     """
-    around = surroundings(request, environ, nodes)
+    around = surroundings(
+        environ, nodes, cpu=request.start.cpu, ignore_visible=request.devices.ignore_visible
+    )
+    run_dir = request.part.run_dir if request.part else directory.path_for(request.logs.dir, environ)
     notes = list(request.remarks)
-    run_dir = request.run_dir or directory.path_for(request.log_dir, environ)
-    engine = engines.get(request.engine)
-    job = jobs.of_request(request, around, notes, made_at=os.path.join(run_dir, TABLE_COPY))
-    python, start, start_reason = _start(request, environ, notes, job, engine)
-    if job.table is None:
-        job = jobs.with_own_table(job, request, around, os.path.join(run_dir, TABLE_COPY), start)
-        notes += job.table.notes if job.table else ()
-    _check(request, len(job.placements), environ, python.path)
+    engine = engines.get(request.start.engine)
+    job, python, start, start_reason = _job(request, engine, around, os.path.join(run_dir, TABLE_COPY), notes)
+    log_paths.check(request.logs, len(job.placements))
+    program_check.check(request.program, {**environ, **request.variables.assigned}, python=python.path)
     engine, located = _locate(engine, request, environ, job)
     facts = _facts(request, job, start, engine, around=around, run_dir=run_dir, notes=notes)
     parts = composition.compose(job.placements, facts)
@@ -79,7 +90,7 @@ def prepare(
     plan = Plan(
         processes=_processes(request, job, facts, python, parts),
         start=start,
-        engine=request.engine,
+        engine=request.start.engine,
         run_dir=run_dir,
         working_dir=working_dir,
         world_size=len(job.placements),
@@ -87,42 +98,52 @@ def prepare(
         common=parts.common,
         inheritance=parts.inheritance,
         removed=tuple(sorted(filter(parts.passed_on.removes, environ))),
-        notes=(*notes, *composition.check_assigned(request.environment, parts.ranks, facts)),
+        notes=(*notes, *composition.check_assigned(request.variables.assigned, parts.ranks, facts)),
         local_server=job.local_server,
         supervisor=supervisor,
         exported=tuple(sorted(travelling)),
-        only_exported=not request.export_defaults,
+        only_exported=not request.variables.export_defaults,
         engine_program=located.program,
         engine_flavour=located.flavour,
         nodes=located.nodes,
         shim_command=_shim(request, environ) if engine.starts_mpi_ranks and not supervisor else (),
-        cpu=request.cpu,
+        cpu=request.start.cpu,
         devices_are_placeholders=job.devices_are_placeholders,
         rendezvous=(job.master, facts.port) if _meets(request, job) else None,
-        cores=cpu_affinity.cores_of("none" if supervisor else request.bind, job.local, environ),
+        cores=cpu_affinity.cores_of("none" if supervisor else request.start.bind, job.local, environ),
         chosen=_chosen(job, start, start_reason, python),
     )
     table = (job.table.data, job.table.table) if job.table else ()
     return PreparedLaunch(plan, {**kept, **travelling}, around.nodes, *table)
 
 
-def _check(request: LaunchRequest, world_size: int, environ: Mapping[str, str], python: str) -> None:
-    """Refuse ranks that the job does not have, and a program that is not there."""
-    named = {"--tail": request.tail if request.tail != "all" else (), "--stdin": request.stdin}
-    for option, ranks in named.items():
-        for rank in ranks:
-            if rank >= world_size:
-                last = f"its ranks are 0 to {world_size - 1}" if world_size > 1 else "its only rank is 0"
-                raise UsageError(f"{option} {rank}: the job has no rank {rank}", hint=last)
-    own = {**environ, **request.environment}
-    log_paths.check(request)
-    interpreter.check_program(request.kind, request.program, own, python=python)
+def _job(
+    request: LaunchRequest, engine: Engine, around: Surroundings, copy: str, notes: list[str]
+) -> tuple[Job, interpreter.Interpreter, Start, str]:
+    """Return the job, the ranks' Python, how the framework finds its peers, and why so.
+
+    ``copy`` is where the table of the job will be written; sentences for the user are added to ``notes``.
+    """
+    job = jobs.of_request(request, around, table_source.find(request, around, copy), notes)
+    python, start, reason = interpreter.choose(
+        request.program,
+        request.start,
+        around.environ,
+        engine_starts_mpi=engine.starts_mpi_ranks,
+        has_table=job.table is not None,
+    )
+    if request.start.cpu and reason == interpreter.NO_FRAMEWORK:
+        notes.append(f"{reason} ({python.path}); --python names another")
+    if job.table is None and (made := table_source.make(job, request, around, copy, start)):
+        notes += made.notes
+        job = job._replace(table=made)
+    return job, python, start, reason
 
 
 def _meets(request: LaunchRequest, job: Job) -> bool:
     """Tell whether the command is typed on each of several hosts, which then compare what they have."""
-    by_hand = job.local_server is not None and job.server_count > 1 and request.run_dir is None
-    return by_hand and request.preflight
+    by_hand = job.local_server is not None and job.server_count > 1 and request.part is None
+    return by_hand and request.start.preflight
 
 
 def _chosen(job: Job, start: Start, reason: str, python: interpreter.Interpreter) -> dict[str, str]:
@@ -133,25 +154,6 @@ def _chosen(job: Job, start: Start, reason: str, python: interpreter.Interpreter
     return {**table, "start": f"{start} ({reason})", "python": f"{python.path} ({python.reason})"}
 
 
-def _start(
-    request: LaunchRequest, environ: Mapping[str, str], notes: list[str], job: Job, engine: Engine
-) -> tuple[interpreter.Interpreter, Start, str]:
-    """Return the ranks' Python, how the framework is started, and why so."""
-    mpi_ranks = engine.starts_mpi_ranks and job.table is None
-    plain = request.kind == "program" and job.table is None and not request.cpu
-    settled = request.start or ("mpi" if mpi_ranks else "table" if plain else None)
-    # Under an MPI start on the CPU it has to be known whether MindSpore is there and needs its scheduler.
-    ask = settled is None or (settled == "mpi" and request.cpu)
-    python = interpreter.find(request.python, own=request.own_python, environ=environ, ask=ask)
-    if settled is not None:
-        reason = "--start" if request.start else "ranks are MPI processes" if mpi_ranks else "a plain program"
-        return python, settled, reason
-    start, reason = interpreter.choose_start(python.frameworks, cpu=request.cpu)
-    if request.cpu and reason == interpreter.NO_FRAMEWORK:
-        notes.append(f"{reason} ({python.path}); --python names another")
-    return python, start, reason
-
-
 def _locate(
     engine: Engine, request: LaunchRequest, environ: Mapping[str, str], job: Job
 ) -> tuple[Engine, Located]:
@@ -159,7 +161,7 @@ def _locate(
     if job.table is None and engine.starts_all_hosts and not engine.starts_mpi_ranks:
         raise UsageError(f"--engine {engine.name} needs a rank table", hint="add --rank-table FILE")
     located = engine.locate(
-        environ, request.mpirun, list(dict.fromkeys(placement.host for placement in job.placements))
+        environ, request.start.mpirun, list(dict.fromkeys(placement.host for placement in job.placements))
     )
     return engine.of_flavour(located.flavour), located
 
@@ -191,7 +193,9 @@ def _for_other_hosts(
         request, start=facts.start, port=facts.port or ports.DEFAULT_PORT, python=python, run_dir=run_dir
     )
     return command, {
-        **remote_launch.exported(kept, also=request.export, usual=request.export_defaults),
+        **remote_launch.exported(
+            kept, also=request.variables.export, usual=request.variables.export_defaults
+        ),
         **packed_table.pack(job.table.data),
         LAUNCHER_VARIABLE: "",
     }
@@ -213,13 +217,13 @@ def _facts(
     run_dir: str,
     notes: list[str],
 ) -> environment.JobFacts:
-    if job.server_count > 1:
-        port, whence = ports.cluster_port(request.start_port, around.environ)
-    elif request.start_port is not None:
-        port, whence = request.start_port, "--start-port"
-    else:
-        port, whence = ports.free_port() if composition.ranks_meet(start, cpu=request.cpu) else 0, ""
-    notes += [f"{warning} ({whence})" for warning in ports.port_warnings(port)] if whence else []
+    port, warnings = ports.choose(
+        request.hosts.start_port,
+        around.environ,
+        several_hosts=job.server_count > 1,
+        ranks_meet=composition.ranks_meet(start, cpu=request.start.cpu),
+    )
+    notes += warnings
     return environment.JobFacts(
         start=start,
         world_size=len(job.placements),
@@ -228,18 +232,18 @@ def _facts(
         table=os.path.join(run_dir, TABLE_COPY) if job.table else None,
         devices=(),
         visible=around.visible,
-        cpu=request.cpu,
+        cpu=request.start.cpu,
         devices_are_placeholders=job.devices_are_placeholders,
-        keep_mpi=request.keep_mpi,
-        pass_table=request.pass_table,
+        keep_mpi=request.variables.keep_mpi,
+        pass_table=request.variables.pass_table,
         is_open_mpi=engine.is_open_mpi,
         endpoints=()
         if start == "mpi"
         else ports.endpoints(job.placements, master=job.master, port=port, servers=job.server_count),
         run_dir=run_dir,
-        buffered=request.buffered or "PYTHONUNBUFFERED" in around.environ,
+        buffered=request.variables.buffered or "PYTHONUNBUFFERED" in around.environ,
         under_mpirun=engine.starts_mpi_ranks,
-        ignore_visible=request.ignore_visible,
+        ignore_visible=request.devices.ignore_visible,
     )
 
 
@@ -251,7 +255,7 @@ def _processes(
     parts: composition.JobEnvironment,
 ) -> tuple[RankProcess, ...]:
     """Return the ranks, and before them the scheduler if one is needed."""
-    argv = interpreter.command(request.kind, request.program, python.path)
+    argv = interpreter.command(request.program, python.path)
     ranks = tuple(_process(request, one, parts.ranks[one.rank], argv) for one in job.placements)
     if not composition.wants_scheduler(facts, python.frameworks):
         return ranks
@@ -269,7 +273,7 @@ def _process(
         server_index=placement.server_index,
         device=placement.device,
         device_id=int(variables["DEVICE_ID"]),
-        environment={**variables, **request.environment},
+        environment={**variables, **request.variables.assigned},
         argv=tuple(argv),
-        log=log_paths.place(request, placement),
+        log=log_paths.log_path(request.logs, placement, all_here=request.hosts.all_here),
     )

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.planning.placement import RankPlacement
 
-#: For jobs on several hosts, where all hosts must choose the same port without asking each other.
+#: The default for jobs on several hosts, which all choose it without asking each other.
 DEFAULT_PORT = 18118
-#: Where hosts whose ``--start-port`` differs find each other while they meet.
+#: Where launchers whose ``--start-port`` differs find each other at the rendezvous.
 DISCOVERY_PORT = 18117
-#: Free of MindSpore's 8118, torch's 29500 and HCCL's 16666 and 60000-60015.
-FIRST, LAST = 10000, 19999
+#: The range of ports to choose from: without MindSpore's 8118, torch's 29500, HCCL's 16666 and 60000-60015.
+FIRST = 10000
+LAST = 19999
 _LOCAL_RANGE = "/proc/sys/net/ipv4/ip_local_port_range"
 _HCCL_DEVICE_PORT = 16666
 _TAKEN = frozenset({DEFAULT_PORT, DISCOVERY_PORT, _HCCL_DEVICE_PORT})
@@ -51,16 +52,14 @@ def free_port() -> int:
         port = FIRST + (first + step) % span
         if port not in _TAKEN and is_free(port):
             return port
-    raise UsageError(
-        f"no port of {FIRST}-{LAST} is free on this host", hint="say which to use with --start-port"
-    )
+    raise UsageError(f"no port of {FIRST}-{LAST} is free on this host", hint="name a port: --start-port PORT")
 
 
 def wait_for_port_file(path: str, *, seconds: float) -> int:
-    """Return the port that rank 0 writes to a file, waiting for it.
+    """Wait for the file to which rank 0 writes its port, and return the port.
 
     Raises:
-        UsageError: It has not come in time.
+        UsageError: It was not written in time.
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -68,14 +67,37 @@ def wait_for_port_file(path: str, *, seconds: float) -> int:
             with open(path, encoding="ascii") as file:
                 return int(file.read())
         time.sleep(0.005)
-    raise UsageError(f"rank 0 has not said within {seconds:g} s where the ranks meet", hint=f"see {path}")
+    raise UsageError(f"rank 0 did not publish its port within {seconds:g} s", hint=f"see {path}")
+
+
+def choose(
+    start_port: int | None, environ: Mapping[str, str], *, several_hosts: bool, ranks_meet: bool
+) -> tuple[int, list[str]]:
+    """Return the port where the ranks of a job meet, 0 for none, and warnings about it.
+
+    Args:
+        start_port: What ``--start-port`` names.
+        environ: The caller's environment.
+        several_hosts: Whether all hosts have to choose the same port.
+        ranks_meet: Whether the ranks of one host need a port.
+
+    Raises:
+        UsageError: FLAGS_START_PORT is not a port number, or no port is free.
+    """
+    if several_hosts:
+        port, source = cluster_port(start_port, environ)
+    elif start_port is not None:
+        port, source = start_port, "--start-port"
+    else:
+        return (free_port() if ranks_meet else 0), []
+    return port, [f"{warning} ({source})" for warning in port_warnings(port)]
 
 
 def cluster_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, str]:
     """Return the port of a job on several hosts and where it comes from.
 
     Raises:
-        UsageError: FLAGS_START_PORT is no port number.
+        UsageError: FLAGS_START_PORT is not a port number.
     """
     if asked is not None:
         return asked, "--start-port"
@@ -110,14 +132,14 @@ def endpoints(
 
 
 def port_warnings(port: int) -> list[str]:
-    """Return what speaks against a port on every host of a job, as sentences; none for a good one."""
+    """Return warnings about a port that every host of a job listens on or connects to."""
     found = []
     if not FIRST <= port <= LAST + 1:
         found.append(f"port {port} is outside 10000-20000, where sites open ports for such jobs")
     if (used := _local_range()) and used[0] <= port <= used[1]:
         found.append(
             f"port {port} lies in {used[0]}-{used[1]}, from which outgoing connections take theirs "
-            "(ip_local_port_range): it can be taken at any time"
+            "(ip_local_port_range): it can be in use at any time"
         )
     return found
 

@@ -63,16 +63,16 @@ def supervisor(
     """Return the command of the supervisor on each host."""
     typed = [option for option in request.typed_options if not option.startswith(_NOT_FORWARDED)]
     settled = (f"--start={start}", f"--start-port={port}", f"--python={python}", f"--run-dir={run_dir}")
-    typed += ["--module"] if request.kind == "module" else []  # also that of `python -m`
-    typed += [f"--product={request.product}"] if request.product else []  # the last one counts
+    typed += ["--module"] if request.program.kind == "module" else []  # also that of `python -m`
+    typed += [f"--product={request.table.product}"] if request.table.product else []  # the last one counts
     command = (sys.executable, "-m", "hccl_tools.launch", *typed)
-    return (*(part for part in command if part != "--"), *_OVERRIDES, *settled, "--", *request.program)
+    return (*(part for part in command if part != "--"), *_OVERRIDES, *settled, "--", *request.program.argv)
 
 
 def shim(request: LaunchRequest, facts: str) -> tuple[str, ...]:
     """Return the command before the program of each MPI rank; ``facts`` is the file with its environment."""
     options = ["--facts", facts]
-    options += [f"--product={request.product}"] if request.product else []
-    options += [f"--ignore={rule}" for rule in request.ignore]
-    options += ["--keep-mpi"] if request.keep_mpi else []
+    options += [f"--product={request.table.product}"] if request.table.product else []
+    options += [f"--ignore={rule}" for rule in request.table.ignore]
+    options += ["--keep-mpi"] if request.variables.keep_mpi else []
     return (sys.executable, "-m", "hccl_tools.launch.rank", *options)

@@ -6,14 +6,17 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from hccl_tools.errors import InputError, LaunchError, TableError, UsageError
+from hccl_tools.errors import HcclToolsError, InputError, LaunchError, TableError, UsageError
 from hccl_tools.launch.model.request import JobTable
 from hccl_tools.launch.model.variables import TABLE_FROM_ENVIRONMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.model.plan import Start
+    from hccl_tools.launch.model.request import LaunchRequest, TableChoice
+    from hccl_tools.launch.planning.job import Job
+    from hccl_tools.launch.planning.visible_devices import Surroundings
     from hccl_tools.table.model import RankTable
 
 #: What HCCL takes of a group_list's devices.
@@ -25,26 +28,59 @@ _NAMES = ("jobstart_hccl.json", "hccl.json")
 _MODELARTS = ("/user/config/jobstart_hccl.json", "/home/ma-user/rank_table/jobstart_hccl.json")
 
 
-def locate(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str, str | None] | None:
+def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable | None:
+    """Return the table of a job, read and checked; ``None`` if none was named.
+
+    Args:
+        request: What was asked for.
+        around: This host: its product decides where NPUs are used and no other is named.
+        made_at: Where a table will be written that was made of the hosts' answers.
+
+    Raises:
+        TableError: The table has not been completed in the time of ``--wait``.
+        LaunchError: The file cannot be read, or the table has errors.
+        UsageError: A table was typed, and that there is to be none.
+    """
+    choice = request.table
+    if choice.made is not None:
+        return choice.made._replace(path=made_at)
+    if choice.file == TABLE_FROM_ENVIRONMENT:
+        run_dir = request.part.run_dir if request.part else "."
+        choice = choice._replace(file=_unpack(run_dir, request.logs.mode, around.environ))
+    found = locate(choice, around.environ)
+    if found is None:
+        return None
+    path, why = found
+    own = _own_product(choice, around)
+    try:
+        loaded = _load(
+            path, choice._replace(product=own[0]) if own else choice, checked_in(request, around.environ)
+        )
+    except HcclToolsError as error:
+        error.hint = "; ".join(filter(None, (error.hint, why)))
+        raise
+    product = f"{own[0]}: this host's own, from {own[1]}" if own else loaded.product
+    return loaded._replace(why=why, product=product)
+
+
+def locate(choice: TableChoice, environ: Mapping[str, str]) -> tuple[str, str | None] | None:
     """Return the path of the table and a sentence on why that one, or ``None`` where none was named.
 
     The sentence is ``None`` for a table that the user has typed. A directory means the usual file in it. A
-    number of ranks or a list of devices does not take the place of a table that the shell names: that table
-    may well be the one they speak of, and where it is not, that is told (``beside_table``).
+    number of ranks or a list of devices does not replace a table that the shell names: they may well describe
+    that table, and where they do not, ``option_conflicts`` reports it.
 
     Raises:
         LaunchError: A directory holds no such file.
         UsageError: A table was typed, and that there is to be none.
     """
-    if request.no_table:
-        if request.rank_table is not None:
+    if choice.no_table:
+        if choice.file is not None:
             raise UsageError("--rank-table and --no-table exclude each other", hint="leave one of them out")
         return None
-    if request.rank_table == TABLE_FROM_ENVIRONMENT:
-        return _unpacked(request, environ), None
-    if request.rank_table is not None:
-        return _file_in(request.rank_table), None
-    if request.physical is not None:
+    if choice.file is not None:
+        return _file_in(choice.file), None
+    if not choice.from_environment:
         return None
     if (variable := naming_variable(environ)) is not None:
         path = _file_in(environ[variable])
@@ -60,25 +96,33 @@ def naming_variable(environ: Mapping[str, str]) -> str | None:
     return next((variable for variable in TABLE_VARIABLES if environ.get(variable)), None)
 
 
-def load(path: str, request: LaunchRequest, environ: Mapping[str, str]) -> JobTable:
-    """Read and check the table of a request.
+def _own_product(choice: TableChoice, around: Surroundings) -> tuple[str, str] | None:
+    """Return this host's product and its source where it decides: NPUs are used and no other is named."""
+    if choice.product is not None or not around.uses_npus:
+        return None
+    from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
 
-    Raises:
-        TableError: It has not been completed in the time of ``--wait``.
-        LaunchError: The file cannot be read at all, or the table has errors.
-    """
-    if request.wait is not None:
+    return local_npus.product(around.environ)
+
+
+def _load(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTable:
+    if choice.wait is not None:
         from hccl_tools.tablefiles import waiting  # noqa: PLC0415  (few tables are still being written)
 
-        waiting.wait(path, seconds=request.wait, tell=_tell)
-    return load_file(path, request, environ)
+        waiting.wait(path, seconds=choice.wait, tell=_report)
+    return load_file(path, choice, env)
 
 
-def _tell(line: str) -> None:
+def _report(line: str) -> None:
     sys.stderr.write(f"hccl-tools: {line}\n")
 
 
-def load_file(path: str, request: LaunchRequest, environ: Mapping[str, str]) -> JobTable:
+def checked_in(request: LaunchRequest, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that can change HCCL's verdict on a table; none for a rehearsal on the CPU."""
+    return {} if request.start.cpu else {**environ, **request.variables.assigned}
+
+
+def load_file(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTable:
     """Read and check a table for the job's product and, as some change HCCL's verdict, its variables.
 
     Raises:
@@ -87,19 +131,33 @@ def load_file(path: str, request: LaunchRequest, environ: Mapping[str, str]) -> 
     from hccl_tools.validation import checker  # noqa: PLC0415  (a launch without a table does not need it)
 
     try:
-        # A rehearsal on the CPU does without HCCL.
-        env = {} if request.cpu else {**environ, **request.environment}
-        table, report = checker.load(path, product=request.product, ignore=request.ignore, env=env)
+        table, report = checker.load(path, product=choice.product, ignore=choice.ignore, env=env)
     except (InputError, TableError) as error:
         raise LaunchError(error.message, hint=error.hint) from error
     notes = tuple(f"{path}: {finding.message}" for finding in report.warnings)
-    judged = f"{report.product}: {report.product_reason}"
+    product = f"{report.product}: {report.product_reason}"
     source = "standard input" if path == "-" else os.path.abspath(path)
     if table.format == "group_list":
-        return JobTable(source, *_as_1_0(table), judged, notes)
-    # The very bytes that were judged: the file may be another one by now.
+        return JobTable(source, *_as_1_0(table), product, notes)
+    # The very bytes that were checked: the file may have changed since.
     data = report.document.data if report.document else b""
-    return JobTable(source, table, data, judged, notes)
+    return JobTable(source, table, data, product, notes)
+
+
+def make(job: Job, request: LaunchRequest, around: Surroundings, path: str, start: Start) -> JobTable | None:
+    """Make the table that a start needs, of the devices of a job on this host; ``None`` if it needs none.
+
+    Raises:
+        DiscoveryError: The devices' addresses cannot be found out.
+        LaunchError: HCCL or the product's guide would refuse the table.
+    """
+    reads_table = start in {"table", "cluster"} or (start == "torch" and request.variables.pass_table)
+    if not (reads_table and around.uses_npus) or request.table.no_table or job.server_count > 1:
+        return None
+    from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
+
+    devices = [placement.device for placement in job.placements]
+    return local_npus.make_table(devices, request.table, around.environ, path)
 
 
 def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
@@ -119,13 +177,12 @@ def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
     return made, "".join(formats.write(plain)).encode()
 
 
-def _unpacked(request: LaunchRequest, environ: Mapping[str, str]) -> str:
-    """Write the table that came along into the run directory, whole at once, and return its path."""
+def _unpack(run_dir: str, mode: int, environ: Mapping[str, str]) -> str:
+    """Write the table that the environment holds to the run directory, atomically, and return its path."""
     from hccl_tools.launch.planning import packed_table  # noqa: PLC0415  (on other hosts only)
     from hccl_tools.launch.runs import directory  # noqa: PLC0415  (on other hosts only)
 
-    run_dir = request.run_dir or "."
-    directory.create(run_dir, shared=True, mode=request.log_mode)
+    directory.create(run_dir, shared=True, mode=mode)
     name = f".given_table-{os.uname().nodename}-{os.getpid()}"
     path = os.path.join(run_dir, "given_table.json")
     os.replace(directory.write(run_dir, name, packed_table.unpack(environ)), path)

@@ -15,24 +15,20 @@ from hccl_tools.errors import DiscoveryError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hccl_tools.launch.model.request import LaunchRequest
-
-#: What the runtime itself heeds in every process, and what container runtimes are told.
+#: What the runtime reads in every process, and what container runtimes read.
 LIMITS = (visible.LOGICAL_VARIABLE, visible.PHYSICAL_VARIABLE)
 
 
 class VisibleDevices(NamedTuple):
-    """The devices this process may use.
+    """The devices this process may use, as physical ids; ``None`` where nothing limits them."""
 
-    ``present`` are the physical ids that the container or host holds, ascending: the i-th is device i to
-    the runtime. ``counted`` are those that ASCEND_RT_VISIBLE_DEVICES leaves, ascending: the i-th is
-    DEVICE_ID i. ``chosen`` are those of ``counted`` that may be used. All are ``None`` where nothing is
-    known, and then nothing is limited. ``source`` says whence.
-    """
-
+    #: Those of the container or host, ascending: the i-th is device i to the runtime.
     present: tuple[int, ...] | None = None
+    #: Those that ASCEND_RT_VISIBLE_DEVICES leaves, ascending: the i-th is DEVICE_ID i.
     counted: tuple[int, ...] | None = None
+    #: Those of ``counted`` that may be used.
     chosen: tuple[int, ...] | None = None
+    #: The variable or folder that limits them.
     source: str = ""
 
     def device_id(self, device: int) -> int:
@@ -98,29 +94,34 @@ def visible_devices(
 
 
 class Surroundings(NamedTuple):
-    """This host as a launch finds it: environment, device nodes (ids, ascending), visible devices."""
+    """This host as a launch finds it."""
 
+    #: The caller's environment.
     environ: Mapping[str, str]
+    #: The ids of the device nodes ``/dev/davinciN``, ascending.
     nodes: tuple[int, ...]
     visible: VisibleDevices
+    #: Whether there are NPUs and the job uses them.
+    uses_npus: bool
 
 
 def surroundings(
-    request: LaunchRequest, environ: Mapping[str, str], nodes: tuple[int, ...] | None
+    environ: Mapping[str, str], nodes: tuple[int, ...] | None, *, cpu: bool, ignore_visible: bool
 ) -> Surroundings:
-    """Return this host as the launch is to see it; its device nodes are looked up where they are ``None``.
+    """Return this host as a launch finds it.
+
+    Args:
+        environ: The caller's environment.
+        nodes: The ids of the device nodes; looked up where ``None``.
+        cpu: Whether the job is a rehearsal on the CPU.
+        ignore_visible: Whether the variables that limit the devices do not count.
 
     Raises:
         UsageError: A variable that limits the devices cannot be read.
     """
     found = present_devices(environ) if nodes is None else nodes
-    limits = unlimited(environ) if request.ignore_visible else environ
-    return Surroundings(environ, found, visible_devices(limits, found, cpu=request.cpu))
-
-
-def unlimited(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without the variables that limit the devices (``--ignore-visible``)."""
-    return {name: value for name, value in environ.items() if name not in LIMITS}
+    limits = {name: value for name, value in environ.items() if not (ignore_visible and name in LIMITS)}
+    return Surroundings(environ, found, visible_devices(limits, found, cpu=cpu), bool(found) and not cpu)
 
 
 def _container_devices(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | None:

@@ -6,39 +6,39 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_local
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.notation.phrases import count as counted
+from hccl_tools.notation.phrases import count as number_of
 from hccl_tools.table.addresses import is_loopback, packed
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.model.request import Devices, Hosts
     from hccl_tools.launch.planning.visible_devices import VisibleDevices
 
 
-def hosts(request: LaunchRequest) -> tuple[str, ...]:
+def host_names(hosts: Hosts) -> tuple[str, ...]:
     """Return the hosts in rank order: those of ``--ips``, else one name for each of ``--nnodes``."""
-    if request.ips:
-        if request.node_count not in (None, len(request.ips)):
-            raise UsageError(f"--nnodes {request.node_count}, but --ips names {len(request.ips)} machines")
-        if len(set(request.ips)) < len(request.ips):
-            raise UsageError(f"--ips names a machine twice: {','.join(request.ips)}")
-        return request.ips
-    count = request.node_count or 1
+    if hosts.ips:
+        if hosts.node_count not in (None, len(hosts.ips)):
+            raise UsageError(f"--nnodes {hosts.node_count}, but --ips names {len(hosts.ips)} machines")
+        if len(set(hosts.ips)) < len(hosts.ips):
+            raise UsageError(f"--ips names a machine twice: {','.join(hosts.ips)}")
+        return hosts.ips
+    count = hosts.node_count or 1
     return ("localhost",) if count == 1 else tuple(f"node{index}" for index in range(count))
 
 
-def this_host(names: tuple[str, ...], request: LaunchRequest) -> int:
+def this_host(names: tuple[str, ...], hosts: Hosts) -> int:
     """Return the index of this host among the hosts of a job.
 
     Raises:
         LaunchError: It is not among them, or cannot be told from them.
     """
-    if request.node_rank is not None:
-        if request.node_rank >= len(names):
-            raise UsageError(f"--node-rank {request.node_rank}, but there are {len(names)} machines")
-        return request.node_rank
+    if hosts.node_rank is not None:
+        if hosts.node_rank >= len(names):
+            raise UsageError(f"--node-rank {hosts.node_rank}, but there are {len(names)} machines")
+        return hosts.node_rank
     if len(names) == 1:
         return 0
-    if not request.ips:
+    if not hosts.ips:
         raise UsageError(
             f"which of the {len(names)} machines is this?",
             hint="add --node-rank 0 on the first, 1 on the next",
@@ -46,21 +46,21 @@ def this_host(names: tuple[str, ...], request: LaunchRequest) -> int:
     found = [index for index, name in enumerate(names) if is_local(name) and not is_loopback(name)]
     if len(found) == 1:
         return found[0]
-    told = "none" if not found else "more than one"
+    which = "none" if not found else "more than one"
     raise LaunchError(
-        f"{told} of the addresses {', '.join(names)} is this host's",
+        f"{which} of the addresses {', '.join(names)} is this host's",
         hint="say which it is with --node-rank I",
     )
 
 
-def master(names: tuple[str, ...], request: LaunchRequest) -> str:
+def rendezvous_address(names: tuple[str, ...], hosts: Hosts) -> str:
     """Return the address where the ranks meet: the first host's.
 
     Raises:
-        UsageError: There are several hosts and nobody said how to reach the first.
+        UsageError: There are several hosts, and the address of the first is missing.
     """
-    if request.master_address:
-        return request.master_address
+    if hosts.master_address:
+        return hosts.master_address
     if len(names) == 1:
         return "127.0.0.1"
     if packed(names[0]) is None:
@@ -69,37 +69,46 @@ def master(names: tuple[str, ...], request: LaunchRequest) -> str:
         )
     if is_loopback(names[0]):
         raise UsageError(
-            f"the machines cannot meet at {names[0]}: on each of them that is itself",
+            f"{names[0]} is not reachable from the other machines",
             hint="name the first machine by the address that the others reach it by",
         )
     return names[0]
 
 
-def devices(request: LaunchRequest, visible: VisibleDevices, host_count: int) -> list[int]:
+def choose_devices(
+    devices: Devices, visible: VisibleDevices, host_count: int, *, cpu: bool, no_table: bool
+) -> list[int]:
     """Return the physical devices that the job uses on each host, in rank order.
 
+    Args:
+        devices: What was typed.
+        visible: The devices this process may use.
+        host_count: The number of hosts, all with the same devices.
+        cpu: Whether the job is a rehearsal on the CPU.
+        no_table: Whether there may be more ranks than devices.
+
     Raises:
-        UsageError: Nobody said how many, or two options disagree.
+        UsageError: The number of ranks is missing, or two options disagree.
         LaunchError: More ranks than visible devices.
     """
     available = visible.chosen
-    if request.ranks is not None and request.ranks % host_count:
-        raise UsageError(f"{request.ranks} ranks cannot be shared out evenly to {host_count} machines")
-    count = request.per_node if request.ranks is None else request.ranks // host_count
-    if request.physical is not None:
-        return list(request.physical)
-    if request.devices is not None:
-        ids = listed(request.devices, available)
+    if devices.ranks is not None and devices.ranks % host_count:
+        raise UsageError(f"{devices.ranks} ranks cannot be shared out evenly to {host_count} machines")
+    count = devices.per_node if devices.ranks is None else devices.ranks // host_count
+    if devices.physical is not None:
+        return list(devices.physical)
+    if devices.listed is not None:
+        ids = listed(devices.listed, available)
         if count not in (None, len(ids)):
             raise UsageError(
-                f"{counted(count, 'rank')} per machine, but --devices names {len(ids)}",
+                f"{number_of(count, 'rank')} per machine, but --devices names {len(ids)}",
                 hint="leave one out",
             )
         return ids
     if count is None:
-        if available and (request.all_visible or not request.cpu):
+        if available and (devices.all_visible or not cpu):
             return list(available)
-        if request.all_visible:
+        if devices.all_visible:
             raise UsageError(
                 "--nproc-per-node asks for a rank on each visible device, but no NPU is visible here",
                 hint="say how many, or --cpu --nproc-per-node cpu for a rank on each core",
@@ -110,7 +119,7 @@ def devices(request: LaunchRequest, visible: VisibleDevices, host_count: int) ->
         )
     if available and count <= len(available):
         return list(available[:count])
-    if available and not (request.cpu or request.no_table or request.ignore_visible):
+    if available and not (cpu or no_table or devices.ignore_visible):
         are = "is" if len(available) == 1 else "are"
         raise LaunchError(
             f"{count} ranks need {count} devices, but {len(available)} {are} visible ({visible.source})",

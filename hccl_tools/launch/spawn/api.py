@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.launcher import PLAN_FILE
 from hccl_tools.launch.model.plan import TABLE_COPY
-from hccl_tools.launch.model.request import LaunchRequest
+from hccl_tools.launch.model.request import (
+    Devices,
+    Hosts,
+    LaunchRequest,
+    Logs,
+    Program,
+    StartChoice,
+    TableChoice,
+    Variables,
+)
 from hccl_tools.launch.planning import interpreter, planner, ports
 from hccl_tools.launch.processes import keeper
 from hccl_tools.launch.processes.keeper_protocol import Task
@@ -118,21 +127,21 @@ def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
         start, _reason = interpreter.choose_start(interpreter.installed_frameworks(sys.path), cpu=wanted.cpu)
     # What this interpreter was started with (-W, -X, -O ...) is meant for the ranks as well.
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
+    argv = (sys.executable, *flags, "-c", _CHILD.format(root=IMPORT_ROOT, folder=folder))
     request = LaunchRequest(
-        program=(sys.executable, *flags, "-c", _CHILD.format(root=IMPORT_ROOT, folder=folder)),
-        kind="program",
-        python=sys.executable,
-        rank_table=wanted.rank_table,
-        ranks=wanted.ranks if wanted.devices is None else len(wanted.devices),
-        physical=wanted.devices,
-        product=wanted.product,
-        ignore=wanted.ignore,
-        start=start,
-        cpu=wanted.cpu,
-        environment=wanted.env,
-        log_dir=wanted.log_dir,
+        Program(argv, "program", sys.executable),
+        TableChoice(
+            wanted.rank_table,
+            from_environment=wanted.devices is None,
+            product=wanted.product,
+            ignore=wanted.ignore,
+        ),
         # paddle's endpoints are set under every start, so there is always a port.
-        start_port=wanted.start_port or ports.free_port(),
+        Hosts(start_port=wanted.start_port or ports.free_port()),
+        Devices(wanted.ranks if wanted.devices is None else len(wanted.devices), physical=wanted.devices),
+        StartChoice(start, cpu=wanted.cpu),
+        Variables(wanted.env),
+        Logs(wanted.log_dir),
     )
     try:
         prepared = planner.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())

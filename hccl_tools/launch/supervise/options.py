@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from hccl_tools.launch.model.request import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.logs.follower import Style
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import RankProcess
+    from hccl_tools.launch.model.request import Tail
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.attempt import Attempt
 
@@ -40,55 +43,38 @@ class JoinPeers(Protocol):
 
 
 class Supervision(NamedTuple):
-    """How a job is watched and ended; times in seconds, ``None`` means never.
+    """How the part of a job on this host is supervised: the user's options and what the launcher connects."""
 
-    Attributes:
-        grace: From the first signal to SIGKILL, for all ranks together, on every path.
-        tail: The ranks shown on the terminal.
-        log_style: ``[rank N] `` before each line, or not; ``auto``: when several ranks are shown.
-        early_exit_warn: Say so when a rank has ended with 0 and others still run after this time.
-        hang_warn: Say so when no rank has written or used the CPU for this time.
-        timeout: End the job after this time, restarts included.
-        stdin_rank: The rank that reads the launcher's stdin.
-        on_log_error: What a full disk means for the job.
-        notify: A shell command that gets the report of a job that did not end well on its stdin.
-        color: Colours on the terminal; ``None``: where that makes sense.
-        progress: A progress line on the terminal; ``None``: where that makes sense.
-        max_restarts: How often all ranks are started again after a failure.
-        restart: Which restart of the job this is, where another supervisor counts them.
-        scheduler_wait: How long the scheduler may take to end after the ranks have.
-        cpus: The cores each rank is bound to; a rank that is not named may use all.
-        before_restart: Called with the number of the restart (1, 2, ...) and the signals that have been
-            received; returns the processes to start then; raises HcclToolsError where there can be none.
-        hidden: Lines of a log that begin so are not shown on the terminal.
-        explain: Called with how an attempt ended before anybody is told: an engine puts the ranks that it
-            started itself in the place of its own process.
-        reports: Whether a bad end is told here; report.json is written all the same.
-        watch: Called with every attempt as it begins: for an engine that does not end a job itself.
-        join_peers: Connects every start of the job with the launchers of its other hosts, where each was
-            started by hand.
-    """
-
-    grace: float = 15.0
-    tail: tuple[int, ...] | Literal["all"] = (0,)
+    watch: Watch = Watch()
+    #: The ranks shown on the terminal.
+    tail: Tail = (0,)
+    #: Whether lines on the terminal begin with ``[rank N] ``; ``auto``: when several ranks are shown.
     log_style: Style = "auto"
-    early_exit_warn: float | None = 60.0
-    hang_warn: float | None = 600.0
-    timeout: float | None = None
+    #: The rank that reads the launcher's standard input.
     stdin_rank: int | None = None
-    on_log_error: Literal["warn", "stop"] = "warn"
-    notify: str | None = None
+    #: Colours on the terminal; ``None``: where that makes sense.
     color: bool | None = None
+    #: A progress line on the terminal; ``None``: where that makes sense.
     progress: bool | None = None
-    max_restarts: int = 0
+    #: Which restart of the job this is, where another supervisor counts them.
     restart: int = 0
+    #: Seconds that the scheduler may take to end after the ranks have.
     scheduler_wait: float = 15.0
+    #: The cores each rank is bound to; a rank without an entry may use all.
     cpus: Mapping[int, Sequence[int]] | None = None
+    #: Called with the number of the restart (1, 2, ...) and the signals received; returns the processes to
+    #: start then; raises HcclToolsError where there can be none.
     before_restart: Callable[[int, Signals], Sequence[RankProcess]] | None = None
+    #: Lines of a log that begin so are not shown on the terminal.
     hidden: tuple[bytes, ...] = ()
+    #: Called with the outcome of an attempt before it is reported: an engine replaces its own process by the
+    #: ranks that it started.
     explain: Callable[[Outcome], None] | None = None
+    #: Whether a failure is reported on the terminal; report.json is written in any case.
     reports: bool = True
-    watch: Callable[[Attempt], None] | None = None
+    #: Called with every attempt as it begins: for an engine that does not end a job itself.
+    on_attempt: Callable[[Attempt], None] | None = None
+    #: Connects every start of the job with the launchers of its other hosts, where each was started by hand.
     join_peers: JoinPeers | None = None
 
 

@@ -79,7 +79,7 @@ class Telling:
         if self._show_rest(_READER, signals) and not told:
             told = True
             console.say(report.text(made, unwritten))
-        if failed and options.notify and (why := report.notify(made, options.notify, signals)):
+        if failed and options.watch.notify and (why := report.notify(made, options.watch.notify, signals)):
             console.say(f"--notify: {why}")
         self._show_rest(None, signals)
         if not told:

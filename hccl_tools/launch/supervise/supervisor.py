@@ -80,7 +80,7 @@ class _Host:
         """Start the processes, again if they fail and may be restarted, and tell how it ended."""
         options, restarts = self.options, 0
         outcome = self.attempt(restarts, keeper, signals)
-        while outcome.reason == "failed" and not outcome.stuck and restarts < options.max_restarts:
+        while outcome.reason == "failed" and not outcome.stuck and restarts < options.watch.max_restarts:
             self.telling.failed(outcome)
             if options.before_restart:
                 try:
@@ -91,7 +91,7 @@ class _Host:
                     outcome.notes.append(why)
                     break
             restarts += 1
-            self.console.say(f"restart {restarts} of {options.max_restarts}: starting all ranks again")
+            self.console.say(f"restart {restarts} of {options.watch.max_restarts}: starting all ranks again")
             outcome = self.attempt(restarts, keeper, signals)
         outcome.restarts = restarts
         keeper.close(wait=0.1 if outcome.stuck else 1.0)
@@ -113,7 +113,7 @@ class _Host:
             console=self.console,
             followers=self.telling.followers,
             followed=lambda end: self.is_shown(end.process),
-            grace=options.grace,
+            grace=options.watch.grace,
             scheduler_wait=options.scheduler_wait,
         )
         # The engine of a part of a job sends SIGTERM more than once.
@@ -125,7 +125,7 @@ class _Host:
             attempt,
             run_dir=self.run_dir,
             restart=restart,
-            may_restart=restart < options.max_restarts,
+            may_restart=restart < options.watch.max_restarts,
             first_failure=self.telling.first_failure,
         )
         outcome = attempt.run()
@@ -144,24 +144,24 @@ class _Host:
         """Set up what watches the job beside the attempt itself."""
         options = self.options
         attempt.on_ending.append(lambda: self.telling.interrupted(attempt))
-        if options.watch:
-            options.watch(attempt)
-        LogSpace(attempt, self.run_dir, options.on_log_error)
-        if options.timeout is not None:
-            left = self.began + options.timeout - time.monotonic()
+        if options.on_attempt:
+            options.on_attempt(attempt)
+        LogSpace(attempt, self.run_dir, options.watch.on_log_error)
+        if options.watch.timeout is not None:
+            left = self.began + options.watch.timeout - time.monotonic()
             attempt.on_ending.append(lambda: self.tell_of_timeout(attempt))
             attempt.call_later("timeout", left, lambda: attempt.end("timeout"))
-        if options.early_exit_warn is not None:
-            EarlyExit(attempt, options.early_exit_warn)
-        if options.hang_warn is not None:
-            Hang(attempt, options.hang_warn, self.run_dir)
+        if options.watch.early_exit_warn is not None:
+            EarlyExit(attempt, options.watch.early_exit_warn)
+        if options.watch.hang_warn is not None:
+            Hang(attempt, options.watch.hang_warn, self.run_dir)
         if self.console.progress:
             Progress(attempt)
 
     def tell_of_timeout(self, attempt: Attempt) -> None:
         """Say why the job begins to end, if it does for that."""
         if attempt.state.reason == "timeout" and attempt.state.remote_cause is None:
-            limit, grace = self.options.timeout, self.options.grace
+            limit, grace = self.options.watch.timeout, self.options.watch.grace
             attempt.say(f"--timeout: {limit:g} s are over: ending the job (at most {grace:g} s)")
 
     def tasks(self, ends: list[RankEnd]) -> list[Task]:

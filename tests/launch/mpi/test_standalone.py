@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
-from hccl_tools.launch.model.request import LaunchRequest
 from hccl_tools.launch.mpi import options as rank_options
 from hccl_tools.launch.mpi import shared_preparation, standalone
 from hccl_tools.launch.mpi.world import MpiWorld
@@ -21,8 +20,10 @@ from hccl_tools.launch.planning.environment import MPI_PREFIXES
 from hccl_tools.launch.preflight import device_holders
 from tests.support.hosts import IPS_910A, StandInHost, conf_text, make_host
 from tests.support.mpiruns import every_mpirun
+from tests.support.requests import launch_request
 
 if TYPE_CHECKING:
+    from hccl_tools.launch.model.request import LaunchRequest
     from tests.support.mpiruns import Mpirun
 
 STARTS = ("table", "cluster", "mpi", "torch")
@@ -90,7 +91,7 @@ def normal(found: dict[str, str]) -> dict[str, str]:
 def test_environment_with_a_table_is_the_launchers(host: StandInHost, start: Any, *, cpu: bool) -> None:
     table = write_table(("127.0.0.1", (5, 4, 7, 6)))
     environ = environment_of(host, RANK_ID="9", PADDLE_X="old", ASCEND_RT_VISIBLE_DEVICES="4,5,6,7")
-    request = LaunchRequest(("train.py",), rank_table=table, start=start, cpu=cpu, own_python=True)
+    request = launch_request(("train.py",), rank_table=table, start=start, cpu=cpu, own_python=True)
 
     for rank in range(4):
         found = by_hand(
@@ -103,7 +104,7 @@ def test_environment_with_a_table_is_the_launchers(host: StandInHost, start: Any
 @pytest.mark.parametrize("start", STARTS)
 def test_environment_without_a_table_is_the_launchers(host: StandInHost, start: Any) -> None:
     environ = environment_of(host, ASCEND_VISIBLE_DEVICES="npu-4,npu-5,6-7")
-    request = LaunchRequest(("train.py",), ranks=2, start=start, own_python=True)
+    request = launch_request(("train.py",), ranks=2, start=start, own_python=True)
 
     for rank in range(2):
         found = by_hand(world(rank, 2), environ, "--start", start)
@@ -116,7 +117,7 @@ def test_environment_on_the_second_host_is_the_launchers(start: Any) -> None:
     Path("train.py").touch()
     table = write_table(("10.0.0.1", (0, 1)), ("10.0.0.2", (0, 1)))
     environ = {"PATH": "/usr/bin:/bin", "HOST_IP": "10.0.0.2", "RANK_TABLE_FILE": table}
-    request = LaunchRequest(("train.py",), product="a2", start=start, own_python=True)
+    request = launch_request(("train.py",), product="a2", start=start, own_python=True)
 
     for rank in (2, 3):
         found = by_hand(world(rank, 4, 2), environ, "--product", "a2", "--start", start)
@@ -276,7 +277,7 @@ def test_variables_that_ranks_cannot_share_are_refused(host: StandInHost, typed:
     table = write_table(("127.0.0.1", (4, 5, 6, 7)))
     environ = environment_of(host)
     name, _, value = typed.partition("=")
-    request = LaunchRequest(("train.py",), rank_table=table, start="table", environment={name: value})
+    request = launch_request(("train.py",), rank_table=table, start="table", environment={name: value})
 
     said = refusal(world(0, 4), environ, "--rank-table", table, "--start", "table", "--env", typed).message
     with pytest.raises(UsageError, match=name) as caught:
@@ -285,7 +286,7 @@ def test_variables_that_ranks_cannot_share_are_refused(host: StandInHost, typed:
 
 
 def test_variables_that_replace_the_launchers_are_said(host: StandInHost) -> None:
-    request = LaunchRequest(
+    request = launch_request(
         ("train.py",), ranks=4, start="torch", environment={"DEVICE_NUM": "8", "RANK_SIZE": "4"}
     )
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch.planning import interpreter
+from hccl_tools.launch.model.request import Program
+from hccl_tools.launch.planning import interpreter, program_check
 from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError
 
 if TYPE_CHECKING:
@@ -83,7 +84,9 @@ def python(path: Path, body: str) -> str:
 def test_users_python_comes_first_on_path(own_directory: Path) -> None:
     shim = python(own_directory / "bin" / "python", f'exec {sys.executable} "$@"')
 
-    found = interpreter.find(None, own=False, environ={"PATH": str(Path(shim).parent)}, ask=False)
+    found = interpreter.find(
+        Program((), python=None, own_python=False), {"PATH": str(Path(shim).parent)}, ask=False
+    )
 
     # A script in front of the real Python is seen through: every rank would pay for it.
     assert Path(found.path).resolve() == Path(sys.executable).resolve()
@@ -91,8 +94,8 @@ def test_users_python_comes_first_on_path(own_directory: Path) -> None:
 
 
 def test_python_by_option_and_by_module() -> None:
-    named = interpreter.find(sys.executable, own=False, environ={}, ask=True)
-    own = interpreter.find(None, own=True, environ={}, ask=False)
+    named = interpreter.find(Program((), python=sys.executable, own_python=False), {}, ask=True)
+    own = interpreter.find(Program((), python=None, own_python=True), {}, ask=False)
 
     assert (named.path, named.reason) == (sys.executable, "--python")
     assert own.path == sys.executable
@@ -100,28 +103,28 @@ def test_python_by_option_and_by_module() -> None:
 
 def test_python_that_is_not_there_or_does_not_run(own_directory: Path) -> None:
     with pytest.raises(ProgramMissingError, match='"nopython" is not there'):
-        interpreter.find("nopython", own=False, environ={"PATH": "/usr/bin"}, ask=False)
+        interpreter.find(Program((), python="nopython", own_python=False), {"PATH": "/usr/bin"}, ask=False)
     (own_directory / "notes.txt").write_text("")
     for name, why in (("./notes.txt", "is not executable"), (".", "is a directory")):
         with pytest.raises(ProgramRefusedError, match=why):
-            interpreter.find(name, own=False, environ={"PATH": "/usr/bin"}, ask=False)
+            interpreter.find(Program((), python=name, own_python=False), {"PATH": "/usr/bin"}, ask=False)
     broken = python(own_directory / "broken", "echo its library is missing >&2; echo advice >&2; exit 1")
     with pytest.raises(ProgramRefusedError, match="its library is missing"):
-        interpreter.find(broken, own=False, environ={"PATH": "/usr/bin:/bin"}, ask=True)
+        interpreter.find(Program((), python=broken, own_python=False), {"PATH": "/usr/bin:/bin"}, ask=True)
 
 
 def test_commands() -> None:
-    assert interpreter.command("script", ("a.py", "-x"), "/py") == ("/py", "a.py", "-x")
-    assert interpreter.command("module", ("a.b", "-x"), "/py") == ("/py", "-m", "a.b", "-x")
-    assert interpreter.command("program", ("./a", "-x"), "/py") == ("./a", "-x")
+    assert interpreter.command(Program(("a.py", "-x"), "script"), "/py") == ("/py", "a.py", "-x")
+    assert interpreter.command(Program(("a.b", "-x"), "module"), "/py") == ("/py", "-m", "a.b", "-x")
+    assert interpreter.command(Program(("./a", "-x"), "program"), "/py") == ("./a", "-x")
 
 
 def test_directories_as_scripts(own_directory: Path) -> None:
     (own_directory / "app").mkdir()
     with pytest.raises(ProgramRefusedError, match="directory without __main__"):
-        interpreter.check_program("script", ("app",), {})
+        program_check.check(Program(("app",), "script"), {})
     (own_directory / "app" / "__main__.py").write_text("")
-    interpreter.check_program("script", ("app",), {})
+    program_check.check(Program(("app",), "script"), {})
 
 
 @pytest.fixture
@@ -141,7 +144,7 @@ def test_modules_that_python_finds(name: str, package: Path, own_directory: Path
     (own_directory / "app" / "__main__.py").write_text("")
     environ = {**os.environ, "PYTHONPATH": str(package.parent)}
 
-    interpreter.check_program("module", (name,), environ, python=sys.executable)
+    program_check.check(Program((name,), "module"), environ, python=sys.executable)
 
 
 @pytest.mark.parametrize(
@@ -159,8 +162,8 @@ def test_modules_that_python_does_not_find(
     environ = {**os.environ, "PYTHONPATH": str(package.parent)}
 
     with pytest.raises(refusal, match=words):
-        interpreter.check_program("module", (name,), environ, python=sys.executable)
+        program_check.check(Program((name,), "module"), environ, python=sys.executable)
     # Such a package may find its modules where nobody has looked.
     (package / "__init__.py").write_text("__path__ = []\n")
     if name == "pack.nope":
-        interpreter.check_program("module", (name,), environ, python=sys.executable)
+        program_check.check(Program((name,), "module"), environ, python=sys.executable)

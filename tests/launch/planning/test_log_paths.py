@@ -95,7 +95,7 @@ def test_log_file_that_is_a_pipe() -> None:
     done = launch(*PLAIN, "--log-file", "pipe", "true")
 
     assert done.returncode == 2
-    assert "--log-file pipe is no file that can be written and read again" in done.stderr
+    assert "--log-file pipe is not a regular file" in done.stderr
 
 
 @pytest.mark.parametrize("option", ["--log-dir", "--log-file"])

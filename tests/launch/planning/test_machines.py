@@ -120,13 +120,13 @@ def test_what_agrees_with_the_table_may_be_typed_beside_it(options: tuple[str, .
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--devices", "0,1"), "--devices 0,1 means 0, 1 of this host, but {table} uses 4, 5, 6, 7"),
+        (("--devices", "0,1"), "--devices 0,1 is 0, 1 of this host, but {table} uses 4, 5, 6, 7"),
         (("--no-table", "-n", "2"), "--rank-table and --no-table exclude each other"),
         (("-n", "8"), "8 ranks were asked for, but the table has 4 ({table})"),
         (("--nproc-per-node", "2"), '2 ranks per machine, but "127.0.0.1" has 4 ranks in {table}'),
         (("--nnodes", "2", "--node-rank", "1"), "were asked for, but {table} has 1 server"),
         (("--node-rank", "1"), "--node-rank 1, but {table} has 1 server"),
-        (("--ips", "9.9.9.9,8.8.8.8"), "--ips names 9.9.9.9, which is no server of {table} (127.0.0.1)"),
+        (("--ips", "9.9.9.9,8.8.8.8"), "--ips names 9.9.9.9, which is not a server of {table} (127.0.0.1)"),
     ],
 )  # fmt: skip
 def test_what_contradicts_the_table_is_refused(options: tuple[str, ...], sentence: str) -> None:

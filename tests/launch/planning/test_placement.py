@@ -8,7 +8,7 @@ import pytest
 from hccl_tools import formats
 from hccl_tools.discover.local_addresses import interface_addresses, is_local
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.planning import placement
+from hccl_tools.launch.planning import local_server, placement
 from tests.support.tables import table as made
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def read(value: dict[str, Any]) -> RankTable:
 
 
 def find(value: dict[str, Any], *local: str, environ: dict[str, str] | None = None, **options: Any) -> int:
-    return placement.this_server(
+    return local_server.this_server(
         read(value), environ=environ or {}, local=lambda address: address in local, **options
     )
 

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.model.request import LaunchRequest
+from hccl_tools.launch.model.request import Hosts
 from hccl_tools.launch.planning import planner, without_table
 from hccl_tools.launch.render import plan_json, plan_text
 from hccl_tools.programs.lookup import ProgramMissingError
+from tests.support.requests import launch_request, with_options
 from tests.support.tables import table as made
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
 
 ENVIRON = {"PATH": "/usr/bin:/bin"}
@@ -54,7 +56,7 @@ def prepare(
 
 def plan(**options: Any) -> Plan:
     options = {"program": ("train.py",), "start": "table", "python": sys.executable, **options}
-    return prepare(LaunchRequest(**options)).plan
+    return prepare(launch_request(**options)).plan
 
 
 def test_guides_table_starts_devices_4_to_7_as_ranks_0_to_3(script: str) -> None:
@@ -74,7 +76,7 @@ def test_guides_table_starts_devices_4_to_7_as_ranks_0_to_3(script: str) -> None
 
 
 def test_container_with_physical_4_to_7(script: str) -> None:
-    request = LaunchRequest(
+    request = launch_request(
         program=(script,), start="table", rank_table=write(guide_table()), python=sys.executable
     )
 
@@ -84,14 +86,14 @@ def test_container_with_physical_4_to_7(script: str) -> None:
 
 
 def test_devices_outside_the_visible_ones_are_refused(script: str) -> None:
-    request = LaunchRequest(
+    request = launch_request(
         program=(script,), start="table", rank_table=write(guide_table()), python=sys.executable
     )
     limit = {"ASCEND_RT_VISIBLE_DEVICES": "4,5"}
 
     with pytest.raises(LaunchError, match=r"devices 6, 7, outside the visible 4, 5 \(ASCEND_RT"):
         prepare(request, limit, tuple(range(8)))
-    ignoring = LaunchRequest(
+    ignoring = launch_request(
         program=(script,), start="table", rank_table="table.json", python=sys.executable, ignore_visible=True
     )
     prepared = prepare(ignoring, limit, tuple(range(8)))
@@ -99,7 +101,7 @@ def test_devices_outside_the_visible_ones_are_refused(script: str) -> None:
     assert [rank.device_id for rank in prepared.plan.ranks] == [4, 5, 6, 7]
     assert "ASCEND_RT_VISIBLE_DEVICES" not in prepared.environment
     assert "ASCEND_RT_VISIBLE_DEVICES" in prepared.plan.removed
-    torch = prepare(ignoring._replace(start="torch"), limit, tuple(range(8))).plan.ranks[3]
+    torch = prepare(with_options(ignoring, start="torch"), limit, tuple(range(8))).plan.ranks[3]
     assert torch.environment["ASCEND_RT_VISIBLE_DEVICES"] == "4,5,6,7"
 
 
@@ -166,7 +168,7 @@ def test_table_with_an_error_is_refused_with_the_findings() -> None:
 def test_group_list_becomes_a_1_0_table_for_the_ranks() -> None:
     value = made("group_list", devices=2)
     value["group_list"][0]["instance_list"][0]["server_id"] = "127.0.0.1"
-    request = LaunchRequest(
+    request = launch_request(
         program=("train.py",),
         start="table",
         rank_table=write(value),
@@ -190,7 +192,7 @@ def test_world_size_must_be_the_tables() -> None:
 @pytest.mark.usefixtures("script")
 def test_table_from_the_environment_is_said_aloud() -> None:
     table = write(guide_table())
-    request = LaunchRequest(program=("train.py",), start="table", python=sys.executable)
+    request = launch_request(program=("train.py",), start="table", python=sys.executable)
 
     prepared = prepare(request, {"RANK_TABLE_FILE": table})
 
@@ -214,7 +216,7 @@ def test_counts_and_devices_without_a_table() -> None:
 
 
 def test_devices_count_within_the_visible_ones(script: str) -> None:
-    request = LaunchRequest(
+    request = launch_request(
         program=(script,), start="table", devices="2,3", no_table=True, python=sys.executable
     )
 
@@ -224,7 +226,7 @@ def test_devices_count_within_the_visible_ones(script: str) -> None:
 
 
 def test_more_ranks_than_visible_devices(script: str) -> None:
-    request = LaunchRequest(program=(script,), start="torch", ranks=4, python=sys.executable)
+    request = launch_request(program=(script,), start="torch", ranks=4, python=sys.executable)
 
     with pytest.raises(LaunchError, match="4 ranks need 4 devices, but 2 are visible"):
         prepare(request, {}, (0, 1))
@@ -247,8 +249,8 @@ def test_same_command_on_several_machines() -> None:
 
 
 def test_several_machines_cannot_meet_at_loopback() -> None:
-    with pytest.raises(UsageError, match=r"cannot meet at 127\.0\.0\.1"):
-        without_table.master(("127.0.0.1", "10.0.0.2"), LaunchRequest(program=("train.py",)))
+    with pytest.raises(UsageError, match=r"127\.0\.0\.1 is not reachable from the other machines"):
+        without_table.rendezvous_address(("127.0.0.1", "10.0.0.2"), Hosts())
 
 
 @pytest.mark.usefixtures("script")
@@ -256,11 +258,11 @@ def test_rehearsal_without_a_framework_hints_at_another_python(own_directory: Pa
     bare = own_directory / "python"
     bare.write_text("#!/bin/sh\necho /opt/bare/python\n")
     bare.chmod(0o755)
-    request = LaunchRequest(("train.py",), ranks=2, cpu=True, python=str(bare))
+    request = launch_request(("train.py",), ranks=2, cpu=True, python=str(bare))
 
     said = "the ranks' Python has no MindSpore, torch or paddle (/opt/bare/python); --python names another"
     assert said in prepare(request).plan.notes
-    assert said not in prepare(request._replace(start="table")).plan.notes
+    assert said not in prepare(with_options(request, start="table")).plan.notes
 
 
 def test_program_that_is_not_there() -> None:
@@ -278,7 +280,7 @@ def test_logs_where_the_user_wants_them() -> None:
 
 @pytest.mark.usefixtures("script")
 def test_plan_as_json_masks_secrets() -> None:
-    request = LaunchRequest(
+    request = launch_request(
         program=("train.py",), start="table", rank_table=write(guide_table()), python=sys.executable,
         environment={"MY_APIKEY": "abc"},
     )  # fmt: skip
@@ -296,7 +298,7 @@ def test_plan_as_json_masks_secrets() -> None:
 @pytest.mark.usefixtures("script")
 def test_plan_as_text_has_aligned_columns() -> None:
     prepared = prepare(
-        LaunchRequest(
+        launch_request(
             program=("train.py",), start="table", rank_table=write(guide_table()), python=sys.executable
         ),
         nodes=(4, 5, 6, 7),
@@ -331,13 +333,13 @@ def two_servers(*hosts: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("hosts", [("203.0.113.1", "203.0.113.2"), ("203.0.113.1",)])
 def test_plan_of_other_hosts_can_be_shown_but_not_carried_out(script: str, hosts: tuple[str, ...]) -> None:
-    request = LaunchRequest(
+    request = launch_request(
         program=(script,), rank_table=write(two_servers(*hosts)), start="torch", python=sys.executable,
         product="a2", ignore=("HCC2", "HCC5", "HCC6"), ignore_visible=True, bind="cores",
     )  # fmt: skip
     with pytest.raises(LaunchError, match="none of the table's servers is this host"):
         prepare(request)
-    shown = prepare(request._replace(only_shown=True)).plan
+    shown = prepare(with_options(request, include_this_host=False)).plan
     text = plan_text.as_text(shown, {})
 
     assert [rank.host for rank in shown.ranks] == [host for host in hosts for _ in (0, 1)]

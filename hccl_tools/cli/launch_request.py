@@ -1,0 +1,237 @@
+"""The request of ``launch``, read from its options."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from hccl_tools.cli.option_groups import TYPED_OPTIONS
+from hccl_tools.errors import UsageError
+from hccl_tools.launch import engines
+from hccl_tools.launch.model.request import (
+    Devices,
+    Hosts,
+    LaunchRequest,
+    Logs,
+    Part,
+    Program,
+    StartChoice,
+    TableChoice,
+    Variables,
+    Watch,
+)
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.model.plan import Start
+    from hccl_tools.launch.model.request import ProgramKind, Tail
+
+#: torchrun's values of ``--nproc-per-node`` for one rank on each device that is there.
+_ALL_VISIBLE = ("auto", "npu", "gpu", "xpu")
+
+
+def read(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
+    """Return what was asked for, from the options as click passes them.
+
+    Raises:
+        UsageError: Options exclude each other, or the program is missing.
+    """
+    hosts, devices = _size(options)
+    return LaunchRequest(
+        _program(options, own_python=own_python),
+        _table(options),
+        hosts,
+        devices,
+        StartChoice(
+            _start(options), _engine(options), options["mpirun"], options["cpu"], options["bind"],
+            preflight=not options["no_preflight"],
+        ),
+        Variables(
+            _environment(options["env"], options["env_file"]),
+            keep_mpi=options["keep_mpi"],
+            pass_table=options["pass_table"],
+            buffered=options["buffered"],
+            export=tuple(options["export"]),
+            export_defaults=not options["no_export"],
+        ),
+        _logs(options),
+        _watch(options),
+        Part(options["run_dir"], options["restart"]) if options["run_dir"] is not None else None,
+        click.get_current_context().meta[TYPED_OPTIONS],
+    )  # fmt: skip
+
+
+def _table(options: dict[str, Any]) -> TableChoice:
+    return TableChoice(
+        options["rank_table"],
+        no_table=options["no_table"],
+        product=options["product"],
+        ignore=tuple(rule.strip() for text in options["ignore"] for rule in text.split(",")),
+        wait=options["wait"],
+        local_check=not options["no_local_check"],
+    )
+
+
+def _logs(options: dict[str, Any]) -> Logs:
+    mode, tail = _log_mode(options["log_mode"]), _tail(options["tail"])
+    return Logs(options["log_dir"], mode, options["log_file"], options["flat_logs"], tail, options["stdin"])
+
+
+def _watch(options: dict[str, Any]) -> Watch:
+    return Watch(
+        options["grace"],
+        options["timeout"],
+        options["early_exit_warn"] or None,
+        options["hang_warn"] or None,
+        options["on_log_error"],
+        options["notify"],
+        options["max_restarts"],
+    )
+
+
+def _program(options: dict[str, Any], *, own_python: bool) -> Program:
+    from hccl_tools.launch.planning import interpreter  # noqa: PLC0415  (`--help` does not need it)
+
+    argv = tuple(options["program"])
+    if not argv:
+        raise UsageError("what is to be started?", hint="hccl-tools launch --rank-table FILE train.py")
+    kind, argv, python = interpreter.split_typed_python(_kind(options), argv, options["python"])
+    return Program(argv, kind, python, own_python)
+
+
+def _log_mode(text: str | None) -> int:
+    if text is None:
+        return 0o700
+    from hccl_tools.launch.planning.log_paths import parse_mode  # noqa: PLC0415  (few ask for it)
+
+    return parse_mode(text)
+
+
+def _kind(options: dict[str, Any]) -> ProgramKind:
+    if options["module"] and options["no_python"]:
+        raise UsageError("-m and --no-python exclude each other", hint="leave one out")
+    return "module" if options["module"] else "program" if options["no_python"] else "script"
+
+
+def _engine(options: dict[str, Any]) -> str:
+    return "mpirun" if options["mpirun"] else str(options["engine"])
+
+
+def _start(options: dict[str, Any]) -> Start | None:
+    if options["start"] == "mpi" and not engines.get(_engine(options)).starts_mpi_ranks:
+        raise UsageError(
+            f"--start mpi needs an engine that starts MPI ranks, and --engine {options['engine']} does not",
+            hint="add --engine mpirun, or leave --start out",
+        )
+    return None if options["start"] == "auto" else cast("Start", options["start"])
+
+
+def _per_node(text: str | None, *, cpu: bool) -> int | None:
+    """Read ``--nproc-per-node``: a number, or one of torchrun's words for "as many as there are"."""
+    if text is None or text in _ALL_VISIBLE:
+        return None
+    if text == "cpu" and cpu:
+        return len(os.sched_getaffinity(0))
+    if not text.isdecimal() or int(text) == 0:
+        hint = "add --cpu" if text == "cpu" else "a number from 1, or auto"
+        raise UsageError(f'--nproc-per-node "{text}" is not a number of ranks', hint=hint)
+    return int(text)
+
+
+def _nodes(text: str | None) -> int | None:
+    """Read ``--nnodes``: a number, or torchrun's MIN:MAX where both are the same."""
+    least, colon, most = (text or "").partition(":")
+    if text is None or (least.isdecimal() and int(least) and (not colon or least == most)):
+        return int(least) if text else None
+    raise UsageError(
+        f'--nnodes "{text}" is not a whole number, 1 or more',
+        hint="the number of machines is fixed; --max-restarts N starts all ranks again after a failure"
+        if colon
+        else "for example --nnodes 2",
+    )
+
+
+def _ips(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def _size(options: dict[str, Any]) -> tuple[Hosts, Devices]:
+    """Return the hosts and devices; the numbers of ranks and machines, in whichever way, belong to both."""
+    per_node, ips = _per_node(options["per_node"], cpu=options["cpu"]), _ips(options["ips"])
+    ranks, node_count = _ranks_and_machines(
+        options["count"], per_node, _nodes(options["node_count"]), len(ips)
+    )
+    hosts = Hosts(
+        ips, node_count, options["node_rank"], options["server"], *_master(options), options["all_here"]
+    )
+    devices = Devices(
+        ranks,
+        per_node,
+        options["devices"],
+        all_visible=options["per_node"] in _ALL_VISIBLE,
+        ignore_visible=options["ignore_visible"],
+        max_ranks=options["max_ranks"],
+    )
+    return hosts, devices
+
+
+def _ranks_and_machines(
+    count: int | None, per_node: int | None, node_count: int | None, named: int
+) -> tuple[int | None, int | None]:
+    """Return the ranks in all and the machines, as far as they were said in any way; ``named``: by --ips.
+
+    Two of the three numbers make the third: torchrun's users give the machines and the ranks on each, msrun's
+    all ranks and those on each machine.
+    """
+    if per_node is None:
+        return count, node_count
+    machines = node_count or named or None
+    if count is None:
+        return (per_node * machines if machines else None), node_count
+    if count % per_node:
+        raise UsageError(
+            f"{count} ranks do not make up machines of {per_node}", hint="leave one of the two out"
+        )
+    if machines not in (None, count // per_node):
+        raise UsageError(
+            f"{count} ranks are not {machines} machines of {per_node}", hint="leave one of the three out"
+        )
+    return count, count // per_node
+
+
+def _master(options: dict[str, Any]) -> tuple[str | None, int | None]:
+    """Return the address and port that were named, also as paddle's ``--master ip:port``."""
+    address, port = options["master_address"], options["start_port"]
+    if options["master"]:
+        host, _, number = options["master"].rpartition(":")
+        if not host or "/" in host or not number.isdecimal():
+            raise UsageError(
+                f'--master "{options["master"]}" is not ADDRESS:PORT', hint="--master 10.0.0.1:18118"
+            )
+        address, port = address or host, port or int(number)
+    return address, port
+
+
+def _tail(text: str) -> Tail:
+    """Read ``--tail``: ``all``, ``none`` or ranks such as ``0,3``."""
+    if text == "all":
+        return "all"
+    if text in {"none", ""}:
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise UsageError(f'--tail "{text}" is not a list of ranks', hint="such as --tail 0,3, or --tail all")
+    return tuple(int(part) for part in parts)
+
+
+def _environment(assignments: tuple[str, ...], files: tuple[str, ...]) -> dict[str, str]:
+    if not assignments and not files:
+        return {}
+    from hccl_tools.notation.assignments import parse_assignments, read_environment_file  # noqa: PLC0415
+
+    found: dict[str, str] = {}
+    for path in files:
+        found.update(read_environment_file(path))
+    found.update(parse_assignments(assignments, where="--env"))
+    return found

@@ -1,0 +1,168 @@
+"""Which server of the table this host is."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover.local_addresses import interface_addresses, is_local
+from hccl_tools.discover.site import ADDRESS_VARIABLES
+from hccl_tools.errors import LaunchError
+from hccl_tools.launch.model.plan import NOT_A_MEMBER
+from hccl_tools.launch.planning.placement import address
+from hccl_tools.notation.phrases import and_more
+from hccl_tools.table.addresses import is_loopback
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hccl_tools.launch.model.request import Hosts
+    from hccl_tools.launch.planning.placement import RankPlacement
+    from hccl_tools.launch.planning.visible_devices import Surroundings
+    from hccl_tools.table.model import RankTable
+
+
+class AmbiguousHostError(LaunchError):
+    """More than one of the table's servers matches this host."""
+
+
+class NotAMemberError(LaunchError):
+    """None of the table's servers is this host."""
+
+
+def find(
+    table: RankTable,
+    placements: Sequence[RankPlacement],
+    hosts: Hosts,
+    around: Surroundings,
+    *,
+    local_check: bool,
+    notes: list[str],
+) -> int:
+    """Return the index of this host's server; sentences for the user are added to ``notes``.
+
+    Args:
+        table: A valid table.
+        placements: Its ranks.
+        hosts: What was typed. ``--node-rank`` decides where nothing else does.
+        around: This host.
+        local_check: Whether the addresses of this host's devices must be those of the table.
+        notes: Gets why this host was taken for a server, where that is not plain.
+
+    Returns:
+        The index, or ``NOT_A_MEMBER`` for a plan that is only shown.
+
+    Raises:
+        LaunchError: No server matches, or more than one does, or the devices have other addresses.
+    """
+    check = local_check and around.uses_npus
+    try:
+        return _find(table, hosts.server, around, check=check)
+    except (AmbiguousHostError, NotAMemberError) as error:
+        if hosts.node_rank is not None:
+            named = server_of_node_rank(table, placements, hosts.node_rank)
+            notes.append(f'--node-rank {hosts.node_rank}: this host is taken for server "{named}"')
+            return _find(table, named, around, check=check)
+        if hosts.include_this_host or not isinstance(error, NotAMemberError):
+            raise
+        notes.append(f"{error.message}: a launch here would be refused, this is the plan for those")
+        return NOT_A_MEMBER
+
+
+def server_of_node_rank(table: RankTable, placements: Sequence[RankPlacement], node_rank: int) -> str:
+    """Return the server_id of a machine as torchrun and msrun count them: 0 is the one with rank 0."""
+    along_the_ranks = list(dict.fromkeys(placement.server_index for placement in placements))
+    return table.servers[along_the_ranks[node_rank]].server_id
+
+
+def _find(table: RankTable, wanted: str | None, around: Surroundings, *, check: bool) -> int:
+    """Find this host in the table; with ``check`` the addresses of its NPUs help and must agree with it."""
+    if not check:
+        return this_server(table, wanted=wanted, environ=around.environ)
+    from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
+
+    real = local_npus.read_addresses(around.nodes, around.environ)
+    here = this_server(table, wanted=wanted, environ=around.environ, device_addresses=real.first)
+    local_npus.check_addresses(table, here, real)
+    return here
+
+
+def this_server(
+    table: RankTable,
+    *,
+    wanted: str | None = None,
+    environ: Mapping[str, str],
+    device_addresses: Mapping[int, str] | None = None,
+    local: Callable[[str], bool] = is_local,
+) -> int:
+    """Return the index of the server that this host is.
+
+    Args:
+        table: A valid table.
+        wanted: The server_id that the user named (``--server``).
+        environ: The caller's environment.
+        device_addresses: What this host's devices really have as address, where known.
+        local: Whether an address is this machine's.
+
+    Raises:
+        LaunchError: No server matches, or more than one does; the message shows what was looked for.
+    """
+    if wanted is not None:
+        return _named(table, wanted)
+    from hccl_tools.discover.facts import DeviceState, HostState  # noqa: PLC0415  (a job without a table)
+    from hccl_tools.discover.recognition import recognise  # noqa: PLC0415
+
+    # Inside a Slurm step the host has a name for the job, whatever the machine calls itself.
+    own_name = environ.get("SLURMD_NODENAME") or os.uname().nodename
+    names = {own_name, own_name.split(".")[0]}
+    devices = {device: DeviceState((ip,)) for device, ip in (device_addresses or {}).items()}
+    own = frozenset(environ[name] for name in ADDRESS_VARIABLES if environ.get(name))
+    known = frozenset({*names, environ.get("POD_NAME") or own_name})
+    found = recognise(table, HostState((), devices, known, local, own), loopback=False)
+    if len(found.servers) == 1:
+        return found.servers[0]
+    if found.servers:
+        raise _ambiguous(table, list(found.servers), found.way)
+    return _by_loopback(table, device_addresses, sorted(names))
+
+
+def _by_loopback(table: RankTable, device_addresses: Mapping[int, str] | None, names: list[str]) -> int:
+    only = table.servers[0]
+    if len(table.servers) == 1 and is_loopback(address(only)):
+        if not device_addresses or all(ip is None for ip in table.device_ips):
+            return 0
+        raise LaunchError(
+            f"the table's only server is \"{only.server_id}\", but this host's devices have other addresses",
+            hint="write the table of this host with `hccl-tools gen`, or say `--server "
+            f"{shlex.quote(only.server_id)}` if it is right",
+        )
+    shown = and_more([f'"{server.server_id}"' for server in table.servers])
+    raise NotAMemberError(
+        f"none of the table's servers is this host ({shown})",
+        hint=f"this host is {', '.join(names)}{_own_addresses()}; say which server it is with "
+        f"`--server {shlex.quote(only.server_id)}`, or rehearse the whole job here with `--cpu --all-here`",
+    )
+
+
+def _own_addresses() -> str:
+    found = interface_addresses()
+    return f" ({', '.join(found)})" if found else ""
+
+
+def _named(table: RankTable, wanted: str) -> int:
+    found = [
+        index for index, server in enumerate(table.servers) if wanted in (server.server_id, server.host_ip)
+    ]
+    if found:
+        return found[0]
+    known = ", ".join(server.server_id for server in table.servers[:8])
+    raise LaunchError(f'the table has no server "{wanted}"', hint=f"its servers: {known}")
+
+
+def _ambiguous(table: RankTable, found: list[int], what: str) -> AmbiguousHostError:
+    shown = " and ".join(f'"{table.servers[index].server_id}"' for index in found[:4])
+    return AmbiguousHostError(
+        f"servers {shown} are both this host by {what}",
+        hint=f"say which with `--server {shlex.quote(table.servers[found[0]].server_id)}`",
+    )

@@ -1,0 +1,137 @@
+"""Whether the script, module or program of the ranks is there; nothing of it is imported or run."""
+
+from __future__ import annotations
+
+import os
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from hccl_tools.programs.lookup import ProgramMissingError, ProgramRefusedError, on_path
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.launch.model.request import Program
+
+#: Seconds that the ranks' Python may take to answer.
+_ANSWER_SECONDS = 30.0
+#: What the ranks' Python is asked. A package that makes its own ``__path__``, or a module that replaces one
+#: (``os.path``), may have submodules that are not found here.
+_ASK = """\
+import sys
+def find(name, path):
+    found = (finder.find_spec(name, path) for finder in sys.meta_path)
+    return next((spec for spec in found if spec is not None), None)
+def look(parts):
+    path = None
+    for depth in range(1, len(parts) + 1):
+        name = ".".join(parts[:depth])
+        parent = None if depth == 1 else spec
+        spec = find(name, path)
+        if spec is None:
+            if parent is not None and parent.origin and b"__path__" in open(parent.origin, "rb").read():
+                return "unknown"
+            return "no module " + name
+        path = spec.submodule_search_locations
+        if path is None and depth < len(parts):
+            return "unknown"
+    if path is not None and find(".".join([*parts, "__main__"]), path) is None:
+        return "package"
+    return "found"
+print(look(sys.argv[1].split(".")))
+"""
+
+
+def check(program: Program, environ: Mapping[str, str], *, python: str | None = None) -> None:
+    """Make sure that the script, module or program is there.
+
+    Args:
+        program: What every rank runs.
+        environ: The ranks' environment.
+        python: The ranks' interpreter, which is asked for a module; without it modules are not checked.
+
+    Raises:
+        ProgramMissingError: It is not there.
+        ProgramRefusedError: It cannot be run, or read.
+    """
+    name = program.argv[0]
+    if program.kind == "module":
+        if python is not None:
+            _check_module(name, environ, python)
+    elif program.kind == "program":
+        _check_executable(name, environ)
+    else:
+        _check_script(name, environ)
+
+
+def _check_script(name: str, environ: Mapping[str, str]) -> None:
+    if not os.path.exists(name):
+        looked = f"looked for {os.path.abspath(name)}"
+        hint = f"--no-python starts the program {name}" if on_path(name, environ) else looked
+        raise ProgramMissingError(f'the script "{name}" is not there', hint=hint)
+    is_package = os.path.isdir(name) and os.path.exists(os.path.join(name, "__main__.py"))
+    if os.path.isdir(name) and not is_package:
+        raise ProgramRefusedError(
+            f'"{name}" is a directory without __main__.py', hint="name the script inside it"
+        )
+    if not os.access(name, os.R_OK):
+        raise ProgramRefusedError(f'the script "{name}" may not be read by this user')
+
+
+def _check_module(name: str, environ: Mapping[str, str], python: str) -> None:
+    problem = module_problem(name, python, environ)
+    if problem is None:
+        return
+    if problem.startswith("no module"):
+        raise ProgramMissingError(
+            f'the module "{name}" is not there: {python} finds {problem}',
+            hint="it is looked for in this folder, PYTHONPATH and what that Python has installed",
+        )
+    raise ProgramRefusedError(f'-m "{name}" cannot be run: {problem}', hint="name a module of it")
+
+
+def _check_executable(name: str, environ: Mapping[str, str]) -> None:
+    if on_path(name, environ) is not None:
+        return
+    if os.path.exists(name):
+        raise ProgramRefusedError(
+            f'"{name}" is not executable', hint=f"`chmod +x {quote(name)}`, or start it with its interpreter"
+        )
+    raise ProgramMissingError(f'the program "{name}" is not there', hint="give a path, or a name on PATH")
+
+
+def module_problem(name: str, python: str, environ: Mapping[str, str]) -> str | None:
+    """Return why ``python -m NAME`` would not start, as a phrase; ``None`` if it would or may.
+
+    Args:
+        name: The module, ``package.module``.
+        python: The ranks' interpreter.
+        environ: The ranks' environment: PYTHONPATH counts.
+    """
+    if _is_local_file(name, environ):
+        return None
+    import subprocess  # noqa: PLC0415  (the user's own module is a file here)
+
+    try:
+        asked = subprocess.run(
+            [python, "-c", _ASK, name],
+            env=dict(environ), capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    answer = asked.stdout.strip()
+    if answer == "package":
+        return f"{name} is a package without __main__"
+    return answer if answer.startswith("no module") else None
+
+
+def _is_local_file(name: str, environ: Mapping[str, str]) -> bool:
+    """Tell whether a module is a file in this folder or in one of PYTHONPATH's."""
+    inside = name.replace(".", "/")
+    folders = [""] if not environ.get("PYTHONSAFEPATH") else []
+    folders += [folder for folder in environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+    return any(
+        os.path.isfile(os.path.join(folder, inside + ending))
+        for folder in folders
+        for ending in (".py", "/__main__.py")
+    )
