@@ -26,6 +26,22 @@ def devices(ids: Iterable[int]) -> str:
     return f"device{'' if len(listed) == 1 else 's'} {','.join(map(str, listed))}"
 
 
+def time_span(seconds: float, decimals: int = 0) -> str:
+    """Return a length of time in its two largest units; ``decimals`` are those of less than a minute.
+
+    >>> time_span(45), time_span(1.534, 2), time_span(3661), time_span(200_000)
+    ('45 s', '1.53 s', '1 h 1 min', '2 d 7 h')
+    """
+    if seconds < 60:
+        return f"{seconds:.{decimals}f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
 def and_more(names: Sequence[str], most: int = 4) -> str:
     """Return names with commas between them, at most ``most`` and the number of the others.
 

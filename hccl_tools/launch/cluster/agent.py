@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import rank_status, transport, verdict
+from hccl_tools.launch.cluster import rank_status, transport
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes import timing
@@ -82,7 +82,7 @@ class AgentLink:
 
     def refuse(self, error: HcclToolsError) -> None:
         """Report that this host does not start its part."""
-        self._connection.send({"cause": verdict.refusal(self._host, error.message).as_dict()})
+        self._connection.send({"cause": Cause.lost(self._host, "refused", error.message).as_dict()})
 
     def watch(self, attempt: Attempt) -> None:
         """Read the launcher's messages, watch the engine, and report why this part ends early."""

@@ -135,10 +135,10 @@ class Controller:
         self._engine_has_ended = True
         if not self._agents.have_all_reported:
             what = f"{end.process.name} ended before its ranks: {end.description}"
-            self._attempt.end_for(verdict.lost_process(os.uname().nodename, what))
+            self._attempt.end_for(Cause.lost(os.uname().nodename, "daemon", what))
 
     def _engine_process_lost(self, what: str) -> None:
-        cause = verdict.lost_process(os.uname().nodename, what)
+        cause = Cause.lost(os.uname().nodename, "daemon", what)
         self._reports.add(Finding(-1, cause))
         if self._attempt is not None:
             self._attempt.end_for(cause)

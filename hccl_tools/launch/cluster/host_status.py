@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.cluster.verdict import KILLED, lost_process, ranks_text
+from hccl_tools.launch.cluster.verdict import ranks_text
 from hccl_tools.launch.model.outcome import Cause
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ def loss(plan: Plan, number: int, pid: int) -> Cause:
         pid: The lost process.
     """
     if plan.supervisor:
-        return Cause(name(plan, number), "host", KILLED, describe_loss(plan, "supervisor", number))
+        return Cause.lost(name(plan, number), "host", describe_loss(plan, "supervisor", number))
     what = f"the shim of rank {number} (hccl_tools.launch.rank, pid {pid}) was killed"
-    return lost_process(os.uname().nodename, what)
+    return Cause.lost(os.uname().nodename, "daemon", what)
 
 
 def describe_loss(plan: Plan, process: str, index: int) -> str:

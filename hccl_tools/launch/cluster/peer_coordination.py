@@ -204,7 +204,7 @@ class PeerCoordination:
         link = self._link
         if self._cause is not None or server in self._ended_well:
             return
-        cause = Cause(link.hosts[server], "host", 128 + signal.SIGKILL, link.describe_loss(server))
+        cause = Cause.lost(link.hosts[server], "host", link.describe_loss(server))
         if link.is_leader:
             self._decide(cause, server)
         elif self._announced:

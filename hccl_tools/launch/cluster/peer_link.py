@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import membership
 from hccl_tools.launch.cluster.membership import HostManifest
-from hccl_tools.launch.model.outcome import LAUNCHER_FAILED, Cause
+from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.processes import timing
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING
@@ -119,7 +119,7 @@ class PeerLink:
     def abort(self, why: str | Cause, restart: int = 0) -> None:
         """Report that this host, or the one that the cause names, does not start its part; disconnect."""
         own = self.hosts[self.own]
-        cause = why if isinstance(why, Cause) else Cause(own, "refused", LAUNCHER_FAILED, why)
+        cause = why if isinstance(why, Cause) else Cause.lost(own, "refused", why)
         kind = "end" if self.is_leader else "ending"
         self.broadcast(kind, restart, cause=cause.as_dict(), server=self.own)
         self.close()

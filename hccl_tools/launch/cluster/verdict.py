@@ -9,11 +9,10 @@ host.
 from __future__ import annotations
 
 import os
-import signal
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.launch.engines.engine import ERRORS
-from hccl_tools.launch.model.outcome import LAUNCHER_FAILED, Cause
+from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import Plan
 
-#: The exit code of a job that lost a process it needs.
-KILLED = 128 + signal.SIGKILL
 _MOST_RANKS = 8
 
 
@@ -130,25 +127,16 @@ def reason_to_end(outcome: Outcome) -> Cause:
     """Return why a job is ending, as far as is known, for the hosts that have to end with it."""
     if outcome.elsewhere is not None:
         return outcome.elsewhere
-    host, code = os.uname().nodename, outcome.exit_code or KILLED
+    host = os.uname().nodename
     if outcome.reason not in {"ended", "failed"}:
-        return Cause(host, outcome.reason, code, outcome.detail, outcome.signal)
+        return Cause(host, outcome.reason, outcome.exit_code, outcome.detail, outcome.signal)
     engine = _engine(outcome)
-    return Cause(host, "daemon", code, f"{engine.process.name} ended before the job: {engine.description}")
+    cause = Cause.lost(host, "daemon", f"{engine.process.name} ended before the job: {engine.description}")
+    return cause._replace(exit_code=outcome.exit_code or cause.exit_code)
 
 
 def _engine(outcome: Outcome) -> RankEnd:
     return next(end for end in outcome.ends if end.process.rank >= 0)
-
-
-def lost_process(host: str, what: str) -> Cause:
-    """Return the cause of a job that lost a process of its engine, or the shim of a rank."""
-    return Cause(host, "daemon", KILLED, what)
-
-
-def refusal(host: str, message: str) -> Cause:
-    """Return the cause of a job one of whose hosts does not start its part."""
-    return Cause(host, "refused", LAUNCHER_FAILED, message)
 
 
 def ranks_text(ranks: Sequence[int]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from hccl_tools.launch.processes.signal_names import signal_name
 
@@ -16,18 +16,67 @@ if TYPE_CHECKING:
 Reason = Literal["ended", "failed", "timeout", "signal", "log-error", "keeper", "host", "daemon", "refused"]
 
 #: The exit code of a job that exceeded its ``--timeout``, as timeout(1) has it.
-TIMED_OUT = 124
+_TIMED_OUT = 124
 #: The exit code when the launcher itself cannot go on.
-LAUNCHER_FAILED = 125
+_LAUNCHER_FAILED = 125
+#: The exit code of a job that lost a process it needs.
+_KILLED = 128 + signal.SIGKILL
 
 
-def seconds(duration: float) -> str:
-    """``1.53 s``, ``12 min 5 s``, ``3 h 2 min``."""
-    if duration < 60:
-        return f"{duration:.2f} s"
-    minutes, rest = divmod(round(duration), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+class ReasonText(NamedTuple):
+    """How a job that ended for some reason is reported.
+
+    The texts are templates: ``{host}`` is where the end began, ``{detail}`` what was lost or refused,
+    ``{signal}`` the signal that the launcher received.
+    """
+
+    #: The job's; 128 + signal and the code of the rank that failed first have precedence.
+    exit_code: int
+    #: A sentence for the other hosts.
+    message: str = "{host}: {detail}"
+    #: The first line of the report, which continues with the time.
+    head: str = "the job failed"
+    #: Follows the exit code in the last line.
+    verdict: str = " is the launcher's own: {detail}"
+    #: The state in the list of jobs; "" is the reason itself.
+    state: str = ""
+    #: Used where the end has no detail of its own.
+    detail: str = ""
+
+
+REASONS: dict[str, ReasonText] = {
+    "ended": ReasonText(0),
+    "failed": ReasonText(1),
+    "timeout": ReasonText(
+        _TIMED_OUT,
+        message="the job exceeded --timeout on {host}",
+        head="the job exceeded --timeout",
+        verdict=": the job exceeded --timeout",
+        state="timed out",
+    ),
+    "signal": ReasonText(
+        128,
+        message="the launcher on {host} received {signal}",
+        head="{signal} ended the job",
+        verdict=" is the launcher's own: it received {signal}",
+        state="stopped",
+    ),
+    "log-error": ReasonText(
+        _LAUNCHER_FAILED, head="the job was ended because its logs cannot be written", state="disk full"
+    ),
+    "keeper": ReasonText(
+        _KILLED,
+        message="the keeper process on {host} was killed, and every rank there with it",
+        head="{detail}",
+        verdict=" is the launcher's own: {detail}, and every rank with it",
+        detail="the job's keeper process was killed",
+    ),
+    "host": ReasonText(_KILLED, message="{detail}", head="a host of the job was lost"),
+    "daemon": ReasonText(_KILLED, message="{detail}", head="a process that the job needs was lost"),
+    "refused": ReasonText(
+        _LAUNCHER_FAILED, message="{host} does not start its part: {detail}", head="the start was aborted"
+    ),
+}
 
 
 @dataclass(slots=True)
@@ -117,17 +166,9 @@ class Outcome:
         """What the launcher exits with."""
         if self.elsewhere is not None:
             return self.elsewhere.exit_code
-        if self.reason == "failed":
-            return (self.first.code if self.first else None) or 1
-        codes = {
-            "ended": 0,
-            "timeout": TIMED_OUT,
-            "signal": 128 + self.signal,
-            "keeper": 128 + signal.SIGKILL,
-            "host": 128 + signal.SIGKILL,
-            "daemon": 128 + signal.SIGKILL,
-        }
-        return codes.get(self.reason, LAUNCHER_FAILED)
+        if self.reason == "failed" and self.first is not None:
+            return self.first.code or 1
+        return REASONS[self.reason].exit_code + self.signal * (self.reason == "signal")
 
     @property
     def consequences(self) -> list[RankEnd]:
@@ -159,14 +200,17 @@ class Cause(NamedTuple):
         try:
             cause = cls(**reported)
             first = cause.first_failure
-            known = cause.reason in get_args(Reason) and 0 <= cause.exit_code < 256 and cause.signal >= 0
+            known = cause.reason in REASONS and 0 <= cause.exit_code < 256 and cause.signal >= 0
             if known and (cause.reason != "failed" or {"name", "how", "rank"} <= set(first or {})):
                 return cause
         except TypeError:
             pass
-        return cls(
-            host, "refused", LAUNCHER_FAILED, "its launcher sent a message this version does not understand"
-        )
+        return cls.lost(host, "refused", "its launcher sent a message this version does not understand")
+
+    @classmethod
+    def lost(cls, host: str, reason: Reason, detail: str) -> Cause:
+        """Return the cause that follows from a lost process or host, or from a refusal."""
+        return cls(host, reason, REASONS[reason].exit_code, detail)
 
     def as_dict(self) -> dict[str, Any]:
         """Return it ready for JSON."""
@@ -177,12 +221,6 @@ class Cause(NamedTuple):
         """What happened, in a sentence."""
         if self.first_failure:
             return f"{self.first_failure['name']} on {self.host} failed first: {self.first_failure['how']}"
-        sentences = {
-            "timeout": f"the job exceeded --timeout on {self.host}",
-            "signal": f"the launcher on {self.host} received {signal_name(self.signal)}",
-            "keeper": f"the keeper process on {self.host} was killed, and every rank there with it",
-            "refused": f"{self.host} does not start its part: {self.detail}",
-            "host": self.detail,
-            "daemon": self.detail,
-        }
-        return sentences.get(self.reason, f"{self.host}: {self.detail or self.reason}")
+        text = REASONS[self.reason]
+        detail = self.detail or text.detail or self.reason
+        return text.message.format(host=self.host, detail=detail, signal=signal_name(self.signal))

@@ -11,9 +11,10 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.model.outcome import RankEnd, seconds
+from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.report import report
+from hccl_tools.notation.phrases import time_span
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def say(prepared: PreparedRank, *, pid: int, status: int, duration: float, log: 
         first = report.first_failure(end, killed_by_oom=None)
         lines = [*report.failure_lines(first), f"  logs: {prepared.run_dir}"]
     else:
-        lines = [f"{process.name} failed, too: {end.description} after {seconds(duration)} (log: {log})"]
+        lines = [f"{process.name} also failed: {end.description} after {time_span(duration, 2)} (log: {log})"]
     # In one write: other ranks write to the same place.
     sys.stderr.write(escaped("hccl-tools: " + "\n".join(lines) + "\n", keep="\n\t"))
     sys.stderr.flush()

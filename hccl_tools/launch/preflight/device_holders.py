@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
+from hccl_tools.notation.phrases import time_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +31,7 @@ class Holder(NamedTuple):
         """Return one line: who holds what, and since when."""
         left = f", left over from run {self.run}" if self.run else ""
         return (
-            f"device {self.device} is held by process {self.pid} of {self.user}, {_duration(self.age)} old"
+            f"device {self.device} is held by process {self.pid} of {self.user}, {time_span(self.age)} old"
             f"{left}: {self.command}"
         )
 
@@ -81,11 +82,3 @@ def _holder(pid: int, device: int) -> Holder:
 
 def _uptime() -> float:
     return float(procfs.read("/proc/uptime").split()[0])
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
-        if seconds >= size:
-            count = int(seconds // size)
-            return f"{count} {unit}{'s' if count > 1 else ''}"
-    return f"{seconds:.0f} seconds"

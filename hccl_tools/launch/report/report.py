@@ -1,4 +1,4 @@
-"""The report of a job that did not end well: for people on stderr, for programs as report.json."""
+"""The report of a failed job: text for stderr, and report.json."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.model.outcome import seconds
+from hccl_tools.launch.model.outcome import REASONS
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING, spawn
 from hccl_tools.launch.runs.directory import file_mode
+from hccl_tools.notation.phrases import and_more, time_span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 _MOST_CONSEQUENCES = 8
-#: Seconds that a ``--notify`` command gets.
-_NOTIFY_WAIT = 30.0
+#: Seconds until a ``--notify`` command is killed.
+_NOTIFY_SECONDS = 30.0
 
 
 def make(
@@ -32,14 +33,14 @@ def make(
     earlier: Sequence[Mapping[str, Any]] = (),
     duration: float | None = None,
 ) -> dict[str, Any]:
-    """Everything there is to say about a job's end, ready for JSON; times in seconds.
+    """Return the report of a job's end, ready for JSON; times in seconds.
 
     Args:
-        outcome: How it ended.
+        outcome: How the job ended.
         run_dir: The run directory.
-        killed_by_oom: Whether the kernel killed for want of memory meanwhile, ``None`` if that is not told.
+        killed_by_oom: Whether the out-of-memory killer was active meanwhile; ``None`` if that is unknown.
         earlier: The ``attempts`` of the report on the start before this one, where this is a restart.
-        duration: Of the whole job; without it that of this start.
+        duration: Seconds of the whole job; by default those of this start.
     """
     report: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -68,7 +69,7 @@ def make(
 
 
 def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> dict[str, Any]:
-    """Everything there is to say about the rank that failed first, ready for JSON."""
+    """Return the report on the rank that failed first, ready for JSON."""
     from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (most jobs end well)
     from hccl_tools.launch.report import hints  # noqa: PLC0415  (most jobs end well)
 
@@ -117,7 +118,7 @@ def _stuck(process: procfs.Status) -> dict[str, Any]:
 
 
 def write(report: Mapping[str, Any], path: str) -> str | None:
-    """Write the report, whole or not at all; why that was not possible, or ``None``."""
+    """Write the report atomically; return why that failed, or ``None``."""
     import json  # noqa: PLC0415  (most jobs end well and print no report)
 
     temporary = f"{path}.{os.getpid()}"
@@ -134,7 +135,7 @@ def write(report: Mapping[str, Any], path: str) -> str | None:
 
 
 def _lines(report: Mapping[str, Any], dumps: Callable[[Any], str]) -> str:
-    """JSON with a line per key and per rank: fast where ``indent`` is not, and fit for grep and diff."""
+    """Return JSON with a line per key and per rank, for grep and diff; ``indent`` would be slow."""
     parts = []
     for key, value in report.items():
         text = dumps(value)
@@ -151,9 +152,9 @@ def _lines(report: Mapping[str, Any], dumps: Callable[[Any], str]) -> str:
 
 
 def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | None:
-    """Hand the report to a shell command on its stdin; what went wrong with that, or ``None``.
+    """Run a shell command with the report on its stdin; return why that failed, or ``None``.
 
-    It has ``_NOTIFY_WAIT`` seconds, and Ctrl-C ends it. Its output goes to stderr.
+    It has ``_NOTIFY_SECONDS``, and Ctrl-C ends it. Its output goes to stderr.
     """
     import json  # noqa: PLC0415
 
@@ -166,7 +167,7 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
         return error.strerror
     finally:
         os.close(memory)
-    deadline = time.monotonic() + _NOTIFY_WAIT
+    deadline = time.monotonic() + _NOTIFY_SECONDS
     pause = 0.001
     while not helper.ended():
         if time.monotonic() > deadline or ENDING & set(signals.read()):
@@ -181,7 +182,7 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
 
 
 def text(report: Mapping[str, Any], unwritten: str | None = None) -> str:
-    """The report for people, without the verdict; ``unwritten``: why report.json could not be written."""
+    """Return the report as text, without the verdict; ``unwritten``: why report.json could not be written."""
     lines: list[str] = []
     first = report["first_failure"]
     lines += failure_lines(first, report["began_on"]) if first else [_head(report)]
@@ -200,25 +201,22 @@ def text(report: Mapping[str, Any], unwritten: str | None = None) -> str:
 
 
 def _head(report: Mapping[str, Any]) -> str:
-    """What has ended a job in which no rank failed first."""
-    what = {
-        "timeout": "the job exceeded --timeout",
-        "signal": f"{report['signal'] or 'a signal'} has ended the job",
-        "log-error": "the job was ended, as its logs cannot be written",
-        "keeper": report["detail"] or "the job's keeper process was killed",
-        "host": "a host of the job was lost",
-        "daemon": "a process that the job needs was lost",
-        "refused": "the start was broken off",
-    }.get(report["reason"], "the job failed")
+    """Return the first line for a job in which no rank failed first."""
     where = f" on {report['began_on']}" if report["began_on"] else ""
-    return f"{what}{where} after {seconds(report['duration'])}"
+    head = _filled(REASONS[report["reason"]].head, report)
+    return f"{head}{where} after {time_span(report['duration'], 2)}"
+
+
+def _filled(template: str, report: Mapping[str, Any]) -> str:
+    detail = report["detail"] or REASONS[report["reason"]].detail or report["reason"]
+    return template.format(detail=detail, signal=report["signal"] or "a signal", host=report["began_on"])
 
 
 def failure_lines(first: Mapping[str, Any], elsewhere: str | None = None) -> list[str]:
-    """The failure of a rank for people; ``elsewhere`` is the host on which it happened, if not here."""
+    """Return the failure of a rank as text; ``elsewhere`` is the host on which it happened, if not here."""
     device = "" if first["rank"] < 0 else f"device {first['device']}, "
     pid = f", pid {first['pid']}" if first["pid"] else ""
-    after = seconds(first["duration"] or 0.0)
+    after = time_span(first["duration"] or 0.0, 2)
     lines = [
         f"{first['name']} failed first: {first['how']} after {after} ({device}host {first['host']}{pid})"
     ]
@@ -230,7 +228,7 @@ def failure_lines(first: Mapping[str, Any], elsewhere: str | None = None) -> lis
         lines.append(f"  its {what}, from {log}:")
         lines += [f"    | {line}" for line in shown]
     else:
-        lines.append(f"  it has written nothing to {log}")
+        lines.append(f"  its log is empty: {log}")
     lines += [f"  hint: {hint}" for hint in first["hints"]]
     return lines
 
@@ -238,21 +236,19 @@ def failure_lines(first: Mapping[str, Any], elsewhere: str | None = None) -> lis
 def _consequences(ends: list[Mapping[str, Any]], *, after_failure: bool) -> list[str]:
     if not after_failure:
         return _listed("ended", ends)
-    # Whether these failed of themselves or for the first one's failure, nobody can tell.
+    # It cannot be known whether these failed on their own or because of the first one.
     alone = [end for end in ends if end["exit_code"] and end["asked_to_end"] is False]
     asked = [end for end in ends if end not in alone]
-    return _listed("failed, too, before it was asked to end", alone) + _listed("as a consequence", asked)
+    return _listed("also failed before they were terminated", alone) + _listed("as a consequence", asked)
 
 
 def _listed(what: str, ends: list[Mapping[str, Any]]) -> list[str]:
-    shown = [f"{end['name']} {end['how']}" for end in ends[:_MOST_CONSEQUENCES]]
-    if len(ends) > len(shown):
-        shown.append(f"{len(ends) - len(shown)} more")
-    return [f"  {what}: {', '.join(shown)}"] if shown else []
+    shown = and_more([f"{end['name']} {end['how']}" for end in ends], _MOST_CONSEQUENCES)
+    return [f"  {what}: {shown}"] if shown else []
 
 
 def verdict(report: Mapping[str, Any]) -> str:
-    """One line: the exit code and why it is what it is."""
+    """Return the last line: the exit code and its reason."""
     code, reason, first = report["exit_code"], report["reason"], report["first_failure"]
     if reason == "failed" and first:
         why = f" is that of {first['name']}" + (f" on {report['began_on']}" if report["began_on"] else "")
@@ -260,13 +256,6 @@ def verdict(report: Mapping[str, Any]) -> str:
             why += f", ended by {first['signal']} (128 + {code - 128})"
     elif report["began_on"]:
         why = f": {report['detail']}"
-    elif reason == "timeout":
-        why = ": the job exceeded --timeout"
-    elif reason == "signal":
-        why = f" is the launcher's own: it received {report['signal']}"
-    elif reason == "keeper":
-        lost = report["detail"] or "its keeper process was killed"
-        why = f" is the launcher's own: {lost}, and every rank with it"
-    else:  # "host" and "daemon" among them: its detail says which and what.
-        why = f" is the launcher's own: {report['detail'] or reason}"
+    else:
+        why = _filled(REASONS[reason].verdict, report)
     return f"exit code {code}{why}"

@@ -7,6 +7,8 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.model.outcome import REASONS
+from hccl_tools.notation.phrases import time_span
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
 
 _HEADER = ("directory", "state", "ranks", "hosts", "age", "exit", "program")
 _LONGEST_COMMAND = 60
-#: What a run's reason is called in the table; the others stand as they are.
-_STATES = {"signal": "stopped", "timeout": "timed out", "log-error": "disk full"}
 
 
 def as_text(runs: Sequence[Run]) -> str:
@@ -40,7 +40,7 @@ def as_json(runs: Sequence[Run]) -> str:
 
 def _row(run: Run) -> tuple[str, ...]:
     code = "-" if run.exit_code is None else str(run.exit_code)
-    age = spoken(run.age) if run.started else "-"
+    age = time_span(run.age) if run.started else "-"
     row = (_directory(run.path), _state(run), str(run.ranks), str(run.hosts), age, code, _program(run))
     return tuple(map(escaped, row))
 
@@ -58,7 +58,8 @@ def _state(run: Run) -> str:
         return f"launcher killed, {run.left} {many} left" if run.left else "launcher killed"
     if run.state == "elsewhere":
         return f"on {run.host}"
-    return _STATES.get(run.reason, run.reason or "ended")
+    known = REASONS.get(run.reason)
+    return (known.state if known else "") or run.reason or "ended"
 
 
 def _program(run: Run) -> str:
@@ -66,19 +67,3 @@ def _program(run: Run) -> str:
         return f"(spawned by pid {run.pid})"
     command = shlex.join(run.command)
     return command if len(command) <= _LONGEST_COMMAND else command[: _LONGEST_COMMAND - 3] + "..."
-
-
-def spoken(seconds: float) -> str:
-    """Return a length of time in its two largest units.
-
-    >>> spoken(45), spoken(3661), spoken(200_000)
-    ('45 s', '1 h 1 min', '2 d 7 h')
-    """
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    if days:
-        return f"{days} d {hours} h"
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

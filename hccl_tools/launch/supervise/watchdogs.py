@@ -6,10 +6,10 @@ import os
 import time
 from typing import TYPE_CHECKING, Literal
 
-from hccl_tools.launch.model.outcome import seconds
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signals import spawn
 from hccl_tools.launch.runs.disk_space import FULL_BYTES, LOW_BYTES, free_bytes, is_full
+from hccl_tools.notation.phrases import time_span
 from hccl_tools.programs.lookup import find_program
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class EarlyExit:
 
 
 def _about(duration: float) -> str:
-    return f"{duration:.2g} s" if duration < 60 else seconds(duration)
+    return f"{duration:.2g} s" if duration < 60 else time_span(duration, 2)
 
 
 class Hang:
@@ -127,7 +127,7 @@ class Hang:
         pids = [end.pid for end in self._attempt.state.running if end.process.rank >= 0]
         shown.append(self._stacks(pids, path))
         self._attempt.say(
-            f"no rank has written or computed anything for {seconds(self._after)}:\n" + "\n".join(shown)
+            f"no rank has written or computed anything for {time_span(self._after, 2)}:\n" + "\n".join(shown)
         )
 
     def _stacks(self, pids: list[int], path: str) -> str:

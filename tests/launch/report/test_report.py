@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.launch.logs import excerpt
-from hccl_tools.launch.model.outcome import RankEnd, seconds
+from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signal_names import signal_name, signal_number
 from hccl_tools.launch.report import hints, oom
+from hccl_tools.notation.phrases import time_span
 from tests.support.jobs import eventually, python, sh
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def test_a_rank_that_fails_in_the_same_instant_is_no_consequence(jobs: Jobs) -> 
 
     assert job.end() in {4, 5}
     first = job.report["first_failure"]["rank"]
-    assert f"  failed, too, before it was asked to end: rank {3 - first} exit code {6 - first}" in job.err
+    assert f"  also failed before they were terminated: rank {3 - first} exit code {6 - first}" in job.err
     assert "  as a consequence: rank 0 killed by SIGTERM\n" in job.err
 
 
@@ -71,7 +72,7 @@ def test_an_interrupted_job_says_what_has_ended_it(jobs: Jobs) -> None:
     assert job.pid(0)
     job.launcher.send_signal(signal.SIGINT)
     job.end()
-    assert job.err.splitlines()[1].startswith("hccl-tools: SIGINT has ended the job after 0.")
+    assert job.err.splitlines()[1].startswith("hccl-tools: SIGINT ended the job after 0.")
 
 
 def test_without_a_traceback_the_last_lines_are_shown(jobs: Jobs) -> None:
@@ -84,7 +85,7 @@ def test_without_a_traceback_the_last_lines_are_shown(jobs: Jobs) -> None:
 
 def test_a_rank_that_said_nothing_is_reported_as_such(jobs: Jobs) -> None:
     _, job = jobs.run(sh("exit 2"))
-    assert f"it has written nothing to {job.run_dir}/rank_0.log" in job.err
+    assert f"its log is empty: {job.run_dir}/rank_0.log" in job.err
 
 
 def test_hccl_codes_are_explained(jobs: Jobs) -> None:
@@ -241,7 +242,7 @@ def test_names_and_durations() -> None:
     assert [signal_number(signal_name(number)) for number in range(1, 65)] == list(range(1, 65))
     with pytest.raises(ValueError, match="SIGNOTHING"):
         signal_number("SIGNOTHING")
-    assert [seconds(t) for t in (0.127, 59.9, 125.0, 7300.0)] == [
+    assert [time_span(t, 2) for t in (0.127, 59.9, 125.0, 7300.0)] == [
         "0.13 s",
         "59.90 s",
         "2 min 5 s",
