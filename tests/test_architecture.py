@@ -119,8 +119,8 @@ def test_no_module_has_the_name_of_a_public_function() -> None:
 
 
 #: Names of engines, and what the flavours of mpirun begin with.
-ENGINES = {*engines.ENGINES, "openmpi", "mpich"}
-ENGINE_ROOMS = ("hccl_tools.launch.engines", "hccl_tools.programs")
+ENGINES = {*engines.ENGINES, "openmpi", "mpich", "Open MPI", "MPICH"}
+ENGINE_ROOMS = ("hccl_tools.launch.engines", "hccl_tools.programs", "hccl_tools.launch.mpi.world")
 
 
 def engine_comparisons(tree: ast.Module) -> list[int]:

@@ -61,7 +61,7 @@ GROUPS: dict[str, list[Option]] = {
     ],
     "How": [
         _option("--engine", type=Choice(engines.names()), default="loop", show_default=True,
-                help="What brings the job to its hosts."),
+                help="The program that starts the job on its hosts."),
         _option("--mpirun", metavar="PROGRAM",
                 help="--engine mpirun with this mpirun or mpiexec (Open MPI's, MPICH's), not with PATH's."),
         _option("--start", type=Choice(["auto", "table", "cluster", "mpi", "torch"]), default="auto",

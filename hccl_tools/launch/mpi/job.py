@@ -130,7 +130,7 @@ def _check_passed_on(
     loaded: JobTable, options: RankOptions, world: MpiWorld, environ: Mapping[str, str]
 ) -> None:
     """Refuse a table that only this host's ranks have: Open MPI leaves the shell's variables behind."""
-    if options.rank_table is not None or world.one_host or world.launcher != "Open MPI":
+    if options.rank_table is not None or world.one_host or not world.is_open_mpi:
         return
     from hccl_tools.programs.mpirun import is_open_mpi_launcher  # noqa: PLC0415  (ranks of several hosts only)
 

@@ -91,7 +91,7 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
         cpu=found.cpu,
         devices_are_placeholders=job.devices_are_placeholders,
         keep_mpi=options.keep_mpi,
-        is_open_mpi=world.launcher != "MPICH",
+        is_open_mpi=not world.is_mpich,
         endpoints=ports.endpoints(job.placements, master=job.master, port=port, servers=job.server_count)
         if known
         else (),

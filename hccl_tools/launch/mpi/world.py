@@ -25,6 +25,16 @@ class MpiWorld(NamedTuple):
         """Whether all processes are on this host."""
         return self.local_size == self.size
 
+    @property
+    def is_open_mpi(self) -> bool:
+        """Whether Open MPI has started them."""
+        return self.launcher == "Open MPI"
+
+    @property
+    def is_mpich(self) -> bool:
+        """Whether MPICH has started them."""
+        return self.launcher == "MPICH"
+
 
 #: launcher: rank, size, local rank, local size, job. Open MPI 4 and 5 both set the first row (measured).
 _FAMILIES = {

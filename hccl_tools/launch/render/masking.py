@@ -1,6 +1,6 @@
-"""Secrets in variables and arguments, masked where a plan is shown or kept: by name and by shape.
+"""Mask secrets in the variables and arguments of a plan that is printed or written, by name and by shape.
 
-Ranks get the values themselves; nothing that starts one is read back from what is masked here.
+Ranks get the values themselves: a plan that was masked is never used to start one.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 _MASK = "***"
 _NOT_SECRET = frozenset({"PWD", "OLDPWD"})
-#: In a name these speak of a secret, wherever they stand.
+#: A name that contains one of these is that of a secret.
 _PARTS = ("SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "APIKEY", "ACCESSKEY", "AUTHTOKEN")
-#: So do these as words of a name, unless one of the others says that a number or a place is meant.
+#: So is a name with one of these words, unless a harmless word shows that it is a number or a location.
 _WORDS = frozenset({"KEY", "TOKEN", "AUTH", "AUTHORIZATION", "PASS", "PWD", "PAT", "COOKIE", "SIGNATURE"})
 _HARMLESS = frozenset(
     {
@@ -26,8 +26,8 @@ _HARMLESS = frozenset(
 )  # fmt: skip
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
-#: What looks like a secret, and by which text in it that is seen without a regular expression: passwords in
-#: URLs, tokens of well-known services, private keys.
+#: Secrets by shape: passwords in URLs, tokens of well-known services, private keys. Each row has
+#: texts of which one has to be there (faster than a regular expression), the expression, the replacement.
 _SHAPES = (
     (("://",), r"((?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*):[^\s/@]+@", rf"\1:{_MASK}@"),
     (("Bearer", "Basic"), r"\b(Bearer|Basic)\s+[\w.~+/=-]{6,}", rf"\1 {_MASK}"),
@@ -46,14 +46,14 @@ _SHAPES = (
         _MASK,
     ),
 )
-#: A name and what stands between it and its value: ``token=``, ``"token": ``, ``--token ``.
+#: A name and the separator before its value: ``token=``, ``"token": ``, ``--token ``.
 _NAMED = r"""(?<![\w.-])(--?(?=[A-Za-z])|)([A-Za-z][\w.-]*)(["']?\s*[:=]\s*|\s+)"""
 _VALUE = r"""(?s)(["'])(?:(?!\1).)*\1|[^\s"',;&|}]+"""
 
 
 @cache
 def is_secret(name: str) -> bool:
-    """Tell whether the name of a variable or option speaks of a secret.
+    """Return whether a variable or option of this name holds a secret.
 
     >>> [is_secret(name) for name in ("HF_TOKEN", "--api-key", "ASCEND_AUTH", "--eos-token-id", "PWD")]
     [True, True, True, False, False]
@@ -67,12 +67,12 @@ def is_secret(name: str) -> bool:
 
 
 def variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return variables for display."""
+    """Return variables with masked secrets."""
     return {name: _MASK if is_secret(name) else text(value) for name, value in environment.items()}
 
 
 def arguments(argv: Sequence[str]) -> list[str]:
-    """Return a command line for display: ``--token X``, ``--password=X`` and the like are masked."""
+    """Return a command line with masked secrets: ``--token X``, ``--password=X`` and the like."""
     shown: list[str] = []
     after_secret = False
     for word in argv:
@@ -87,7 +87,7 @@ def arguments(argv: Sequence[str]) -> list[str]:
 
 
 def text(value: str) -> str:
-    """Return a value for display: what is assigned to a secret's name in it, or looks like one, is masked."""
+    """Return a text with masked secrets: values assigned to the name of a secret, and those by shape."""
     return value if value.isdecimal() else _masked(value)
 
 

@@ -212,6 +212,7 @@ def is_over(run: Run) -> bool:
 def is_on_this_host(run: Run, process: Mapping[str, Any]) -> bool:
     """Tell whether a process of a run's plan was planned for this host."""
     plan = plan_of(run)
+    # In the plan of an engine's command all processes are "here".
     if not plan.get("command") and run.host in {"", os.uname().nodename}:
         return bool(process.get("here", True))
     host: str = process["host"]

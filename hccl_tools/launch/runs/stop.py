@@ -219,10 +219,10 @@ def _resume_keepers(left: list[int]) -> None:
 
 
 def _others(run: Run) -> str:
-    """Tell of ranks on other hosts that have launchers of their own."""
+    """Return what becomes of the ranks on other hosts that have their own launchers."""
     plan = index.plan_of(run)
     hosts = {process["host"] for process in plan.get("processes", []) if not process.get("here", True)}
-    if not hosts or plan.get("command"):
+    if not hosts:
         return ""
     where = ", ".join(sorted(hosts))
     if plan.get("meeting"):
