@@ -247,7 +247,7 @@ def test_variables_that_travel_by_choice() -> None:
 
     assert remote_launch.exported(environ, also=("WANDB_API_KEY",)) == environ
     assert remote_launch.exported(environ, also=("WANDB_API_KEY",), usual=False) == {"WANDB_API_KEY": "k"}
-    with pytest.raises(UsageError, match="--export WANDB_API_KYE: no such variable"):
+    with pytest.raises(UsageError, match="--export WANDB_API_KYE: the variable is not set"):
         remote_launch.exported(environ, also=("WANDB_API_KYE",))
 
 
