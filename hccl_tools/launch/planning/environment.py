@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hccl_tools.launch.model.inheritance import Inheritance
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, TABLE_VARIABLE_PREFIX
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
 
 if TYPE_CHECKING:
@@ -214,6 +215,8 @@ VARIABLES = (
 _STALE_FAMILIES = ("rank", "rank table", "cluster")
 _STALE_NAMES = ("MINDSPORE_HCCL_CONFIG_PATH", "MS_SERVER_NUM")
 _PADDLE_PREFIXES = ("PADDLE_", "FLAGS_selected_")
+#: How the table and the launcher's address reach this host; a launch inside a rank must not find them.
+_INTERNAL_PREFIXES = (TABLE_VARIABLE_PREFIX, LAUNCHER_VARIABLE)
 #: What mpirun sets for its ranks, MPICH's the last three; OMPI_MCA_* and OMPI_ALLOW_RUN_AS_ROOT* are the
 #: user's settings.
 MPI_PREFIXES = ("OMPI_", "PMIX_", "PRTE_", "PMI_", "HYDI_", "MPI_LOCAL")
@@ -269,6 +272,7 @@ def inheritance(start: Start, *, keep_mpi: KeptMpi = "none", also: Iterable[str]
         names=(*names, *_STALE_NAMES, *also),
         prefixes=(
             *_PADDLE_PREFIXES,
+            *_INTERNAL_PREFIXES,
             *(("TORCHELASTIC_",) if torch else ()),
             *(MPI_PREFIXES if keep_mpi != "all" else ()),
         ),
