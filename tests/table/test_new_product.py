@@ -131,11 +131,11 @@ def found_out(run: Run, host: StandInHost) -> str:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("gen", "--help"), "a5, x9, or a chip"),
-        (("gen", "--help"), "2.0 on a5, 1.2 on x9, else 1.0"),
-        (("gen", "--help"), "300i, a5, x9; 910a:2"),
-        (("validate", "--help"), "a5, x9, or a chip"),
-        (("gen", "--simulate", "x9:99"), "products: 910a, a2, a3, 300i, a5, x9;"),
+        (("gen", "--help"), ", x9, or a chip"),
+        (("gen", "--help"), "1.2 on x9, else 1.0"),
+        (("gen", "--help"), ", x9; 910a:2"),
+        (("validate", "--help"), ", x9, or a chip"),
+        (("gen", "--simulate", "x9:99"), ", x9; the second machine"),
         (("gen", "--product", "none"), "x9 (999)"),
     ],
 )
