@@ -10,7 +10,7 @@ from importlib import import_module
 
 from hccl_tools.version import __version__
 
-TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+TYPE_CHECKING = False  # not imported from typing, which the shim does not load; see records
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
     from hccl_tools.launch.current import CurrentRank, current_rank
@@ -40,7 +40,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-if not TYPE_CHECKING:  # To a type checker it would mean that every name is there.
+if not TYPE_CHECKING:  # a type checker would take every name for defined
 
     def __getattr__(name: str) -> object:
         home = _HOMES.get(name)

@@ -1,7 +1,7 @@
-"""``hccl-tools`` and ``python -m hccl_tools``: the command line, and the original script's own command line.
+"""``hccl-tools`` and ``python -m hccl_tools``: the command line, and that of the original script.
 
-``python -m hccl_tools --device_num "[0,8)"`` is what users of ``hccl_tools.py`` type; options without a
-command mean ``gen``.
+Users of ``hccl_tools.py`` type ``python -m hccl_tools --device_num "[0,8)"``: options without a command mean
+``gen``.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import gc
 import sys
 
 _GROUP_OPTIONS = {"-h", "--help", "--version"}
-#: Objects until Python looks for cycles among them. Its own 700 make it look sixty times while a command is
-#: loaded, a twentieth of the time until a job's ranks start.
+#: Objects between two runs of the garbage collector. With Python's 700 it runs sixty times while a command is
+#: loaded, a twentieth of the time until the ranks of a job start.
 _COLLECT_AFTER = 50_000
-#: Exit code of a process that Ctrl-C ended.
+#: Exit code after Ctrl-C.
 _INTERRUPTED = 130
 
 
 def prepare() -> None:
-    """Do what must be done before the command line is loaded."""
+    """Tune the garbage collector before the command line is loaded."""
     gc.set_threshold(_COLLECT_AFTER)
 
 
@@ -29,16 +29,16 @@ def main() -> None:
         from hccl_tools.cli import main as command_line  # noqa: PLC0415  (see prepare)
 
         command_line()
-    except KeyboardInterrupt:  # While the command line was being loaded; later it is told there.
+    except KeyboardInterrupt:  # while the command line is loaded; later it is handled there
         sys.exit(_INTERRUPTED)
 
 
-def _original_words(args: list[str]) -> list[str]:
+def _original_arguments(args: list[str]) -> list[str]:
     if args and args[0].startswith("-") and args[0] not in _GROUP_OPTIONS:
         return ["gen", *args]
     return args
 
 
 if __name__ == "__main__":
-    sys.argv[1:] = _original_words(sys.argv[1:])
+    sys.argv[1:] = _original_arguments(sys.argv[1:])
     main()

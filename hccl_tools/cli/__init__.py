@@ -25,18 +25,18 @@ COMMANDS = {
     "convert": "Write the same table in another format.",
     "replace": "Give a spare server the ranks of a failed one.",
     "subset": "Keep some servers or devices of a table.",
-    "show": "Show a table: servers, devices, ranks; which of them is this host?",
-    "launch": "Start one process per rank and see the job to its end.",
-    "jobs": "List runs: which there are, which still run, how they ended.",
-    "logs": "Print or follow what a rank of a run has written.",
-    "stop": "End a run.",
+    "show": "Show a table: servers, devices, ranks, and which server is this host.",
+    "launch": "Start one process per rank and supervise the job.",
+    "jobs": "List runs: which are running, and how the others ended.",
+    "logs": "Print or follow the log of a rank of a run.",
+    "stop": "Stop a run.",
     "rules": "List the rules, or explain one rule or HCCL error code.",
     "schema": "Print the JSON Schema of a table format.",
 }
 
-#: Exit code of a process that SIGPIPE ended.
+#: Exit code of a process that SIGPIPE has killed.
 _READER_GONE = 141
-#: Why a disk behind standard output takes no more.
+#: Errors of a disk that accepts no more data.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -76,7 +76,7 @@ class _LazyGroup(click.Group):
 
 def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from hccl_tools import __version__  # noqa: PLC0415  (nobody else pays for it)
+        from hccl_tools import __version__  # noqa: PLC0415  (only for --version)
 
         click.echo(f"hccl-tools {__version__}")
         ctx.exit()
@@ -91,63 +91,63 @@ def cli() -> None:
 
     \b
     hccl-tools gen --device_num "[0,8)"           write this host's rank table
-    hccl-tools validate hccl_8p_*.json            what will HCCL say to it?
+    hccl-tools validate hccl_8p_*.json            check it as HCCL will
     hccl-tools launch --rank-table FILE train.py  start one process per rank
     """  # noqa: D301  (click's own mark: keep the lines)
 
 
 def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
-    """Run a command and return the exit code; a user's mistake becomes one clear message on stderr."""
+    """Run a command and return the exit code; a user's mistake becomes one message on stderr."""
     _secure_streams()
     try:
         result: Any = command.main(list(args), prog_name=prog_name, standalone_mode=False)
     except HcclToolsError as error:
-        return _told(error.message, error.hint, error.exit_code)
+        return _report(error.message, error.hint, error.exit_code)
     except click.ClickException as error:
         path = f"{prog_name} {args[0]}" if args and args[0] in COMMANDS else prog_name
-        return _told_by_click(error, args, path)
+        return _report_usage_error(error, args, path)
     except (click.Abort, KeyboardInterrupt):
         return 130
     except SystemExit as end:
-        # With 1 click ends when the reader of our output has gone (`| head`): as the signal would have ended
-        # us. With 0 it ends when it has completed a command line for the shell.
+        # click exits with 1 when the reader of our output has gone (`| head`): we exit as SIGPIPE would.
+        # It exits with 0 after it has completed a command line for the shell.
         return _READER_GONE if end.code else 0
     except OSError as error:
-        if error.errno == errno.ENOENT and not _folder_is_there():
-            return _told("the current folder has been removed", "go to another one: cd DIR", 2)
+        if error.errno == errno.ENOENT and not _folder_exists():
+            return _report("the current folder has been removed", "change to another one: cd DIR", 2)
         if error.filename is not None or error.errno not in _FULL:
             raise
-        # What could not be written stays in the buffer; Python must not try again on its way out.
+        # The data stays in the buffer; Python must not try to write it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _told(f"standard output cannot be written: {error.strerror}", None, 1)
+        return _report(f"standard output cannot be written: {error.strerror}", None, 1)
     return result if isinstance(result, int) else 0
 
 
 def _secure_streams() -> None:
-    """See to it that what becomes of a standard stream changes nothing else.
+    """Make closed or broken standard streams harmless.
 
-    Where one is closed, the next file to be opened would take its place: a log, a table, the keeper's pipe.
-    Where nobody takes what stderr says, that is no reason for another exit code.
+    If one is closed, the next file that is opened would take its descriptor: a log, a table, the keeper's
+    pipe. A stderr that cannot be written must not change the exit code.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123  (until the end)
-    told = sys.__stderr__
-    if told is not None and sys.stderr is told:
-        raw = io.BufferedWriter(_Unheard(2, "w", closefd=False))
-        sys.stderr = _Printable(raw, encoding=told.encoding, errors=told.errors, line_buffering=True)
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123  (never closed)
+    original = sys.__stderr__
+    if original is not None and sys.stderr is original:
+        raw = io.BufferedWriter(_Harmless(2, "w", closefd=False))
+        sys.stderr = _Printable(raw, encoding=original.encoding, errors=original.errors, line_buffering=True)
 
 
 class _Printable(io.TextIOWrapper):
-    """A stream for messages: what tables, tools and other hosts had to say cannot steer the terminal."""
+    """A stream for messages: text from tables, tools and other hosts cannot control the terminal."""
 
     def write(self, text: str) -> int:
         super().write(escaped(text, keep="\n\t"))
         return len(text)
 
 
-class _Unheard(io.FileIO):
-    """A stream whose reader may have gone, or whose disk may be full."""
+class _Harmless(io.FileIO):
+    """A stream whose write errors are ignored: a reader that has gone, a full disk."""
 
     def write(self, data: Any) -> int:
         try:
@@ -156,7 +156,7 @@ class _Unheard(io.FileIO):
             return len(data)
 
 
-def _folder_is_there() -> bool:
+def _folder_exists() -> bool:
     try:
         os.getcwd()  # noqa: PTH109  (pathlib is not loaded for it)
     except OSError:
@@ -164,21 +164,21 @@ def _folder_is_there() -> bool:
     return True
 
 
-def _told(message: str, hint: str | None, exit_code: int) -> int:
+def _report(message: str, hint: str | None, exit_code: int) -> int:
     click.echo(escaped(f"error: {message}", keep="\n"), err=True)
     if hint:
         click.echo(escaped(f"  help: {hint}", keep="\n"), err=True)
     return exit_code
 
 
-def _told_by_click(error: click.ClickException, args: Sequence[str], command_path: str) -> int:
-    """Say what click found wrong with the call as all others are said."""
+def _report_usage_error(error: click.ClickException, args: Sequence[str], command_path: str) -> int:
+    """Print a usage error of click in the form of all other errors."""
     if error.format_message().startswith("Usage:"):  # a group that was called without a command
         error.show()
         return error.exit_code
-    from hccl_tools.cli import usage  # noqa: PLC0415  (only for a call that is wrong)
+    from hccl_tools.cli import usage  # noqa: PLC0415  (only for a wrong call)
 
-    return _told(*usage.problem(error, args, command_path), error.exit_code)
+    return _report(*usage.problem(error, args, command_path), error.exit_code)
 
 
 def main(args: Sequence[str] | None = None) -> None:

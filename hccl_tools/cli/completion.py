@@ -1,6 +1,6 @@
-"""What the shell's TAB key offers beside commands and options: files, runs, rules, formats, products.
+"""Shell completion of values: files, runs, rules, formats, products.
 
-What a parameter takes follows from its metavar or its name, so that no command has to say it twice.
+The values of a parameter follow from its metavar or its name.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _FOLDERS = {"DIR"}
 
 
 def equip(command: click.Command) -> click.Command:
-    """Let the parameters of a command complete their values; the command can only be completed then."""
+    """Replace the types of a command's parameters by ones for completion only."""
     for param in command.params:
-        metavar = (getattr(param, "metavar", None) or "").strip("[]")  # [FILE] may be left out
+        metavar = (getattr(param, "metavar", None) or "").strip("[]")  # [FILE] is optional
         words = _WORDS.get(f"{command.name} {param.name}") or _WORDS.get(str(param.name))
         if metavar in _FILES | _FOLDERS:
             param.type = click.Path(file_okay=metavar in _FILES)
@@ -32,7 +32,7 @@ def equip(command: click.Command) -> click.Command:
 
 
 class _Word(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
-    """One of some words."""
+    """One of some names."""
 
     name = "word"
 
@@ -49,7 +49,7 @@ class _Word(click.ParamType):  # type: ignore[type-arg]  # not generic before cl
 
 
 def _runs(ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.launch.runs import index  # noqa: PLC0415  (each source loads what it needs)
+    from hccl_tools.launch.runs import index  # noqa: PLC0415  (only to complete runs)
 
     return ["latest", *(run.name for run in index.find(ctx.params.get("log_dir") or "log", quiet=True))]
 
@@ -73,7 +73,7 @@ def _products(_ctx: click.Context) -> Iterable[str]:
     return PRODUCTS
 
 
-#: A parameter's name, where need be after its command's, and where its words come from.
+#: The name of a parameter, or of command and parameter -> the function that returns its values.
 _WORDS: dict[str, Words] = {
     "logs run": _runs,
     "stop run": _runs,

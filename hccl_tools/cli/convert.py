@@ -1,4 +1,4 @@
-"""``hccl-tools convert``: the same table in another format."""
+"""``hccl-tools convert``: write a table in another format."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from hccl_tools.transform.super_pod_plan import SuperPodMembership
 
 _EXAMPLES = """\
-  hccl-tools convert jobstart_hccl.json --to 1.0 -o hccl.json    what HCCL makes of a ModelArts table
+  hccl-tools convert jobstart_hccl.json --to 1.0 -o hccl.json    the table that HCCL derives from ModelArts'
   hccl-tools convert --wait 600 /user/config/jobstart_hccl.json --to 1.0 -o hccl.json
   hccl-tools convert hccl.json --to 1.2 --super-pods pods.json   for A3 machines in super-pod mode
   hccl-tools convert hccl.json --to group_list -o -              print it
 
 \b
-pods.json says which server is in which super pod, and the SDID of each device by device id:
+pods.json lists the super pod of each server, and the SDID of each device by device id:
   {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "0", "1": "65537"}}}
-or is any 1.2 table that has these servers.
+or it is any 1.2 table with these servers.
 """
-#: The format named last: what a table is called in the folder it goes to.
+#: The last part of the file name of a table in each format.
 _ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_list"}
 
 
@@ -39,10 +39,10 @@ _ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_li
     "target",
     type=Choice(["1.0", "1.2", "2.0", "group_list"]),
     required=True,
-    help="The other format.",
+    help="The new format.",
 )
 @click.option("--super-pods", metavar="FILE", help="For 1.2: super pods and super_device_ids, see below.")
-@click.option("--renumber", is_flag=True, help="For group_list: accept that HCCL numbers its ranks anew.")
+@click.option("--renumber", is_flag=True, help="For group_list: accept that HCCL renumbers the ranks.")
 @table_options.wait
 @table_options.writing
 @options.product
@@ -52,9 +52,9 @@ def command(
 ) -> None:
     """Write the same table in another format.
 
-    Servers, devices, ranks and addresses stay; what the other format cannot hold is listed. group_list, 1.0
-    and 1.2 become each other. A 2.0 table describes network levels that the others do not know: it is
-    neither made from them nor turned into them. The table goes into NAME.v1.0.json, or where -o says.
+    Servers, devices, ranks and addresses stay; information that the new format cannot hold is listed.
+    group_list, 1.0 and 1.2 can be converted to each other. A 2.0 table describes network levels that the
+    others lack: it cannot be converted. The table is written to NAME.v1.0.json, or as -o says.
     """
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
     from hccl_tools.table.products import PRODUCT_VARIABLE, assumed_for  # noqa: PLC0415
@@ -65,16 +65,16 @@ def command(
     table_options.wait_for(file, wait)
     inputs = Inputs(product=settings["product"])
     table = inputs.table(file)
-    seats = _seats(inputs, super_pods, target)
-    made = conversion.convert(table, to=target, super_pods=seats, renumber=renumber)
-    _tell(table, made)
+    pods = _super_pods(inputs, super_pods, target)
+    made = conversion.convert(table, to=target, super_pods=pods, renumber=renumber)
+    _report(table, made)
     if table.format == "1.2" and settings["product"] is None and not os.environ.get(PRODUCT_VARIABLE):
         settings["product"] = assumed_for("1.2").name  # it has super pods, whatever the table becomes
     stem = "table" if is_stream(file) else Path(file).stem
     table_options.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
 
 
-def _seats(inputs: Inputs, file: str | None, target: str) -> dict[str, SuperPodMembership] | None:
+def _super_pods(inputs: Inputs, file: str | None, target: str) -> dict[str, SuperPodMembership] | None:
     if file is None:
         return None
     from hccl_tools.errors import UsageError  # noqa: PLC0415
@@ -82,17 +82,17 @@ def _seats(inputs: Inputs, file: str | None, target: str) -> dict[str, SuperPodM
 
     if target != "1.2":
         raise UsageError(
-            f"--super-pods is for --to 1.2; a {target} table has no super pods", hint="leave it out"
+            f"--super-pods is for --to 1.2: a {target} table has no super pods", hint="leave it out"
         )
-    return super_pod_plan.seats(inputs.document(file).value, file)
+    return super_pod_plan.read_super_pods(inputs.document(file).value, file)
 
 
-def _tell(before: RankTable, after: RankTable) -> None:
+def _report(before: RankTable, after: RankTable) -> None:
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
     from hccl_tools.transform import conversion  # noqa: PLC0415
 
     if before.format == after.format:
-        click.echo(f"the table is {before.format} already: it is written as it is", err=True)
+        click.echo(f"the table is already {before.format}: it is written unchanged", err=True)
         return
     size = f"{count(len(after.servers), 'server')}, {count(len(after), 'rank')}"
     click.echo(f"{before.format} to {after.format}: {size}", err=True)

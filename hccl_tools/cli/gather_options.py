@@ -1,4 +1,4 @@
-"""The options of ``gen`` that ask many hosts, and what is said about their answers."""
+"""The options of ``gen`` that query many hosts, and the report on their answers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _F = TypeVar("_F", bound="Callable[..., Any]")
 _WANTED = ("hosts", "hostfile", "gather")
 
 
-#: How a host is asked; the last option first, as click shows them the other way round.
-_ASKING = (
+#: How to reach a host; the last option first, as click shows them in reverse order.
+_REACHING = (
     click.option(
         "--ssh",
         metavar="COMMAND",
-        help="The ssh that mpirun takes: 'ssh -p 2222 -i KEY'. Default: Open MPI's setting, else ssh.",
+        help="The ssh for mpirun: 'ssh -p 2222 -i KEY'. Default: Open MPI's setting, else ssh.",
     ),
     click.option(
         "--gather-timeout",
@@ -36,7 +36,7 @@ _ASKING = (
         metavar="SECONDS",
         default=60,
         show_default=True,
-        help="In this time all hosts must have answered.",
+        help="Time limit for the answers of all hosts.",
     ),
     click.option(
         "--engine",
@@ -44,83 +44,83 @@ _ASKING = (
         help="What starts the processes. Default: srun inside a Slurm allocation, else mpirun over ssh.",
     ),
 )
-#: Which hosts are asked, and what becomes of their answers.
+#: Which hosts to query, and what to do with their answers.
 _HOSTS = (
     click.option(
         "--allow-missing",
         "--allow_missing",
         is_flag=True,
-        help="Make the table without the hosts that cannot answer, and say which.",
+        help="Make the table without the hosts that do not answer, and list them.",
     ),
     click.option(
         "--order",
         type=Choice(["given", "ip"]),
         default="given",
         show_default=True,
-        help="Which server comes first: as the hosts are given, or by address as a number.",
+        help="Order of the servers: as the hosts are given, or by numeric address.",
     ),
     click.option(
         "--gather",
         is_flag=True,
-        help="mpirun or srun runs this very command on every host: gather what they find. In a "
-        "Slurm allocation without srun: ask all its nodes.",
+        help="mpirun or srun runs this command on every host: collect their answers. In a Slurm "
+        "allocation without srun: query all its nodes.",
     ),
     click.option(
         "--hostfile",
         metavar="FILE",
-        help="The hosts of --hosts, line by line, as Open MPI and MPICH take it.",
+        help="The hosts, one per line, in the format of Open MPI and MPICH.",
     ),
     click.option(
         "--hosts",
         metavar="LIST",
-        help="Ask these hosts: 10.0.0.[1-16], node[01-04,7], $SLURM_JOB_NODELIST.",
+        help="Query these hosts: 10.0.0.[1-16], node[01-04,7], $SLURM_JOB_NODELIST.",
     ),
 )
 
 
 class Facts(NamedTuple):
-    """The facts of all hosts in the order of the table, and what the user calls each."""
+    """The facts of all hosts in the order of the table, and the name of each in the host list."""
 
     facts: list[HostFacts]
     origins: list[str]
 
 
 def many_hosts(function: _F) -> _F:
-    """Add ``--hosts``, ``--hostfile``, ``--gather`` and what goes with them."""
-    for option in (*_ASKING, *_HOSTS):
+    """Add ``--hosts``, ``--hostfile``, ``--gather`` and the options for them."""
+    for option in (*_REACHING, *_HOSTS):
         function = option(function)
     return function
 
 
 def one_host(function: _F) -> _F:
-    """Add what goes with asking one host: ``--engine``, ``--gather-timeout``, ``--ssh``."""
-    for option in _ASKING:
+    """Add the options for querying one host: ``--engine``, ``--gather-timeout``, ``--ssh``."""
+    for option in _REACHING:
         function = option(function)
     return function
 
 
 def facts_of(host: str, request: SurveyRequest, options: dict[str, Any]) -> HostFacts:
-    """Ask one host and say what it told; takes the options of :func:`one_host` out of the others.
+    """Survey one host and print what was found; removes the options of :func:`one_host` from ``options``.
 
     Raises:
-        GatheringError: It has not answered.
-        UsageError: It is no host.
+        GatheringError: It did not answer.
+        UsageError: It is not a host name.
     """
-    from hccl_tools.gathering.coordinator import Asking, ask  # noqa: PLC0415
+    from hccl_tools.gathering.coordinator import GatherOptions, survey_hosts  # noqa: PLC0415
     from hccl_tools.notation import host_list  # noqa: PLC0415
 
-    asking = Asking(options.pop("engine"), options.pop("gather_timeout"), ssh=options.pop("ssh"))
-    gathered = ask(host_list.parse(host, option="the host"), request, asking)
+    how = GatherOptions(options.pop("engine"), options.pop("gather_timeout"), ssh=options.pop("ssh"))
+    gathered = survey_hosts(host_list.parse(host, option="the host"), request, how)
     found = next(answer.facts for answer in gathered.answers if answer.facts is not None)
-    click.echo("\n".join(found.told()), err=True)
+    click.echo("\n".join(found.summary()), err=True)
     return found
 
 
 def wanted(options: dict[str, Any]) -> bool:
-    """Return whether many hosts are asked for.
+    """Return whether the options name many hosts.
 
     Raises:
-        UsageError: In two ways at once, or in none where an option is for many.
+        UsageError: They do so in two ways, or an option is for many hosts only.
     """
     named = [name for name in _WANTED if options[name]]
     if len(named) > 1:
@@ -133,10 +133,10 @@ def wanted(options: dict[str, Any]) -> bool:
 
 
 def facts(request: SurveyRequest, options: dict[str, Any]) -> Facts | None:
-    """Ask the hosts and say what they told; None in a process that has given its answer to the first.
+    """Survey the hosts and print what was found; None in a process that sent its answer to the first.
 
     Raises:
-        GatheringError: A host has not answered, or the hosts do not fit together.
+        GatheringError: A host did not answer, or the hosts do not fit together.
     """
     from hccl_tools.gathering import agreement  # noqa: PLC0415
 
@@ -147,7 +147,7 @@ def facts(request: SurveyRequest, options: dict[str, Any]) -> Facts | None:
     if options["order"] == "ip":
         found = agreement.by_address(found)
     names = {id(answer.facts): answer.host for answer in gathered.answers}
-    click.echo("\n".join(_told(gathered, found)), err=True)
+    click.echo("\n".join(_summary(gathered, found)), err=True)
     return Facts(found, [names[id(one)] for one in found])
 
 
@@ -156,28 +156,27 @@ def _gathered(request: SurveyRequest, options: dict[str, Any]) -> Gathered | Non
     if options["gather"]:
         from hccl_tools.gathering import within_job  # noqa: PLC0415
 
-        if within_job.was_started_by_a_launcher(os.environ) or not os.environ.get("SLURM_JOB_NODELIST"):
-            return within_job.take_part(request, seconds=seconds, allow_missing=allow_missing)
-    from hccl_tools.gathering.coordinator import Asking, ask  # noqa: PLC0415
+        if within_job.is_started_by_launcher(os.environ) or not os.environ.get("SLURM_JOB_NODELIST"):
+            return within_job.gather_within_job(request, seconds=seconds, allow_missing=allow_missing)
+    from hccl_tools.gathering.coordinator import GatherOptions, survey_hosts  # noqa: PLC0415
 
-    asking = Asking(options["engine"], seconds, allow_missing, options["ssh"])
-    return ask(_hosts(options), request, asking)
+    how = GatherOptions(options["engine"], seconds, allow_missing, options["ssh"])
+    return survey_hosts(_hosts(options), request, how)
 
 
 def _hosts(options: dict[str, Any]) -> tuple[str, ...]:
     from hccl_tools.notation import host_list  # noqa: PLC0415
+    from hccl_tools.programs.slurm import allocated_nodes  # noqa: PLC0415
 
     if options["hostfile"]:
         return host_list.read_hostfile(options["hostfile"])
     if options["gather"]:
-        return host_list.parse(os.environ["SLURM_JOB_NODELIST"], option="SLURM_JOB_NODELIST")
+        return allocated_nodes(os.environ)
     return host_list.parse(options["hosts"])
 
 
-def _told(gathered: Gathered, found: list[HostFacts]) -> list[str]:
-    """Return what the user should know of the answers, line by line."""
-    from hccl_tools.gathering.failures import told  # noqa: PLC0415
-
+def _summary(gathered: Gathered, found: list[HostFacts]) -> list[str]:
+    """Return the product, the warnings and the missing hosts as lines."""
     first = found[0]
     lines = [f"product {first.product} ({first.product_source})"]
     lines += [
@@ -187,6 +186,8 @@ def _told(gathered: Gathered, found: list[HostFacts]) -> list[str]:
         for warning in answer.facts.warnings
     ]
     if gathered.left_out:
-        count = len(gathered.left_out)
-        lines.append(f"left out: {count} host{'s' if count > 1 else ''}\n{told(gathered.left_out)}")
+        from hccl_tools.gathering.failures import listed  # noqa: PLC0415
+        from hccl_tools.notation.phrases import count  # noqa: PLC0415
+
+        lines.append(f"left out: {count(len(gathered.left_out), 'host')}\n{listed(gathered.left_out)}")
     return lines

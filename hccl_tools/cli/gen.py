@@ -20,12 +20,12 @@ _EPILOG = """\b
 Examples:
   hccl-tools gen                                     all devices of this host or container
   hccl-tools gen --device_num "[0,8)"                the first eight; quote it, the shell reads brackets
-  hccl-tools gen --devices 4-7 --server_ip 10.0.0.1  devices 4 to 7, and what the table calls this host
+  hccl-tools gen --devices 4-7 --server_ip 10.0.0.1  devices 4 to 7, and the server_id in the table
   hccl-tools gen --devices 7,6,5,4 -o tables/        rank 0 on device 7; the file goes into tables/
   hccl-tools gen --hosts "10.0.0.[1-16]"             a whole cluster, ranks in the order of this list
   mpirun -n 16 --map-by ppr:1:node hccl-tools gen --gather       the same inside a running allocation
   eval "$(hccl-tools gen --target mindie)"           mode 640, container_ip, and the variables set here
-  hccl-tools gen --simulate 910a                     without any device, to try the rest
+  hccl-tools gen --simulate 910a                     without devices, to try the other commands
 
 Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip -g` (PATH, then
 /usr/local/Ascend/driver/tools), else from /etc/hccn.conf; where both answer they must agree. Those of a
@@ -38,20 +38,20 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
     "--device_num",
     "--device-num",
     metavar="RANGE",
-    help='Devices, counted among the visible ones: "[0,8)", 0-7, 0,1,2,3.',
+    help='Indices among the visible devices: "[0,8)", 0-7, 0,1,2,3.',
 )
 @click.option("--devices", metavar="RANGE", help="Physical device ids, in rank order: 4-7 or 7,6,5,4.")
 @click.option(
     "--ids",
     type=Choice(["physical", "logical"]),
     default="physical",
-    help="What --devices counts: physical ids, as in /dev/davinciN, or this container's logical ids.",
+    help="Kind of the ids of --devices: physical, as in /dev/davinciN, or logical in this container.",
 )
 @click.option(
     "--visible_devices",
     "--visible-devices",
     metavar="RANGE",
-    help="The devices --device_num counts among. Default: ASCEND_VISIBLE_DEVICES, else /dev/davinciN.",
+    help="The devices that --device_num selects from. Default: ASCEND_VISIBLE_DEVICES, else /dev/davinciN.",
 )
 @click.option(
     "--server_ip",
@@ -71,19 +71,19 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
     type=Choice(["1.0", "1.2", "2.0", "group_list"]),
     help=product_option.format_help(),
 )
-@click.option("--hccn-tool", "--hccn_tool", metavar="PATH", help="The hccn_tool to ask for addresses.")
+@click.option("--hccn-tool", "--hccn_tool", metavar="PATH", help="The hccn_tool to use.")
 @click.option("--hccn-conf", "--hccn_conf", metavar="PATH", help="The hccn.conf to read addresses from.")
 @click.option(
     "--prefer",
     type=Choice(["hccn_tool", "hccn.conf", "rootinfo"]),
-    help="The source to believe where the two disagree.",
+    help="The source to use where the two disagree.",
 )
 @click.option(
     "--tool-timeout",
     "--tool_timeout",
     type=Seconds(1, 3600),
     metavar="SECONDS",
-    help="End a tool that takes longer for one answer. Default: 20.",
+    help="Time limit for one call of a tool. Default: 20.",
 )
 @click.option(
     "--simulate",
@@ -91,7 +91,9 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
     help=product_option.simulate_help(),
 )
 @click.option("--ignore", multiple=True, metavar="RULES", help="Rules to leave out: HCC304 or HCC4,HCC6.")
-@click.option("-o", "--output", metavar="DIR|FILE|-", help="Where it goes; - prints it. Default: here.")
+@click.option(
+    "-o", "--output", metavar="DIR|FILE|-", help="Where to write; - prints it. Default: the current folder."
+)
 @click.option("--force", is_flag=True, help="Replace a file that holds another table.")
 @click.option("--mode", metavar="MODE", help="File mode, such as 640. Default: 0666 minus the umask.")
 @gen_options.contents
@@ -101,9 +103,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """Write the rank table of this host's devices, or of many hosts'.
 
     Devices and addresses come from this host; nothing is guessed, and a table that HCCL or the guide would
-    refuse is not written. With --hosts or --hostfile one small process per host does this, started by mpirun
-    over your ssh, or by srun inside a Slurm allocation; servers stand in the order of the list, and nothing
-    is written unless all have answered.
+    refuse is not written. With --hosts or --hostfile one process per host does this, started by mpirun over
+    your ssh, or by srun inside a Slurm allocation; the servers are in the order of the list, and nothing is
+    written unless all hosts answer.
     """
     from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415  (not for --help)
     from hccl_tools.transform import generation  # noqa: PLC0415  (not for --help)
@@ -112,7 +114,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     target = gen_options.target(options, many=many)
     mode = outputs.parse_mode(options["mode"]) if options["mode"] is not None else None
     made = _make_of_many(_request(options), options) if many else _make(_request(options))
-    if made is None:  # the first process of a gathering writes the table
+    if made is None:  # the first process of the job writes the table
         ctx.exit(0)
     facts, table = made
     if target is not None:
@@ -133,7 +135,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         saved = outputs.save(table, path, force=options["force"], mode=mode, product=named)
         click.echo(saved.summary(), err=True)
         if target is not None:
-            gen_options.tell_variables(target, path, facts)
+            gen_options.print_variables(target, path, facts)
     ctx.exit(0)
 
 
@@ -162,19 +164,19 @@ def _request(options: dict[str, Any]) -> SurveyRequest:
 
 
 def _make(request: SurveyRequest) -> tuple[list[HostFacts], RankTable]:
-    """Find out the facts, say on stderr what was found where, and make the table."""
+    """Survey this host, report the facts on stderr, and make the table."""
     from hccl_tools.discover.survey import survey  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     facts = survey(request)
-    click.echo("\n".join(facts.told()), err=True)
+    click.echo("\n".join(facts.summary()), err=True)
     return [facts], generation.table([facts], table_format=facts.table_format)
 
 
 def _make_of_many(
     request: SurveyRequest, options: dict[str, Any]
 ) -> tuple[list[HostFacts], RankTable] | None:
-    """Ask many hosts, say which server got which ranks, and make the table."""
+    """Survey many hosts, make the table, and report the ranks of each server."""
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     gathered = gather_options.facts(request, options)
@@ -182,5 +184,5 @@ def _make_of_many(
         return None
     facts, origins = gathered
     table = generation.table(facts, table_format=facts[0].table_format)
-    server_lines.tell(table, origins, in_order_given=options["order"] == "given")
+    server_lines.report(table, origins, in_order_given=options["order"] == "given")
     return facts, table

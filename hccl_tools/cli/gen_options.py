@@ -1,4 +1,4 @@
-"""The options of ``gen`` for what only some tables hold, and for the framework that will read one."""
+"""The options of ``gen`` for fields of single formats, and for the framework that reads the table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def contents(function: _F) -> _F:
     """Add ``--target``, ``--host-ip``, ``--container-ip``, ``--device-port``, ``--vnic``, ``--rootinfo``."""
     for option in (
         click.option("--rootinfo", metavar="PATH", help="For 2.0: the hccl_rootinfo.json to read."),
-        click.option("--vnic", is_flag=True, help="For 1.2: addresses inside the pod (hccn_tool -vnic -g)."),
+        click.option(
+            "--vnic", is_flag=True, help="For 1.2: addresses inside the super pod (hccn_tool -vnic -g)."
+        ),
         click.option(
             "--device-port",
             "--device_port",
@@ -45,8 +47,8 @@ def contents(function: _F) -> _F:
         click.option(
             "--target",
             type=Choice(["mindspore", "torch", "mindie"]),
-            help="Write it as this one wants it (MindIE: mode 640, container_ip; torch: no link) and print "
-            "the variables to export.",
+            help="Write the table as this framework requires it (MindIE: mode 640, container_ip; torch: "
+            "no symlink) and print the variables to export.",
         ),
     ):
         function = option(function)
@@ -54,15 +56,18 @@ def contents(function: _F) -> _F:
 
 
 def target(options: dict[str, Any], *, many: bool) -> Target | None:
-    """Return the framework of ``--target`` and put what it demands into the other options.
+    """Return the framework of ``--target`` and set the other options as it requires.
 
     Raises:
-        UsageError: One host's address is named where many are asked.
+        UsageError: The address of one host is given for many hosts.
     """
     for name in ("host_ip", "container_ip"):
         if many and options[name] not in (None, "auto"):
             option = name.replace("_", "-")
-            raise UsageError(f"--{option} {options[name]} is one host's", hint=f"for many: --{option} auto")
+            raise UsageError(
+                f"--{option} {options[name]} is the address of one host",
+                hint=f"for many hosts: --{option} auto",
+            )
     if options["target"] is None:
         return None
     from hccl_tools.tablefiles.export_targets import TARGETS  # noqa: PLC0415  (few tables are for one framework)
@@ -76,14 +81,14 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
 
 
 def check(found: Target, table_format: str, destination: str | None) -> None:
-    """Make sure that a table can be what a framework demands; see ``targets.check``."""
+    """Check that a table can meet the framework's requirements; see ``export_targets.check``."""
     from hccl_tools.tablefiles import export_targets  # noqa: PLC0415
 
     export_targets.check(found, table_format, destination)
 
 
-def tell_variables(found: Target, path: str, hosts: Sequence[HostFacts]) -> None:
-    """Print on standard output what to export: ``eval "$(hccl-tools gen --target mindie)"`` sets it."""
+def print_variables(found: Target, path: str, hosts: Sequence[HostFacts]) -> None:
+    """Print the variables as shell commands, for ``eval "$(hccl-tools gen --target mindie)"``."""
     from shlex import quote  # noqa: PLC0415  (few tables are for one framework)
 
     from hccl_tools.tablefiles.export_targets import variables  # noqa: PLC0415

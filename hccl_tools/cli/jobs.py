@@ -1,4 +1,4 @@
-"""``hccl-tools jobs``: the runs of a log directory and those that run on this host."""
+"""``hccl-tools jobs``: list the runs of a log directory and the running ones on this host."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from hccl_tools.errors import UsageError
 
 EPILOG = """\b
 Examples:
-  hccl-tools jobs                     the runs in log/, and what runs elsewhere on this host
+  hccl-tools jobs                     the runs in log/, and other running ones on this host
   hccl-tools jobs --log-dir /data/log --running
-  hccl-tools stop latest              end the last one
+  hccl-tools stop latest              stop the last one
   hccl-tools logs latest --rank 3 -f  follow rank 3 of it
 """
 
 
 @click.command("jobs", epilog=EPILOG)
 @click.option(
-    "--log-dir", "--log_dir", default="log", show_default=True, metavar="DIR", help="Where to look."
+    "--log-dir", "--log_dir", default="log", show_default=True, metavar="DIR", help="The log directory."
 )
-@click.option("--running", is_flag=True, help="Only those that run now.")
-@click.option(
-    "-f", "--format", "form", type=Choice(["text", "json"]), default="text", help="How they are shown."
-)
+@click.option("--running", is_flag=True, help="Only running ones.")
+@click.option("-f", "--format", "form", type=Choice(["text", "json"]), default="text", help="Output format.")
 @click.pass_context
 def command(ctx: click.Context, log_dir: str, running: bool, form: str) -> None:
-    """List the runs of a log directory, and those that run elsewhere on this host; the newest comes first.
+    """List the runs of a log directory, and other running ones on this host; the newest first.
 
-    A run is running, ended, failed, stopped, timed out, or has lost its launcher ("launcher killed"); its age
-    counts from its start, its exit code is the job's.
+    The state of a run is running, ended, failed, stopped, timed out or launcher killed. The age is the time
+    since its start, the exit code that of the job.
     """
     from hccl_tools.launch.runs import index, listing  # noqa: PLC0415  (`--help` does not need it)
 
     typed = ctx.get_parameter_source("log_dir") is click.core.ParameterSource.COMMANDLINE
     if typed and not os.path.isdir(log_dir):  # noqa: PTH112  (pathlib is not loaded for it)
-        raise UsageError(f'--log-dir "{log_dir}" is not a directory', hint="`hccl-tools launch` makes it")
+        raise UsageError(
+            f'--log-dir "{log_dir}" is not a directory', hint="give the --log-dir of `hccl-tools launch`"
+        )
     newest_first = sorted(index.find(log_dir), key=lambda run: run.started, reverse=True)
     found = [run for run in newest_first if not running or run.state == "running"]
     click.echo(listing.as_json(found) if form == "json" else listing.as_text(found), nl=False)

@@ -97,16 +97,16 @@ def _table(
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
     from hccl_tools.gathering import agreement  # noqa: PLC0415
-    from hccl_tools.gathering.coordinator import Asking, ask  # noqa: PLC0415
+    from hccl_tools.gathering.coordinator import GatherOptions, survey_hosts  # noqa: PLC0415
     from hccl_tools.launch.model.request import JobTable  # noqa: PLC0415
     from hccl_tools.tablefiles import outputs  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     wanted = Wanted(_first_devices(request, len(hosts)) or request.devices.listed)
-    asking = Asking("slurm" if engine.uses_allocation else "mpirun", environ=environ)
+    asking = GatherOptions("slurm" if engine.uses_allocation else "mpirun", environ=environ)
     try:
         facts = agreement.check(
-            ask(hosts, SurveyRequest(wanted, product=request.table.product), asking).answers
+            survey_hosts(hosts, SurveyRequest(wanted, product=request.table.product), asking).answers
         )
         table = generation.table(facts, table_format=facts[0].table_format)
         report = outputs.check(table, product=facts[0].product, ignore=request.table.ignore)

@@ -1,4 +1,4 @@
-"""``hccl-tools logs``: what a rank of a run has written."""
+"""``hccl-tools logs``: print the log of a rank of a run."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ from hccl_tools.cli.values import IntRange
     "ranks",
     multiple=True,
     type=IntRange(min=0),
-    help="Which rank; by default the one that failed first, else 0. Repeatable.",
+    help="The rank. Default: the one that failed first, else 0. Repeatable.",
 )
 @click.option("--scheduler", is_flag=True, help="MindSpore's scheduler instead of a rank.")
-@click.option("-f", "--follow", is_flag=True, help="Go on until the run has ended.")
-@click.option("-n", "--lines", type=IntRange(min=0), help="Begin so many lines before the end.")
+@click.option("-f", "--follow", is_flag=True, help="Follow the log until the run ends.")
+@click.option("-n", "--lines", type=IntRange(min=0), help="Print the last N lines.")
 @click.option(
-    "--log-dir", "--log_dir", default="log", show_default=True, metavar="DIR", help="Where runs are."
+    "--log-dir", "--log_dir", default="log", show_default=True, metavar="DIR", help="The log directory."
 )
 @click.option(
-    "--ssh", "typed_ssh", metavar="SSH", help="The way to other hosts. Default: Open MPI's setting, else ssh."
+    "--ssh",
+    "typed_ssh",
+    metavar="SSH",
+    help="The ssh for other hosts. Default: Open MPI's setting, else ssh.",
 )
 @click.option(
     "--serve", type=click.Choice(["plain", "prefix"]), hidden=True
@@ -42,16 +45,16 @@ def command(  # noqa: PLR0917  (click hands them over by name)
     typed_ssh: str | None,
     serve: str | None,
 ) -> None:
-    """Print the log of a rank of RUN: a run directory, its name or the beginning of it, or "latest".
+    """Print the log of a rank of RUN: a run directory, its name or a prefix of it, or "latest".
 
-    After a restart of the job (--max-restarts) it is the log of the last one. A log that is not on this host
-    is read on its own, over ssh without a password, or in a running Slurm job with srun.
+    After a restart of the job (--max-restarts) it is the log of the last attempt. A log on another host is
+    read over ssh without a password, or with srun in a running Slurm job.
 
     \b
     hccl-tools logs                        the rank that failed first, or rank 0, of the last run
     hccl-tools logs latest --rank 3 -f     follow rank 3
     hccl-tools logs 20261121-101530 -n 50  the last 50 lines
-    """  # noqa: D301  (click's own mark: keep the lines)
+    """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.launch.logs import viewer  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.launch.runs import index  # noqa: PLC0415  (`--help` does not need it)
 
@@ -77,9 +80,9 @@ def command(  # noqa: PLR0917  (click hands them over by name)
             options += [] if lines is None else [f"--lines={lines}"]
             sources.append(remote.start(found, host, wanted[host], options, typed_ssh))
             connections.callback(sources[-1].close)
-        goes_on = (lambda: not index.is_over(found)) if follow else None
-        here = viewer.paths(found, wanted.get("", ()), while_=goes_on)
-        sources += viewer.local(here, prefixed=prefixed, lines=lines)
-        # What another user has written is not to steer this user's terminal.
+        still_runs = (lambda: not index.is_over(found)) if follow else None
+        here = viewer.paths(found, wanted.get("", ()), while_=still_runs)
+        sources += viewer.local(here, prefixed=len(chosen) > 1, lines=lines)
+        # The output of another user must not control this user's terminal.
         escape = sys.stdout.isatty() and not index.is_own(found)
-        viewer.show(sources, is_over=lambda: goes_on is None or not goes_on(), escape=escape)
+        viewer.show(sources, is_over=lambda: still_runs is None or not still_runs(), escape=escape)

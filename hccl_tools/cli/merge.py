@@ -1,4 +1,4 @@
-"""``hccl-tools merge``: the tables of many hosts become one."""
+"""``hccl-tools merge``: make one table of the tables of many hosts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _EXAMPLES = """\
     type=Choice(["given", "server-id", "ip"]),
     default="given",
     show_default=True,
-    help="Which server comes first: as the files are given, by server_id as text, or by address as a number.",
+    help="Order of the servers: as the files are given, by server_id as text, or by numeric address.",
 )
 @table_options.writing
 @options.product
@@ -38,18 +38,18 @@ def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:
     """Make one table of the tables of many hosts.
 
     FILE is a table, a pattern in quotes (its files in the order of their names), or - for standard input.
-    All tables must be of one format, and no server, device_ip or super_device_id may come twice.
+    All tables must have one format, and no server, device_ip or super_device_id may occur twice.
 
-    Ranks are renumbered in the order of the servers. HCCL takes any order; MindSpore's guide asks for that
-    of --order server-id. The table goes into hccl_{servers}s_{ranks}p.json, and is written only if
-    `validate` finds no error in it.
+    Ranks are renumbered in the order of the servers. HCCL accepts any order; MindSpore's guide requires
+    that of --order server-id. The table is written to hccl_{servers}s_{ranks}p.json, only if `validate`
+    finds no error in it.
     """
     from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415  (`--help` does not need it)
 
-    gc.disable()  # thousands of tables are objects without a cycle; collecting takes longer than merging
+    gc.disable()  # the tables have no reference cycles, and collecting takes longer than merging
     names = [file for name in files for file in options.expand(name)]
     merged = _merge(names, Inputs(product=settings["product"]), order)
-    server_lines.tell(merged.table, merged.origins, in_order_given=order == "given")
+    server_lines.report(merged.table, merged.origins, in_order_given=order == "given")
     name = f"hccl_{len(merged.table.servers)}s_{len(merged.table)}p.json"
     table_options.deliver(merged.table, name=name, origins=merged.origins, **settings)
 

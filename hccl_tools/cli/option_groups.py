@@ -12,18 +12,17 @@ if TYPE_CHECKING:
     from hccl_tools.cli.other_launchers import Foreign
 
 
-#: Where the typed options lie in ``click.Context.meta``.
+#: The key of the typed options in ``click.Context.meta``.
 TYPED_OPTIONS = "hccl_tools.typed_options"
 
 
 class GroupedCommand(click.Command):
     """A command that starts a program: ``options... PROGRAM its-own-arguments...``.
 
-    Options stop at the program; what follows is the program's, untouched. ``log_dir`` and ``log-dir`` are
-    one.
-    ``bare_options`` maps options whose value may be left out to the value meant then (``--dry-run``),
-    ``spellings`` a word that click would read as several letters to the option it is (``-np``). ``foreign``
-    knows options of other programs of this kind.
+    Options end at the program; the arguments after it belong to the program. ``--log_dir`` and ``--log-dir``
+    are the same option. ``bare_options`` maps options with an optional value to its default (``--dry-run``),
+    ``spellings`` an argument that click would read as several short options to the option (``-np``).
+    ``foreign`` returns the meaning of an option of other launchers.
     """
 
     def __init__(
@@ -56,13 +55,13 @@ class GroupedCommand(click.Command):
         )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give the options that were written without their optional value the value meant."""
+        """Add the default to options that were given without their optional value, then parse."""
         complete = self._with_values(args)
         try:
             rest = super().parse_args(ctx, list(complete))
         except click.NoSuchOption as error:
             raise _as_typed(error, complete) from error
-        # What was typed before the program, for a launch on other hosts that is to be like this one.
+        # The arguments before the program, for the launchers on other hosts.
         ctx.meta[TYPED_OPTIONS] = tuple(complete[: len(complete) - len(ctx.params["program"])])
         return rest
 
@@ -108,23 +107,23 @@ class GroupedCommand(click.Command):
 
 
 def _wants_next(name: str, takes_value: Mapping[str, bool]) -> bool:
-    """Tell whether an option, or the last of several letters (``-mn``), takes the next word as its value."""
+    """Return whether an option, or the last of several short ones (``-mn``), takes the next argument."""
     if name.startswith("--") or len(name) == 2:
         return takes_value.get(name, False)
-    # The first letter that takes a value has what follows it: -n4.
+    # The rest after the first letter that takes a value is that value: -n4.
     wanting = next((place for place in range(1, len(name)) if takes_value.get(f"-{name[place]}")), None)
     return wanting == len(name) - 1
 
 
 def _as_typed(error: click.NoSuchOption, args: Sequence[str]) -> click.NoSuchOption:
-    """Return the error with the option as its user wrote it, ``--bind_core`` and not ``--bind-core``."""
+    """Return the error with the option as typed: ``--bind_core`` and not ``--bind-core``."""
     names = (arg.partition("=")[0] for arg in args)
     typed = next((name for name in names if name.replace("_", "-") == error.option_name), error.option_name)
     return click.NoSuchOption(typed, possibilities=error.possibilities, ctx=error.ctx)
 
 
 def _record(option: click.Option) -> tuple[str, str]:
-    """Return an option's line of help: its own names only, not those that other launchers give it."""
+    """Return an option's line of help, without the names that other launchers use."""
     short = [name for name in option.opts if not name.startswith("--")]
     first_long = next(name for name in option.opts if name.startswith("--"))
     names = ", ".join([*short, first_long])

@@ -1,4 +1,4 @@
-"""What several commands share: options, both spellings of their names, colours, standard output."""
+"""Options that several commands share, both spellings of their names, colours, standard output."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
-#: Settings of a command whose options may be typed with underscores or hyphens: --device_num, --device-num.
-#: Choices are matched in the same way: group_list, group-list.
+#: Settings of a command whose options may be written with underscores or hyphens: --device_num, --device-num.
+#: Choices are matched the same way: group_list, group-list.
 EITHER_SPELLING = {"token_normalize_func": lambda name: name.replace("_", "-")}
 
 
 def command(name: str, *, epilog: str) -> Callable[[Callable[..., Any]], click.Command]:
-    """Declare a command that takes both spellings of its options; ``epilog`` holds examples to paste."""
+    """Declare a command that accepts both spellings of its options; ``epilog`` has the examples."""
     return click.command(name, epilog=f"\b\nExamples:\n{epilog}", context_settings=dict(EITHER_SPELLING))
 
 
@@ -58,7 +58,7 @@ def rule_choice(function: _F) -> _F:
 
 def env(function: _F) -> _F:
     """Add ``--env NAME=VALUE`` for the variables of HCCL that change its verdict."""
-    text = f"HCCL's variables in the job, where they change its verdict: {', '.join(job_variables.NAMES)}."
+    text = f"Variables of the job that change HCCL's verdict: {', '.join(job_variables.NAMES)}."
     return click.option("--env", multiple=True, metavar="NAME=VALUE", callback=_env, help=text)(function)
 
 
@@ -71,15 +71,15 @@ def output_format(function: _F) -> _F:
         "output_format",
         type=Choice(names),
         callback=_output_format,
-        help="How findings are shown. Default: text; github where GITHUB_ACTIONS=true.",
+        help="Output format. Default: text; github if GITHUB_ACTIONS=true.",
     )(function)
 
 
 def color(function: _F) -> _F:
-    """Add ``--color``; the command gets whether to use colours."""
+    """Add ``--color``; the command receives whether to use colours."""
     return click.option(
         "--color", type=Choice(["auto", "always", "never"]), default="auto", callback=_color,
-        help="Colours; auto: on a terminal, unless NO_COLOR is set.",
+        help="Use colours; auto: on a terminal, unless NO_COLOR is set.",
     )(function)  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def _env(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) 
     for text in values:
         name, equals, value = text.partition("=")
         if not equals:
-            raise UsageError(f'--env "{text}" has no value', hint=f'write --env "{name}=VALUE"')
+            raise UsageError(f'--env "{text}" has no value', hint=f'use --env "{name}=VALUE"')
         if name not in job_variables.NAMES:
             guess = did_you_mean(name, job_variables.NAMES)
             raise UsageError(
@@ -108,7 +108,7 @@ def _env(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) 
 
 
 def _color(_ctx: click.Context, _param: click.Parameter, value: str) -> bool:
-    """Decide on colours; what was typed outweighs NO_COLOR, and that FORCE_COLOR."""
+    """Return whether to use colours: the option takes precedence over NO_COLOR, and that over FORCE_COLOR."""
     if value != "auto":
         return value == "always"
     if os.environ.get("NO_COLOR"):
@@ -135,13 +135,13 @@ def expand(name: str) -> list[str]:
 
 
 def stdout_is_ascii() -> bool:
-    """Whether standard output takes nothing beyond ASCII for sure."""
+    """Return whether standard output may accept only ASCII."""
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("_", "-")
     return encoding not in {"utf-8", "utf8"}
 
 
 def write(pieces: Iterable[str]) -> None:
-    """Write to standard output as the pieces come; what its encoding lacks is escaped."""
+    """Write the pieces to standard output; characters that its encoding lacks are escaped."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     for piece in pieces:

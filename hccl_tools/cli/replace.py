@@ -1,4 +1,4 @@
-"""``hccl-tools replace``: a spare server takes a failed one's ranks."""
+"""``hccl-tools replace``: give a spare server the ranks of a failed one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\
   hccl-tools replace job.json --server 10.0.0.7 --with spare.json     writes job.r1.json
   hccl-tools replace job.r1.json --server 10.0.0.3 --with spare2.json  writes job.r2.json
-  hccl-tools replace job.json --server 10.0.0.7 --with 10.0.0.17      asks the spare itself, over ssh
+  hccl-tools replace job.json --server 10.0.0.7 --with 10.0.0.17      queries the spare over ssh
 
 spare.json is the spare's own table; write it there with `hccl-tools gen`.
 """
@@ -34,9 +34,9 @@ spare.json is the spare's own table; write it there with `hccl-tools gen`.
 def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
     """Give a spare server the ranks of a failed one.
 
-    Ranks, the order of devices and every other entry stay byte for byte. The spare must be like the failed
-    server: as many devices, the same product, super pod and address family. The new table goes into a new
-    file beside the old one, never over a table that is there.
+    Ranks, the order of devices and all other entries stay byte for byte. The spare must match the failed
+    server: number of devices, product, super pod and address family. The new table is written to a new file
+    beside the old one; no file is overwritten.
     """
     from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
     from hccl_tools.transform.replacement import replace_server  # noqa: PLC0415  (`--help` does not need it)
@@ -55,7 +55,7 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
         return inputs.table(name)
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
-    from hccl_tools.transform import generation  # noqa: PLC0415  (a file needs none of these)
+    from hccl_tools.transform import generation  # noqa: PLC0415  (not needed for a file)
     from hccl_tools.transform.spare import index_of  # noqa: PLC0415
     from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
 
@@ -67,8 +67,8 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
     judged = product_of(before, settings["product"]).name
     if facts.product != judged:
         click.echo(
-            f"warning: the spare {name} is {facts.product} ({facts.product_source}), and the table is judged "
-            f"for {judged}: give a spare of the same product, or name the table's with --product",
+            f"warning: the spare {name} is {facts.product} ({facts.product_source}), but the table is "
+            f"checked for {judged}: use a spare of the same product, or name the table's with --product",
             err=True,
         )
     return generation.table([facts], table_format=facts.table_format)

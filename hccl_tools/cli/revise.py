@@ -1,4 +1,4 @@
-"""What ``replace`` and ``subset`` share: the judgement and the new file beside the old."""
+"""The output of ``replace`` and ``subset``: check the new table and write it beside the old one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ output = click.option(
     "-o",
     "--output",
     metavar="DIR|FILE|-",
-    help="Where it goes; - prints it. Default: NAME.r1.json beside FILE.",
+    help="Where to write; - prints it. Default: NAME.r1.json beside FILE.",
 )
 
 
@@ -35,10 +35,10 @@ def deliver(
     product: str | None,
     ignore: Sequence[str],
 ) -> None:
-    """Judge a changed table, write it to a new file and tell what is different.
+    """Check a changed table, write it to a new file and report the changes.
 
     Raises:
-        TableError: It has an error, or its file is there already.
+        TableError: It has an error, or its file exists.
     """
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
     from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415
@@ -51,7 +51,7 @@ def deliver(
     for line in changes:
         click.echo(line, err=True)
     click.echo(f"fingerprint {fingerprint(before)} becomes {fingerprint(after)}", err=True)
-    _tell_use(old)
+    _report_use(old)
     if path is None:
         outputs.print_text(new.decode())
         return
@@ -74,14 +74,14 @@ def _check(new: bytes, to_stdout: bool, **judged: Any) -> None:
         raise TableError(f"no table is written: {report.format_reason}")
 
 
-def _tell_use(old: bytes) -> None:
-    """Say so if a launch on this host runs with the table as it was."""
+def _report_use(old: bytes) -> None:
+    """Report a running launch on this host that uses the old table."""
     from hccl_tools.launch.runs import table_lock  # noqa: PLC0415
 
     try:
         descriptor = table_lock.take(old, "hccl-tools replace", os.environ)
     except LaunchError as error:
-        click.echo(f"note: {error.message}; it keeps the table that it started with", err=True)
+        click.echo(f"note: {error.message}; it continues with the old table", err=True)
         return
     if descriptor >= 0:
         os.close(descriptor)

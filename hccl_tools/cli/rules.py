@@ -1,4 +1,4 @@
-"""``hccl-tools rules``: the list, one rule, or what stands behind an HCCL error code."""
+"""``hccl-tools rules``: list the rules, or explain one rule or HCCL error code."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def command(name: str | None) -> None:
     hccl-tools rules                     all rules
     hccl-tools rules HCC203              one rule: why, example, source
     hccl-tools rules duplicate-rank-id   the same by name
-    hccl-tools rules EI0014              what HCCL's error code means, and the rules behind it
+    hccl-tools rules EI0014              an error code of HCCL, and the rules for it
     hccl-tools rules HCC2                the rules of a family
-    """  # noqa: D301  (click's own mark: keep the lines)
-    from hccl_tools.diagnostics.hccl_codes import CODES  # noqa: PLC0415  (a command's own imports wait for the command)
+    """  # noqa: D301  (click's mark: keep the lines)
+    from hccl_tools.diagnostics.hccl_codes import CODES  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.rules.pages import code_page, page  # noqa: PLC0415
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
@@ -52,12 +52,12 @@ def _matching(rules: list[Rule], name: str) -> list[Rule]:
     wanted = name.strip().upper()
     found = [rule for rule in rules if wanted == rule.facts.name.upper() or rule.facts.id.startswith(wanted)]
     if not found:
-        raise UsageError(f'no rule and no HCCL error code is called "{name}"', hint=_advice(rules, name))
+        raise UsageError(f'no rule or HCCL error code "{name}"', hint=_advice(rules, name))
     return found
 
 
 def _advice(rules: list[Rule], name: str) -> str:
-    """Return what to type for a name that is unknown; codes that differ in a digit are not alike."""
+    """Return the hint for an unknown name; a code gets no suggestion, as codes differ in a digit."""
     from hccl_tools.diagnostics.hccl_codes import CODES  # noqa: PLC0415
 
     if _CODE.fullmatch(name.strip()):

@@ -1,4 +1,4 @@
-"""``hccl-tools schema``: the published JSON Schema of a table format."""
+"""``hccl-tools schema``: print the JSON Schema of a table format."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def command(table_format: str | None) -> None:
     \b
     hccl-tools schema                    the formats
     hccl-tools schema 1.0 > rank_table.schema.json
-    """  # noqa: D301  (click's own mark: keep the lines)
-    from hccl_tools.formats.schema import NAMES, load, text  # noqa: PLC0415  (a command's own imports wait for it)
+    """  # noqa: D301  (click's mark: keep the lines)
+    from hccl_tools.formats.schema import NAMES, load, text  # noqa: PLC0415  (`--help` does not need it)
 
     if table_format is None:
         for name in NAMES:

@@ -1,4 +1,4 @@
-"""The type of options that take a time: seconds, or a number with a unit."""
+"""The type of options with a duration: seconds, or a number with a unit."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from click import Context, Parameter
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-#: A number as float() takes it, then a unit as timeout(1) has it.
+#: A number for float(), then a unit of timeout(1).
 _TIME = re.compile(r"(.*?)([smhd]?)", re.DOTALL)
 
 
 class Seconds(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
-    """A finite time in seconds within bounds: ``300``, ``90s``, ``5m``, ``2h``, ``1d``.
+    """A finite duration within bounds, in seconds: ``300``, ``90s``, ``5m``, ``2h``, ``1d``.
 
-    ``nan`` would pass every comparison and mean never.
+    ``nan`` is refused: it would pass every comparison.
     """
 
     name = "seconds"

@@ -1,4 +1,4 @@
-"""Say which server of a table has which ranks, and whether the order is the one that people expect."""
+"""Report the ranks of each server of a new table, and an order of servers that is not numeric."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
 
 
-def tell(table: RankTable, origins: Sequence[str], *, in_order_given: bool) -> None:
-    """Say on stderr which server got which ranks and where it is from.
+def report(table: RankTable, origins: Sequence[str], *, in_order_given: bool) -> None:
+    """Print on stderr the ranks of each server and the file or host it is from.
 
     Args:
-        table: What was made.
+        table: The new table.
         origins: For each server the file or host it is from.
-        in_order_given: Whether the order is the user's own: then one that is not numeric is warned of.
+        in_order_given: Whether the order is the user's: then an order that is not numeric gets a warning.
     """
     from hccl_tools.table import ordering  # noqa: PLC0415  (`--help` does not need it)
 
     click.echo("\n".join(_lines(table, origins)), err=True)
     if table.format == "group_list":
         click.echo(
-            "note: HCCL numbers a group_list by server_id as text, whatever the order of its servers",
+            "note: HCCL numbers a group_list by server_id as text, not by the order of its servers",
             err=True,
         )
         return
     pair = ordering.out_of_order(table) if in_order_given else None
     if pair is not None:
         click.echo(
-            f"warning: servers are not in the order of their addresses: {pair[0]} stands before {pair[1]}; "
+            f"warning: servers are not in the order of their addresses: {pair[0]} is before {pair[1]}; "
             "`--order ip` sorts them",
             err=True,
         )

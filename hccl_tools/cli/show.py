@@ -1,4 +1,4 @@
-"""``hccl-tools show``: what is in a table, and where am I in it?"""
+"""``hccl-tools show``: show a table, and which of its servers is this host."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 from hccl_tools.cli import options, table_options
 from hccl_tools.cli.values import Choice, IntRange
 from hccl_tools.errors import TableError, UsageError
-from hccl_tools.notation.phrases import and_more, did_you_mean
+from hccl_tools.notation.phrases import and_more, count, did_you_mean
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Report
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
   hccl-tools show hccl_2s_16p.json                    servers, groups, devices, ranks, addresses
-  hccl-tools show hccl_2s_16p.json --here             which server, devices and ranks am I?
+  hccl-tools show hccl_2s_16p.json --here             the server, devices and ranks of this host
   hccl-tools show hccl_2s_16p.json --rank 5 -f json   one rank, for a program
   hccl-tools show hccl_2s_16p.json --fingerprint      equal on hosts whose tables agree
   hccl-tools show --wait 600 /user/config/jobstart_hccl.json
 """
 
 
-class _Asked(NamedTuple):
-    """What part of the table is asked for; at most one of them is set."""
+class _Part(NamedTuple):
+    """The part of the table to show; at most one field is set."""
 
     rank: int | None
     server: str | None
@@ -37,23 +37,23 @@ class _Asked(NamedTuple):
         given = {"--rank": self.rank is not None, "--server": self.server is not None, "--here": self.here}
         named = [name for name, is_given in given.items() if is_given]
         if len(named) > 1:
-            raise UsageError(f"{' and '.join(named)} exclude each other", hint=f"say {named[0]} alone")
+            raise UsageError(f"{' and '.join(named)} exclude each other", hint=f"use {named[0]} alone")
 
 
 @options.command("show", epilog=_EXAMPLES)
 @click.argument("file", required=False, metavar="[FILE]")
 @click.option("--rank", type=IntRange(min=0), metavar="N", help="Only this rank.")
-@click.option("--server", metavar="ID", help="Only the server of this server_id.")
-@click.option("--here", is_flag=True, help="Only the server that this host is; exit code 1 if it is none.")
-@click.option("--fingerprint", "only_hash", is_flag=True, help="Only a short hash of what the table means.")
-@click.option("--all", "unfold", is_flag=True, help="List every device, however many servers there are.")
+@click.option("--server", metavar="ID", help="Only the server with this server_id.")
+@click.option("--here", is_flag=True, help="Only this host's server; exit code 1 if there is none.")
+@click.option("--fingerprint", "only_hash", is_flag=True, help="Only a short hash of the table's content.")
+@click.option("--all", "unfold", is_flag=True, help="List every device of every server.")
 @click.option(
     "-f",
     "--format",
     "output",
     type=Choice(["text", "json"]),
     default="text",
-    help="For people or programs.",
+    help="Output format.",
 )
 @table_options.wait
 @options.product
@@ -71,13 +71,13 @@ def command(
 ) -> None:
     """Show a table as a tree: servers, groups, devices, ranks, addresses.
 
-    Without FILE it is the table of RANK_TABLE_FILE. Of more than four servers each is one line. A table with
-    errors is shown as far as it can be read; what is wrong with it, `validate` says.
+    Without FILE the table of RANK_TABLE_FILE is shown. Above four servers each is one line. A table with
+    errors is shown as far as it can be read; `validate` reports the errors.
     """
     from hccl_tools.draw.showing import ShowOptions  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table is half a million objects without a cycle
-    asked = _Asked(rank, server, here)
+    asked = _Part(rank, server, here)
     asked.check()
     file = table_options.from_environment() if file is None else file
     table_options.wait_for(file, wait)
@@ -106,16 +106,14 @@ def _read(file: str, product: str | None) -> tuple[Report, RankTable]:
 
         raise TableError(f"{report.file} cannot be shown\n{''.join(render([report], 'text')).rstrip()}")
     if not report.ok:
-        count = len(report.errors)
         click.echo(
-            f"note: the table has {count} error{'s' if count > 1 else ''}: hccl-tools validate {file}",
-            err=True,
+            f"note: the table has {count(len(report.errors), 'error')}: hccl-tools validate {file}", err=True
         )
     return report, report.table
 
 
-def _chosen(table: RankTable, asked: _Asked) -> tuple[list[ServerFacts], str]:
-    """Return the servers asked for, and for ``--here`` what told which."""
+def _chosen(table: RankTable, asked: _Part) -> tuple[list[ServerFacts], str]:
+    """Return the servers to show, and for ``--here`` how this host was recognised."""
     from hccl_tools.draw import description  # noqa: PLC0415
 
     if asked.here:
@@ -133,7 +131,7 @@ def _server_of_rank(table: RankTable, rank: int) -> int:
         return table.server_of_row[table.rank_numbers.index(rank)]
     except ValueError:
         known = [number for number in table.rank_numbers if number is not None]
-        span = f"its ranks are {min(known)} to {max(known)}" if known else "it has no readable rank"
+        span = f"its ranks are {min(known)} to {max(known)}" if known else "it has no valid rank"
         raise TableError(f"the table has no rank {rank}", hint=span) from None
 
 
@@ -147,7 +145,7 @@ def _named(table: RankTable, wanted: str) -> int:
 
 
 def _this_host(table: RankTable) -> tuple[int, str]:
-    from hccl_tools.discover import host_state, recognition  # noqa: PLC0415  (only where this host is asked for)
+    from hccl_tools.discover import host_state, recognition  # noqa: PLC0415  (only for --here)
     from hccl_tools.discover.site import Site  # noqa: PLC0415
 
     state = host_state.read_host_state(
@@ -157,13 +155,12 @@ def _this_host(table: RankTable) -> tuple[int, str]:
     names = [table.servers[index].server_id for index in found.servers[:4]]
     if len(found.servers) > 1:
         raise TableError(
-            f"this host may be {' or '.join(names)}, by {found.way}", hint="say which with --server ID"
+            f"this host may be {' or '.join(names)}, by {found.way}", hint="choose one with --server ID"
         )
     if not found.servers:
-        shown = [server.server_id for server in table.servers[:4]]
-        more = f" and {len(table.servers) - 4} more" if len(table.servers) > 4 else ""
+        known = and_more([server.server_id for server in table.servers])
         raise TableError(
-            f"this host is none of the table's servers: {', '.join(shown)}{more}",
+            f"none of the table's servers is this host: {known}",
             hint=f"this host is {', '.join(sorted(state.names))}; "
             "neither its addresses, its name nor its devices match a server",
         )

@@ -1,4 +1,4 @@
-"""``hccl-tools stop``: end a run."""
+"""``hccl-tools stop``: stop a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hccl_tools.cli.seconds import Seconds
 @click.command("stop")
 @click.argument("run", default="latest")
 @click.option(
-    "--log-dir", "--log_dir", default="log", show_default=True, metavar="DIR", help="Where runs are."
+    "--log-dir", "--log_dir", default="log", show_default=True, metavar="DIR", help="The log directory."
 )
 @click.option(
     "--wait",
@@ -18,23 +18,22 @@ from hccl_tools.cli.seconds import Seconds
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="Wait for its end at most so long.",
+    help="Time limit for its end.",
 )
-@click.option("--now", is_flag=True, help="Kill the ranks, without their grace time.")
+@click.option("--now", is_flag=True, help="Kill the ranks without grace time.")
 @click.pass_context
 def command(ctx: click.Context, run: str, log_dir: str, wait: float, now: bool) -> None:
-    """End RUN: a run directory, its name or the beginning of it, or "latest" (the default).
+    """Stop RUN: a run directory, its name or a prefix of it, or "latest" (the default).
 
-    Its launcher gets SIGTERM and ends the ranks, with the grace time it was started with; the ranks on the
-    job's other hosts end with them, also where the command was typed on each. What is left of a
-    run whose launcher was killed is killed. Of a run of hccl_tools.spawn only the ranks are ended, not the
-    program that called it. The exit code is 0 when nothing of the run is left.
+    The launcher receives SIGTERM and terminates the ranks on all hosts of the job, with its grace time.
+    Processes that a killed launcher has left are killed. Of a run of hccl_tools.spawn only the ranks are
+    stopped, not the program that called it. The exit code is 0 if no process of the run is left.
 
     \b
     hccl-tools stop
     hccl-tools stop 20261121-101530
     hccl-tools stop --now /data/log/latest
-    """  # noqa: D301  (click's own mark: keep the lines)
+    """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.launch.runs import index, stop  # noqa: PLC0415  (`--help` does not need it)
 
     found = stop.stop(index.resolve(run, log_dir), wait=wait, now=now)

@@ -1,4 +1,4 @@
-"""``hccl-tools subset``: a part of a table as a table of its own."""
+"""``hccl-tools subset``: keep some servers or devices of a table."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _EXAMPLES = """\
 def command(*, file: str, servers: str | None, devices: str | None, **settings: Any) -> None:
     """Keep some servers or devices of a table.
 
-    The ranks that are left are renumbered from 0, in their old order. The new table goes into a new file
-    beside the old one, NAME.r1.json, never over a table that is there.
+    The remaining ranks are renumbered from 0, in their old order. The new table is written to a new file
+    beside the old one, NAME.r1.json; no file is overwritten.
     """
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
     from hccl_tools.tablefiles import outputs  # noqa: PLC0415  (`--help` does not need it)
@@ -42,7 +42,7 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
 
     if not servers and not devices:
-        raise UsageError("nothing is chosen", hint="say --servers IDS, --devices RANGE, or both")
+        raise UsageError("nothing to keep is given", hint="add --servers IDS, --devices RANGE, or both")
     inputs = Inputs(product=settings["product"])
     before = inputs.table(file)
     names = [name.strip() for name in servers.split(",") if name.strip()] if servers is not None else None

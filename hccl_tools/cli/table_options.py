@@ -1,4 +1,4 @@
-"""What the commands share that make a table from tables: where it goes, and the judgement before."""
+"""Options and output of the commands that make a table from tables: check it, then write it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _F = TypeVar("_F", bound="Callable[..., Any]")
 mode = click.option("--mode", metavar="MODE", help="File mode, such as 640. Default: 0666 minus the umask.")
 _force = click.option("--force", is_flag=True, help="Replace a file that holds another table.")
 _output = click.option(
-    "-o", "--output", metavar="DIR|FILE|-", help="Where it goes; - prints it. Default: the current folder."
+    "-o", "--output", metavar="DIR|FILE|-", help="Where to write; - prints it. Default: the current folder."
 )
 
 
@@ -50,34 +50,34 @@ def wait(function: _F) -> _F:
         "--wait",
         type=Seconds(),
         metavar="SECONDS",
-        help="Wait so long for a table that its operator has not completed yet.",
+        help="Wait up to SECONDS for an incomplete table.",
     )(function)
 
 
 def from_environment() -> str:
-    """Return the table that RANK_TABLE_FILE names, for a command that got no file, and say so on stderr.
+    """Return the table of RANK_TABLE_FILE, for a command without a FILE, and report it on stderr.
 
     Raises:
-        UsageError: No variable names one.
+        UsageError: The variable is not set.
     """
-    from hccl_tools.launch.planning import table_source  # noqa: PLC0415  (where no file was named)
+    from hccl_tools.launch.planning import table_source  # noqa: PLC0415  (only without a FILE)
 
     variable = table_source.naming_variable(os.environ)
     if variable is None:
-        raise UsageError("no rank table was named", hint="name its file, or set RANK_TABLE_FILE")
+        raise UsageError("no rank table given", hint="give its file, or set RANK_TABLE_FILE")
     file = table_source.usual_file(os.environ[variable])
-    click.echo(f"note: no FILE was named: using {variable}={os.environ[variable]}", err=True)
+    click.echo(f"note: no FILE given: using {variable}={os.environ[variable]}", err=True)
     return file
 
 
 def wait_for(file: str, seconds: float | None) -> None:
-    """Wait until a table is ready, and tell on stderr who is missing; without seconds return at once.
+    """Wait until a table is ready, and report on stderr what is missing; return at once without seconds.
 
     Raises:
         TableError: It was not ready in time.
     """
     if seconds is not None:
-        from hccl_tools.tablefiles import waiting  # noqa: PLC0415  (hardly ever asked for)
+        from hccl_tools.tablefiles import waiting  # noqa: PLC0415  (rarely used)
 
         waiting.wait(file, seconds=seconds, tell=lambda line: click.echo(line, err=True))
 
@@ -93,20 +93,20 @@ def deliver(
     ignore: Sequence[str],
     origins: Sequence[str] = (),
 ) -> None:
-    """Judge a table and write it, as ``gen`` does.
+    """Check a table and write it, as ``gen`` does.
 
     Args:
-        table: What was made.
-        name: Its file name in a folder.
+        table: The new table.
+        name: Its file name if ``output`` is a folder.
         output: The user's ``-o``.
         force: The user's ``--force``.
         mode: The user's ``--mode``.
-        product: For which product it is judged; by default the one that its format is for.
+        product: The product whose rules apply; by default the one that its format is for.
         ignore: Rules to leave out.
-        origins: For each server the file it is from, to be named beside findings.
+        origins: For each server the file it is from, for the findings.
 
     Raises:
-        TableError: The table has an error, or something else stands where it should go.
+        TableError: The table has an error, or another file exists in its place.
     """
     from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415  (`--help` does not need them)
 
@@ -114,7 +114,7 @@ def deliver(
     report = outputs.check(table, product=product, ignore=ignore, name=unwritten.NAME)
     to_stdout = output == outputs.STDOUT
     if not report.ok:
-        click.echo(outputs.shown(report) + _blamed(report, origins), err=to_stdout, nl=False)
+        click.echo(outputs.shown(report) + _origins_of_errors(report, origins), err=to_stdout, nl=False)
         raise unwritten.refusal(report)
     if to_stdout:
         outputs.print_out(table)
@@ -123,8 +123,8 @@ def deliver(
     click.echo(outputs.save(table, path, force=force, mode=digits, product=product).summary(), err=True)
 
 
-def _blamed(report: Report, origins: Sequence[str]) -> str:
-    """Return from which file the servers with errors are."""
+def _origins_of_errors(report: Report, origins: Sequence[str]) -> str:
+    """Return the files of the servers with errors, one line each."""
     if report.table is None or not origins:
         return ""
     from hccl_tools import formats  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""``hccl-tools validate``: what will HCCL say to these tables?"""
+"""``hccl-tools validate``: check tables as HCCL does."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _EXAMPLES = """\
   hccl-tools validate hccl_8p_01234567_10.0.0.1.json       one table
   hccl-tools validate --product a2 'tables/**/*.json'      many, for Atlas A2 machines
   hccl-tools validate --only-hccl rank_table.json          only what HCCL itself refuses or waits for
-  hccl-tools validate --local rank_table.json              is it right on this host, with its devices?
+  hccl-tools validate --local rank_table.json              compare it with this host and its devices
   cat rank_table.json | hccl-tools validate -              from a pipe
   hccl-tools validate -f json rank_table.json              for programs; also concise, github, sarif
 """
 
 
-#: Above so many ranks the fast parser of the [fast] extra matters.
+#: The number of ranks above which the faster parser of the [fast] extra is recommended.
 _MANY_RANKS = 10_000
 
 
 @dataclass
 class _Run:
-    """Judges the files one by one and remembers what the exit code needs."""
+    """Checks the files one by one and records what the exit code depends on."""
 
     checks: dict[str, Any]
     strict: bool
@@ -43,10 +43,10 @@ class _Run:
     wait: float | None = None
     unreadable: bool = field(default=False, init=False)
     failed: bool = field(default=False, init=False)
-    told: bool = field(default=False, init=False)
+    recommended_orjson: bool = field(default=False, init=False)
 
     def reports(self, names: Iterable[str]) -> Iterator[Report]:
-        """Yield the reports; a file that cannot be read is told on stderr and left out."""
+        """Yield the reports; a file that cannot be read is reported on stderr and skipped."""
         for name in names:
             yield from self._reports_of(name)
 
@@ -57,8 +57,8 @@ class _Run:
         try:
             for file in options.expand(name):
                 table_options.wait_for(file, self.wait)
-                report = self._judged(file)
-                self._say_if_slow(report)
+                report = self._check(file)
+                self._recommend_orjson(report)
                 found = view.counts(report)
                 self.failed |= any(self.strict or rule.severity == "error" for rule in found)
                 yield report
@@ -67,22 +67,22 @@ class _Run:
             hint = f"\n  help: {error.hint}" if error.hint else ""
             click.echo(f"error: {error.message}{hint}", err=True)
 
-    def _say_if_slow(self, report: Report) -> None:
-        """Tell once that a large table takes longer than it need."""
-        if report.table is None or len(report.table) <= _MANY_RANKS or self.told:
+    def _recommend_orjson(self, report: Report) -> None:
+        """Recommend orjson once, for a large table."""
+        if report.table is None or len(report.table) <= _MANY_RANKS or self.recommended_orjson:
             return
         from importlib.util import find_spec  # noqa: PLC0415  (only for large tables)
 
         from hccl_tools.programs.install_hints import FAST  # noqa: PLC0415
 
         if find_spec("orjson") is None:
-            self.told = True
+            self.recommended_orjson = True
             click.echo(
-                f"note: {len(report.table):,} ranks are checked sooner with orjson: {FAST}",
+                f"note: {len(report.table):,} ranks are checked faster with orjson: {FAST}",
                 err=True,
             )
 
-    def _judged(self, file: str) -> Report:
+    def _check(self, file: str) -> Report:
         if not self.local:
             from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
@@ -93,13 +93,13 @@ class _Run:
 
     @cached_property
     def _local_check(self) -> LocalCheck:
-        from hccl_tools.validation.local_check import LocalCheck  # noqa: PLC0415  (not every call is about this host)
+        from hccl_tools.validation.local_check import LocalCheck  # noqa: PLC0415  (only for --local)
 
         return LocalCheck()
 
     @property
     def exit_code(self) -> int:
-        """2 where a file could not be read, else 1 where one has an error, else 0."""
+        """2 if a file cannot be read, else 1 if a table has an error, else 0."""
         return 2 if self.unreadable else int(self.failed)
 
 
@@ -108,10 +108,10 @@ class _Run:
 @options.product
 @options.rule_choice
 @table_options.wait
-@click.option("--local", is_flag=True, help="Hold the tables against this host and its devices, too.")
-@click.option("--strict", is_flag=True, help="Warnings count as errors for the exit code.")
+@click.option("--local", is_flag=True, help="Compare the tables with this host and its devices, too.")
+@click.option("--strict", is_flag=True, help="Count warnings as errors for the exit code.")
 @click.option("--only-hccl", is_flag=True, help="Show and count only what HCCL itself refuses or waits for.")
-@click.option("--all", "show_all", is_flag=True, help="Show every finding, however many a rule has.")
+@click.option("--all", "show_all", is_flag=True, help="Show all findings of each rule.")
 @options.output_format
 @options.env
 @options.color
@@ -132,14 +132,14 @@ def command(
 ) -> None:
     """Check rank tables: what HCCL will refuse, where, and what to do.
 
-    FILE is a table of any format, a pattern in quotes, or - for standard input; without one the table of
-    RANK_TABLE_FILE is checked. The exit code is 0 where no
-    table has an error, 1 where one has, 2 where a file cannot be read or the call is wrong. With --local each
-    table is also held against this host: its own entry, the devices present, the addresses they really have.
+    FILE is a table of any format, a pattern in quotes, or - for standard input; without FILE the table of
+    RANK_TABLE_FILE is checked. The exit code is 0 if no table has an error, 1 if one has, 2 if a file cannot
+    be read or the call is wrong. With --local each table is also compared with this host: its server, the
+    devices present, and their addresses.
     """
     from hccl_tools.diagnostics import limit, render  # noqa: PLC0415  (`--help` does not need it)
 
-    # A large table is half a million objects without a cycle: collecting takes longer than judging.
+    # A large table is half a million objects without a cycle: collecting takes longer than checking.
     gc.disable()
     checks["limit"] = limit(output_format, show_all=show_all)
     run = _Run(checks, strict, only_hccl, local, wait)

@@ -1,4 +1,4 @@
-"""The types of option values. Each says in one style what is wrong with a value: ``"x" is not ...``."""
+"""The types of option values. Their error messages have one form: ``"x" is not ...``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ else:
 
 
 class Choice(_Choice):
-    """One of a few words: ``rank_loop`` or ``rank-loop``, but shown as it is declared."""
+    """One of a few names: accepted with ``_`` or ``-``, shown as declared."""
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> str:
-        """Return the word as it is declared."""
+        """Return the name as declared."""
         for choice in self.choices:
             if _plain(choice) == _plain(value):
                 return choice
@@ -31,15 +31,15 @@ class Choice(_Choice):
         param: Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Return the words that begin so, as they are declared."""
+        """Return the names with this beginning, as declared."""
         from click.shell_completion import CompletionItem  # noqa: PLC0415  (only for the shell)
 
         typed = _plain(incomplete)
         return [CompletionItem(choice) for choice in self.choices if _plain(choice).startswith(typed)]
 
 
-def _plain(word: str) -> str:
-    return word.replace("_", "-")
+def _plain(name: str) -> str:
+    return name.replace("_", "-")
 
 
 class IntRange(click.IntRange):

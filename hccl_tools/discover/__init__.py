@@ -1,1 +1,1 @@
-"""What this host is: one module per source; each returns facts and names where it has them, none guesses."""
+"""Facts about this host: one module per source; each returns facts with their source, none guesses."""

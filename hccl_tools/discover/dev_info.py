@@ -1,7 +1,7 @@
-"""What the ``hccn_tool`` of Ascend 950 says about a device: ports, interfaces and EIDs.
+"""Read ports, interfaces and EIDs of a device with the ``hccn_tool`` of Ascend 950.
 
 ``hccn_tool -g -dev_info -i N`` prints three tables; N is the logical id. Columns are found by the header. A
-row that goes on with the one above has nothing in its first column.
+row that continues the one above has an empty first column.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.discover.site import Site
 
-#: One column of each table that no other has.
+#: One column of each table that the others lack.
 _MARKS = ("UDie ID", "Interface Name", "EID Index")
 _EID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
@@ -38,14 +38,14 @@ class Port(NamedTuple):
 
 
 class DeviceInfo(NamedTuple):
-    """What the tool says about one device.
+    """The output of the tool for one device.
 
     Attributes:
         ports: In the tool's order.
         ips: The addresses of its interfaces.
-        eids: Its EIDs, 32 small hex digits each, in the tool's order.
-        problem: Why there is nothing, in the tool's own words where it had any.
-        worth_asking: False where asking for further devices is pointless: the tool hangs or stays busy.
+        eids: Its EIDs, 32 lower-case hex digits each, in the tool's order.
+        problem: Why there is none of these, with the tool's own message if it has one.
+        worth_asking: False if the tool hangs or stays busy: it is not called for further devices.
     """
 
     ports: tuple[Port, ...] = ()
@@ -56,7 +56,7 @@ class DeviceInfo(NamedTuple):
 
 
 def read(tool: str, logical_id: int, site: Site) -> DeviceInfo:
-    """Ask for one device.
+    """Return the output for one device.
 
     Args:
         tool: Path of ``hccn_tool``.
@@ -71,12 +71,12 @@ def read(tool: str, logical_id: int, site: Site) -> DeviceInfo:
         return DeviceInfo(problem=f"hccn_tool stays busy: {answer.words()}", worth_asking=False)
     found = parse(answer.stdout)
     if answer.status != 0 or not found.eids:
-        return DeviceInfo(problem=f"hccn_tool says {answer.words()}")
+        return DeviceInfo(problem=f"hccn_tool printed {answer.words()}")
     return found
 
 
 def parse(text: str) -> DeviceInfo:
-    """Read the three tables; rows that are none of theirs are passed over."""
+    """Parse the three tables; other lines are skipped."""
     ports: list[Port] = []
     ips: list[str] = []
     eids: list[str] = []

@@ -1,4 +1,4 @@
-"""The address of each device: ``hccn_tool``, else ``hccn.conf``; where both answer they must agree."""
+"""Determine the address of each device from ``hccn_tool``, else ``hccn.conf``; the two must agree."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from hccl_tools.discover.hccn_conf import HccnConf
     from hccl_tools.discover.site import Site
 
-#: Why hccn_tool has no answer where the user named a file.
-NOT_ASKED = "hccn_tool was not asked, for --hccn-conf names a file"
-#: What ``--prefer`` takes; the last is for a 2.0 table.
+#: The problem of hccn_tool if the user gave a file.
+NOT_ASKED = "hccn_tool was not called, as --hccn-conf gives a file"
+#: The values of ``--prefer``; the last is for a 2.0 table.
 PREFERENCES = ("hccn_tool", "hccn.conf", "rootinfo")
 
 
 class SourceReadings(NamedTuple):
-    """Both sources' words on one device."""
+    """The readings of both sources for one device."""
 
     device_id: int
     tool: Reading
     conf: Reading
 
     def agree(self) -> bool:
-        """Tell whether the file's address is one of those the tool gives, or one of the two has none."""
+        """Return whether the file's address is one of the tool's, or one of the two has none."""
         theirs = {packed(ip) for ip in self.tool.ips}
         return not theirs or all(packed(ip) in theirs for ip in self.conf.ips)
 
@@ -38,17 +38,17 @@ class SourceReadings(NamedTuple):
 def find_addresses(
     device_ids: Sequence[int], site: Site, *, prefer: str | None = None, required: bool = True
 ) -> tuple[list[DeviceFacts], list[str]]:
-    """Find out the addresses of devices by physical id.
+    """Determine the addresses of devices by physical id.
 
     Args:
-        device_ids: In the order in which they come back.
-        site: Where to look.
-        prefer: The source to believe where the two disagree (one of :data:`PREFERENCES`).
-        required: Off where a host may do without: then it is an error only that some devices have an
+        device_ids: In the order of the result.
+        site: The host to look at.
+        prefer: The source to use where the two disagree (one of :data:`PREFERENCES`).
+        required: Whether addresses are needed; if not, it is an error only if some devices have an
             address and others none.
 
     Returns:
-        The devices, and one warning for each source that failed for a device where the other had an answer.
+        The devices, and a warning for each failure of a source where the other one has an answer.
 
     Raises:
         DiscoveryError: A device has no address in either source, or the sources disagree.
@@ -56,8 +56,9 @@ def find_addresses(
     """
     asked, conf = query_sources(device_ids, site)
     if not required and not any(one.tool.ips or one.conf.ips for one in asked):
-        said = f"no device has a network address, which is right inside one super pod ({_why(asked[0])})"
-        return [DeviceFacts(one.device_id, source="none set") for one in asked], [said]
+        reason = _why(asked[0])
+        warning = f"no device has a network address; inside one super pod none is needed ({reason})"
+        return [DeviceFacts(one.device_id, source="none set") for one in asked], [warning]
     _refuse_missing(asked, conf)
     if prefer is None:
         _refuse_disagreement(asked)
@@ -71,14 +72,14 @@ def find_addresses(
         elif not one.agree():
             other = one.conf if chosen is one.tool else one.tool
             warnings.append(
-                f"device {one.device_id}: {chosen.source} says {','.join(chosen.ips)}, {other.source} says "
-                f"{','.join(other.ips)}; took {chosen.source} (--prefer)"
+                f"device {one.device_id}: {chosen.source} has {','.join(chosen.ips)}, {other.source} has "
+                f"{','.join(other.ips)}; using {chosen.source} (--prefer)"
             )
     return devices, warnings
 
 
 def query_sources(device_ids: Sequence[int], site: Site) -> tuple[list[SourceReadings], HccnConf]:
-    """Ask both sources about devices by physical id; that they have no answer is no error here.
+    """Query both sources for devices by physical id; a missing answer is not an error here.
 
     Raises:
         InputError: A tool or file that the user named cannot be used.
@@ -87,7 +88,7 @@ def query_sources(device_ids: Sequence[int], site: Site) -> tuple[list[SourceRea
     conf = hccn_conf.load(site)
     answers: Iterable[tuple[int, Reading]]
     if site.hccn_conf is not None and site.hccn_tool is None:
-        # A file that the user names stands in place of what the devices say.
+        # A file that the user gives replaces the tool.
         answers = [(device_id, Reading(hccn_tool.SOURCE, problem=NOT_ASKED)) for device_id in device_ids]
     else:
         answers = _ask_tool(device_ids, site)
@@ -95,7 +96,7 @@ def query_sources(device_ids: Sequence[int], site: Site) -> tuple[list[SourceRea
 
 
 def find_vnic_addresses(device_ids: Sequence[int], site: Site) -> tuple[list[DeviceFacts], list[str]]:
-    """Find out the addresses that devices have inside their super pod.
+    """Determine the addresses that devices have inside their super pod.
 
     Returns:
         The devices, and a warning: other machines may have the same addresses.
@@ -112,7 +113,9 @@ def find_vnic_addresses(device_ids: Sequence[int], site: Site) -> tuple[list[Dev
                 hint="leave --vnic out: inside a super pod a table needs no addresses",
             )
         found.append(DeviceFacts(device_id, reading.ips, "hccn_tool -vnic"))
-    return found, ["vnic addresses are good inside one super pod, and other machines may have the same ones"]
+    return found, [
+        "vnic addresses are valid inside one super pod only, and other machines may have the same ones"
+    ]
 
 
 def _ask_tool(
@@ -128,10 +131,10 @@ def _ask_tool(
             yield device_id, stopped or Reading(hccn_tool.SOURCE, problem=hccn_tool.ABSENT)
             continue
         reading = read(tool, device_id, site)
-        # One that is found elsewhere than on PATH, or was named, is said with its place.
+        # A tool that is not the one on PATH is shown with its path.
         yield device_id, reading if on_path else reading._replace(source=tool)
         if not reading.worth_asking:
-            # A tool that hangs or stays busy for one device does so for all: waiting N times helps nobody.
+            # A tool that hangs or stays busy for one device does so for all: do not wait N times.
             stopped = reading
 
 
@@ -152,15 +155,15 @@ def _why(one: SourceReadings) -> str:
 
 
 def _hint(one: SourceReadings) -> str:
-    words = one.tool.problem or ""
-    if "permission denied" in words:
-        return f"hccn_tool answers root alone: {as_root('gen ...')}"
-    if "not exist!" in words:
-        return "see which devices there are: ls /dev/davinci*"
-    if words == hccn_tool.ABSENT:
+    problem = one.tool.problem or ""
+    if "permission denied" in problem:
+        return f"hccn_tool needs root: {as_root('gen ...')}"
+    if "not exist!" in problem:
+        return "list the devices: ls /dev/davinci*"
+    if problem == hccn_tool.ABSENT:
         return (
-            "name the tool with --hccn-tool PATH or a file with --hccn-conf PATH (into a container mount "
-            f"{hccn_conf.USUAL_PLACE} or /usr/local/Ascend/driver); on a machine without devices try "
+            "give the tool with --hccn-tool PATH or a file with --hccn-conf PATH (in a container mount "
+            f"{hccn_conf.USUAL_PLACE} or /usr/local/Ascend/driver); on a machine without devices use "
             "--simulate 910a"
         )
     how = f"hccn_tool -i {one.device_id} -ip -s address A.B.C.D netmask M.M.M.M"
@@ -171,12 +174,12 @@ def _refuse_disagreement(asked: Sequence[SourceReadings]) -> None:
     apart = [one for one in asked if not one.agree()]
     if not apart:
         return
-    told = "; ".join(
-        f"device {one.device_id}: {one.tool.source} says {','.join(one.tool.ips)}, {one.conf.source} says "
+    differences = "; ".join(
+        f"device {one.device_id}: {one.tool.source} has {','.join(one.tool.ips)}, {one.conf.source} has "
         f"{','.join(one.conf.ips)}"
         for one in apart
     )
     raise DiscoveryError(
-        f"the sources disagree about {len(apart)} of {len(asked)} addresses: {told}",
-        hint="--prefer hccn_tool takes what the devices have now, --prefer hccn.conf what the next boot sets",
+        f"the sources disagree about {len(apart)} of {len(asked)} addresses: {differences}",
+        hint="--prefer hccn_tool uses the current addresses, --prefer hccn.conf those of the next boot",
     )

@@ -1,9 +1,9 @@
-"""What an EID of Ascend 950 says about itself: which device, die and port it is for, and on which network.
+"""Encode and decode EIDs of Ascend 950: device, die, port and network layer.
 
 From the right: 8 bits port number within the board, 4 bits board, 4 bits chassis, 16 bits that begin with
 0xdf; 5 bits function at bit 69, 16 bits super pod at bit 76. A port number up to 180 is one of the 9 ports
-on each of the 2 dies of the board's 8 NPUs, counted from 1; above that it is one of 2 groups of ports on
-each die, counted from 181.
+on each of the 2 dies of the board's 8 NPUs, from 1; above that it is one of 2 groups of ports on each die,
+from 181.
 
 Source: mind-cluster, mindcluster_tools (parse_eid.py, eid_generator.py, rootinfo.py); the layout fits the
 public 2.0 tables.
@@ -17,16 +17,16 @@ _PORTS, _GROUPS, _DIES = 9, 2, 2
 NPUS_PER_BOARD = 8
 _FIRST_GROUP = 181
 _MARK = 0xDF
-#: Function -> network layer. The functions of UBG (3) and UBOE (8, 9) need more than an EID says.
+#: Function -> network layer. The functions of UBG (3) and UBOE (8, 9) need more information than an EID has.
 _LAYERS = {1: 0, 0: 1}
 
 
 class Eid(NamedTuple):
-    """One EID, understood.
+    """A decoded EID.
 
     Attributes:
         text: 32 hex digits.
-        layer: The network layer it is for, None for another one than 0 and 1.
+        layer: The network layer, None if it is neither 0 nor 1.
         local_id: The NPU within its chassis: 8 times the board plus the NPU on the board.
         die: The die it is on.
         port: The port on that die; None for a group of ports.
@@ -44,7 +44,7 @@ class Eid(NamedTuple):
 
 
 def read(text: str) -> Eid | None:
-    """Understand an EID (32 hex digits); None where it is not laid out like that."""
+    """Decode an EID (32 hex digits); return None if it has another layout."""
     value = int(text, 16)
     number, board, chassis = value & 0xFF, value >> 8 & 0xF, value >> 12 & 0xF
     if value >> 24 & 0xFF != _MARK or number == 0:

@@ -1,4 +1,4 @@
-"""The facts about hosts and devices as plain data, free of where they come from and where they go."""
+"""The facts about hosts and devices as plain data, independent of their sources and their use."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class Reading(NamedTuple):
-    """What one source says about one device's network addresses.
+    """The network addresses of one device in one source.
 
     Attributes:
         source: The program or file, as a user would type it.
         ips: The addresses, one per port; empty where the source has none.
-        problem: Why there is none, in the source's own words where it had any.
-        worth_asking: False where asking for further devices is pointless: the tool hangs or stays busy.
-        place: File and line, where the source is a file.
+        problem: Why there is none, with the source's own message if it has one.
+        worth_asking: False if the tool hangs or stays busy: it is not called for further devices.
+        place: File and line, if the source is a file.
     """
 
     source: str
@@ -34,11 +34,11 @@ class DeviceFacts(NamedTuple):
     Attributes:
         device_id: The physical id, as in ``/dev/davinciN``.
         ips: Its addresses, one per port; empty where it has none.
-        source: Which source the addresses are from.
+        source: The source of the addresses.
         super_device_id: Its id inside its super pod (SDID), if it is in one; zero is valid.
         local_id: Its number in the topology file, for a 2.0 table.
         levels: Its network levels as a 2.0 table writes them, lowest first.
-        place: File and line of its addresses, where they are from a file.
+        place: File and line of its addresses, if they are from a file.
     """
 
     device_id: int
@@ -49,8 +49,8 @@ class DeviceFacts(NamedTuple):
     levels: tuple[dict[str, Any], ...] = ()
     place: str = ""
 
-    def told(self) -> str:
-        """Return what was found and where, on one line."""
+    def summary(self) -> str:
+        """Return the addresses and their source, on one line."""
         if self.levels:
             counts = ", ".join(
                 f"{len(level['rank_addr_list'])} on layer {level['net_layer']}" for level in self.levels
@@ -60,21 +60,21 @@ class DeviceFacts(NamedTuple):
 
 
 class HostFacts(NamedTuple):
-    """One host and those of its devices that take part, in rank order.
+    """A host and the devices that it contributes to a table.
 
     Attributes:
-        server_id: What the table calls the host: its address.
-        server_id_source: Where that is from, as a phrase (``the address on the way to its network``).
+        server_id: Its id in the table: its address.
+        server_id_source: The source of that, as a phrase (``the address by which it reaches its network``).
         product: A name of :data:`hccl_tools.table.products.PRODUCTS`.
-        product_source: Where that is from, as a phrase.
+        product_source: The source of that, as a phrase.
         devices: In rank order.
         super_pod_id: Its super pod, if it is in one; "0" is valid.
-        table_format: The format of the table that it is for.
-        host_ip: Its address on the host network, where the table is to say it.
-        container_ip: The container's address, where the table is to say it.
-        device_port: The port of each device, where the table is to say it.
-        notes: What was taken from where, one sentence each.
-        warnings: What the user should look at, one sentence each.
+        table_format: The format of the table.
+        host_ip: Its address on the host network, if the table is to have it.
+        container_ip: The container's address, if the table is to have it.
+        device_port: The port of each device, if the table is to have it.
+        notes: The choices made and their sources, one sentence each.
+        warnings: What the user should check, one sentence each.
     """
 
     server_id: str
@@ -90,26 +90,26 @@ class HostFacts(NamedTuple):
     container_ip: str | None = None
     device_port: int | None = None
 
-    def told(self) -> list[str]:
-        """Return what was found and where, line by line, for the user to read."""
+    def summary(self) -> list[str]:
+        """Return the facts and their sources as lines for the user."""
         return [
             f"product {self.product} ({self.product_source})",
             f"server_id {self.server_id} ({self.server_id_source})",
             *self.notes,
-            *(device.told() for device in self.devices),
+            *(device.summary() for device in self.devices),
             *([f"super pod {self.super_pod_id}"] if self.super_pod_id is not None else []),
             *(f"warning: {warning}" for warning in self.warnings),
         ]
 
 
 class DeviceState(NamedTuple):
-    """What a device of this host is, whatever a table says about it.
+    """The state of a device of this host, independent of a table.
 
     Attributes:
-        ips: The addresses it has now, by ``hccn_tool``; empty where it has none or nobody could say.
+        ips: The addresses it has now, by ``hccn_tool``; empty if it has none or they are unknown.
         configured: The address that the next boot gives it, by ``hccn.conf``.
-        problem: Why ``ips`` is empty, in the source's own words where it had any.
-        super_device_id: Its SDID, where it was asked for and is known.
+        problem: Why ``ips`` is empty, with the source's own message if it has one.
+        super_device_id: Its SDID, if it was requested and is known.
     """
 
     ips: tuple[str, ...] = ()
@@ -119,16 +119,16 @@ class DeviceState(NamedTuple):
 
 
 class HostState(NamedTuple):
-    """What this host is, to be held against a table.
+    """The state of this host, to be compared with a table.
 
     Attributes:
         nodes: The physical ids of its ``/dev/davinciN``, ascending.
-        devices: What is known of the devices that were asked for, by physical id.
-        names: The names it goes by.
+        devices: The state of the requested devices, by physical id.
+        names: Its host names.
         is_local: Whether an IP address is one of this host's.
-        stated: The addresses that platforms state in variables (``MA_CURRENT_HOST_IP`` ...).
-        conf: The ``hccn.conf`` that was looked for.
-        problems: What else could not be found out, one sentence each.
+        stated: Its addresses in variables of the platform (``MA_CURRENT_HOST_IP`` ...).
+        conf: The path of its ``hccn.conf``.
+        problems: What else could not be determined, one sentence each.
     """
 
     nodes: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Device addresses from ``hccn.conf``, the file from which the driver sets them at boot.
+"""Read device addresses from ``hccn.conf``, the file from which the driver sets them at boot.
 
 Lines are ``key_N=value``, N a physical id, in any order; many keys end in a number (``IPv6address_0``,
 ``bond_address_0``, ``ip_rule_1``), and ``address_1`` is not ``address_10``. The file may be out of date
@@ -43,7 +43,7 @@ class HccnConf(NamedTuple):
     remedy: str | None = None
 
     def read(self, device_id: int) -> Reading:
-        """Return one device's address; IPv6 where the file has no IPv4 address for it."""
+        """Return one device's address; IPv6 if the file has no IPv4 address for it."""
         if self.missing is not None:
             return Reading(self.path, problem=f"{self.path} {self.missing}")
         for name in _ADDRESS_KEYS:
@@ -52,10 +52,10 @@ class HccnConf(NamedTuple):
             if not value:
                 continue
             if not is_set(value):
-                told = (
-                    f'{self.path} line {line} gives "{value}" for {name}_{device_id}, which is not an address'
+                problem = (
+                    f'{self.path} line {line} has "{value}" for {name}_{device_id}, which is not an address'
                 )
-                return Reading(self.path, problem=told)
+                return Reading(self.path, problem=problem)
             return Reading(self.path, (value,), place=f"{self.path}:{line}")
         return Reading(self.path, problem=f"{self.path} has no address_{device_id}")
 
@@ -64,11 +64,11 @@ def load(site: Site) -> HccnConf:
     """Read the user's file, else ``/etc/hccn.conf``.
 
     Returns:
-        The values, or why there are none: a file that is absent is told apart from one without permission.
+        The values, or why there are none: the file is missing, or its permissions do not allow reading.
 
     Raises:
-        InputError: A file that the user named cannot be read.
-        DiscoveryError: One key stands there twice with different values.
+        InputError: A file that the user gave cannot be read.
+        DiscoveryError: A key occurs twice with different values.
     """
     path = site.hccn_conf if site.hccn_conf is not None else site.path(USUAL_PLACE)
     try:
@@ -83,7 +83,7 @@ def load(site: Site) -> HccnConf:
         return HccnConf(path, {}, missing, remedy)
     if len(raw) > _MOST_BYTES:
         raise DiscoveryError(
-            f"{path} is larger than {_MOST_BYTES >> 20} MiB", hint="name another: --hccn-conf"
+            f"{path} is larger than {_MOST_BYTES >> 20} MiB", hint="give another: --hccn-conf"
         )
     return HccnConf(path, _parse(raw.decode("utf-8-sig", "backslashreplace"), path))
 
@@ -94,8 +94,8 @@ def _absent(error: OSError) -> str:
 
 def _remedy(path: str) -> str:
     return (
-        f"the driver makes {path} readable for root alone (640): {as_root('gen ...')}, or have root copy it "
-        "and pass --hccn-conf COPY"
+        f"the driver makes {path} readable by root only (640): {as_root('gen ...')}, or have root copy it "
+        "and use --hccn-conf COPY"
     )
 
 
@@ -110,8 +110,8 @@ def _parse(text: str, path: str) -> dict[tuple[str, int], tuple[str, int]]:
         before = values.setdefault((name, device_id), (value, number))
         if name in _ADDRESS_KEYS and before[0] != value:
             raise DiscoveryError(
-                f'{path} gives {name}_{device_id} twice: "{before[0]}" in line {before[1]} and "{value}" in '
+                f'{path} has {name}_{device_id} twice: "{before[0]}" in line {before[1]} and "{value}" in '
                 f"line {number}",
-                hint=f"see what the device has: hccn_tool -i {device_id} -ip -g, and remove the other line",
+                hint=f"check the device: hccn_tool -i {device_id} -ip -g, and remove the other line",
             )
     return values

@@ -1,7 +1,7 @@
-"""Device addresses from ``hccn_tool``, the program that sets them.
+"""Read device addresses with ``hccn_tool``, the program that sets them.
 
-The tool refuses parallel calls with a notice on stdout, so it is called for one device after the other.
-Notices, usage texts and empty answers are no addresses, whatever the exit status.
+The tool refuses parallel calls with a notice on stdout, so it is called for one device after another.
+Notices, usage texts and empty answers are not addresses, whatever the exit status.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 SOURCE = "hccn_tool"
 USUAL_PLACE = "/usr/local/Ascend/driver/tools/hccn_tool"
-#: What is said in place of an answer where there is none to ask.
-ABSENT = f"there is no hccn_tool on PATH or at {USUAL_PLACE}"
+#: The problem if there is no tool.
+ABSENT = f"no hccn_tool on PATH or at {USUAL_PLACE}"
 
-#: The left sides of the lines that hold an address: IPv4; the two IPv6 spellings; a vnic's.
+#: The labels of lines with an address: IPv4, the two IPv6 spellings, a vnic's.
 _LABELS = {"ipaddr", "ipv6_address", "ipv6 address", "vnic ipaddr"}
-#: Said on stdout while another call runs; the second on stderr while the device is busy.
+#: Printed on stdout while another call runs; the second on stderr while the device is busy.
 _BUSY = ("is busy, please try again", "The cmd line execute timeout!")
 _NOT_SET = "no ip was preset"
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
@@ -41,13 +41,15 @@ def find_hccn_tool(site: Site) -> str | None:
     if site.hccn_tool is not None:
         if not is_program(site.hccn_tool):
             what = "may not be executed" if os.path.exists(site.hccn_tool) else "does not exist"  # noqa: PTH110
-            raise InputError(f"--hccn-tool {site.hccn_tool} {what}", hint=f"its usual place is {USUAL_PLACE}")
+            raise InputError(
+                f"--hccn-tool {site.hccn_tool} {what}", hint=f"its default path is {USUAL_PLACE}"
+            )
         return os.path.abspath(site.hccn_tool)  # noqa: PTH100
     return site.program("hccn_tool", USUAL_PLACE)
 
 
 def read_addresses(tool: str, device_id: int, site: Site) -> Reading:
-    """Ask for one device's addresses: IPv4, and IPv6 where no IPv4 address is set.
+    """Return one device's addresses: IPv4, or IPv6 if no IPv4 address is set.
 
     Args:
         tool: Path of ``hccn_tool``.
@@ -76,7 +78,7 @@ def read_vnic(tool: str, device_id: int, site: Site) -> Reading:
 
 
 def run_hccn_tool(command: list[str], site: Site) -> ToolOutput:
-    """Run the tool, again and again while it is busy, for at most the time one answer may take."""
+    """Run the tool; retry while it is busy, within the time limit of one call."""
     deadline = time.monotonic() + site.tool_timeout
     wait = _FIRST_WAIT
     while True:
@@ -88,7 +90,7 @@ def run_hccn_tool(command: list[str], site: Site) -> ToolOutput:
 
 
 def is_busy(answer: ToolOutput) -> bool:
-    """Return whether the tool only says that it cannot be asked just now."""
+    """Return whether the tool only reports that it is busy."""
     return any(notice in answer.stdout or notice in answer.stderr for notice in _BUSY)
 
 
@@ -98,14 +100,14 @@ def _understand(answer: ToolOutput) -> Reading:
     if is_busy(answer):
         return Reading(SOURCE, problem=f"hccn_tool stays busy: {answer.words()}", worth_asking=False)
     if wrong is not None:
-        return Reading(SOURCE, problem=f'hccn_tool gives "{wrong}", which is not an address of a device')
+        return Reading(SOURCE, problem=f'hccn_tool printed "{wrong}", which is not an address of a device')
     if answer.status != 0 or not values:
-        return Reading(SOURCE, problem=f"hccn_tool says {answer.words()}")
+        return Reading(SOURCE, problem=f"hccn_tool printed {answer.words()}")
     return Reading(SOURCE, tuple(values))
 
 
 def addresses(stdout: str) -> list[str]:
-    r"""Return what stands behind the address labels, one per port, without a prefix length.
+    r"""Return the values of the address labels, one per port, without a prefix length.
 
     >>> addresses("ipaddr:10.0.245.11\nnetmask:255.255.255.0\n")
     ['10.0.245.11']

@@ -1,4 +1,4 @@
-"""What the host itself is: the address by which others reach it, and the product in it."""
+"""The address by which other hosts reach this one, and its product."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from hccl_tools.table.addresses import is_host, is_link_local, is_loopback, pack
 if TYPE_CHECKING:
     from hccl_tools.discover.site import Site
 
-_HOW = "name it with --server_ip ADDRESS (one machine alone: --server_ip 127.0.0.1)"
+_HOW = "give it with --server_ip ADDRESS (one machine alone: --server_ip 127.0.0.1)"
 
 
 def own_address() -> tuple[str, str]:
     """Return the address by which this host reaches its network, and how it was found, as a phrase.
 
-    Where no route leads away, the only address of the host is taken.
+    Without a route to other networks, the only address of the host is returned.
 
     Raises:
-        DiscoveryError: There is none but loopback and link-local ones, or several and nothing to choose by.
+        DiscoveryError: There are only loopback and link-local addresses, or several without a default route.
     """
     for found in map(source_address, FAR_AWAY):
         if found is not None and is_reachable(found):
@@ -37,10 +37,10 @@ def own_address() -> tuple[str, str]:
 
 
 def stated_address(text: str, option: str = "--server_ip") -> tuple[str, str | None]:
-    """Check the address that a user named, or a platform in a variable; ``option`` is where.
+    """Check an address from an option or variable, which ``option`` names.
 
     Returns:
-        The address, and one sentence on what a loopback or link-local one means, else None.
+        The address, and a warning if it is a loopback or link-local one, else None.
 
     Raises:
         UsageError: It is not the address of one host.
@@ -53,16 +53,16 @@ def stated_address(text: str, option: str = "--server_ip") -> tuple[str, str | N
         )
     if is_loopback(ip):
         return ip, (
-            f"server_id {ip} is good for this machine alone: in a table of several machines each needs the "
-            "address by which the others reach it"
+            f"server_id {ip} is valid on this machine only: in a table of several machines each needs an "
+            "address that the others can reach"
         )
     if is_link_local(raw):
-        return ip, f"server_id {ip} is a link-local address: machines beyond the same cable cannot reach it"
+        return ip, f"server_id {ip} is a link-local address: machines on other links cannot reach it"
     return ip, None
 
 
 def find_product(site: Site) -> tuple[str | None, str]:
-    """Return the product in this host and where that is from; None, and why, where no source knows.
+    """Return the product of this host and its source, or None and the reason.
 
     Raises:
         DiscoveryError: A source lists cards of several products.
@@ -74,7 +74,7 @@ def find_product(site: Site) -> tuple[str | None, str]:
 
     tool = npu_smi.find_npu_smi(site)
     if tool is None:
-        return None, "neither lspci nor npu-smi tells the product"
+        return None, "neither lspci nor npu-smi shows the product"
     try:
         chips = npu_smi.chips(tool, site)
     except DiscoveryError as error:

@@ -1,4 +1,4 @@
-"""What this host is, to be held against a table that is there already: nothing is chosen, nothing refused."""
+"""Read the state of this host, to be compared with an existing table."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 def read_host_state(
     device_ids: Iterable[int], site: Site, *, super_pod: bool = False, levels: bool = False
 ) -> HostState:
-    """Find out what can be found out about this host and its devices.
+    """Return the state of this host and its devices, as far as it can be determined.
 
     Args:
-        device_ids: The physical ids to ask for where there are no device nodes; else all nodes are asked for.
-        site: Where to look.
-        super_pod: Whether to ask for the devices' places in their super pod, too.
+        device_ids: The physical ids to query if there are no device nodes; else all nodes are queried.
+        site: The host to look at.
+        super_pod: Whether to query the devices' places in their super pod, too.
         levels: Whether the table is 2.0: its devices have EIDs in place of addresses.
 
     Returns:
-        The facts. What could not be found out stands in them with the reason.
+        The facts; for those that could not be determined, the reason.
 
     Raises:
         InputError: A tool or file that the user named cannot be used.
@@ -61,16 +61,16 @@ def _addresses(device_ids: Sequence[int], site: Site, problems: list[str]) -> di
 
 
 def _levels(device_ids: Sequence[int], site: Site, nodes: Sequence[int]) -> dict[int, DeviceState]:
-    from hccl_tools.discover.levels import query_devices  # noqa: PLC0415  (only 2.0 pays for it)
+    from hccl_tools.discover.levels import query_devices  # noqa: PLC0415  (only for 2.0)
 
     asked = query_devices(device_ids, site, nodes)
     return {
-        device_id: DeviceState((*told.eids, *told.ips), problem=told.problem) for device_id, told in asked
+        device_id: DeviceState((*info.eids, *info.ips), problem=info.problem) for device_id, info in asked
     }
 
 
 def _super_device_ids(device_ids: Sequence[int], site: Site, problems: list[str]) -> dict[int, int]:
-    from hccl_tools.discover import super_pod  # noqa: PLC0415  (only 1.2 pays for it)
+    from hccl_tools.discover import super_pod  # noqa: PLC0415  (only for 1.2)
 
     try:
         return dict(super_pod.find_super_pod(device_ids, site).super_device_ids)

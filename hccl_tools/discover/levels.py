@@ -1,8 +1,8 @@
-"""The network levels of Ascend 950 devices: from the host's root info, else from what ``hccn_tool`` lists.
+"""Determine the network levels of Ascend 950 devices from the host's root info, else from ``hccn_tool``.
 
-``/etc/hccl_rootinfo.json`` holds them as the driver's own tools have worked them out. Without it they follow
-from each device's EIDs and ports, as far as those speak for themselves; what does not fit together is an
-error, not a guess. Where both answer they must agree.
+The driver's tools write the levels to ``/etc/hccl_rootinfo.json``. Without it they are derived from the EIDs
+and ports of each device; where these are incomplete or inconsistent, that is an error, never a guess. If both
+sources answer, they must agree.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 USUAL_PLACE = "/etc/hccl_rootinfo.json"
 _FROM_EIDS = "hccn_tool -dev_info"
-_HOW = f"name the host's root info with --rootinfo PATH (usually {USUAL_PLACE})"
+_HOW = f"give the host's root info with --rootinfo PATH (usually {USUAL_PLACE})"
 
 
 class RootInfo(NamedTuple):
-    """The host's root info: its path, device id -> its entry, and why there is none."""
+    """The host's root info: its path, device id -> entry, and why there is none."""
 
     path: str
     entries: dict[int, dict[str, Any]]
@@ -37,14 +37,14 @@ class RootInfo(NamedTuple):
 def find_levels(
     device_ids: Sequence[int], site: Site, *, nodes: Sequence[int], server_id: str, prefer: str | None = None
 ) -> tuple[list[DeviceFacts], list[str]]:
-    """Find out the levels of devices by physical id.
+    """Determine the levels of devices by physical id.
 
     Args:
-        device_ids: In the order in which they come back.
-        site: Where to look.
-        nodes: All devices of this host or container: the tool counts them from 0.
-        server_id: What layer 0 is called where it spans this host alone.
-        prefer: ``rootinfo`` or ``hccn_tool``: which to believe where they disagree.
+        device_ids: In the order of the result.
+        site: The host to look at.
+        nodes: All devices of this host or container: their indices are the tool's ids.
+        server_id: The name of layer 0 if it consists of this host only.
+        prefer: ``rootinfo`` or ``hccn_tool``: the source to use where they disagree.
 
     Returns:
         The devices, and warnings.
@@ -55,31 +55,31 @@ def find_levels(
     """
     root = load_root_info(site)
     found, warnings = [], []
-    for device_id, told in query_devices(device_ids, site, nodes):
+    for device_id, info in query_devices(device_ids, site, nodes):
         entry = root.entries.get(device_id)
-        apart = _apart(entry, told) if entry is not None else ""
+        apart = _apart(entry, info) if entry is not None else ""
         if apart and prefer is None:
             raise DiscoveryError(
                 f"the sources disagree about device {device_id}: {root.path} names the EID {apart}, which "
                 "hccn_tool does not list",
-                hint="--prefer hccn_tool takes what the device has now, --prefer rootinfo the file",
+                hint="--prefer hccn_tool uses the current EIDs of the device, --prefer rootinfo the file",
             )
         if apart:
             warnings.append(f"device {device_id}: hccn_tool does not list the EID {apart} of {root.path}")
         if entry is not None and not (apart and prefer == "hccn_tool"):
             found.append(_from_root_info(device_id, entry, root.path, warnings))
-        elif told.problem is not None:
+        elif info.problem is not None:
             raise DiscoveryError(
-                f"no addresses for device {device_id}: {told.problem}, and {root.path} {root.missing}",
+                f"no addresses for device {device_id}: {info.problem}, and {root.path} {root.missing}",
                 hint=_HOW,
             )
         else:
-            found.append(of_eids(device_id, told, server_id))
+            found.append(of_eids(device_id, info, server_id))
     inner = [one.levels[0] for one in found if one.source == _FROM_EIDS and one.levels]
     if names := sorted({level["net_instance_id"] for level in inner if level["net_layer"] == 0}):
         warnings.append(
-            f"{root.path} {root.missing}: layer 0 is called {', '.join(names)}, by the EIDs; hosts that "
-            "share a chassis must have one name for it"
+            f"{root.path} {root.missing}: layer 0 is named {', '.join(names)} after the EIDs; hosts in one "
+            "chassis must use the same name"
         )
     return found, warnings
 
@@ -87,22 +87,22 @@ def find_levels(
 def query_devices(
     device_ids: Sequence[int], site: Site, nodes: Sequence[int]
 ) -> Iterator[tuple[int, DeviceInfo]]:
-    """Ask ``hccn_tool`` about devices by physical id; where it does not answer, its words are the answer."""
+    """Query ``hccn_tool`` for devices by physical id; an error is part of the answer."""
     tool = hccn_tool.find_hccn_tool(site)
     stopped = DeviceInfo(problem=hccn_tool.ABSENT) if tool is None else None
     for device_id in device_ids:
         logical_id = sorted(nodes).index(device_id) if device_id in nodes else device_id
-        told = stopped or dev_info.read(tool or "", logical_id, site)
-        yield device_id, told
-        if not told.worth_asking:
-            stopped = told
+        info = stopped or dev_info.read(tool or "", logical_id, site)
+        yield device_id, info
+        if not info.worth_asking:
+            stopped = info
 
 
 def load_root_info(site: Site) -> RootInfo:
     """Read the host's root info.
 
     Raises:
-        InputError: The file that the user named cannot be read or holds no devices.
+        InputError: The file that the user gave cannot be read or has no devices.
     """
     path = site.rootinfo if site.rootinfo is not None else site.path(USUAL_PLACE)
     try:
@@ -116,17 +116,17 @@ def load_root_info(site: Site) -> RootInfo:
     except OSError as error:
         entries, missing = {}, f"cannot be read: {error.strerror}"
     except (ValueError, AttributeError, KeyError, TypeError):
-        entries, missing = {}, "is no root info"
+        entries, missing = {}, "is not a root info"
     if missing and site.rootinfo is not None:
-        raise InputError(f"--rootinfo {path} {missing}", hint=f"its usual place is {USUAL_PLACE}")
+        raise InputError(f"--rootinfo {path} {missing}", hint=f"its default path is {USUAL_PLACE}")
     return RootInfo(path, entries, missing or "does not list it")
 
 
 def _checked(rank: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry that has everything that is read of it.
+    """Return an entry after checking all fields that are read.
 
     Raises:
-        ValueError: It has not; so do KeyError and TypeError of what is no object.
+        ValueError: A field is invalid; likewise KeyError and TypeError.
     """
     int(rank.get("local_id", 0))
     addresses = [one for level in rank["level_list"] for one in level["rank_addr_list"]]
@@ -139,15 +139,15 @@ def _checked(rank: dict[str, Any]) -> dict[str, Any]:
     return rank
 
 
-def _apart(entry: dict[str, Any], told: DeviceInfo) -> str:
-    """Return the first EID of a root info that the tool, where it answers, does not list."""
+def _apart(entry: dict[str, Any], info: DeviceInfo) -> str:
+    """Return the first EID of a root info that the tool does not list, or ""."""
     named = (
         address["addr"].lower()
         for level in entry["level_list"]
         for address in level["rank_addr_list"]
         if address["addr_type"] == "EID"
     )
-    return next((text for text in named if told.eids and text not in told.eids), "")
+    return next((text for text in named if info.eids and text not in info.eids), "")
 
 
 def _from_root_info(device_id: int, entry: dict[str, Any], path: str, warnings: list[str]) -> DeviceFacts:
@@ -159,47 +159,47 @@ def _from_root_info(device_id: int, entry: dict[str, Any], path: str, warnings: 
         if without := len(level["rank_addr_list"]) - len(usable):
             warnings.append(
                 f"device {device_id}: {without} addresses of layer {level['net_layer']} are left out: {path} "
-                "gives them no ports, which a table needs"
+                "has no ports for them, which a table needs"
             )
     local_id = int(entry.get("local_id", device_id))
     return DeviceFacts(device_id, (), path, local_id=local_id, levels=tuple(levels))
 
 
-def of_eids(device_id: int, told: DeviceInfo, server_id: str) -> DeviceFacts:
-    """Work out a device's levels 0 and 1 from its EIDs and ports.
+def of_eids(device_id: int, info: DeviceInfo, server_id: str) -> DeviceFacts:
+    """Derive a device's levels 0 and 1 from its EIDs and ports.
 
     Raises:
-        DiscoveryError: An EID does not speak for itself, or contradicts the ports or another EID.
+        DiscoveryError: An EID is unknown, or contradicts the ports or another EID.
     """
-    eids = [_understood(device_id, text) for text in told.eids]
+    eids = [_decoded(device_id, text) for text in info.eids]
     local_ids = sorted({one.local_id for one in eids})
     if len(local_ids) > 1:
         names = ", ".join(map(str, local_ids))
         raise DiscoveryError(f"the EIDs of device {device_id} belong to several NPUs: {names}", hint=_HOW)
-    levels = [_level(layer, device_id, eids, told, server_id) for layer in (0, 1)]
+    levels = [_level(layer, device_id, eids, info, server_id) for layer in (0, 1)]
     return DeviceFacts(
         device_id, (), _FROM_EIDS, local_id=local_ids[0],
         levels=tuple(level for level in levels if level["rank_addr_list"]),
     )  # fmt: skip
 
 
-def _understood(device_id: int, text: str) -> Eid:
+def _decoded(device_id: int, text: str) -> Eid:
     found = eid.read(text)
     if found is None:
-        raise DiscoveryError(f"the EID {text} of device {device_id} does not tell its port", hint=_HOW)
+        raise DiscoveryError(f"the EID {text} of device {device_id} does not encode a port", hint=_HOW)
     return found
 
 
 def _level(
-    layer: int, device_id: int, eids: Sequence[Eid], told: DeviceInfo, server_id: str
+    layer: int, device_id: int, eids: Sequence[Eid], info: DeviceInfo, server_id: str
 ) -> dict[str, Any]:
-    """Return one level of a device: a layer's EIDs, each with its ports, die by die a plane."""
-    links = {(port.die, port.number) for port in told.ports if port.kind == "UB"}
+    """Return one level of a device: the EIDs of a layer with their ports; each die is a plane."""
+    links = {(port.die, port.number) for port in info.ports if port.kind == "UB"}
     single = {(one.die, one.port) for one in eids if one.port is not None and one.layer == 0}
-    # What no EID of layer 0 is on leads out of it.
+    # Ports without an EID of layer 0 lead to other layers.
     reached = links & single if layer == 0 else links - single
     addresses = []
-    # A die's ports have an EID together, too; the guide allows a port one address on each layer.
+    # The ports of a die have a common EID, too; the guide allows one address per port and layer.
     alone = layer == 0 and bool(single)
     for one in (one for one in eids if one.layer == layer and not (alone and one.port is None)):
         ports = sorted(port for die, port in reached if die == one.die)
@@ -216,7 +216,7 @@ def _level(
              "plane_id": str(one.die)}
         )  # fmt: skip
     first = eids[0]
-    # A host with the NPUs 0 to 7 is a layer of its own; in a larger chassis its hosts share one.
+    # A host with NPUs 0 to 7 is its own layer 0; the hosts of a larger chassis share one.
     whole = f"{first.super_pod}_{first.chassis}" if first.local_id >= eid.NPUS_PER_BOARD else server_id
     instance, kind = (whole, "TOPO_FILE_DESC") if layer == 0 else (str(first.super_pod), "CLOS")
     return {

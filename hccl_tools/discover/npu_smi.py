@@ -1,6 +1,6 @@
-"""What ``npu-smi`` says: which NPUs and chips there are, of which product, and where in a super pod.
+"""Read NPUs, chips, their product and their place in a super pod with ``npu-smi``.
 
-Its tables differ from product to product, so columns are found by the header, never by position.
+Its tables differ between products, so columns are found by the header, never by position.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _GAP = re.compile(r"\s{2,}|\t+")
 
 
 class Chip(NamedTuple):
-    """One row of ``npu-smi info -m``: a chip that computes (controllers, "Mcu", are left out).
+    """One row of ``npu-smi info -m``: a compute chip, not a controller ("Mcu").
 
-    ``logic_id`` is this machine's or container's own numbering, ``physical_id`` the ``N`` of
-    ``/dev/davinciN``; None where the table has no such column.
+    ``logic_id`` is the id within this machine or container, ``physical_id`` the ``N`` of
+    ``/dev/davinciN``; None if the table has no such column.
     """
 
     npu_id: int
@@ -55,13 +55,13 @@ def chips(tool: str, site: Site) -> list[Chip]:
     """Return the chips that ``npu-smi info -m`` lists, in its order.
 
     Raises:
-        DiscoveryError: It fails or prints no such table.
+        DiscoveryError: It fails or prints no table.
     """
     answer = run_tool([tool, "info", "-m"], site)
     found = parse_mapping(answer.stdout)
     if answer.status != 0 or not found:
         raise DiscoveryError(
-            f"`npu-smi info -m` says {answer.words()}", hint="see whether `npu-smi info` works"
+            f"`npu-smi info -m` printed {answer.words()}", hint="check that `npu-smi info` works"
         )
     return found
 
@@ -85,7 +85,7 @@ def parse_mapping(text: str) -> list[Chip]:
 
 
 def product_of_chips(found: Sequence[Chip]) -> str | None:
-    """Return the product by the chips' names, or None where they tell nothing.
+    """Return the product by the chips' names, or None if they are unknown.
 
     Raises:
         DiscoveryError: The chips are of several products.
@@ -94,7 +94,7 @@ def product_of_chips(found: Sequence[Chip]) -> str | None:
     if len(products) > 1:
         raise DiscoveryError(
             f"npu-smi lists chips of several products: {', '.join(sorted({chip.name for chip in found}))}",
-            hint="say which one with --product",
+            hint="choose one with --product",
         )
     return products.pop() if products else None
 
@@ -123,13 +123,13 @@ def npu_ids(tool: str, site: Site) -> list[tuple[int, int]]:
             found[-1] = (found[-1][0], number)
     if answer.status != 0 or not found:
         raise DiscoveryError(
-            f"`npu-smi info -l` says {answer.words()}", hint="see whether `npu-smi info` works"
+            f"`npu-smi info -l` printed {answer.words()}", hint="check that `npu-smi info` works"
         )
     return found
 
 
 def board(tool: str, npu_id: int, site: Site) -> dict[str, str]:
-    """Return what ``npu-smi info -t board -i N`` lists (``PCI Device ID``, ``Board ID`` ...).
+    """Return the fields of ``npu-smi info -t board -i N`` (``PCI Device ID``, ``Board ID`` ...).
 
     Raises:
         DiscoveryError: It fails or lists nothing.
@@ -137,7 +137,7 @@ def board(tool: str, npu_id: int, site: Site) -> dict[str, str]:
     answer = run_tool([tool, "info", "-t", "board", "-i", str(npu_id)], site)
     found = dict(_pairs(answer.stdout))
     if answer.status != 0 or not found:
-        raise DiscoveryError(f"`npu-smi info -t board -i {npu_id}` says {answer.words()}")
+        raise DiscoveryError(f"`npu-smi info -t board -i {npu_id}` printed {answer.words()}")
     return found
 
 
@@ -145,7 +145,7 @@ def super_pod_place(tool: str, npu_id: int, chip_id: int, site: Site) -> SuperPo
     """Return a chip's place in its super pod.
 
     Raises:
-        DiscoveryError: The chip has none (it says so), or the answer lacks a value.
+        DiscoveryError: The chip has none, or the answer lacks a value.
     """
     answer = run_tool([tool, "info", "-t", "spod-info", "-i", str(npu_id), "-c", str(chip_id)], site)
     pairs = dict(_pairs(answer.stdout))
@@ -153,14 +153,14 @@ def super_pod_place(tool: str, npu_id: int, chip_id: int, site: Site) -> SuperPo
     numbers = [value for value in values if value is not None]
     if answer.status != 0 or len(numbers) != len(values):
         raise DiscoveryError(
-            f"`npu-smi info -t spod-info -i {npu_id} -c {chip_id}` says {answer.words()}",
+            f"`npu-smi info -t spod-info -i {npu_id} -c {chip_id}` printed {answer.words()}",
             hint="a machine outside super-pod mode has no such ids: --format 1.0",
         )
     return SuperPodPlace(*numbers)
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """Return the ``key : value`` lines; a blank may stand before the colon, and after it or not."""
+    """Return the ``key : value`` lines, with or without blanks around the colon."""
     split = (line.partition(":") for line in text.splitlines())
     return [(key.strip(), value.strip()) for key, colon, value in split if colon]
 

@@ -1,4 +1,4 @@
-"""Which Ascend product is plugged in, by PCI ids: the kernel's own list, else ``lspci``."""
+"""Find the Ascend product of this host by PCI ids: from the kernel's list, else from ``lspci``."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _from_lspci(site: Site) -> set[str]:
     try:
         answer = run_tool([tool], site)
     except DiscoveryError:
-        # One source of several, and not the best: npu-smi is asked next.
+        # npu-smi is queried next.
         return set()
     devices = (match["device"].lower() for match in _LINE.finditer(answer.stdout))
     return {device for device in devices if by_pci_id(device)}

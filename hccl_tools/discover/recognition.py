@@ -1,6 +1,6 @@
-"""Which of a table's servers this host is: pure, from the facts about the host.
+"""Recognise which server of a table is this host, from the facts about the host.
 
-The ways are tried in turn, the surest first, and the first that fits any server decides.
+The criteria are tried in turn, the most reliable first; the first that matches any server decides.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class Recognised(NamedTuple):
-    """The servers that this host may be, by index, and what told so; none where nothing fits."""
+    """The servers that this host may be, by index, and the criterion; none if nothing matches."""
 
     servers: tuple[int, ...] = ()
     way: str = ""
 
 
 def recognise(table: RankTable, host: HostState, *, loopback: bool = True) -> Recognised:
-    """Return which servers of a table are this host: one, none, or several that one way cannot tell apart.
+    """Return the servers of a table that match this host: one, none, or several by the same criterion.
 
-    ``loopback`` says whether the only server of a table may be recognised by a loopback address.
+    ``loopback``: whether the only server of a table may be recognised by a loopback address.
     """
     devices = _Devices(table, host)
     own_ip, own_name = host.is_local, host.names.__contains__
@@ -53,7 +53,7 @@ def recognise(table: RankTable, host: HostState, *, loopback: bool = True) -> Re
 
 
 def listed_addresses(table: RankTable, row: int) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the addresses that a table gives one device, each with its path from the device's own entry."""
+    """Yield the addresses of one device in a table, each with its path below the device's entry."""
     if table.format != "2.0":
         value = table.device_ips[row]
         for text in value.split(",") if isinstance(value, str) else ():
@@ -66,12 +66,12 @@ def listed_addresses(table: RankTable, row: int) -> Iterator[tuple[tuple[str | i
 
 
 def same(text: str) -> bytes | str:
-    """Return what two spellings of one address have in common: its bytes, or an EID in small letters."""
+    """Return the normal form of an address: its bytes, or an EID in lower case."""
     return packed(text) or text.replace(":", "").lower()
 
 
 class _Devices:
-    """The devices' addresses in the table against those that they have."""
+    """Compares the devices' addresses in a table with their real ones."""
 
     def __init__(self, table: RankTable, host: HostState) -> None:
         self._table = table
@@ -81,12 +81,12 @@ class _Devices:
         }
 
     def all_fit(self, index: int) -> bool:
-        """Return whether every device of a server has just the addresses listed."""
+        """Return whether all listed addresses of a server are those of its devices."""
         found = list(self._fits(index))
         return bool(found) and all(found)
 
     def some_fit(self, index: int) -> bool:
-        """Return whether any device of a server has an address listed for it."""
+        """Return whether any listed address of a server is that of its device."""
         return any(self._fits(index))
 
     def _fits(self, index: int) -> Iterator[bool]:

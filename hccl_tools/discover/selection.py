@@ -1,7 +1,7 @@
-"""Which devices a table is for: what the user named, against what this host or container is given.
+"""Select the devices of a table: the user's options, checked against the devices of this host or container.
 
-``--device_num`` counts among the visible devices (``[0,4)``: the first four of them), as in the original
-script; ``--devices`` names physical ids, in rank order. On a whole host both are the same.
+``--device_num`` gives indices among the visible devices (``[0,4)``: the first four of them), as in the
+original script; ``--devices`` gives physical ids, in rank order. On a whole host both are the same.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools.discover import visible
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.notation.device_range import parse
-from hccl_tools.notation.phrases import count as counted
-from hccl_tools.notation.phrases import devices
+from hccl_tools.notation.phrases import count, devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """The device options as typed; ``ids`` says what ``devices`` counts: ``physical`` or ``logical`` ids."""
+    """The device options as typed; ``ids`` is the kind of ids in ``devices``, ``physical`` or ``logical``."""
 
     device_num: str | None = None
     devices: str | None = None
@@ -31,11 +30,11 @@ class Wanted(NamedTuple):
 
 
 class Visible(NamedTuple):
-    """The physical ids that can be chosen from, in their order, and who says so."""
+    """The physical ids to choose from, in their order, and their source."""
 
     ids: tuple[int, ...]
     source: str
-    #: Whether somebody stated them, rather than their being all there is.
+    #: Whether an option or variable gives them; else they are all devices present.
     stated: bool = True
 
     def __str__(self) -> str:
@@ -43,7 +42,7 @@ class Visible(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The physical ids of a table in rank order, and what was understood on the way."""
+    """The physical ids of a table in rank order, with notes on how they were chosen."""
 
     ids: tuple[int, ...]
     notes: tuple[str, ...] = ()
@@ -51,14 +50,14 @@ class Selection(NamedTuple):
 
 
 def visible_devices(wanted: Wanted, site: Site, product: Product) -> Visible | None:
-    """Return the devices that can be chosen from.
+    """Return the devices to choose from.
 
     Returns:
-        Those of ``--visible_devices``, else ``ASCEND_VISIBLE_DEVICES``, else ``/dev/davinciN``; None where
-        nothing says which devices there are.
+        Those of ``--visible_devices``, else ``ASCEND_VISIBLE_DEVICES``, else ``/dev/davinciN``; None if the
+        devices are unknown.
 
     Raises:
-        DiscoveryError: A stated device has no device node here.
+        DiscoveryError: A given device has no device node here.
     """
     nodes = visible.present(site)
     if wanted.visible_devices is not None:
@@ -73,7 +72,7 @@ def visible_devices(wanted: Wanted, site: Site, product: Product) -> Visible | N
         raise DiscoveryError(
             f"{found.source} names {devices(absent)}, but there is no /dev/davinci{absent[0]}: "
             f"this host has {_listed(nodes)}",
-            hint="name devices that are here, or start the container with those",
+            hint="name devices that are present, or start the container with those",
         )
     return found
 
@@ -83,18 +82,18 @@ def select(wanted: Wanted, seen: Visible | None, site: Site, product: Product) -
 
     Args:
         wanted: The options.
-        seen: What can be chosen from; None where nothing says.
+        seen: The devices to choose from; None if unknown.
         site: For ``ASCEND_RT_VISIBLE_DEVICES``.
-        product: Which ids there can be at all.
+        product: For the ids that are possible.
 
     Raises:
-        UsageError: A range is unreadable, or means other devices than those that can be chosen.
-        DiscoveryError: No device is named and none is seen.
+        UsageError: A range is invalid, or selects devices that are not visible.
+        DiscoveryError: No device is given and none is visible.
     """
     if wanted.device_num is not None and wanted.devices is not None:
         raise UsageError(
             "--device_num and --devices exclude each other",
-            hint="--device_num counts among the visible devices, --devices names physical ids",
+            hint="--device_num gives indices among the visible devices, --devices physical ids",
         )
     if wanted.devices is not None:
         return _by_ids(wanted.devices, wanted.ids, seen, site, product)
@@ -106,7 +105,7 @@ def select(wanted: Wanted, seen: Visible | None, site: Site, product: Product) -
 def _by_ids(text: str, ids: str, seen: Visible | None, site: Site, product: Product) -> Selection:
     if ids == "logical":
         if seen is None:
-            raise DiscoveryError("nothing says which devices this container has", hint="name physical ids")
+            raise DiscoveryError("the devices of this container are unknown", hint="give physical ids")
         ascending = Visible(tuple(sorted(seen.ids)), seen.source)
         return _by_position(text, "--devices --ids logical", ascending, site, product)
     parsed = parse(text, device_limit=product.device_limit, product=product.name)
@@ -115,42 +114,42 @@ def _by_ids(text: str, ids: str, seen: Visible | None, site: Site, product: Prod
         hint = f"choose among {_listed(seen.ids)}"
         if max(parsed.ids) < len(seen.ids):
             as_logical = _listed(sorted(seen.ids)[position] for position in parsed.ids)
-            hint = f"as logical ids they are the physical devices {as_logical}: type --ids logical for that"
+            hint = f"as logical ids they are physical devices {as_logical}: add --ids logical for that"
         are = "is" if len(outside) == 1 else "are"
         raise UsageError(f"{devices(outside)} {are} not among the visible devices {seen}", hint=hint)
     return Selection(parsed.ids, (), (*parsed.warnings, *_hidden(parsed.ids, seen, site)))
 
 
 def _by_position(text: str, option: str, seen: Visible | None, site: Site, product: Product) -> Selection:
-    """Read a range that counts among the visible devices; where nothing says which these are, among all."""
+    """Read a range of indices among the visible devices, or among all if the visible ones are unknown."""
     parsed = parse(text, device_limit=product.device_limit, product=product.name)
     asked = f'{option} "{text.strip()}"'
     if option == "--device_num" and text.strip().isdecimal() and parsed.ids != (0,):
-        count = parsed.ids[0]
+        number = parsed.ids[0]
         raise UsageError(
-            f"{asked} is ambiguous: device {count} alone, or {count} devices?",
-            hint=f'type "[{count},{count + 1})" or "[0,{count})"',
+            f"{asked} is ambiguous: device {number} alone, or {number} devices?",
+            hint=f'use "[{number},{number + 1})" or "[0,{number})"',
         )
     if seen is None:
         return Selection(parsed.ids, (), parsed.warnings)
     as_physical = all(position in seen.ids for position in parsed.ids)
     if max(parsed.ids) >= len(seen.ids):
-        hint = f'{option} counts among them, from 0: at most "[0,{len(seen.ids)})"'
+        hint = f'{option} gives indices among them, from 0: at most "[0,{len(seen.ids)})"'
         if as_physical:
-            hint = f"{option} counts among them; for physical ids type --devices {_compact(parsed.ids)}"
-        there = counted(len(seen.ids), "visible device")
-        raise UsageError(f"{asked} goes beyond the {there} {seen}", hint=hint)
+            hint = f"{option} gives indices among them; for physical ids use --devices {_compact(parsed.ids)}"
+        there = count(len(seen.ids), "visible device")
+        raise UsageError(f"{asked} exceeds the {there} {seen}", hint=hint)
     chosen = tuple(seen.ids[position] for position in parsed.ids)
     warnings = (*parsed.warnings, *_hidden(chosen, seen, site))
     if chosen == parsed.ids:
         return Selection(chosen, (), warnings)
     if as_physical and not seen.stated:
         raise UsageError(
-            f"{asked} is ambiguous here: the physical devices {_listed(parsed.ids)}, or, counted among the "
+            f"{asked} is ambiguous here: physical devices {_listed(parsed.ids)}, or, as indices among the "
             f"visible devices {seen}, {_listed(chosen)}?",
-            hint=f"type --devices {_compact(parsed.ids)} or --devices {_compact(chosen)}",
+            hint=f"use --devices {_compact(parsed.ids)} or --devices {_compact(chosen)}",
         )
-    note = f"{asked} counts among the visible devices {seen}: physical devices {_listed(chosen)}"
+    note = f"{asked} selects among the visible devices {seen}: physical devices {_listed(chosen)}"
     return Selection(chosen, (note,), warnings)
 
 
@@ -160,7 +159,7 @@ def _all(seen: Visible | None, site: Site) -> Selection:
         raise DiscoveryError(
             "no Ascend device found on this host: there is no /dev/davinciN, and "
             f"{visible.PHYSICAL_VARIABLE} is {named or 'not set'}",
-            hint="to try without devices: `hccl-tools gen --simulate 910a`; if they are there, name them: "
+            hint="to try without devices: `hccl-tools gen --simulate 910a`; if there are devices, give them: "
             '--device_num "[0,8)"',
         )
     logical = visible.logical(site.environ)
@@ -170,9 +169,9 @@ def _all(seen: Visible | None, site: Site) -> Selection:
     beyond = [position for position in logical if position >= len(ascending)]
     if beyond:
         raise DiscoveryError(
-            f"{visible.LOGICAL_VARIABLE} names {devices(beyond)}, but its ids count from 0 among the "
-            f"{counted(len(ascending), 'visible device')} {seen}",
-            hint="correct it, or name the physical ids with --devices",
+            f"{visible.LOGICAL_VARIABLE} names {devices(beyond)}, but its ids are indices from 0 among the "
+            f"{count(len(ascending), 'visible device')} {seen}",
+            hint="correct it, or give physical ids with --devices",
         )
     chosen = tuple(ascending[position] for position in logical)
     note = f"devices {_listed(chosen)}: {visible.LOGICAL_VARIABLE}={_listed(logical)} among {seen}"
@@ -180,7 +179,7 @@ def _all(seen: Visible | None, site: Site) -> Selection:
 
 
 def _hidden(chosen: Sequence[int], seen: Visible | None, site: Site) -> tuple[str, ...]:
-    """Warn of devices in the table that processes started from this shell will not see."""
+    """Return a warning about devices in the table that processes of this shell cannot see."""
     logical = visible.logical(site.environ)
     if logical is None or seen is None:
         return ()
@@ -198,6 +197,6 @@ def _listed(ids: Iterable[int]) -> str:
 
 
 def _compact(ids: Sequence[int]) -> str:
-    """Return a list as one would type it: 4-7 for a run, else 4,6,7."""
+    """Return ids as a user would type them: 4-7 for a run, else 4,6,7."""
     is_run = len(ids) > 1 and list(ids) == list(range(ids[0], ids[0] + len(ids)))
     return f"{ids[0]}-{ids[-1]}" if is_run else _listed(ids)

@@ -1,4 +1,4 @@
-"""Make up a machine of a product: the ids, addresses and subnets that a well configured one has.
+"""Simulate a machine of a product: the ids, addresses and subnets of a well configured one.
 
 ``910a`` is machine 1 of a simulated cluster, ``910a:2`` machine 2, with addresses in the same subnets; so two
 tables of simulated machines can be merged.
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from hccl_tools.discover.dev_info import DeviceInfo
     from hccl_tools.table.products import Product
 
-#: The address ranges below hold this many machines.
+#: The address ranges below suffice for this many machines.
 MOST_MACHINES = 70
 #: Chassis of one super pod of simulated Ascend 950.
 _CHASSIS = 16
 _SOURCE = "simulated"
 
 
-#: The ports of an Ascend 950 in a server of eight: seven to the others, on two dies, and four each outwards.
+#: The ports of an Ascend 950 in a server of eight: seven to the others, four per die outwards.
 _INNER_PORTS = ((0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2))
 _OUTER_PORTS = (4, 5, 6, 7)
 
@@ -37,7 +37,7 @@ def parse(text: str) -> tuple[Product, int]:
     """Return product and machine number of ``910a`` or ``910a:2``.
 
     Raises:
-        UsageError: There is no such simulated machine.
+        UsageError: The machine cannot be simulated.
     """
     name, colon, number = text.strip().partition(":")
     product = read_name(name, origin="--simulate").product
@@ -45,7 +45,7 @@ def parse(text: str) -> tuple[Product, int]:
     if product.simulated is None or (colon and not 1 <= machine <= MOST_MACHINES):
         names = [one.name for one in PRODUCTS.values() if one.simulated]
         raise UsageError(
-            f'--simulate knows no machine "{text}"',
+            f'--simulate "{text}" is not a machine that can be simulated',
             hint=f"products: {', '.join(names)}; the second machine of a cluster is {names[0]}:2, at most "
             f"{MOST_MACHINES}",
         )

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from hccl_tools.discover.npu_smi import SuperPodPlace
     from hccl_tools.discover.site import Site
 
-_HOW = "a machine outside super-pod mode takes --format 1.0"
+_HOW = "on a machine outside super-pod mode use --format 1.0"
 
 
 class SuperPodFacts(NamedTuple):
     """One host's place in its super pod.
 
     Attributes:
-        super_pod_id: As the table writes it; "0" is a valid one.
-        super_device_ids: Physical id -> SDID; zero is a valid one.
-        warnings: What the user should look at.
+        super_pod_id: As in the table; "0" is valid.
+        super_device_ids: Physical id -> SDID; zero is valid.
+        warnings: What the user should check.
     """
 
     super_pod_id: str
@@ -32,15 +32,15 @@ class SuperPodFacts(NamedTuple):
 
 
 def find_super_pod(device_ids: Sequence[int], site: Site) -> SuperPodFacts:
-    """Find out the place of each device by physical id.
+    """Determine the place of each device by physical id.
 
     Raises:
         DiscoveryError: There is no ``npu-smi``, it does not know a device, two devices have one SDID, or the
-            devices of this host stand in several super pods.
+            devices of this host are in several super pods.
     """
     tool = npu_smi.find_npu_smi(site)
     if tool is None:
-        raise DiscoveryError("there is no npu-smi, the only source of super_device_ids", hint=_HOW)
+        raise DiscoveryError("no npu-smi found, the only source of super_device_ids", hint=_HOW)
     chips = {chip.physical_id: chip for chip in npu_smi.chips(tool, site)}
     places: dict[int, SuperPodPlace] = {}
     for device_id in device_ids:
@@ -48,14 +48,14 @@ def find_super_pod(device_ids: Sequence[int], site: Site) -> SuperPodFacts:
         if chip is None:
             raise DiscoveryError(
                 f"npu-smi info -m lists no chip with physical id {device_id}",
-                hint="see which there are: npu-smi info -m, column Chip Phy-ID",
+                hint="the ids are in npu-smi info -m, column Chip Phy-ID",
             )
         places[device_id] = npu_smi.super_pod_place(tool, chip.npu_id, chip.chip_id, site)
     _refuse_shared(places)
     pods = sorted({place.super_pod_id for place in places.values()})
     if len(pods) > 1:
         raise DiscoveryError(
-            f"the devices of this host stand in several super pods: {', '.join(map(str, pods))}", hint=_HOW
+            f"the devices of this host are in several super pods: {', '.join(map(str, pods))}", hint=_HOW
         )
     ids = {device_id: place.super_device_id for device_id, place in places.items()}
     return SuperPodFacts(str(pods[0]), ids, _odd_places(places))
@@ -67,13 +67,13 @@ def _refuse_shared(places: Mapping[int, SuperPodPlace]) -> None:
         other = owner.setdefault(place.super_device_id, device_id)
         if other != device_id:
             raise DiscoveryError(
-                f"npu-smi gives devices {other} and {device_id} one super_device_id: {place.super_device_id}",
+                f"npu-smi shows super_device_id {place.super_device_id} for devices {other} and {device_id}",
                 hint=f"see npu-smi info -t spod-info; {_HOW}",
             )
 
 
 def _odd_places(places: Mapping[int, SuperPodPlace]) -> tuple[str, ...]:
-    """Warn where an SDID does not begin with the server index: seen after hardware was swapped."""
+    """Warn if an SDID does not begin with the server index, as after a hardware swap."""
     odd = [
         (device_id, place)
         for device_id, place in places.items()
@@ -81,9 +81,9 @@ def _odd_places(places: Mapping[int, SuperPodPlace]) -> tuple[str, ...]:
     ]
     if not odd:
         return ()
-    device_id, place = odd[0]
+    (device_id, place), total = odd[0], count(len(odd), "device")
     warning = (
         f"device {device_id}: super_device_id {place.super_device_id} belongs to server index "
-        f"{place.super_device_id >> 22}, npu-smi says {place.server_index} ({count(len(odd), 'device')} so)"
+        f"{place.super_device_id >> 22}, npu-smi shows {place.server_index} ({total} in total)"
     )
     return (warning,)

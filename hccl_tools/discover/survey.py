@@ -1,4 +1,4 @@
-"""Everything about this host that its entry in a rank table needs, from the sources that know it."""
+"""Collect the facts about this host that its entry in a rank table needs."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Format
     from hccl_tools.table.products import Product
 
-#: Take what the platform states in a variable, else the server's own address.
+#: The value of an option that takes the address from a variable of the platform, else the server's own.
 AUTO = "auto"
-#: The formats that can be made from what a host tells.
+#: The formats that can be made from the facts about a host.
 MADE: tuple[Format, ...] = ("1.0", "1.2", "2.0", "group_list")
 
 
 class SurveyRequest(NamedTuple):
-    """What the user asked for; None leaves it to the host.
+    """What the user requested; None means: determine it on the host.
 
     Attributes:
-        wanted: Which devices.
-        server_ip: What the table is to call the host.
-        product: Whose rules and device ids hold.
-        simulate: A machine of :mod:`hccl_tools.discover.simulated` in place of this one.
-        prefer: The source to believe where two disagree about an address.
-        table_format: What the table is to be; by default what the product takes.
-        site: Where to look.
-        vnic: Take the addresses that the devices have inside their super pod.
-        host_ip: What the table says as host_ip: an address, or ``auto``.
-        container_ip: What the table says as container_ip: an address, or ``auto``.
-        device_port: What the table says as device_port of every device.
+        wanted: The devices.
+        server_ip: The server_id in the table.
+        product: The product whose rules and device ids apply.
+        simulate: A machine of :mod:`hccl_tools.discover.simulated` in place of this host.
+        prefer: The source to use where two disagree about an address.
+        table_format: The format of the table; by default that of the product.
+        site: The host to look at.
+        vnic: Use the addresses that the devices have inside their super pod.
+        host_ip: The host_ip in the table: an address, or ``auto``.
+        container_ip: The container_ip in the table: an address, or ``auto``.
+        device_port: The device_port of every device in the table.
     """
 
     wanted: Wanted = Wanted()
@@ -55,36 +55,36 @@ class SurveyRequest(NamedTuple):
 
 
 def survey(request: SurveyRequest) -> HostFacts:
-    """Find out what the request leaves open, and check what it states.
+    """Determine what the request leaves open, and check what it gives.
 
     Raises:
         UsageError: The request contradicts itself or this host.
-        DiscoveryError: This host's devices or addresses cannot be found out.
+        DiscoveryError: This host's devices or addresses cannot be determined.
     """
     if request.simulate is not None:
         return _with_extras(_simulated(request, request.simulate), request)
     product, product_source = _product(request)
     seen = selection.visible_devices(request.wanted, request.site, product)
     chosen = selection.select(request.wanted, seen, request.site, product)
-    server_id, server_source, said = _server(request)
+    server_id, server_source, server_warnings = _server(request)
     table_format = _format(request, product)
     found = _devices(request, chosen.ids, table_format, server_id)
     facts = HostFacts(
         server_id, server_source, product.name, product_source, tuple(found.devices), found.super_pod_id,
         table_format, notes=(*chosen.notes, *_both_ids(request, chosen.ids)),
-        warnings=(*chosen.warnings, *said, *found.warnings),
+        warnings=(*chosen.warnings, *server_warnings, *found.warnings),
     )  # fmt: skip
     return _with_extras(facts, request)
 
 
 def _both_ids(request: SurveyRequest, ids: Sequence[int]) -> tuple[str, ...]:
-    """Say what this container calls its devices, where that is not their physical ids."""
+    """Return a note with the ids of the devices in this container, if they differ from the physical ids."""
     nodes = visible.present(request.site)
     logical = [nodes.index(device_id) for device_id in ids if device_id in nodes]
     if len(logical) < len(ids) or logical == list(ids):
         return ()
     physical, own = (",".join(map(str, each)) for each in (ids, logical))
-    return (f"the physical devices {physical} are devices {own} to programs in this container",)
+    return (f"physical devices {physical} are devices {own} for programs in this container",)
 
 
 class _Found(NamedTuple):
@@ -94,18 +94,18 @@ class _Found(NamedTuple):
 
 
 def _devices(request: SurveyRequest, ids: Sequence[int], table_format: Format, server_id: str) -> _Found:
-    """Find out what a table of a format says about devices."""
+    """Determine the facts about devices that a format needs."""
     site, prefer = request.site, request.prefer
     if request.vnic and table_format != "1.2":
         raise UsageError("--vnic is for tables of a super pod (1.2)", hint="leave it out")
     if table_format == "2.0":
-        from hccl_tools.discover import levels  # noqa: PLC0415  (only 2.0 pays for it)
+        from hccl_tools.discover import levels  # noqa: PLC0415  (only for 2.0)
 
         nodes = visible.present(site)
         return _Found(*levels.find_levels(ids, site, nodes=nodes, server_id=server_id, prefer=prefer))
     if table_format != "1.2":
         return _Found(*device_addresses.find_addresses(ids, site, prefer=prefer))
-    from hccl_tools.discover import super_pod  # noqa: PLC0415  (only 1.2 pays for it)
+    from hccl_tools.discover import super_pod  # noqa: PLC0415  (only for 1.2)
 
     if request.vnic:
         devices, warnings = device_addresses.find_vnic_addresses(ids, site)
@@ -117,7 +117,7 @@ def _devices(request: SurveyRequest, ids: Sequence[int], table_format: Format, s
 
 
 def _with_extras(facts: HostFacts, request: SurveyRequest) -> HostFacts:
-    """Add what only some tables say: the host's and the container's address, the devices' port."""
+    """Add the optional facts: the host's and the container's address, the devices' port."""
     asked = {"host_ip": request.host_ip, "container_ip": request.container_ip}
     if facts.table_format == "group_list":
         asked["device_port"] = str(request.device_port or "")
@@ -153,12 +153,12 @@ def _format(request: SurveyRequest, product: Product) -> Format:
     """Return the format to make.
 
     Raises:
-        UsageError: The product does not take it, or it cannot be made from what can be found out.
+        UsageError: The product does not use it, or ``gen`` cannot make it.
     """
     wanted = request.table_format or product.default_format
     if wanted not in product.formats:
         raise UsageError(
-            f"{product.name} takes no {wanted} table",
+            f"{product.name} does not use {wanted} tables",
             hint=f"formats of {product.name}: {', '.join(product.formats)}",
         )
     for known in MADE:
@@ -171,12 +171,12 @@ def _server(request: SurveyRequest) -> tuple[str, str, tuple[str, ...]]:
     if request.server_ip is None:
         named = next((name for name in HOST_VARIABLES if request.site.environ.get(name)), None)
         if named is not None:
-            # In a pod with a network of its own the address by which it reaches its network is the pod's.
-            server_id, said = host.stated_address(request.site.environ[named], named)
-            return server_id, named, (said,) if said else ()
+            # In a pod with its own network the address by which it reaches its network is the pod's.
+            server_id, warning = host.stated_address(request.site.environ[named], named)
+            return server_id, named, (warning,) if warning else ()
         return *host.own_address(), ()
-    server_id, said = host.stated_address(request.server_ip)
-    return server_id, "--server_ip", (said,) if said else ()
+    server_id, warning = host.stated_address(request.server_ip)
+    return server_id, "--server_ip", (warning,) if warning else ()
 
 
 def _simulated(request: SurveyRequest, text: str) -> HostFacts:
@@ -197,7 +197,7 @@ def _simulated(request: SurveyRequest, text: str) -> HostFacts:
         server_id, source, product.name, "--product" if request.product else "--simulate", devices,
         simulated.super_pod_id(made_up) if table_format == "1.2" else None, table_format,
         notes=(
-            f"simulated {made_up.name}: the addresses are made up, no device of this host is in the table",
+            f"simulated {made_up.name}: the addresses are invented, and the table has no device of this host",
         ),
         warnings=chosen.warnings,
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Which devices this container or process is given: ``ASCEND_VISIBLE_DEVICES`` and its relatives.
+"""The devices that a container or process may use: ``ASCEND_VISIBLE_DEVICES`` and related variables.
 
 ``ASCEND_VISIBLE_DEVICES`` (ascend-docker-runtime) holds physical ids, in any order, with ranges and the
-prefixes ``npu-`` and ``Ascend910-``; ``void`` and an empty value mean that the runtime mounts nothing.
+prefixes ``npu-`` and ``Ascend910-``; with ``void`` or an empty value the runtime mounts nothing.
 With ``VIRTUAL`` in ``ASCEND_RUNTIME_OPTIONS`` the ids are those of virtual NPUs.
 ``ASCEND_RT_VISIBLE_DEVICES`` (CANN) holds logical ids of this container, a plain list whose order counts.
 
@@ -34,18 +34,18 @@ _DAVINCI = re.compile(r"davinci([0-9]{1,9})", re.ASCII)
 def physical(environ: Mapping[str, str]) -> tuple[int, ...] | None:
     """Return the physical ids of ``ASCEND_VISIBLE_DEVICES``, ascending.
 
-    ``None`` where the variable says nothing about devices: it is not set, empty, or ``void``. Devices that
-    are there all the same came into the container in another way (``--device``, ``--privileged``).
+    ``None`` if the variable does not limit the devices: it is not set, empty, or ``void``. Devices that are
+    present nevertheless were added to the container in another way (``--device``, ``--privileged``).
 
     Raises:
-        DiscoveryError: The value cannot be read, or numbers virtual NPUs.
+        DiscoveryError: The value is invalid, or has ids of virtual NPUs.
     """
     text = environ.get(PHYSICAL_VARIABLE, "").strip()
     if text in {"", "void"}:
         return None
     if are_virtual(environ):
         raise DiscoveryError(
-            f"{PHYSICAL_VARIABLE}={text} numbers virtual NPUs (ASCEND_RUNTIME_OPTIONS=VIRTUAL), "
+            f"{PHYSICAL_VARIABLE}={text} has ids of virtual NPUs (ASCEND_RUNTIME_OPTIONS=VIRTUAL), "
             "which HCCL cannot use",
             hint="start the container with whole NPUs",
         )
@@ -71,16 +71,16 @@ def _physical_item(item: str, text: str) -> range:
     if first > last or last > _LARGEST:
         raise DiscoveryError(
             f'cannot read "{item}" in {PHYSICAL_VARIABLE}={text}',
-            hint="write physical ids such as 0,2-5 or npu-1,npu-3, or unset it",
+            hint="use physical ids such as 0,2-5 or npu-1,npu-3, or unset it",
         )
     return range(first, last + 1)
 
 
 def logical(environ: Mapping[str, str]) -> tuple[int, ...] | None:
-    """Return the logical ids of ``ASCEND_RT_VISIBLE_DEVICES`` in their order; None where it is not set.
+    """Return the logical ids of ``ASCEND_RT_VISIBLE_DEVICES`` in their order; None if it is not set.
 
     Raises:
-        DiscoveryError: The value is no plain list of different ids.
+        DiscoveryError: The value is not a plain list of distinct ids.
     """
     text = environ.get(LOGICAL_VARIABLE, "").strip()
     if not text:
@@ -90,11 +90,11 @@ def logical(environ: Mapping[str, str]) -> tuple[int, ...] | None:
     if wrong is not None:
         raise DiscoveryError(
             f'cannot read "{wrong}" in {LOGICAL_VARIABLE}={text}',
-            hint="CANN takes a plain list of this container's ids there, such as 0,1,2,3, and no ranges",
+            hint="CANN accepts a plain list of this container's ids, such as 0,1,2,3, without ranges",
         )
     ids = tuple(map(int, items))
     if len(set(ids)) < len(ids):
-        raise DiscoveryError(f"{LOGICAL_VARIABLE}={text} names a device twice", hint="name every device once")
+        raise DiscoveryError(f"{LOGICAL_VARIABLE}={text} has a device twice", hint="give every device once")
     return ids
 
 

@@ -1,5 +1,5 @@
-"""The facts of many hosts, brought to one: by ``mpirun`` over ssh and mpi4py, or by Slurm's ``srun``.
+"""Collect the facts of many hosts on one: with ``mpirun`` over ssh and mpi4py, or with Slurm's ``srun``.
 
-``across`` starts one small process per host and collects; ``member`` is that process; ``inside`` takes part
-where ``mpirun`` or ``srun`` has started us already. What travels is JSON (``wire``), an error too.
+``coordinator`` starts one ``worker`` per host and collects their answers; ``within_job`` does so where
+``mpirun`` or ``srun`` has already started a process per host. The messages are JSON (``messages``).
 """

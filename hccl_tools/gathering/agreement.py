@@ -1,4 +1,4 @@
-"""Whether the hosts fit together: one product, one format, no host twice; and their order. Pure."""
+"""Check that hosts fit into one table: one product, one format, no host twice; and sort them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check(answers: Sequence[SurveyAnswer]) -> list[HostFacts]:
-    """Return the facts of hosts that one table can hold, in the order given.
+    """Return the facts of the hosts, in the order given, if one table can contain them.
 
     Raises:
         GatheringError: They differ in product or format, or two of them are one host.
@@ -32,7 +32,7 @@ def check(answers: Sequence[SurveyAnswer]) -> list[HostFacts]:
 
 
 def by_address(facts: Sequence[HostFacts]) -> list[HostFacts]:
-    """Return hosts in the numeric order of their addresses; those without one stay behind, in their order."""
+    """Return hosts in the numeric order of their addresses; those without one follow in their order."""
     keyed = [(address_key(Server(host.server_id, range(0))), host) for host in facts]
     return [host for key, host in sorted(keyed, key=lambda pair: (pair[0] is None, pair[0] or (0, b"")))]
 
@@ -43,21 +43,22 @@ def _refuse_twice(answers: Sequence[SurveyAnswer]) -> None:
         first = machines.setdefault(answer.machine, answer) if answer.machine else answer
         if first is not answer:
             alike = first.host == answer.host
-            said = (
+            problem = (
                 f"two processes are on {first.host}"
                 if alike
                 else f"{first.host} and {answer.host} are the same host"
             )
             raise GatheringError(
-                f"no table is written: {said}", hint="name it once; with mpirun: --map-by ppr:1:node"
+                f"no table is written: {problem}",
+                hint="name it once; with mpirun: --map-by ppr:1:node",
             )
     addresses: dict[str, SurveyAnswer] = {}
     for answer in answers:
         own = answer.facts.server_id if answer.facts is not None else ""
         if (first := addresses.setdefault(own, answer)) is not answer:
             raise GatheringError(
-                f"no table is written: {first.host} and {answer.host} both call themselves {own}",
-                hint="name the hosts by the addresses by which they reach each other, or set HOST_IP on each",
+                f"no table is written: {first.host} and {answer.host} both use the address {own}",
+                hint="list the hosts by addresses that are reachable from the others, or set HOST_IP on each",
             )
 
 
@@ -83,7 +84,7 @@ def _refuse_different(
     odd = f", leave {fold(few)} out" if few else ""
     raise GatheringError(
         f"no table is written: the hosts have different {what}\n" + "\n".join(lines),
-        hint=f"HCCL wants one kind of machine{odd}; if they are alike, say which: --product NAME"
+        hint=f"HCCL needs one kind of machine{odd}; if they are the same, name it: --product NAME"
         if what == "products"
-        else "say which: --format NAME",
+        else "choose one: --format NAME",
     )

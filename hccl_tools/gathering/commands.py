@@ -1,13 +1,39 @@
-"""The command lines that start one process per host. Pure: Open MPI's mpirun 4.1 and 5, Slurm's srun."""
+"""Build the command lines that start one process per host: Open MPI's mpirun 4.1 and 5, Slurm's srun."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from hccl_tools.gathering.failures import HCCL_TOOLS_MISSING_HINT
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.programs.mpirun import Mpirun
+
+
+#: For ``python -c PROGRAM HOST TASK``. Where hccl-tools is missing, it reports that in the form of
+#: :mod:`hccl_tools.gathering.stdout_framing` and :class:`hccl_tools.gathering.messages.SurveyAnswer`.
+_PROGRAM = """\
+import os, sys
+host = sys.argv[1] or os.environ.get("SLURMD_NODENAME", "?")
+try:
+    from hccl_tools.gathering.worker import main
+except ImportError as error:
+    import json
+    try:
+        import hccl_tools
+        why = "its hccl-tools %s cannot be used (%s)" % (getattr(hccl_tools, "__version__", ""), error)
+        hint = "install the same hccl-tools on all hosts"
+    except ImportError:
+        why = "hccl-tools is not installed there for %s" % sys.executable
+        hint = HINT
+    text = json.dumps({"form": 1, "host": host, "facts": None, "message": why, "hint": hint, "machine": ""})
+    print("hccl-tools-gather", host, "1/1", text, flush=True)
+    sys.exit(1)
+sys.exit(main(host, sys.argv[2]))
+"""
+PROGRAM = _PROGRAM.replace("HINT", repr(HCCL_TOOLS_MISSING_HINT))
 
 
 class SshStart(NamedTuple):
@@ -24,18 +50,18 @@ class SshStart(NamedTuple):
     as_root: bool = False
 
 
-class Member(NamedTuple):
-    """One process: its host, and its command line."""
+class HostProcess(NamedTuple):
+    """A process to start: its host, and its command line."""
 
     host: str
     argv: Sequence[str]
 
 
-def mpirun(start: SshStart, members: Sequence[Member]) -> list[str]:
-    """Return the command that starts the members over ssh; MPI ranks follow their order.
+def mpirun(start: SshStart, members: Sequence[HostProcess]) -> list[str]:
+    """Return the command that starts processes over ssh; MPI ranks follow their order.
 
-    Every member is an application of its own, as only that fixes which rank is on which host, whatever
-    Open MPI thinks of the order of hosts.
+    Each process is its own application context: only that fixes which rank is on which host, independent of
+    the order in which Open MPI sorts the hosts.
     """
     command = [start.mpirun.path]
     if start.as_root:
@@ -46,7 +72,7 @@ def mpirun(start: SshStart, members: Sequence[Member]) -> list[str]:
     command += ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"]
     for number, member in enumerate(members):
         command += [":"] if number else []
-        # The user's folder may not be there.
+        # The working directory may not exist there.
         command += ["-n", "1", "--host", member.host, "--wdir", "/", *member.argv]
     return command
 
@@ -54,7 +80,8 @@ def mpirun(start: SshStart, members: Sequence[Member]) -> list[str]:
 def srun(path: str, hosts: Sequence[str], argv: Sequence[str]) -> list[str]:
     """Return the command that starts one process on each of these nodes of the allocation.
 
-    No node's failure ends the others, and none waits for MPI: the answers come through srun's own streams.
+    The failure of one node does not end the others, and none waits for MPI: the answers arrive on srun's
+    output.
     """
     count = str(len(hosts))
     return [

@@ -1,4 +1,4 @@
-"""Ask many hosts at once: start one process on each, collect, and name every host that did not answer."""
+"""Survey many hosts at once: start a process on each, collect the answers, name the hosts without one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hccl_tools.errors import DiscoveryError, LaunchError, UsageError
 from hccl_tools.gathering import commands, engine_run, failures, host_diagnosis
-from hccl_tools.gathering.bootstrap import PROGRAM
-from hccl_tools.gathering.commands import Member, SshStart
+from hccl_tools.gathering.commands import PROGRAM, HostProcess, SshStart
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.programs import ssh
@@ -31,21 +30,21 @@ if TYPE_CHECKING:
     from hccl_tools.gathering.engine_run import EngineRun
 
 Engine = Literal["mpirun", "slurm"]
-#: Seconds in which all hosts must have answered.
+#: Seconds in which all hosts must answer.
 TIMEOUT = 60
-#: The part of it that is left to find out, host by host, why some did not.
-_FOR_CAUSES = 0.2
+#: The share of it that is reserved to find out why hosts did not answer.
+_DIAGNOSIS_SHARE = 0.2
 _CONNECT_S = 10
 
 
-class Asking(NamedTuple):
-    """How to ask.
+class GatherOptions(NamedTuple):
+    """How to reach the hosts.
 
     Attributes:
         engine: What starts the processes; None: ``srun`` inside a Slurm allocation, else ``mpirun``.
-        seconds: In this time, all told, the hosts must have answered.
-        allow_missing: Go on without the hosts that cannot answer.
-        ssh: The user's ssh with its options, as typed; None: what Open MPI is set to use, else ``ssh``.
+        seconds: The time limit for all hosts together.
+        allow_missing: Continue without the hosts that do not answer.
+        ssh: The user's ssh with its options, as typed; None: that of Open MPI's settings, else ``ssh``.
         environ: The caller's environment.
     """
 
@@ -57,33 +56,34 @@ class Asking(NamedTuple):
 
 
 class _EngineOutcome(NamedTuple):
-    """What one run of an engine gave, by host; ``words`` where it failed for no host that is known."""
+    """The result of one run of an engine, by host; ``output`` for a failure without a known host."""
 
     answers: dict[str, SurveyAnswer]
     causes: list[Failure]
-    words: str = ""
+    output: str = ""
 
 
-def ask(hosts: Sequence[str], request: SurveyRequest, asking: Asking) -> Gathered:
-    """Ask every host what it has.
+def survey_hosts(hosts: Sequence[str], request: SurveyRequest, options: GatherOptions) -> Gathered:
+    """Survey every host.
 
     Raises:
-        GatheringError: A host has not answered, or not with facts, and ``allow_missing`` is off; or none has.
-        UsageError: The engine is not there, or the request cannot be that of several hosts.
+        GatheringError: A host did not answer, or without facts, and ``allow_missing`` is off; or none did.
+        UsageError: The engine is missing, or the request fits one host only.
     """
     if request.server_ip is not None:
         raise UsageError(
             f"--server_ip {request.server_ip} cannot be the address of {len(hosts)} hosts",
-            hint="leave it out: each host is called by its address in the host list, else by its own",
+            hint="leave it out: each host uses its address in the host list, else its own",
         )
-    request = _for_all(request, asking.environ)
-    engine = asking.engine or ("slurm" if in_allocation(asking.environ) else "mpirun")
-    deadline = time.monotonic() + asking.seconds
+    request = _for_all(request, options.environ)
+    engine = options.engine or ("slurm" if in_allocation(options.environ) else "mpirun")
+    deadline = time.monotonic() + options.seconds
     answers: dict[str, SurveyAnswer] = {}
     causes: dict[str, Failure] = {}
-    while waited := [host for host in hosts if host not in answers and host not in causes]:
+    while pending := [host for host in hosts if host not in answers and host not in causes]:
+        run = _over_mpirun if engine == "mpirun" else _over_srun
         places = {host: place for place, host in enumerate(hosts)}
-        outcome = _ENGINES[engine](waited, places, request, asking, max(1.0, deadline - time.monotonic()))
+        outcome = run(pending, places, request, options, max(1.0, deadline - time.monotonic()))
         answers |= {host: answer for host, answer in outcome.answers.items() if answer.facts is not None}
         causes |= {cause.host: cause for cause in outcome.causes}
         causes |= {
@@ -92,19 +92,19 @@ def ask(hosts: Sequence[str], request: SurveyRequest, asking: Asking) -> Gathere
             if answer.facts is None
         }
         if not outcome.answers and not outcome.causes:
-            raise GatheringError(f"no table is written: {engine} failed\n{outcome.words}")
-        if causes and not asking.allow_missing:
+            raise GatheringError(f"no table is written: {engine} failed\n{outcome.output}")
+        if causes and not options.allow_missing:
             break
         if time.monotonic() > deadline:
             break
     left_out = [causes[host] for host in hosts if host in causes]
-    if left_out and (not asking.allow_missing or not answers):
-        raise failures.missing(left_out, len(hosts))
+    if left_out and (not options.allow_missing or not answers):
+        raise failures.no_answer(left_out, len(hosts))
     return Gathered([answers[host] for host in hosts if host in answers], left_out)
 
 
 def _for_all(request: SurveyRequest, environ: Mapping[str, str]) -> SurveyRequest:
-    """Return the request as it means the same on every host, whatever folder and variables it has there."""
+    """Return the request with absolute paths and the product, so that it means the same on every host."""
     site = request.site
     tool, conf, info = (
         None if path is None else os.path.abspath(path)  # noqa: PTH100
@@ -116,40 +116,44 @@ def _for_all(request: SurveyRequest, environ: Mapping[str, str]) -> SurveyReques
 
 
 def _over_mpirun(
-    hosts: Sequence[str], places: Mapping[str, int], request: SurveyRequest, asking: Asking, seconds: float
+    hosts: Sequence[str],
+    places: Mapping[str, int],
+    request: SurveyRequest,
+    options: GatherOptions,
+    seconds: float,
 ) -> _EngineOutcome:
-    start = _ssh_start(asking)
-    limit = seconds * (1 - _FOR_CAUSES)
+    start = _ssh_start(options)
+    limit = seconds * (1 - _DIAGNOSIS_SHARE)
     with TemporaryDirectory(prefix="hccl-tools-gather-") as folder:
         file = Path(folder, "answers.json")
-        # This host collects, as an MPI process of its own: mpirun's streams may mix long lines.
+        # An additional MPI process on this host collects: mpirun's streams may mix long lines.
         first = SurveyTask(request=request, seconds=limit - 1, collect=str(file))
         tasks = [("localhost", first)]
         tasks += [(host, SurveyTask(host, places[host], request, limit - 1)) for host in hosts]
         members = [
-            Member(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks
+            HostProcess(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks
         ]
-        ended = engine_run.run(commands.mpirun(start, members), limit, asking.environ)
+        ended = engine_run.run(commands.mpirun(start, members), limit, options.environ)
         collected: list[str] = []
         with suppress(OSError, ValueError):
             collected = json.loads(file.read_text(encoding="utf-8"))
-    told = [*collected, *ended.output.texts().values()]
-    answers = {answer.host: answer for answer in map(SurveyAnswer.from_json, told)}
+    texts = [*collected, *ended.output.texts().values()]
+    answers = {answer.host: answer for answer in map(SurveyAnswer.from_json, texts)}
     silent = [host for host in hosts if host not in answers]
     if not silent:
         return _EngineOutcome(answers, [])
-    causes = host_diagnosis.causes(silent, start, max(2.0, seconds * _FOR_CAUSES - 1))
+    causes = host_diagnosis.diagnose(silent, start, max(2.0, seconds * _DIAGNOSIS_SHARE - 1))
     if ended.status is None or collected:
-        causes += _hanging(silent, causes, ended, asking)
+        causes += _hanging(silent, causes, ended, options)
     return _EngineOutcome(answers, causes, _indented(ended))
 
 
-def _ssh_start(asking: Asking) -> SshStart:
+def _ssh_start(options: GatherOptions) -> SshStart:
     # mpirun of a virtual environment that is not activated lies beside its Python.
     beside = os.path.dirname(sys.executable)  # noqa: PTH120
-    path = os.pathsep.join([asking.environ.get("PATH", os.defpath), beside])
+    path = os.pathsep.join([options.environ.get("PATH", os.defpath), beside])
     try:
-        mpirun = find_mpirun({**asking.environ, "PATH": path})
+        mpirun = find_mpirun({**options.environ, "PATH": path})
     except ProgramMissingError:
         raise DiscoveryError("no mpirun on PATH", hint=f"install one: {MPIRUN}") from None
     except LaunchError as error:
@@ -160,24 +164,28 @@ def _ssh_start(asking: Asking) -> SshStart:
             hint="put Open MPI's first on PATH, or start the processes yourself: "
             "mpirun -n 16 -ppn 1 hccl-tools gen --gather",
         )
-    wait = max(1, min(_CONNECT_S, round(asking.seconds / 6)))
-    agent = ssh.command(asking.ssh, {**asking.environ, "PATH": path}, wait=wait)
+    wait = max(1, min(_CONNECT_S, round(options.seconds / 6)))
+    agent = ssh.command(options.ssh, {**options.environ, "PATH": path}, wait=wait)
     return SshStart(mpirun, agent, as_root=os.geteuid() == 0)
 
 
 def _over_srun(
-    hosts: Sequence[str], places: Mapping[str, int], request: SurveyRequest, asking: Asking, seconds: float
+    hosts: Sequence[str],
+    places: Mapping[str, int],
+    request: SurveyRequest,
+    options: GatherOptions,
+    seconds: float,
 ) -> _EngineOutcome:
-    program = find_srun(asking.environ)
+    program = find_srun(options.environ)
     if program is None:
         raise DiscoveryError("no srun on PATH", hint="use --engine mpirun, or load Slurm")
-    if "SLURM_JOB_ID" not in asking.environ:
+    if "SLURM_JOB_ID" not in options.environ:
         raise UsageError(
             "--engine slurm: not in a Slurm allocation",
             hint=f"get one first: salloc -N {len(hosts)} hccl-tools gen --gather",
         )
-    there = set(allocated_nodes(asking.environ) or hosts)
-    listed = asking.environ.get("SLURM_JOB_NODELIST")
+    there = set(allocated_nodes(options.environ) or hosts)
+    listed = options.environ.get("SLURM_JOB_NODELIST")
     outside = [Failure(host, f"not in this allocation ({listed})") for host in hosts if host not in there]
     if outside:
         return _EngineOutcome({}, outside)
@@ -185,40 +193,38 @@ def _over_srun(
         place=min(places[host] for host in hosts), request=request, seconds=seconds, over_mpi=False
     )
     argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]
-    ended = engine_run.run(commands.srun(program, hosts, argv), seconds, asking.environ)
+    ended = engine_run.run(commands.srun(program, hosts, argv), seconds, options.environ)
     answers = {
         host: SurveyAnswer.from_json(text) for host, text in ended.output.texts().items() if host in places
     }
     silent = [host for host in hosts if host not in answers]
-    causes = [Failure(host, words) for host in silent if (words := _named_in(host, ended))]
+    causes = [Failure(host, lines) for host in silent if (lines := _messages_about(host, ended))]
     if ended.status is None or answers:
-        causes += _hanging(silent, causes, ended, asking)
+        causes += _hanging(silent, causes, ended, options)
     return _EngineOutcome(answers, causes, _indented(ended))
 
 
-_ENGINES = {"mpirun": _over_mpirun, "slurm": _over_srun}
-
-
-def _named_in(host: str, ended: EngineRun) -> str:
-    """Return what Slurm said about a node."""
-    words = ended.last_words(40)
-    about = [line for line in words if host in line.replace(":", " ").replace(",", " ").split()]
+def _messages_about(host: str, ended: EngineRun) -> str:
+    """Return the messages of Slurm about a node."""
+    about = [
+        line for line in ended.last_lines(40) if host in line.replace(":", " ").replace(",", " ").split()
+    ]
     return "; ".join(dict.fromkeys(about[:3]))
 
 
 def _hanging(
-    silent: Sequence[str], causes: Sequence[Failure], ended: EngineRun, asking: Asking
+    silent: Sequence[str], causes: Sequence[Failure], ended: EngineRun, options: GatherOptions
 ) -> list[Failure]:
-    """Return the failures of the hosts of which nothing is known but that they did not answer."""
+    """Return the failures of the silent hosts for which no other cause is known."""
     known = {cause.host for cause in causes}
     found = []
     for host in (host for host in silent if host not in known):
         began = host in ended.output.began
         what = "it started but did not answer" if began else "no process started there"
         hint = "allow more time: --gather-timeout SECONDS" if began else None
-        found.append(Failure(host, f"{what} within {asking.seconds:g} s", hint))
+        found.append(Failure(host, f"{what} within {options.seconds:g} s", hint))
     return found
 
 
 def _indented(ended: EngineRun) -> str:
-    return "\n".join(f"  | {line}" for line in ended.last_words()) or "  without a word"
+    return "\n".join(f"  | {line}" for line in ended.last_lines()) or "  without a message"

@@ -1,4 +1,4 @@
-"""Run ``mpirun`` or ``srun`` for a stated time and keep everything that comes out of it."""
+"""Run ``mpirun`` or ``srun`` with a time limit and capture its output."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hccl_tools.gathering.stdout_framing import EngineOutput
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-#: An engine that was told to end gets this long to take its processes on the other hosts with it.
+#: Seconds after SIGTERM in which an engine can end its processes on the other hosts.
 _GRACE_S = 3.0
-#: What Open MPI and Slurm set for the processes they start; another engine under us must not see it.
-_OTHERS_PLACE = ("OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "PMIX_", "PMI_", "PRTE_", "SLURM_STEP")
+#: Variables that Open MPI and Slurm set for the processes they start; another engine must not inherit them.
+_LAUNCHER_VARIABLES = ("OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "PMIX_", "PMI_", "PRTE_", "SLURM_STEP")
 _SETTINGS = ("PMIX_MCA_", "PRTE_MCA_")
 
 
@@ -28,14 +28,14 @@ class EngineRun(NamedTuple):
     output: EngineOutput
     status: int | None
 
-    def last_words(self, count: int = 8) -> list[str]:
-        """Return the last lines that say something."""
+    def last_lines(self, count: int = 8) -> list[str]:
+        """Return the last lines that are not rules or blank."""
         lines = [line.strip() for line in self.output.other]
         return [line for line in lines if line.strip("-* ")][-count:]
 
 
 def run(command: Sequence[str], seconds: float, environ: Mapping[str, str]) -> EngineRun:
-    """Run an engine until it ends or its time is up; then it and its processes are ended.
+    """Run an engine until it ends or exceeds the limit; then kill it and its processes.
 
     Raises:
         DiscoveryError: It cannot be started.
@@ -62,24 +62,24 @@ def run(command: Sequence[str], seconds: float, environ: Mapping[str, str]) -> E
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of an engine: the user's, without the place another engine has given us."""
+    """Return the environment of an engine: the user's, without the variables of an engine that started us."""
     kept = {
         name: value
         for name, value in environ.items()
-        if name.startswith(_SETTINGS) or not name.startswith(_OTHERS_PLACE)
+        if name.startswith(_SETTINGS) or not name.startswith(_LAUNCHER_VARIABLES)
     }
-    # A step of an allocation that is in use already shares its cores (Slurm 20.11 and later).
+    # Let the step share cores that other steps use (Slurm 20.11 and later).
     return {**kept, "SLURM_OVERLAP": "1", "LC_ALL": "C.UTF-8"}
 
 
 def _read(child: subprocess.Popen[str], output: EngineOutput) -> None:
-    with contextlib.suppress(ValueError):  # closed under us when a grandchild keeps it open
+    with contextlib.suppress(ValueError):  # the main thread closes it if a grandchild keeps it open
         for line in child.stdout or ():
-            output.take(line)
+            output.add_line(line)
 
 
 def _end(child: subprocess.Popen[str]) -> None:
-    """End what still runs: politely, as only mpirun and srun can end their processes elsewhere; then not."""
+    """Terminate the engine, as only it can end its processes on other hosts; kill it after the grace time."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if child.poll() is not None:
             return

@@ -1,6 +1,6 @@
-"""Why ``mpirun`` could not use a host: asked over the same ssh, host by host, all at once.
+"""Find out why ``mpirun`` could not use a host: run a check over the same ssh, on all hosts at once.
 
-``mpirun`` gives up as a whole and often does not say because of which host. This does, in ssh's own words.
+``mpirun`` fails as a whole and often does not name the host. The check does, with the message of ssh.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_this_host
-from hccl_tools.gathering import bootstrap
-from hccl_tools.gathering.failures import MPI4PY_MISSING_HINT, Failure
+from hccl_tools.gathering.failures import HCCL_TOOLS_MISSING_HINT, MPI4PY_MISSING_HINT, Failure
 from hccl_tools.programs import ssh
 
 if TYPE_CHECKING:
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
 
     from hccl_tools.gathering.commands import SshStart
 
-#: Connections at the same time; sshd itself starts to refuse more than a few unauthenticated ones.
+#: Simultaneous connections; sshd refuses more than a few unauthenticated ones.
 _AT_ONCE = 32
-_NOT_THERE = 127
-_MAY_NOT_RUN = 126
+_NOT_FOUND = 127
+_NOT_EXECUTABLE = 126
 
-#: What ``python -c`` runs there: its exit text is the cause. The daemon is what mpirun starts there.
+#: The check, for ``python -c``: its exit message is the cause. The daemon is what mpirun starts there.
 _CHECK = """\
 import importlib.util, os, shutil, sys
 for name in ("hccl_tools", "mpi4py"):
@@ -38,13 +37,13 @@ if not (os.access(daemon, os.X_OK) if "/" in daemon else shutil.which(daemon)):
 """
 
 
-def causes(hosts: Sequence[str], start: SshStart, seconds: float) -> list[Failure]:
-    """Return the failure of each host that cannot be used, as far as ssh can tell.
+def diagnose(hosts: Sequence[str], start: SshStart, seconds: float) -> list[Failure]:
+    """Return the failure of each host that cannot be used, as far as ssh shows it.
 
     Args:
-        hosts: Whom to ask; this host itself needs no ssh and is passed over.
+        hosts: The hosts to check; this host needs no ssh and is skipped.
         start: How mpirun would start a process there.
-        seconds: How long each may take.
+        seconds: The time limit for each.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = pool.map(lambda host: None if is_this_host(host) else _cause(host, start, seconds), hosts)
@@ -61,24 +60,30 @@ def _cause(host: str, start: SshStart, seconds: float) -> Failure | None:
             timeout=seconds,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return Failure(host, f"ssh got no answer within {seconds:.0f} s", "is it overloaded, a disk gone?")
+        return Failure(
+            host, f"no answer over ssh within {seconds:.0f} s", "check its load and its file systems"
+        )
     if done.returncode == 0:
         return None
-    return _explained(host, done.returncode, done.stderr, daemon)
+    return _explain(host, done.returncode, done.stderr, daemon)
 
 
-def _explained(host: str, status: int, said: str, daemon: str) -> Failure:
-    """Turn what a host's ssh or Python said into what is wrong with it."""
-    last = ssh.last_words(said)
+def _explain(host: str, status: int, printed: str, daemon: str) -> Failure:
+    """Return the failure for the output of a host's ssh or Python."""
+    last = ssh.last_line(printed)
     if status == ssh.FAILED:
-        return Failure(host, last or "ssh failed without a word", ssh.hint(host, said))
-    if status in {_NOT_THERE, _MAY_NOT_RUN}:
-        what = "is not there" if status == _NOT_THERE else "cannot be run there"
-        return Failure(host, f"{sys.executable} {what}", "install hccl-tools there, in the same place")
+        return Failure(host, last or "ssh failed without a message", ssh.hint(host, printed))
+    if status in {_NOT_FOUND, _NOT_EXECUTABLE}:
+        what = "does not exist" if status == _NOT_FOUND else "cannot be run"
+        return Failure(host, f"{sys.executable} {what} there", "install hccl-tools there, in the same folder")
     if last == "missing hccl_tools":
-        return Failure(host, f"hccl-tools is not installed there for {sys.executable}", bootstrap.HINT)
+        return Failure(
+            host, f"hccl-tools is not installed there for {sys.executable}", HCCL_TOOLS_MISSING_HINT
+        )
     if last == "missing mpi4py":
         return Failure(host, "mpi4py is not installed there", MPI4PY_MISSING_HINT)
     if last == f"missing {daemon}":
-        return Failure(host, f"Open MPI is not installed there: no {daemon}", "install the same one there")
+        return Failure(
+            host, f"Open MPI is not installed there: no {daemon}", "install the same version there"
+        )
     return Failure(host, last or f"its Python ended with exit code {status}")

@@ -1,4 +1,4 @@
-"""What travels between the hosts, as JSON: the task to a host, its answer back. Errors are data as well."""
+"""The messages between hosts, as JSON: the task for a host and its answer, which may be an error."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from hccl_tools.programs.install_hints import HCCL_TOOLS
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: The form of what travels; another number is another hccl-tools.
+#: The version of the messages.
 FORM = 1
 
 
 class SurveyTask(NamedTuple):
-    """What one process has to do.
+    """What one process is to do.
 
     Attributes:
-        host: What the host list calls its host; empty where only that host knows (Slurm).
-        place: The host's place in the list, from 0.
-        request: What is asked of it.
-        seconds: After this time nobody waits for it.
-        over_mpi: Whether the answer goes to the first MPI process; else to standard output.
-        collect: For the first MPI process: the file for all answers. It asks nothing of its own host.
-        version: The hccl-tools that asks.
+        host: The host's name in the host list; empty where only the host knows it (Slurm).
+        place: The host's index in the list, from 0.
+        request: What to find out.
+        seconds: The time limit, after which the answer is not awaited any more.
+        over_mpi: Whether to send the answer to the first MPI process, or else to standard output.
+        collect: For the first MPI process: the file for all answers. It does not survey its own host.
+        version: The version of hccl-tools that sent the task.
     """
 
     host: str = ""
@@ -44,30 +44,30 @@ class SurveyTask(NamedTuple):
         """Return the task as one line."""
         request = self.request._asdict()
         request["wanted"] = self.request.wanted._asdict()
-        # The environment is the host's own: its tools, its devices.
+        # The environment is that of the host: its tools, its devices.
         request["site"] = {k: v for k, v in self.request.site._asdict().items() if k != "environ"}
         return json.dumps({"form": FORM, **self._asdict(), "request": request}, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the task of a line that :meth:`to_json` of the same form has made."""
-        told = json.loads(text)
-        del told["form"]
-        request = told.pop("request")
+        """Return the task of a line written by :meth:`to_json` of the same version."""
+        fields = json.loads(text)
+        del fields["form"]
+        request = fields.pop("request")
         wanted, site = Wanted(**request.pop("wanted")), Site(**request.pop("site"))
-        return cls(**told, request=SurveyRequest(**request, wanted=wanted, site=site))
+        return cls(**fields, request=SurveyRequest(**request, wanted=wanted, site=site))
 
 
 class SurveyAnswer(NamedTuple):
-    """What one host said.
+    """The answer of one host.
 
     Attributes:
-        host: What the host list calls it, or its own name.
-        facts: What it has, or None where it could not find out.
-        message: Why not.
-        hint: What to do about it.
-        machine: What no two hosts share; empty for a simulated one.
-        version: The hccl-tools that answers.
+        host: Its name in the host list, or its own name.
+        facts: What it found out, or None if that failed.
+        message: Why it failed.
+        hint: What to do.
+        machine: An id that no two hosts share; empty for a simulated host.
+        version: The version of hccl-tools that answers.
     """
 
     host: str
@@ -79,38 +79,38 @@ class SurveyAnswer(NamedTuple):
 
     def to_json(self) -> str:
         """Return the answer as one line of ASCII."""
-        told = {"form": FORM, **self._asdict()}
+        fields = {"form": FORM, **self._asdict()}
         if self.facts is not None:
-            told["facts"] = self.facts._asdict()
-            told["facts"]["devices"] = [device._asdict() for device in self.facts.devices]
-        return json.dumps(told, separators=(",", ":"))
+            fields["facts"] = self.facts._asdict()
+            fields["facts"]["devices"] = [device._asdict() for device in self.facts.devices]
+        return json.dumps(fields, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the answer of a line; one in another form is an answer that says so."""
+        """Return the answer of a line; an unreadable line becomes an answer that reports it."""
         try:
-            told = json.loads(text)
-            if told.pop("form") != FORM:
-                raise ValueError  # noqa: TRY301  (the one place that knows what to answer)
-            if told["facts"] is not None:
-                told["facts"] = _facts(told["facts"])
-            return cls(**told)
+            fields = json.loads(text)
+            if fields.pop("form") != FORM:
+                raise ValueError  # noqa: TRY301  (handled with the other errors below)
+            if fields["facts"] is not None:
+                fields["facts"] = _facts(fields["facts"])
+            return cls(**fields)
         except (ValueError, TypeError, KeyError, AttributeError):
             return cls(
                 "?", message="its answer cannot be read", hint="install the same hccl-tools everywhere"
             )
 
 
-def _facts(told: dict[str, Any]) -> HostFacts:
-    told["devices"] = [DeviceFacts(**_with_tuples(device)) for device in told["devices"]]
-    return HostFacts(**_with_tuples(told))
+def _facts(fields: dict[str, Any]) -> HostFacts:
+    fields["devices"] = [DeviceFacts(**_with_tuples(device)) for device in fields["devices"]]
+    return HostFacts(**_with_tuples(fields))
 
 
-def _with_tuples(told: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
+def _with_tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
 
 
 def versions_differ(there: str | None, here: str) -> tuple[str, str]:
-    """Return message and hint for a host with another hccl-tools than that which asks."""
-    has = f"has hccl-tools {there}" if there else "has another hccl-tools"
-    return f"it {has}, this one is {here}", f"install the same version on all hosts: {HCCL_TOOLS}"
+    """Return message and hint for a host with another version of hccl-tools."""
+    has = f"has hccl-tools {there}" if there else "has another version of hccl-tools"
+    return f"it {has}, this host has {here}", f"install the same version on all hosts: {HCCL_TOOLS}"

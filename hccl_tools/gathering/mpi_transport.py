@@ -1,4 +1,4 @@
-"""Texts from all MPI processes to the first. It waits for a stated time, not for ever as a gather does."""
+"""Send texts from all MPI processes to the first, with a time limit, which an MPI gather does not have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NAME, _TEXT = 1, 2
-#: Between two looks at what has come: nothing is lost, and processes that share the core can work.
+#: Seconds between two probes: processes that share the core can work meanwhile.
 _PAUSE_S = 0.001
 
 
@@ -22,13 +22,13 @@ def world() -> Any:
     """Return all MPI processes (mpi4py's COMM_WORLD).
 
     Raises:
-        DiscoveryError: mpi4py is not there, or finds no MPI.
+        DiscoveryError: mpi4py is not installed, or finds no MPI.
     """
     try:
         import mpi4py  # noqa: PLC0415  (only a gathering needs MPI)
 
         mpi4py.rc.threads = False
-        # A process that fails must not wait at its end for others that hang: `finish` is for the good end.
+        # A process that fails must not wait in MPI_Finalize for others that hang: see `finish`.
         mpi4py.rc.finalize = False
         from mpi4py import MPI  # noqa: PLC0415
     except ImportError as error:
@@ -36,13 +36,13 @@ def world() -> Any:
             raise DiscoveryError("mpi4py is not installed there", hint=MPI4PY_MISSING_HINT) from None
         raise DiscoveryError(f"mpi4py does not work there: {error}", hint=MPI4PY_MISSING_HINT) from None
     except (RuntimeError, OSError) as error:
-        said = " ".join(str(error).split())
-        raise DiscoveryError(f"mpi4py finds no MPI there: {said}", hint=MPI4PY_MISSING_HINT) from None
+        problem = " ".join(str(error).split())
+        raise DiscoveryError(f"mpi4py finds no MPI there: {problem}", hint=MPI4PY_MISSING_HINT) from None
     return MPI.COMM_WORLD
 
 
 def finish() -> None:
-    """Leave MPI, together with all others."""
+    """Call MPI_Finalize, together with all other processes."""
     from mpi4py import MPI  # noqa: PLC0415
 
     MPI.Finalize()
@@ -54,46 +54,46 @@ def send(comm: Any, text: str) -> None:
 
 
 def send_name(comm: Any, name: str) -> None:
-    """Tell the first process who will send a text."""
+    """Send this host's name to the first process, ahead of its text."""
     comm.Send([name.encode(), _byte()], dest=0, tag=_NAME)
 
 
 def collect(comm: Any, seconds: float) -> tuple[dict[int, str], Mapping[int, str]]:
-    """Take in what the other processes send.
+    """Receive the texts of the other processes.
 
     Args:
         comm: All processes; this is the first.
         seconds: How long to wait for all of them.
 
     Returns:
-        The texts by rank, those missing that did not come in time; and the names that were told, by rank.
+        The texts that arrived in time and the names of the senders, each by rank.
     """
-    told: dict[int, dict[int, str]] = {_NAME: {}, _TEXT: {}}
+    received: dict[int, dict[int, str]] = {_NAME: {}, _TEXT: {}}
     deadline = time.monotonic() + seconds
-    while len(told[_TEXT]) < comm.size - 1 and time.monotonic() < deadline:
-        if (come := _next(comm)) is None:
+    while len(received[_TEXT]) < comm.size - 1 and time.monotonic() < deadline:
+        if (message := _receive_next(comm)) is None:
             time.sleep(_PAUSE_S)
         else:
-            rank, tag, text = come
-            told[tag][rank] = text
-    return told[_TEXT], told[_NAME]
+            rank, tag, text = message
+            received[tag][rank] = text
+    return received[_TEXT], received[_NAME]
 
 
 def collect_into(comm: Any, path: str, seconds: float) -> int:
-    """Write the other processes' texts into a file, as a JSON list; return the exit code.
+    """Write the texts of the other processes into a file, as a JSON list; return the exit code.
 
-    Where some are missing, the others' are written and mpirun will end all.
+    If some are missing, the received ones are written, and the exit code makes mpirun end all processes.
     """
     texts, _ = collect(comm, seconds)
     write_atomically(path, [json.dumps([texts[rank] for rank in sorted(texts)])])
     if len(texts) < comm.size - 1:
-        return 1  # without a proper end of MPI: mpirun then ends those that hang
+        return 1  # without MPI_Finalize: mpirun then kills the processes that hang
     finish()
     return 0
 
 
-def _next(comm: Any) -> tuple[int, int, str] | None:
-    """Return the next message that has come (rank, tag, text), None if there is none yet."""
+def _receive_next(comm: Any) -> tuple[int, int, str] | None:
+    """Return the next message (rank, tag, text), or None if none has arrived."""
     from mpi4py import MPI  # noqa: PLC0415
 
     status = MPI.Status()

@@ -1,7 +1,7 @@
-"""Answers on standard output, among whatever else ``mpirun`` or ``srun`` forwards.
+"""Answers on standard output, between the other lines that ``mpirun`` or ``srun`` forwards.
 
-Slurm keeps a line of up to 1024 bytes whole and may mix longer ones with other hosts' output, so a text goes
-in pieces: ``hccl-tools-gather HOST 1/3 TEXT``.
+Slurm keeps lines of up to 1024 bytes whole and may mix longer ones with other hosts' output, so a text is
+sent in pieces: ``hccl-tools-gather HOST 1/3 TEXT``.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _BEGAN = "began"
 
 
 def began(host: str) -> None:
-    """Say that this host's process has been started."""
+    """Report that the process on this host has started."""
     sys.stdout.write(f"{_MARK} {host} {_BEGAN}\n")
     sys.stdout.flush()
 
 
 def emit(host: str, text: str) -> None:
-    """Send a text (ASCII, one line) to whoever reads the output."""
+    """Write a text (ASCII, one line) in pieces."""
     pieces = [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
     for number, piece in enumerate(pieces, 1):
         sys.stdout.write(f"{_MARK} {host} {number}/{len(pieces)} {piece}\n")
@@ -28,11 +28,11 @@ def emit(host: str, text: str) -> None:
 
 
 class EngineOutput:
-    """What came out of an engine, sorted.
+    """The output of an engine, parsed line by line.
 
     Attributes:
-        began: The hosts whose process was started.
-        other: The lines that are nobody's answer.
+        began: The hosts whose process has started.
+        other: The lines that do not belong to an answer.
     """
 
     def __init__(self) -> None:
@@ -41,8 +41,8 @@ class EngineOutput:
         self._pieces: dict[str, dict[int, str]] = {}
         self._counts: dict[str, int] = {}
 
-    def take(self, line: str) -> None:
-        """Take in one line of output."""
+    def add_line(self, line: str) -> None:
+        """Parse one line of output."""
         mark, _, rest = line.rstrip("\n").partition(" ")
         host, _, rest = rest.partition(" ")
         place, _, piece = rest.partition(" ")
@@ -56,7 +56,7 @@ class EngineOutput:
             self._pieces.setdefault(host, {})[int(number)] = piece
 
     def texts(self) -> dict[str, str]:
-        """Return the texts that have arrived whole, by host."""
+        """Return the complete texts, by host."""
         return {
             host: "".join(pieces[number] for number in sorted(pieces))
             for host, pieces in self._pieces.items()

@@ -1,4 +1,4 @@
-"""Take part where ``mpirun`` or ``srun`` has started us on every host: ``gen --gather``."""
+"""``gen --gather``: collect the facts of all hosts where ``mpirun`` or ``srun`` has started the processes."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
 
     from hccl_tools.discover.survey import SurveyRequest
 
-#: Each names how many processes the launcher has started: Open MPI, MPICH, Slurm.
+#: Variables with the number of processes that the launcher started: Open MPI, MPICH, Slurm.
 _COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
-def was_started_by_a_launcher(environ: Mapping[str, str]) -> bool:
+def is_started_by_launcher(environ: Mapping[str, str]) -> bool:
     """Return whether mpirun or srun has started this process, as one of its processes."""
     return in_step(environ) or any(name in environ for name in _COUNTS[:2])
 
 
-def take_part(
+def gather_within_job(
     request: SurveyRequest, *, seconds: float, allow_missing: bool, environ: Mapping[str, str] = os.environ
 ) -> Gathered | None:
-    """Find out what this host has and bring it to the first process.
+    """Survey this host and send the answer to the first process.
 
     Args:
-        request: What is asked of every host; all processes are started with the same options.
+        request: What to find out; all processes are started with the same options.
         seconds: How long the first process waits for the others.
         allow_missing: Go on without the hosts that cannot answer.
-        environ: What the launcher has told this process.
+        environ: The environment of this process, with the launcher's variables.
 
     Returns:
-        In the first process what all have answered, in the order of their ranks; in the others None.
+        In the first process the answers of all, in the order of their ranks; in the others None.
 
     Raises:
-        GatheringError: In the first process: a host has not answered, or not with facts.
-        DiscoveryError: There is no MPI to bring it.
-        UsageError: No launcher has started this process, or the request cannot be that of several hosts.
+        GatheringError: In the first process: a host did not answer, or without facts.
+        DiscoveryError: There is no MPI to send it with.
+        UsageError: No launcher has started this process, or the request fits one host only.
     """
-    if not was_started_by_a_launcher(environ):
+    if not is_started_by_launcher(environ):
         raise UsageError(
-            "--gather is for processes that mpirun or srun has started, one per host",
+            "--gather is for processes that mpirun or srun starts, one per host",
             hint="mpirun -n 16 --map-by ppr:1:node hccl-tools gen --gather; from one host: gen --hosts LIST",
         )
     if request.server_ip is not None:
@@ -75,12 +75,12 @@ def take_part(
     causes += [Failure(name, f"it did not answer within {seconds:g} s") for name in silent.values()]
     found = [one for _, one in sorted(answers.items()) if one.facts is not None]
     if causes and (not allow_missing or not found):
-        raise failures.missing(causes, count)
+        raise failures.no_answer(causes, count)
     return Gathered(found, causes)
 
 
 def _same_version(one: SurveyAnswer) -> SurveyAnswer:
-    """Return an answer, or in its place what is wrong with a host whose hccl-tools is another one."""
+    """Return an answer, or an error if the host has another version of hccl-tools."""
     if one.version == SurveyAnswer("").version:
         return one
     message, hint = versions_differ(one.version, SurveyAnswer("").version)
@@ -88,10 +88,10 @@ def _same_version(one: SurveyAnswer) -> SurveyAnswer:
 
 
 def _world(environ: Mapping[str, str], host: str) -> Any:
-    """Return all processes.
+    """Return the communicator of all processes.
 
     Raises:
-        DiscoveryError: mpi4py is missing, or sees this process alone where there are several.
+        DiscoveryError: mpi4py is missing, or does not see all processes.
     """
     try:
         comm = mpi_transport.world()
@@ -101,7 +101,7 @@ def _world(environ: Mapping[str, str], host: str) -> Any:
     if comm.size != started:
         raise DiscoveryError(
             f"{host}: {started} processes were started, but mpi4py sees {comm.size}",
-            hint="use the mpirun of the MPI that mpi4py has; in Slurm: `srun --mpi=pmix`, or, without MPI, "
+            hint="use the mpirun of mpi4py's MPI; in Slurm: `srun --mpi=pmix`, or, without MPI, "
             "`hccl-tools gen --hosts $SLURM_JOB_NODELIST`",
         )
     return comm

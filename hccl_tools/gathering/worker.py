@@ -1,4 +1,4 @@
-"""The small process on each host: it finds out what its host has, and sends the answer."""
+"""The process on each host: survey the host and send the answer."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
 
 
 def main(host: str, text: str) -> int:
-    """Carry out a task; return the exit code.
+    """Run a task; return the exit code.
 
-    A process that cannot take part over MPI ends with 1, for ``mpirun`` to end the others, who would wait.
+    A process that cannot use MPI exits with 1: ``mpirun`` then ends the others, which would wait for it.
     """
-    told = json.loads(text)
+    fields = json.loads(text)
     version = _own_version()
-    if told.get("form") != FORM or told.get("version") != version:
-        message, hint = versions_differ(version, str(told.get("version")))
+    if fields.get("form") != FORM or fields.get("version") != version:
+        message, hint = versions_differ(version, str(fields.get("version")))
         stdout_framing.emit(host, SurveyAnswer(host, message=message, hint=hint).to_json())
         return 1
     task = SurveyTask.from_json(text)._replace(host=host)
     end_with_tools()
-    # Whatever hangs here: when nobody waits any more, the kernel ends this process.
+    # If anything hangs: the kernel kills this process once its answer is not awaited any more.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, task.seconds + 10)
     if task.collect is None:
         stdout_framing.began(host)
     if not task.over_mpi:
-        place = int(os.environ.get("SLURM_PROCID", "0"))  # one command serves all of Slurm's tasks
+        place = int(os.environ.get("SLURM_PROCID", "0"))  # all tasks of Slurm have the same command line
         stdout_framing.emit(host, answer(host, place, task.request).to_json())
         return 0
     return _over_mpi(task)
 
 
 def end_with_tools() -> None:
-    """Let SIGTERM, by which mpirun and srun end a process, end the Ascend tool that it asks as well."""
+    """Exit on SIGTERM, which mpirun and srun send: that also ends a running Ascend tool."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -57,8 +57,8 @@ def end_with_tools() -> None:
 
 
 def answer(host: str, place: int, request: SurveyRequest) -> SurveyAnswer:
-    """Find out what this host has; where that fails, the answer says why."""
-    from hccl_tools.discover.survey import survey  # noqa: PLC0415  (the first process asks nothing)
+    """Survey this host; if that fails, the answer has the reason."""
+    from hccl_tools.discover.survey import survey  # noqa: PLC0415  (the first process surveys nothing)
 
     try:
         if request.simulate is not None:
@@ -66,12 +66,12 @@ def answer(host: str, place: int, request: SurveyRequest) -> SurveyAnswer:
         return SurveyAnswer(host, _surveyed(host, request), machine=machine())
     except HcclToolsError as error:
         return SurveyAnswer(host, message=error.message, hint=error.hint)
-    except Exception as error:  # noqa: BLE001  (a fault of ours on one host must name that host)
+    except Exception as error:  # noqa: BLE001  (an internal error on one host must name that host)
         return SurveyAnswer(host, message=f"{type(error).__name__}: {error}", hint="please report this")
 
 
 def machine() -> str:
-    """Return what tells this host from others: the boot, the network it sees, and its name in Slurm."""
+    """Return an id of this host: its boot id, network namespace, and name in Slurm."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         network = str(Path("/proc/self/ns/net").readlink())
@@ -81,24 +81,24 @@ def machine() -> str:
 
 
 def _own_version() -> str:
-    from hccl_tools import __version__  # noqa: PLC0415  (another package of that name may lack it)
+    from hccl_tools import __version__  # noqa: PLC0415  (a package of the same name may lack it)
 
     return __version__
 
 
 def _surveyed(host: str, request: SurveyRequest) -> HostFacts:
-    """Find out, with the address by which the host list names this host as its server_id, if it is ours."""
+    """Survey this host, with its address in the host list as server_id if it is local."""
     from hccl_tools.discover.survey import survey  # noqa: PLC0415
 
     listed = _own_address_of(host)
     if request.server_ip is not None or listed is None:
         return survey(request)
-    source = "from the list of hosts" if listed == host else f"what {host} means"
+    source = "from the list of hosts" if listed == host else f"the address of {host}"
     return survey(request._replace(server_ip=listed))._replace(server_id_source=source)
 
 
 def _own_address_of(host: str) -> str | None:
-    """Return the address that a name means, if it is one of this host's by which others can reach it."""
+    """Return the address of a name if it is local and others can reach it, else None."""
     try:
         found = socket.getaddrinfo(host, 0, socket.AF_INET, socket.SOCK_DGRAM) if host else []
     except (OSError, UnicodeError):
@@ -111,14 +111,14 @@ def _own_address_of(host: str) -> str | None:
 
 
 def _numbered(request: SurveyRequest, place: int) -> SurveyRequest:
-    """Let each host simulate a machine of its own: ``910a`` is the first, ``910a:2`` the second."""
+    """Return the request with another simulated machine for each host: ``910a``, ``910a:2``, ..."""
     product, _, first = (request.simulate or "").partition(":")
     number = int(first or 1) if (first or "1").isdecimal() else 1
     return request._replace(simulate=f"{product}:{number + place}")
 
 
 def _over_mpi(task: SurveyTask) -> int:
-    from hccl_tools.gathering import mpi_transport  # noqa: PLC0415  (Slurm's way needs no MPI)
+    from hccl_tools.gathering import mpi_transport  # noqa: PLC0415  (not needed under Slurm)
 
     try:
         world = mpi_transport.world()

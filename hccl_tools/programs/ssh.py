@@ -1,4 +1,4 @@
-"""The user's ssh: which program it is, that it asks no questions, and what to do about its words."""
+"""The user's ssh: the command line, without prompts, and hints for its error messages."""
 
 from __future__ import annotations
 
@@ -10,51 +10,51 @@ from hccl_tools.programs.lookup import on_path
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: What is added to the user's ssh: no questions, no password, no unknown host key taken unseen.
+#: Options added to the user's ssh: no prompts, no passwords, no unknown host keys.
 OPTIONS = (
     *("-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"),
     *("-o", "NumberOfPasswordPrompts=0", "-o", "LogLevel=ERROR"),
 )
-#: Its exit status where it is ssh itself that has failed.
+#: The exit status when ssh itself fails.
 FAILED = 255
-#: By which users tell Open MPI which ssh to take; in its setting "ssh : rsh" the first is meant.
+#: Variables that name the ssh for Open MPI; "ssh : rsh" means the first that exists.
 _AGENTS = ("PRTE_MCA_plm_ssh_agent", "OMPI_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent")
-#: What ssh says -> what to do.
+#: Part of a message of ssh -> what to do.
 _HINTS = {
-    "Permission denied": "let your key in there (`ssh-copy-id {host}`); no password is ever asked for",
-    "Host key verification failed": "its key is not known here: `ssh {host}` once by hand, and compare it",
-    "IDENTIFICATION HAS CHANGED": "its host key is another than the one known here: ask who changed it",
-    "Could not resolve": "correct the name, or name its address",
-    "No route to host": "is the address right, is the host up, its cable plugged in?",
-    "timed out": "is the address right, is the host up, is a firewall between?",
-    "Connection refused": "no sshd listens there: start it, or say where: --ssh 'ssh -p PORT'",
+    "Permission denied": "install your key there (`ssh-copy-id {host}`); passwords are not supported",
+    "Host key verification failed": "its host key is unknown: run `ssh {host}` once and verify the key",
+    "IDENTIFICATION HAS CHANGED": "its host key has changed: ask the administrator why",
+    "Could not resolve": "correct the name, or use its address",
+    "No route to host": "check the address, the host and its cable",
+    "timed out": "check the address, the host and the firewalls between",
+    "Connection refused": "sshd does not listen there: start it, or give its port: --ssh 'ssh -p PORT'",
 }
 
 
 def command(typed: str | None, environ: Mapping[str, str], *, wait: int) -> list[str]:
-    """Return the ssh to use and its options; a host and a command line go behind.
+    """Return the ssh to use with its options; the caller appends a host and a command line.
 
     Args:
-        typed: What the user has named (``--ssh``); without it what Open MPI is set to use, else ``ssh``.
+        typed: The value of ``--ssh``; without it the ssh that Open MPI is set to use, else ``ssh``.
         environ: The caller's environment.
-        wait: Seconds for a host to answer.
+        wait: The timeout of a connection, in seconds.
 
     Raises:
-        UsageError: There is no such program.
+        UsageError: The program does not exist.
     """
     agent = next(text for text in (typed, *map(environ.get, _AGENTS), "ssh") if text)
     words = agent.partition(" : ")[0].split()
     if on_path(words[0], environ) is None:
-        raise UsageError(f'--ssh "{agent}": there is no program {words[0]}', hint="name ssh, or its path")
+        raise UsageError(f'--ssh "{agent}": no program {words[0]} on PATH', hint="give ssh, or its path")
     return [*words, *OPTIONS, "-o", f"ConnectTimeout={wait}"]
 
 
-def last_words(said: str) -> str:
-    """Return the last line of what ssh, or what ran there, has said."""
-    return next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "")
+def last_line(printed: str) -> str:
+    """Return the last line that is not blank of the output of ssh or of the remote command."""
+    return next((line.strip() for line in reversed(printed.splitlines()) if line.strip()), "")
 
 
-def hint(host: str, said: str) -> str | None:
-    """Return what to do about what ssh has said."""
-    found = next((text for words, text in _HINTS.items() if words in said), None)
+def hint(host: str, printed: str) -> str | None:
+    """Return what to do about an error message of ssh, or None."""
+    found = next((text for part, text in _HINTS.items() if part in printed), None)
     return found.format(host=host) if found else None

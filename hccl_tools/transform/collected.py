@@ -1,7 +1,7 @@
-"""What several tables hold together: the columns of all, and where each server is from.
+"""The state of a merge: the columns of all tables, and the source of each server.
 
-A cluster of thousands of machines is merged from as many files, so that nothing is kept of a table but its
-servers and columns.
+A cluster of thousands of machines is merged from as many files, so only the servers and columns of a table
+are kept.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class TableBatch(NamedTuple):
-    """Tables that follow each other and differ in their servers alone, read as one: a cluster has thousands.
+    """Consecutive tables that differ in their servers only, read as one: a cluster has thousands.
 
-    ``sizes`` is how many servers each has. In a batch of several the ranks of each are 0 to N-1 in file
-    order.
+    ``sizes`` is the number of servers of each. In a batch of several tables the ranks of each are 0 to N-1 in
+    file order.
     """
 
     names: list[str]
@@ -35,7 +35,7 @@ class TableBatch(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where a server is from: the index of the table, and the server's index in it."""
+    """The source of a server: the index of the table, and the index of the server in it."""
 
     table: int
     server: int
@@ -43,14 +43,14 @@ class Origin(NamedTuple):
 
 @dataclass
 class MergeState:
-    """Tables of one format, put one behind the other; the devices keep their rows in the order given.
+    """Concatenated tables of one format; the rows of the devices are in the order given.
 
     Attributes:
-        names: What messages call the tables.
-        origins: For each server where it is from.
-        field_origin: For each of ``fields`` the table that brought it.
-        groups: The servers of each group by name, and the group's further keys.
-        ranks: For each row the place of its rank among all, one table's ranks behind the other's.
+        names: The names of the tables in messages.
+        origins: The source of each server.
+        field_origin: For each of ``fields`` the first table that has it.
+        groups: The servers of each group by name, and the group's other keys.
+        ranks: For each row the position of its rank among all, table after table.
         without_pods: The first table that has no super pods.
     """
 
@@ -67,8 +67,8 @@ class MergeState:
     ranks: list[int] = field(default_factory=list)
     without_pods: int | None = None
 
-    def add(self, batch: TableBatch) -> None:
-        """Take in some tables, whose rank ids are distinct numbers."""
+    def append(self, batch: TableBatch) -> None:
+        """Append tables whose rank ids are distinct numbers."""
         table = batch.table
         number, first_server, first_row = len(self.names), len(self.servers), len(self.ranks)
         self.names += batch.names
@@ -120,7 +120,7 @@ class MergeState:
 
 
 def joined_clusters(first: Any, second: Any) -> Any:
-    """Return two ``cluster_list`` as one: a cluster that both have gets the servers of both."""
+    """Merge two ``cluster_list``: a cluster that is in both gets the servers of both."""
     if not isinstance(first, list) or not isinstance(second, list):
         return first
     joined = {_cluster_key(entry, index): dict(entry) for index, entry in enumerate(first)}
@@ -136,7 +136,7 @@ def _cluster_key(entry: dict[str, Any], index: int) -> tuple[str, object]:
 
 
 def _dense_rank_order(table: RankTable, first: int) -> list[int]:
-    """Return for each device which one its rank is among the table's, counted from ``first``."""
+    """Return for each device the position of its rank in the table, counted from ``first``."""
     numbers = [number or 0 for number in table.rank_numbers]
     if numbers == list(range(len(numbers))):
         return list(range(first, first + len(numbers)))

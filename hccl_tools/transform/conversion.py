@@ -1,7 +1,7 @@
-"""From one format to another: pure, no input and no output.
+"""Convert a table to another format.
 
-A group_list has no rank ids, 1.0 no super pods, and a 2.0 table describes network levels that no other format
-knows: so 1.0, 1.2 and group_list become each other, and 2.0 stays what it is.
+A group_list has no rank ids, 1.0 has no super pods, and only 2.0 describes network levels: so 1.0, 1.2 and
+group_list can be converted to each other, and 2.0 cannot be converted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import TableError
 from hccl_tools.formats import group_list
-from hccl_tools.notation.phrases import count
+from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.table.model import Group, RankTable, Server, SuperPod
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Column, Format
     from hccl_tools.transform.super_pod_plan import SuperPodMembership
 
-#: What HCCL reads of a device in 1.0 and 1.2, and what in 1.2 alone.
+#: The keys of a device that HCCL reads in 1.0 and 1.2, and those that it reads in 1.2 only.
 _SERVER_LIST_KEYS = frozenset(
     {"device_port", "device_vnic_port", "host_port", "net_position", "net_protocol"}
 )
@@ -36,22 +36,22 @@ def convert(
 ) -> RankTable:
     """Return a table in another format: the same servers, devices, ranks and addresses.
 
-    ``lost`` tells what the other format cannot hold.
+    See ``dropped_information`` for what the other format cannot hold.
 
     Args:
-        table: Stays as it is.
-        to: The other format.
+        table: It is not changed.
+        to: The new format.
         super_pods: For 1.2: each server's super pod and the super_device_ids of its devices.
-        renumber: For group_list: take HCCL's numbering (by server_id as text, then device id) where the
-            table's ranks are others.
+        renumber: For group_list: accept HCCL's numbering (by server_id as text, then device id) if the
+            table's ranks differ from it.
 
     Raises:
-        TableError: The other format needs something that is not there; the message says what.
+        TableError: The new format needs information that the table lacks.
     """
     if to == table.format:
         return table
     if "2.0" in (table.format, to):
-        raise _no_way(table.format, to)
+        raise _impossible(table.format, to)
     made = _from_group_list(table) if table.format == "group_list" else table
     if to == "group_list":
         return _to_group_list(made, renumber=renumber)
@@ -60,24 +60,24 @@ def convert(
     return _plain(made, "1.0")
 
 
-def _no_way(given: str, to: str) -> TableError:
+def _impossible(given: str, to: str) -> TableError:
     if to == "2.0":
         return TableError(
-            f"a {given} table cannot become 2.0: that needs each device's network levels (net_layer, "
-            "net_instance_id), its addresses on each with their ports, and its local_id",
-            hint="write it on the hosts themselves: hccl-tools gen --format 2.0",
+            f"a {given} table cannot be converted to 2.0, which needs each device's network levels "
+            "(net_layer, net_instance_id), its addresses and ports on each, and its local_id",
+            hint="make it on the hosts: hccl-tools gen --format 2.0",
         )
     return TableError(
-        f"a 2.0 table cannot become {to}, which has no network levels",
-        hint="use the 2.0 table as it is; `hccl-tools show -f json` gives its servers and ranks to programs",
+        f"a 2.0 table cannot be converted to {to}, which has no network levels",
+        hint="use the 2.0 table; `hccl-tools show -f json` prints its servers and ranks for programs",
     )
 
 
 def _from_group_list(table: RankTable) -> RankTable:
-    """Return the 1.0 table that HCCL makes of a group_list: servers in the order of their ranks.
+    """Return the 1.0 table that HCCL derives from a group_list: servers in the order of their ranks.
 
-    Instances on one host become one server. Of a server with one instance the further keys stay, ``pod_name``
-    among them: the pod finds itself by it.
+    Instances on one host become one server. A server with one instance keeps its other keys, such as
+    ``pod_name``, by which the pod recognises itself.
 
     Source:
         hcomm topoinfo_ranktableStandard.cc:328-352 (ranks), :578 (instances of one server).
@@ -115,33 +115,33 @@ def _to_group_list(table: RankTable, *, renumber: bool) -> RankTable:
         raise TableError(
             f"{len(moved)} of {len(own)} ranks would change: HCCL numbers a group_list by server_id as "
             f"text, then by device id, so that rank {own[row]} becomes {plain.rank_ids[row]}",
-            hint="--renumber accepts HCCL's numbering; keep 1.0 where the ranks matter",
+            hint="--renumber accepts HCCL's numbering; keep 1.0 if the ranks matter",
         )
     return plain
 
 
-def _with_super_pods(table: RankTable, seats: Mapping[str, SuperPodMembership] | None) -> RankTable:
-    if seats is None:
+def _with_super_pods(table: RankTable, memberships: Mapping[str, SuperPodMembership] | None) -> RankTable:
+    if memberships is None:
         raise TableError(
             "a 1.2 table needs each server's super pod and each device's super_device_id",
             hint='give them with --super-pods FILE: {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": '
-            '{"0": "0", "1": "65537"}}}, or a 1.2 table that has these servers',
+            '{"0": "0", "1": "65537"}}}, or a 1.2 table with these servers',
         )
     made = _plain(table, "1.2")
     pods: dict[str, SuperPod] = {}
     column: Column = [None] * len(made)
     for server in made.servers:
-        seat = seats.get(server.server_id)
-        if seat is None:
+        membership = memberships.get(server.server_id)
+        if membership is None:
             raise TableError(
-                f"--super-pods does not name server {server.server_id}", hint=_known(list(seats))
+                f"--super-pods does not have server {server.server_id}", hint=_known(list(memberships))
             )
-        pods.setdefault(seat.super_pod_id, SuperPod(seat.super_pod_id, [])).server_ids.append(
+        pods.setdefault(membership.super_pod_id, SuperPod(membership.super_pod_id, [])).server_ids.append(
             server.server_id
         )
         for row in server.rows:
             device = made.device_numbers[row]
-            column[row] = seat.super_device_ids.get(device if device is not None else -1)
+            column[row] = membership.super_device_ids.get(device if device is not None else -1)
             if column[row] is None:
                 raise TableError(
                     f"--super-pods has no super_device_id for device {device} of {server.server_id}",
@@ -153,12 +153,11 @@ def _with_super_pods(table: RankTable, seats: Mapping[str, SuperPodMembership] |
 
 
 def _known(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"it names {', '.join(names[:_SHOWN])}{more}" if names else "it names no server at all"
+    return f"it has {and_more(names, _SHOWN)}" if names else "it has no servers"
 
 
 def _plain(table: RankTable, to: Format, *, without: frozenset[str] = frozenset()) -> RankTable:
-    """Return a copy without super pods and what only they need; ``cluster_list`` stays in 1.0 alone."""
+    """Return a copy without super pods and their keys; ``cluster_list`` stays in 1.0 only."""
     dropped = _SUPER_POD_KEYS | without
     columns = {key: list(column) for key, column in table.columns.items() if key not in dropped}
     gone = {"super_pod_list"} if to == "1.0" else {"super_pod_list", "cluster_list"}
@@ -170,10 +169,10 @@ def _plain(table: RankTable, to: Format, *, without: frozenset[str] = frozenset(
 
 
 def dropped_information(before: RankTable, after: RankTable) -> list[str]:
-    """Return what a converted table no longer says, one line per kind, with counts."""
+    """Return the information that a converted table lacks, one line per kind, with counts."""
     lines = []
     if before.super_pods and not after.super_pods:
-        lines.append(f"{count(len(before.super_pods), 'super pod')}: which server is in which")
+        lines.append(f"{count(len(before.super_pods), 'super pod')}: the servers in each")
     named = [group.group_name for group in before.groups or () if group.group_name]
     if named and not after.groups:
         names = ", ".join(f'"{name}"' for name in named[:_SHOWN])
@@ -203,16 +202,16 @@ def _ranks(table: RankTable) -> list[int]:
 
 
 def kept(before: RankTable, after: RankTable) -> list[str]:
-    """Return what a converted table still says although its format has no such key, one line per kind."""
+    """Return the information in keys that the new format does not define, one line per kind."""
     if before.format != "group_list" or after.format == "group_list":
         return []
     named = sum("pod_name" in server.fields for server in after.servers)
-    why = f"HCCL ignores it in a {after.format} table; `launch` finds this pod by it"
+    why = f"HCCL ignores it in a {after.format} table; `launch` recognises the pod by it"
     return [f"pod_name of {count(named, 'server')}: {why}"] if named else []
 
 
 def invented_information(before: RankTable, after: RankTable) -> list[str]:
-    """Return what a converted table says and the one before did not, one line per kind."""
+    """Return the information that a converted table has in addition, one line per kind."""
     if after.format == "group_list" and before.format != "group_list":
         named = sum("pod_name" not in server.fields for server in before.servers)
         lines = ['group_name "group"']

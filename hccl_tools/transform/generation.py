@@ -1,4 +1,4 @@
-"""From the facts about hosts to a rank table: pure, no input and no output."""
+"""Make a rank table from the facts about hosts."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ if TYPE_CHECKING:
     from hccl_tools.discover.facts import DeviceFacts, HostFacts
     from hccl_tools.table.model import Column, Format
 
-#: What every generator of these tables writes beside the devices; HCCL does not read it.
+#: A key of the server that every generator of these tables writes and HCCL does not read.
 _FIELDS = {"host_nic_ip": "reserve"}
 
 
 def table(hosts: Sequence[HostFacts], *, table_format: Format = "1.0") -> RankTable:
-    """Return the table of some hosts.
+    """Return the table of hosts.
 
     Args:
-        hosts: In the order in which they become servers; ranks run along the devices of one host, then on
-            to the next.
-        table_format: A group_list has no rank ids, HCCL numbers its devices by server_id as text, then by
+        hosts: In the order of the servers; ranks count the devices of one host, then those of the next.
+        table_format: A group_list has no rank ids: HCCL numbers its devices by server_id as text, then by
             device id.
 
     Raises:
@@ -65,15 +64,15 @@ def table(hosts: Sequence[HostFacts], *, table_format: Format = "1.0") -> RankTa
 
 
 def _fields(host: HostFacts, pod: int, in_groups: bool) -> dict[str, Any]:
-    """Return what stands beside a server's devices."""
+    """Return the keys of a server beside its devices."""
     if in_groups:
         return {"pod_name": str(pod)}
     return {**_FIELDS, **({"container_ip": host.container_ip} if host.container_ip else {})}
 
 
 def _of_levels(hosts: Sequence[HostFacts]) -> RankTable:
-    """Return the 2.0 table of some hosts."""
-    from hccl_tools.formats import v2_0  # noqa: PLC0415  (only 2.0 pays for it)
+    """Return the 2.0 table of hosts."""
+    from hccl_tools.formats import v2_0  # noqa: PLC0415  (only for 2.0)
 
     ranks: list[dict[str, Any]] = []
     for host in hosts:
@@ -91,13 +90,13 @@ def _of_levels(hosts: Sequence[HostFacts]) -> RankTable:
 
 
 def _refuse_order(hosts: Sequence[HostFacts]) -> None:
-    """Refuse an order of ranks that a group_list cannot say: HCCL numbers by server_id, then by device id."""
+    """Refuse an order of ranks that a group_list cannot express: HCCL sorts by server_id and device id."""
     order = [(host.server_id, device.device_id) for host in hosts for device in host.devices]
     if order != sorted(order):
         raise TableError(
             "a group_list cannot keep this order: it has no rank ids, and HCCL numbers servers by their ids "
             "as text and devices by number",
-            hint="name the devices ascending, or make a 1.0 table",
+            hint="give the devices in ascending order, or make a 1.0 table",
         )
 
 
@@ -105,7 +104,7 @@ def _super_device_id(host: HostFacts, device: DeviceFacts) -> str:
     if device.super_device_id is None:
         raise TableError(
             f"device {device.device_id} of {host.server_id} has no super_device_id, which a 1.2 table needs",
-            hint="a machine outside super-pod mode takes --format 1.0",
+            hint="on a machine outside super-pod mode use --format 1.0",
         )
     return str(device.super_device_id)
 
@@ -115,18 +114,18 @@ def _super_pods(hosts: Sequence[HostFacts]) -> list[SuperPod]:
     for host in hosts:
         if host.super_pod_id is None:
             raise TableError(
-                f"{host.server_id} is in no super pod, which a 1.2 table needs",
-                hint="a machine outside super-pod mode takes --format 1.0",
+                f"{host.server_id} has no super pod, which a 1.2 table needs",
+                hint="on a machine outside super-pod mode use --format 1.0",
             )
         pods.setdefault(host.super_pod_id, SuperPod(host.super_pod_id, [])).server_ids.append(host.server_id)
     return list(pods.values())
 
 
 def file_name(made: RankTable, server_id: str | None = None) -> str:
-    """Return the name users know: ``hccl_4p_4567_10.0.0.1.json``; for several servers ``hccl_2s_16p.json``.
+    """Return the usual name: ``hccl_4p_4567_10.0.0.1.json``, or for several servers ``hccl_2s_16p.json``.
 
-    The device ids ascend and stand joined, those of two digits too, whatever the rank order. ``server_id`` is
-    what the only host is called, where the table does not say it (2.0).
+    The device ids are concatenated in ascending order, whatever the rank order. ``server_id`` is the id of
+    the only host if the table does not have it (2.0).
     """
     if len(made.servers) > 1 and server_id is None:
         return f"hccl_{len(made.servers)}s_{len(made)}p.json"

@@ -1,4 +1,4 @@
-"""Why tables cannot become one, with the places that say so."""
+"""Conflicts between tables that are merged, and their places."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import TableError
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.table.addresses import packed
 from hccl_tools.table.model import numbers
 
@@ -21,9 +22,9 @@ _NAMES_SHOWN = 3
 
 
 class ConflictLocation(NamedTuple):
-    """A place in one of the tables: a server, a device (counted within its server), a key of either.
+    """A place in one of the tables: a server, a device (index within its server), a key of either.
 
-    Without a server it is a key of the whole table.
+    Without a server it is a key of the table itself.
     """
 
     name: str
@@ -33,7 +34,7 @@ class ConflictLocation(NamedTuple):
 
 
 class MergeConflictError(TableError):
-    """Tables contradict each other or have something in common; ``places`` are where, in words beside."""
+    """Tables contradict each other or have something in common, at ``places``."""
 
     def __init__(self, message: str, places: Iterable[ConflictLocation], *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -41,10 +42,10 @@ class MergeConflictError(TableError):
 
 
 def check_kind(collected: MergeState, name: str, table: RankTable) -> None:
-    """Refuse a table that is of another format or status than those before it, or is not ready.
+    """Refuse a table with another format or status than those before it, or that is not ready.
 
     Raises:
-        MergeConflictError: It is.
+        MergeConflictError: It is such a table.
     """
     if table.format != "2.0" and table.status != "completed":
         raise MergeConflictError(
@@ -56,15 +57,15 @@ def check_kind(collected: MergeState, name: str, table: RankTable) -> None:
     first = collected.names[0]
     if table.format != collected.format:
         raise MergeConflictError(
-            f"{name} is a {table.format} table, {first} a {collected.format} one: they cannot be merged",
+            f"{name} is a {table.format} table, {first} a {collected.format} table: they cannot be merged",
             (),
-            hint=f"bring them to one format first: hccl-tools convert {quote(name)} --to {collected.format}",
+            hint=f"convert one of them first: hccl-tools convert {quote(name)} --to {collected.format}",
         )
     if collected.status is not None and table.status is not None and table.status != collected.status:
         raise MergeConflictError(
             f'{name} has status "{table.status}", {first} "{collected.status}"',
             (ConflictLocation(first, key="status"), ConflictLocation(name, key="status")),
-            hint="merge tables of one status",
+            hint="merge tables with the same status",
         )
     if collected.format == "1.2" and (table.super_pods is None) != (collected.without_pods is not None):
         one, other = (name, first) if table.super_pods is None else (first, name)
@@ -76,10 +77,10 @@ def check_kind(collected: MergeState, name: str, table: RankTable) -> None:
 
 
 def check_fields(collected: MergeState, name: str, table: RankTable) -> None:
-    """Refuse a table whose further keys have other values than in a table before it.
+    """Refuse a table whose other keys differ from those of a table before it.
 
     Raises:
-        MergeConflictError: One has.
+        MergeConflictError: A key differs.
     """
     for key, value in table.fields.items():
         if key in collected.fields and value != collected.fields[key] and key != "cluster_list":
@@ -87,7 +88,7 @@ def check_fields(collected: MergeState, name: str, table: RankTable) -> None:
             raise MergeConflictError(
                 f'{other} and {name} differ in "{key}"',
                 (ConflictLocation(other, key=key), ConflictLocation(name, key=key)),
-                hint="give both the same value, or take the key out",
+                hint="give both the same value, or remove the key",
             )
     clusters = {cluster.get("cluster_id"): cluster for cluster in _clusters(collected.fields)}
     for cluster in _clusters(table.fields):
@@ -95,7 +96,7 @@ def check_fields(collected: MergeState, name: str, table: RankTable) -> None:
         if {**known, "server_list": None} != {**cluster, "server_list": None}:
             other = collected.names[collected.field_origin["cluster_list"]]
             raise MergeConflictError(
-                f'{name} describes cluster "{cluster.get("cluster_id")}" unlike the tables before it',
+                f'{name} describes cluster "{cluster.get("cluster_id")}" differently from earlier tables',
                 (ConflictLocation(other, key="cluster_list"), ConflictLocation(name, key="cluster_list")),
                 hint="give the cluster the same network_type, az_id and region_id in all tables",
             )
@@ -107,7 +108,7 @@ def _clusters(fields: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def check_duplicates(collected: MergeState) -> None:
-    """Refuse what two servers or devices have in common and may not.
+    """Refuse values that must be unique and that two servers or devices share.
 
     Raises:
         MergeConflictError: The first such pair.
@@ -130,33 +131,32 @@ def _check_servers(collected: MergeState) -> None:
     ]
     if len(set(ids)) < len(ids):
         _refuse_union(collected, ids)
-        twice = _first_twice(ids)
-        raise _duplicate(collected, f'{key} "{ids[twice[0]]}"', [(index, None) for index in twice], key)
+        repeated = _first_repeated(ids)
+        raise _duplicate(collected, f'{key} "{ids[repeated[0]]}"', [(index, None) for index in repeated], key)
     if key == "pod_name":
         _check_devices(collected, "device_id", "device", _devices_of_hosts(collected))
 
 
 def _refuse_union(collected: MergeState, ids: list[str]) -> None:
-    """Recognise a table that was merged from others of these, such as the own output of an earlier call."""
-    held: list[set[str]] = [set() for _ in collected.names]
+    """Refuse a table that was merged from others of these, such as the output of an earlier call."""
+    contents: list[set[str]] = [set() for _ in collected.names]
     for name, origin in zip(ids, collected.origins, strict=True):
-        held[origin.table].add(name)
-    for index in sorted(range(len(held)), key=lambda one: -len(held[one])):
-        inside = [number for number, own in enumerate(held) if own < held[index]]
+        contents[origin.table].add(name)
+    for index in sorted(range(len(contents)), key=lambda one: -len(contents[one])):
+        inside = [number for number, own in enumerate(contents) if own < contents[index]]
         if inside:
-            names = ", ".join(collected.names[number] for number in inside[:_NAMES_SHOWN])
-            more = f" and {len(inside) - _NAMES_SHOWN} more" if len(inside) > _NAMES_SHOWN else ""
+            names = and_more([collected.names[number] for number in inside], _NAMES_SHOWN)
             raise MergeConflictError(
-                f"{collected.names[index]} already holds the servers of {names}{more}",
+                f"{collected.names[index]} already has the servers of {names}",
                 (),
-                hint="leave it out: it was merged from them before",
+                hint="leave it out: it is the result of an earlier merge",
             )
 
 
 def _check_devices(
     collected: MergeState, key: str, what: str, values: Iterable[tuple[Hashable, int, str]]
 ) -> None:
-    """Refuse a value that two devices have; ``values`` gives what may be there once, row and text."""
+    """Refuse a value that two devices have; ``values`` yields the value, its row and its text."""
     seen: dict[Hashable, int] = {}
     for value, row, text in values:
         first = seen.setdefault(value, row)
@@ -171,7 +171,7 @@ def _check_devices(
 def _device_ips(column: list[Any]) -> Iterator[tuple[Hashable, int, str]]:
     if len(set(column)) == len(column) and set(map(type, column)) == {str}:
         text = "".join(column)
-        if ":" not in text and "," not in text:  # one spelling and one address each
+        if ":" not in text and "," not in text:  # one address each, in one spelling
             return
     for row, text in enumerate(column):
         for address in text.split(",") if isinstance(text, str) and text else ():
@@ -211,7 +211,7 @@ def _devices_of_hosts(collected: MergeState) -> Iterator[tuple[Hashable, int, st
             )
 
 
-def _first_twice(ids: list[str]) -> list[int]:
+def _first_repeated(ids: list[str]) -> list[int]:
     counts = Counter(ids)
     name = next(name for name in ids if counts[name] > 1)
     first = ids.index(name)
@@ -230,5 +230,5 @@ def _duplicate(
     if normpath(one) == normpath(other) and len({collected.origins[index].table for index, _ in places}) > 1:
         return MergeConflictError(f"{one} is given twice", (), hint="give each file once")
     where = f"{one} and {other}" if one != other else f"{one} twice"
-    hint = "leave one of the tables out, or mend it" if one != other else "mend the table"
+    hint = "leave one of the tables out, or correct it" if one != other else "correct the table"
     return MergeConflictError(f"{what} is in {where}", found, hint=hint)

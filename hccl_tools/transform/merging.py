@@ -1,4 +1,4 @@
-"""Many tables of one format become one: pure, no input and no output."""
+"""Merge tables of one format into one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Order = Literal["given", "server-id", "ip"]
 
 
 class Merged(NamedTuple):
-    """A merged table, and for each of its servers the name of the table it is from."""
+    """A merged table, and the name of the source table of each of its servers."""
 
     table: RankTable
     origins: list[str]
@@ -32,30 +32,30 @@ def merge(tables: Iterable[tuple[str, RankTable]], *, order: Order = "given") ->
     """Merge tables of one format; ranks are renumbered from 0.
 
     Args:
-        tables: Each with the name that messages use for it, in the order given. A table's ranks keep their
-            order among themselves, whatever numbers they have; they must be distinct.
-        order: ``given``: one table's ranks after the other's. ``server-id`` and ``ip`` sort the servers of
-            all tables and number server by server. A group_list has no ranks of its own: HCCL numbers its
+        tables: Each with its name for messages, in the order given. The ranks of a table keep their order,
+            whatever their numbers; they must be distinct.
+        order: ``given``: the ranks of one table after those of another. ``server-id`` and ``ip`` sort the
+            servers of all tables and number server by server. A group_list has no rank ids: HCCL numbers its
             devices by server_id as text.
 
     Raises:
         MergeConflictError: Two tables have a server, an address or a super_device_id in common, or contradict
-            each other; it names both places.
+            each other; the error has both places.
         TableError: There are no tables.
     """
     return merge_batches((TableBatch.of(name, table) for name, table in tables), order=order)
 
 
 def merge_batches(batches: Iterable[TableBatch], *, order: Order = "given") -> Merged:
-    """Merge tables some of which were read together; see ``merge``."""
+    """Merge batches of tables; see ``merge``."""
     collected = MergeState()
     for batch in batches:
         merge_conflicts.check_kind(collected, batch.names[0], batch.table)
         if batch.table.fields:
             merge_conflicts.check_fields(collected, batch.names[0], batch.table)
-        collected.add(batch)
+        collected.append(batch)
     if not collected.names:
-        raise TableError("there is nothing to merge")
+        raise TableError("no tables to merge")
     merge_conflicts.check_duplicates(collected)
     sequence = _sequence(collected, order)
     if order != "given":
@@ -66,7 +66,7 @@ def merge_batches(batches: Iterable[TableBatch], *, order: Order = "given") -> M
 
 
 def _sequence(collected: MergeState, order: Order) -> list[int]:
-    """Return the indices of the servers in their new order; those of a group stay together."""
+    """Return the indices of the servers in their new order; the servers of a group stay together."""
     indices = list(range(len(collected.servers)))
     if order == "server-id":
         indices.sort(key=lambda index: collected.servers[index].server_id)
@@ -78,7 +78,7 @@ def _sequence(collected: MergeState, order: Order) -> list[int]:
     if len(collected.groups) > 1:
         group_of = {index: place for place, (own, _) in enumerate(collected.groups.values()) for index in own}
         indices.sort(key=group_of.__getitem__)
-    if collected.format == "2.0" and order == "given":  # its servers stand where their first rank does
+    if collected.format == "2.0" and order == "given":  # a server is at the place of its first rank
         indices.sort(key=lambda index: min(collected.ranks[row] for row in collected.servers[index].rows))
     return indices
 
@@ -89,12 +89,12 @@ def _without_address(collected: MergeState, index: int) -> MergeConflictError:
     return MergeConflictError(
         f'--order ip: server "{name}" has no address, neither as server_id nor as host_ip',
         (ConflictLocation(collected.names[origin.table], origin.server, None, "server_id"),),
-        hint="use --order server-id, or give the files in the order wanted",
+        hint="use --order server-id, or give the files in the desired order",
     )
 
 
 def _numbered_by_server(collected: MergeState, sequence: list[int]) -> list[int]:
-    """Return new ranks, one server's after the other's; inside a server the old order stays."""
+    """Return new ranks, server by server; the order within a server stays."""
     ranks = [0] * len(collected.ranks)
     following = 0
     for index in sequence:
@@ -126,12 +126,12 @@ def _table(collected: MergeState, sequence: list[int]) -> RankTable:
     if table.format == "group_list":
         table.columns["rank_id"] = group_list.rank_ids(table.servers, table.device_numbers)
     else:
-        table.rank_numbers = list(ranks)  # known here; reading them from the texts again would take 8 ms
+        table.rank_numbers = list(ranks)  # parsing the texts again would take 8 ms
     return table
 
 
 def _move_rows(collected: MergeState, rows: list[int]) -> None:
-    """Put the devices into another order: the i-th will be the one that was at ``rows[i]``."""
+    """Reorder the devices: the i-th becomes the one at ``rows[i]``."""
     new_place = [0] * len(rows)
     for place, row in enumerate(rows):
         new_place[row] = place
@@ -143,7 +143,7 @@ def _move_rows(collected: MergeState, rows: list[int]) -> None:
 
 
 def _super_pods(collected: MergeState, sequence: list[int]) -> list[SuperPod] | None:
-    """Return the super pods, they and their servers in the order of the servers."""
+    """Return the super pods and their server ids in the order of the servers."""
     place = {collected.servers[index].server_id: number for number, index in enumerate(sequence)}
     pods = list(collected.pods.values())
     for pod in pods:

@@ -1,7 +1,6 @@
-"""A spare server takes a failed one's ranks: pure, text in and text out.
+"""Give a spare server the ranks of a failed one, by edits of the table's text.
 
-Only the values that differ are cut out of the text and put in: ranks, the order of devices and every other
-entry stay byte for byte.
+Only values that differ are replaced: ranks, the order of devices and all other entries stay byte for byte.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.table.model import RankTable
 
-#: What belongs to the hardware, so that the spare must say it where the table does.
+#: Keys that depend on the hardware: the spare must have them if the table does.
 _OF_DEVICE = ("device_id", "device_ip", "super_device_id", "backup_device_ip", "dpu_ip")
 _OF_DEVICE_2_0 = ("device_id", "local_id", "level_list", "control_plane")
 _OF_SERVER = ("container_ip", "pod_ip", "pod_name", "server_ip")
@@ -39,7 +38,7 @@ Edit = tuple["Path", Any]
 
 @dataclass(frozen=True)
 class Replacement:
-    """The new text, the table in it, and what was changed, one line each."""
+    """The new text, its table, and the changes, one line each."""
 
     data: bytes
     table: RankTable
@@ -50,14 +49,14 @@ def replace_server(document: Document, server_id: str, spare: RankTable) -> Repl
     """Give the only server of a spare table the ranks of a server.
 
     Args:
-        document: The table; it holds one that can be read.
+        document: The table; it is readable.
         server_id: The failed server.
-        spare: A table of the same format with one server. Its n-th device by id takes the place of the
-            failed server's n-th.
+        spare: A table of the same format with one server. Its n-th device by id replaces the
+            n-th of the failed server.
 
     Raises:
-        TableError: There is no such server, or the spare is unlike it: in format, device count, product,
-            super pod or address family.
+        TableError: There is no such server, or the spare differs in format, device count, product, super
+            pod or address family.
     """
     table = formats.read(document.value)
     pair = pair_with_spare(table, index_of(table, server_id), spare)
@@ -70,9 +69,9 @@ def replace_server(document: Document, server_id: str, spare: RankTable) -> Repl
         raise TableError(
             f"ranks would change: HCCL numbers a group_list by server_id, and {pair.new.server_id} "
             "sorts elsewhere",
-            hint=f"bring it to 1.0 first: hccl-tools convert {quote(document.name)} --to 1.0",
+            hint=f"convert it to 1.0 first: hccl-tools convert {quote(document.name)} --to 1.0",
         )
-    return Replacement(data, changed, list(_told(pair, changed)))
+    return Replacement(data, changed, list(_summary(pair, changed)))
 
 
 def _device_edits(pair: Pair) -> Iterator[Edit]:
@@ -86,15 +85,17 @@ def _device_edits(pair: Pair) -> Iterator[Edit]:
                 continue
             if new is None and key in needed:
                 raise TableError(
-                    f"the spare's table does not say {key} of device {spare.device_ids[other]}",
-                    hint=f"the table has {key} for every device: make the spare's with it",
+                    f"the spare's table has no {key} for device {spare.device_ids[other]}",
+                    hint=f"the table has {key} for every device: add it to the spare's",
                 )
             if new is not None and key in needed:
                 yield from differences((*module.device_path(table, row), key), old, new)
 
 
 def _server_edits(pair: Pair) -> Iterator[Edit]:
-    if pair.table.format == "2.0":  # its servers have no entries: their name is the network of their devices
+    if (
+        pair.table.format == "2.0"
+    ):  # its servers have no entries: a server is named after the network of its devices
         return
     path = formats.module(pair.table.format).server_path(pair.table, pair.index)
     yield from differences((*path, "server_id"), pair.old.server_id, pair.new.server_id)
@@ -104,17 +105,17 @@ def _server_edits(pair: Pair) -> Iterator[Edit]:
         if old is None:
             continue
         if new is None and old == pair.old.server_id:
-            new = pair.new.server_id  # noqa: PLW2901  (it names the host in the same way)
+            new = pair.new.server_id  # noqa: PLW2901  (the same kind of name)
         if new is None:
             raise TableError(
-                f"the spare's table does not say {key} of {pair.new.server_id}",
+                f"the spare's table has no {key} for {pair.new.server_id}",
                 hint=f"the table has {key} for {pair.old.server_id}: add it to the spare's",
             )
         yield from differences((*path, key), old, new)
 
 
 def _reference_edits(value: dict[str, Any], pair: Pair) -> list[Edit]:
-    """Return the places beside the server's own entry that name it: super pods and clusters."""
+    """Return the edits of super pods and clusters that contain the server."""
     edits: list[Edit] = []
     for key in ("super_pod_list", "cluster_list"):
         for number, holder in _objects(value.get(key)):
@@ -131,7 +132,7 @@ def _objects(entries: Any) -> list[tuple[int, dict[str, Any]]]:
 
 
 def differences(path: Path, old: Any, new: Any) -> Iterator[Edit]:
-    """Yield the smallest values that differ, each with its path; where the shape differs, the whole value."""
+    """Yield the smallest values that differ, each with its path; if the shape differs, the whole value."""
     if isinstance(old, dict) and isinstance(new, dict) and list(old) == list(new):
         for key in old:
             yield from differences((*path, key), old[key], new[key])
@@ -143,7 +144,7 @@ def differences(path: Path, old: Any, new: Any) -> Iterator[Edit]:
 
 
 def apply_edits(document: Document, edits: Sequence[Edit]) -> bytes:
-    """Return a document's bytes with new values in some places; all others stay as they are."""
+    """Return a document's bytes with new values at some paths; all other bytes stay."""
     spans = document.spans([path for path, _ in edits])
     data = document.data
     for span, value in sorted(
@@ -153,7 +154,7 @@ def apply_edits(document: Document, edits: Sequence[Edit]) -> bytes:
     return data
 
 
-def _told(pair: Pair, changed: RankTable) -> Iterator[str]:
+def _summary(pair: Pair, changed: RankTable) -> Iterator[str]:
     ranks = pair.table.rank_numbers
     own = sorted(ranks[row] or 0 for row in pair.old.rows)
     yield f"{pair.old.server_id} becomes {pair.new.server_id}: ranks {own[0]} to {own[-1]}"

@@ -1,4 +1,4 @@
-"""Whether a spare server can take another one's place: what must be alike in both."""
+"""Check that a spare server can replace another one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hccl_tools.table.addresses import AF_INET, family
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable, Server
 
-#: What must be the same on both, where both say it: the kind of machine.
+#: Keys that must be equal if both servers have them.
 _KIND = ("hardware_type",)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The failed server in its table, the spare in its own, and the rows of their devices, by device id."""
+    """The failed server and the spare, each with its table, and the rows of their devices by device id."""
 
     table: RankTable
     index: int
@@ -40,7 +40,7 @@ def index_of(table: RankTable, server_id: str) -> int:
     """Return the index of a server by its server_id.
 
     Raises:
-        TableError: There is none; the message names the closest.
+        TableError: It does not exist; the hint has the most similar one.
     """
     names = [server.server_id for server in table.servers]
     if server_id in names:
@@ -50,7 +50,7 @@ def index_of(table: RankTable, server_id: str) -> int:
 
 
 def pair_with_spare(table: RankTable, index: int, spare: RankTable) -> Pair:
-    """Return a server and the only one of a spare's table, their devices paired by ascending id.
+    """Return a server and the only server of a spare's table, with their devices paired by ascending id.
 
     Raises:
         TableError: They differ in format or device count, or the spare is in the table already.
@@ -58,25 +58,25 @@ def pair_with_spare(table: RankTable, index: int, spare: RankTable) -> Pair:
     old = table.servers[index]
     if spare.format != table.format:
         raise TableError(
-            f"the spare's table is {spare.format}, this one {table.format}",
-            hint=f"bring the spare's to the same format: hccl-tools convert SPARE --to {table.format}",
+            f"the spare's table is {spare.format}, this table is {table.format}",
+            hint=f"convert the spare's to the same format: hccl-tools convert SPARE --to {table.format}",
         )
     if len(spare.servers) != 1:
         raise TableError(
             f"the spare's table has {len(spare.servers)} servers, not one",
-            hint="cut one out: hccl-tools subset SPARE --servers ID",
+            hint="choose one: hccl-tools subset SPARE --servers ID",
         )
     new = spare.servers[0]
     names = [server.server_id for server in table.servers]
     if new.server_id != old.server_id and new.server_id in names:
         raise TableError(
-            f"the spare {new.server_id} is in the table already", hint="give a server that is not in it"
+            f"the spare {new.server_id} is already in the table", hint="use a server that is not in it"
         )
     if len(new.rows) != len(old.rows):
         raise TableError(
             f"the spare {new.server_id} has {count(len(new.rows), 'device')}, "
             f"{old.server_id} has {len(old.rows)}",
-            hint="give a spare with as many devices, or make a new table",
+            hint="use a spare with the same number of devices, or make a new table",
         )
     ids, spare_ids = table.device_numbers, spare.device_numbers
     rows = zip(
@@ -91,14 +91,14 @@ def check_kind(pair: Pair) -> None:
     """Refuse a spare of another product or address family.
 
     Raises:
-        TableError: It is one.
+        TableError: It has another one.
     """
     for key in _KIND:
         old, new = pair.old.fields.get(key), pair.new.fields.get(key)
         if old is not None and new is not None and old != new:
             raise TableError(
-                f"the spare {pair.new.server_id} is another product: {key} {new}, not {old}",
-                hint="give a spare of the same kind",
+                f"the spare {pair.new.server_id} is another product: {key} is {new}, not {old}",
+                hint="use a spare of the same kind",
             )
     ours, theirs = pair.table.device_ips, pair.spare.device_ips
     for row, other in pair.rows:
@@ -116,10 +116,10 @@ def _family(value: Any) -> int | None:
 
 
 def network_warning(pair: Pair) -> str | None:
-    """Return a warning where the spare's addresses are laid out unlike those of all servers of the table.
+    """Return a warning if the spare's addresses are laid out differently from those of all servers.
 
-    A table does not name its product. But the devices of an Ascend 910A are in four networks, those of an
-    Atlas A2 usually in one; /24 is what the drivers' examples have.
+    A table does not name its product, but the devices of an Ascend 910A are in four networks, those of an
+    Atlas A2 usually in one; the drivers' examples have /24.
     """
     table = pair.table
     usual = {_networks(table, server) for server in table.servers if len(server.rows) == len(pair.new.rows)}
@@ -133,7 +133,7 @@ def network_warning(pair: Pair) -> str | None:
 
 
 def _networks(table: RankTable, server: Server) -> int | None:
-    """Return in how many IPv4 networks (/24) a server's devices are; None where one has no IPv4 address."""
+    """Return the number of IPv4 networks (/24) of a server's devices; None if one has no IPv4 address."""
     ips = [table.device_ips[row] for row in server.rows]
     if not all(isinstance(ip, str) and family(ip) == AF_INET for ip in ips):
         return None
@@ -144,25 +144,25 @@ def check_super_pod(pair: Pair) -> None:
     """Refuse a spare of another super pod.
 
     Raises:
-        TableError: It is in one.
+        TableError: It is in another one.
     """
     old, new = _super_pod(pair.table, pair.old), _super_pod(pair.spare, pair.new)
     if old != new:
         raise TableError(
-            f"the spare {pair.new.server_id} is in {_pod_words(new)}, {pair.old.server_id} is in "
-            f"{_pod_words(old)}",
-            hint="give a spare of the same super pod, or make a new table",
+            f"the spare {pair.new.server_id} is in {_named_pod(new)}, {pair.old.server_id} is in "
+            f"{_named_pod(old)}",
+            hint="use a spare of the same super pod, or make a new table",
         )
 
 
 def _super_pod(table: RankTable, server: Server) -> tuple[Any, ...]:
-    """Return what a server shares with its super pod: its id, in 2.0 the networks above its own."""
+    """Return the identity of a server's super pod: its id, in 2.0 the networks above the server's."""
     if table.format == "2.0":
         levels = [level for row in server.rows for level in table.columns["level_list"][row][1:]]
         return tuple(sorted({(level["net_layer"], level["net_instance_id"]) for level in levels}))
     return tuple(pod.super_pod_id for pod in table.super_pods or () if server.server_id in pod.server_ids)
 
 
-def _pod_words(pod: tuple[Any, ...]) -> str:
+def _named_pod(pod: tuple[Any, ...]) -> str:
     names = ", ".join(str(part[1]) if isinstance(part, tuple) else str(part) for part in pod)
     return f"super pod {names}" if names else "no super pod"

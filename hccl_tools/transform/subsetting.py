@@ -1,4 +1,4 @@
-"""A part of a table as a table of its own: pure, no input and no output."""
+"""Make a table of some servers and devices of a table."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 def subset(
     table: RankTable, *, servers: Sequence[str] | None = None, devices: Sequence[int] | None = None
 ) -> RankTable:
-    """Return some servers, and of these some devices, as a table; ranks are renumbered in their old order.
+    """Return a table of some servers and some of their devices; ranks are renumbered in their old order.
 
     Args:
-        table: Stays as it is.
-        servers: The server_ids to keep, in the table's order whatever theirs; None for all.
+        table: It is not changed.
+        servers: The server_ids to keep, which stay in the table's order; None for all.
         devices: The device ids to keep on each of them; None for all.
 
     Raises:
-        TableError: A server or device is not there.
+        TableError: A server or device does not exist.
     """
     indices = _indices(table, servers)
     rows_of = {index: _rows(table, index, devices) for index in indices}
@@ -104,7 +104,7 @@ def _groups(table: RankTable, indices: list[int]) -> list[Group] | None:
 
 
 def _fields(table: RankTable, own: list[Server]) -> dict[str, Any]:
-    """Return the further keys; of ``cluster_list`` the clusters that keep a server."""
+    """Return the other keys of the table; ``cluster_list`` without clusters that lost all servers."""
     fields = dict(table.fields)
     clusters = fields.get("cluster_list")
     if isinstance(clusters, list):

@@ -1,7 +1,7 @@
-"""Which server stands in which super pod: what ``convert --super-pods FILE`` reads.
+"""Read the super pods of servers for ``convert --super-pods FILE``.
 
 Two forms: ``{"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "0", "1": "65537"}}}``, by server
-and device id, or any table with super pods that has the servers.
+and device id, or any table with super pods and these servers.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.table.model import RankTable, read_uint
 
-_FORM = 'write {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "0", "1": "65537"}}}'
+_FORM = 'use {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "0", "1": "65537"}}}'
 
 
 class SuperPodMembership(NamedTuple):
-    """A server's super pod, and the super_device_id of each of its devices by device id."""
+    """A server's super pod, and the super_device_ids of its devices by device id."""
 
     super_pod_id: str
     super_device_ids: dict[int, str]
 
 
-def seats(value: Any, name: str) -> dict[str, SuperPodMembership]:
+def read_super_pods(value: Any, name: str) -> dict[str, SuperPodMembership]:
     """Return the super pod and super_device_ids of each server.
 
     Args:
         value: The parsed file.
-        name: What messages call it.
+        name: Its name in messages.
 
     Raises:
-        TableError: It is of neither form, or a 1.2 table without super pods.
+        TableError: It has neither form, or is a 1.2 table without super pods.
     """
     if isinstance(value, dict) and ("version" in value or "server_list" in value):
         return _of_table(value, name)
     if not isinstance(value, dict) or not value:
-        raise TableError(f"{name} does not say which server is in which super pod", hint=_FORM)
-    return {server: _seat(entry, server, name) for server, entry in value.items()}
+        raise TableError(f"{name} does not have the super pod of each server", hint=_FORM)
+    return {server: _membership(entry, server, name) for server, entry in value.items()}
 
 
 def _of_table(value: dict[str, Any], name: str) -> dict[str, SuperPodMembership]:
@@ -46,7 +46,7 @@ def _of_table(value: dict[str, Any], name: str) -> dict[str, SuperPodMembership]
     try:
         table = formats.read(value)
     except StructureError as error:
-        raise TableError(f"{name} is no table that can be read: {error.message}", hint=_FORM) from None
+        raise TableError(f"{name} is not a readable table: {error.message}", hint=_FORM) from None
     if not table.super_pods or "super_device_id" not in table.columns:
         raise TableError(
             f"{name} is a {table.format} table without super pods", hint="give a 1.2 table, or " + _FORM
@@ -68,21 +68,22 @@ def _device_ids(table: RankTable, index: int) -> dict[int, str]:
     }
 
 
-def _seat(entry: Any, server: str, name: str) -> SuperPodMembership:
+def _membership(entry: Any, server: str, name: str) -> SuperPodMembership:
     if not isinstance(entry, dict) or not {"super_pod_id", "super_device_ids"} <= entry.keys():
         raise TableError(f"{name}: server {server} lacks super_pod_id or super_device_ids", hint=_FORM)
     ids = entry["super_device_ids"]
     pairs = enumerate(ids) if isinstance(ids, list) else ids.items() if isinstance(ids, dict) else None
     if pairs is None or not _is_id(entry["super_pod_id"]):
         raise TableError(
-            f"{name}: super_pod_id or super_device_ids of server {server} cannot be read", hint=_FORM
+            f"{name}: super_pod_id or super_device_ids of server {server} are invalid", hint=_FORM
         )
     found = {}
     for device, sdid in pairs:
         number = read_uint(str(device))
         if number is None or not _is_id(sdid) or read_uint(str(sdid)) is None:
             raise TableError(
-                f'{name}: "{device}": {sdid!r} of {server} is no device and its super_device_id', hint=_FORM
+                f'{name}: "{device}": {sdid!r} of {server} is not a device id and a super_device_id',
+                hint=_FORM,
             )
         found[number] = str(sdid)
     return SuperPodMembership(str(entry["super_pod_id"]), found)

@@ -137,7 +137,7 @@ def test_servers_stand_in_the_order_of_the_hostfile_and_another_than_the_numeric
     sorted_ones = cluster.gen("--hostfile", str(hostfile), "-o", "sorted.json", "--order", "ip")
 
     assert rows_of(cluster.work / "given.json") == expected_rows(HOSTS[::-1], (2, 1)), given.stderr
-    assert "10.77.0.2 stands before 10.77.0.1; `--order ip` sorts them" in given.stderr
+    assert "10.77.0.2 is before 10.77.0.1; `--order ip` sorts them" in given.stderr
     assert rows_of(cluster.work / "sorted.json") == expected_rows(HOSTS), sorted_ones.stderr
     assert "warning" not in sorted_ones.stderr
 
@@ -166,7 +166,7 @@ def test_a_host_that_is_cut_off_is_named(cluster: Cluster) -> None:
     finally:
         cluster.second.reconnect()
 
-    assert "1 of 2 hosts has not answered" in said
+    assert "1 of 2 hosts did not answer" in said
     assert "10.77.0.2: ssh: connect to host 10.77.0.2" in said
 
 
@@ -184,7 +184,7 @@ def test_an_address_that_is_no_one_s_is_named(cluster: Cluster) -> None:
     said = cluster.refused("--hosts", "10.77.0.1,10.77.0.9")
 
     assert "10.77.0.9: ssh: connect to host 10.77.0.9" in said
-    assert "is the address right" in said
+    assert "check the address" in said
 
 
 def test_a_device_address_that_is_set_twice_is_refused_as_validate_would(cluster: Cluster) -> None:
@@ -253,7 +253,7 @@ OLDER = f"__version__ = '0.0.9'\n__path__.append({str(Path(hccl_tools.__file__).
     [
         ("mpi4py.py", "raise ImportError('No module named mpi4py')", "mpi4py is not installed there"),
         ("hccl_tools/__init__.py", "raise ImportError('none')", "hccl-tools is not installed there"),
-        ("hccl_tools/__init__.py", OLDER, "it has hccl-tools 0.0.9, this one is"),
+        ("hccl_tools/__init__.py", OLDER, "it has hccl-tools 0.0.9, this host has"),
     ],
     ids=["no mpi4py", "no hccl-tools", "an older hccl-tools"],
 )
@@ -383,7 +383,7 @@ def test_a_spare_host_of_another_product_is_warned_of(cluster: Cluster) -> None:
 
     assert done.returncode == 0, done.stderr
     assert "warning: the spare 10.77.0.2 is a2 (" in done.stderr
-    assert "the table is judged for 910a" in done.stderr
+    assert "the table is checked for 910a" in done.stderr
     assert "are in 1 network (/24), those of 10.77.0.1 in 4" in done.stderr
 
 

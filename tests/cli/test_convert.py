@@ -27,7 +27,7 @@ def test_a_modelarts_table(command_line: CommandLine) -> None:
     assert done.err.splitlines() == [
         "group_list to 1.0: 2 servers, 16 ranks",
         'lost: 1 group name ("g0")',
-        "kept: pod_name of 2 servers: HCCL ignores it in a 1.0 table; `launch` finds this pod by it",
+        "kept: pod_name of 2 servers: HCCL ignores it in a 1.0 table; `launch` recognises the pod by it",
         "wrote jobstart_hccl.v1.0.json",
         "next: hccl-tools launch --rank-table jobstart_hccl.v1.0.json train.py",
     ]
@@ -85,7 +85,7 @@ def test_the_format_that_it_has_already(command_line: CommandLine) -> None:
     done = command_line("convert", "hccl.json", "--to", "1.0", "-o", "copy.json")
 
     assert done.code == 0
-    assert "the table is 1.0 already" in done.err
+    assert "the table is already 1.0" in done.err
     assert command_line.read("copy.json") == command_line.read("hccl.json")
 
 
@@ -95,9 +95,13 @@ def test_the_format_that_it_has_already(command_line: CommandLine) -> None:
         (
             table("1.0"),
             ("--to", "2.0"),
-            "a 1.0 table cannot become 2.0: that needs each device's network levels",
+            "a 1.0 table cannot be converted to 2.0, which needs each device's network levels",
         ),
-        (table("2.0"), ("--to", "1.0"), "a 2.0 table cannot become 1.0, which has no network levels"),
+        (
+            table("2.0"),
+            ("--to", "1.0"),
+            "a 2.0 table cannot be converted to 1.0, which has no network levels",
+        ),
         (
             table("1.0"),
             ("--to", "1.2"),
@@ -147,7 +151,7 @@ def test_ranks_that_would_change(command_line: CommandLine) -> None:
         (("nothing.json", "--to", "1.0"), "no such file: nothing.json"),
         (
             ("hccl.json", "--to", "1.0", "--super-pods", "x"),
-            "--super-pods is for --to 1.2; a 1.0 table has no super pods",
+            "--super-pods is for --to 1.2: a 1.0 table has no super pods",
         ),
     ],
 )

@@ -175,7 +175,7 @@ class TestWhatItSays:
     def test_sources_file_and_next_command(self, host: StandInHost) -> None:
         said = host.gen("--devices", "0,1").stderr
 
-        assert "product 910a (the default: neither lspci nor npu-smi tells the product)" in said
+        assert "product 910a (the default: neither lspci nor npu-smi shows the product)" in said
         assert "server_id 10.0.0.5 (--server_ip)" in said
         assert "device 0: 192.168.100.101 (hccn_tool)" in said
         assert "wrote hccl_2p_01_10.0.0.5.json" in said
@@ -426,5 +426,5 @@ class TestContainers:
         done = host.gen("--devices", "0-3")
 
         refused(host, done, 2, "devices 0,1,2,3 are not among the visible devices 4,5,6,7")
-        assert "physical devices 4,5,6,7: type --ids logical" in done.stderr
+        assert "physical devices 4,5,6,7: add --ids logical" in done.stderr
         written(host, host.gen("--devices", "0-3", "--ids", "logical"), "hccl_4p_4567_10.0.0.5.json")

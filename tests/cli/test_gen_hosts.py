@@ -30,7 +30,7 @@ def gen(work: Path, *args: str, **variables: str) -> subprocess.CompletedProcess
         (["--gather"], "mpirun -n 16 --map-by ppr:1:node hccl-tools gen --gather"),
         (["--hostfile", "none"], "the hostfile none cannot be read"),
         (["--hosts", "a", "--engine", "slurm"], "--engine slurm: "),
-        (["--hosts", "a", "--ssh", "no-such-ssh -p 1"], "there is no program no-such-ssh"),
+        (["--hosts", "a", "--ssh", "no-such-ssh -p 1"], "no program no-such-ssh"),
         (["--order", "ip"], "--order is for the tables of many hosts"),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_process_that_hangs_is_named_and_its_tool_ended(tmp_path: Path) -> Non
     )  # fmt: skip
 
     assert done.returncode == 1
-    assert "1 of 2 hosts has not answered" in done.stderr
+    assert "1 of 2 hosts did not answer" in done.stderr
     assert "it did not answer within 5 s" in done.stderr
     assert not list(tmp_path.glob("*.json"))
     command = Path("/proc", (tmp_path / "pid").read_text().strip(), "cmdline")

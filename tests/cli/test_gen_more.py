@@ -63,7 +63,7 @@ def test_the_file_of_an_ascend_950_bears_the_host_s_name(tmp_path: Path) -> None
 
     assert done.returncode == 0, done.stderr
     assert host.tables() == ["hccl_2p_23_10.0.0.5.json"]
-    assert "hccl_rootinfo.json does not exist: layer 0 is called 10.0.0.5, by the EIDs" in done.stderr
+    assert "hccl_rootinfo.json does not exist: layer 0 is named 10.0.0.5 after the EIDs" in done.stderr
     assert "device 3: addresses: 7 on layer 0, 2 on layer 1 (hccn_tool -dev_info)" in done.stderr
     table = json.loads((host.work / host.tables()[0]).read_text())
     assert [(one["rank_id"], one["local_id"], one["device_id"]) for one in table["rank_list"]] == [

@@ -51,7 +51,7 @@ def test_a_container_with_neither_source_is_told_what_to_mount(tmp_path: Path) -
     done = host.gen()
 
     said = refusal(host, done)
-    assert "there is no hccn_tool on PATH or at /usr/local/Ascend/driver/tools/hccn_tool" in said
+    assert "no hccn_tool on PATH or at /usr/local/Ascend/driver/tools/hccn_tool" in said
     assert "mount /etc/hccn.conf or /usr/local/Ascend/driver" in done.stderr
 
 
@@ -97,7 +97,7 @@ def test_both_ids_are_shown_where_they_differ(tmp_path: Path) -> None:
 
     done = host.gen()
 
-    assert "the physical devices 2,3 are devices 0,1 to programs in this container" in done.stderr
+    assert "physical devices 2,3 are devices 0,1 for programs in this container" in done.stderr
     whole = make_host(tmp_path / "whole", nodes=range(8))
     assert "programs in this container" not in whole.gen("--devices", "4-7").stderr
 
@@ -106,7 +106,7 @@ def test_all_devices_with_one_super_device_id(tmp_path: Path) -> None:
     devices = {key: {**value, "sdid": 7} for key, value in described("a3")["devices"].items()}
     host = make_host(tmp_path / "host", {**described("a3"), "devices": devices}, nodes=range(16))
 
-    assert "gives devices 0 and 1 one super_device_id: 7" in refusal(host, host.gen())
+    assert "shows super_device_id 7 for devices 0 and 1" in refusal(host, host.gen())
 
 
 def test_a_server_index_from_before_a_swap(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_server_index_from_before_a_swap(tmp_path: Path) -> None:
     done = host.gen()
 
     assert done.returncode == 0
-    assert "warning: device 0: super_device_id 0 belongs to server index 0, npu-smi says 9" in done.stderr
+    assert "warning: device 0: super_device_id 0 belongs to server index 0, npu-smi shows 9" in done.stderr
 
 
 @pytest.mark.parametrize("option", ["--device_num", "--devices", "--visible_devices"])

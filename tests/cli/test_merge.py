@@ -49,7 +49,7 @@ def test_row_2_and_10_stand_in_the_order_of_their_names_with_a_warning(command_l
 
     assert done.code == 0
     assert server_ids(command_line, "hccl_2s_16p.json") == ["10.1.0.10", "10.1.0.2"]
-    assert "10.1.0.10 stands before 10.1.0.2; `--order ip` sorts them" in done.err
+    assert "10.1.0.10 is before 10.1.0.2; `--order ip` sorts them" in done.err
 
 
 def test_order_by_address(command_line: CommandLine) -> None:
@@ -69,7 +69,7 @@ def test_row_the_same_command_again(command_line: CommandLine) -> None:
 
     assert again.code == 1
     assert again.sentence == (
-        "hccl_2s_16p.json already holds the servers of hccl_8p_10.1.0.10.json, hccl_8p_10.1.0.2.json"
+        "hccl_2s_16p.json already has the servers of hccl_8p_10.1.0.10.json, hccl_8p_10.1.0.2.json"
     )
     assert "leave it out" in again.err
     assert len(command_line.read("hccl_2s_16p.json").servers) == 2

@@ -90,7 +90,7 @@ def test_a_table_in_use_is_told(job: CommandLine, monkeypatch: pytest.MonkeyPatc
         os.close(lock)
 
     assert done.code == 0
-    assert f"pid {os.getpid()}, /runs/20261121-101530; it keeps the table that it started with" in done.err
+    assert f"pid {os.getpid()}, /runs/20261121-101530; it continues with the old table" in done.err
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_subset_that_the_guide_forbids(job: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (("job.json",), 2, "nothing is chosen"),
+        (("job.json",), 2, "nothing to keep is given"),
         (("job.json", "--servers", "10.1.0.9"), 1, 'the table has no server "10.1.0.9"'),
         (("job.json", "--devices", "4-"), 2, '"4-" is no device range'),
         (("job.json", "--devices", "0-9"), 2, '"0-9" names device 9'),

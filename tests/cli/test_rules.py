@@ -50,7 +50,7 @@ def test_a_code_that_is_not_known_is_not_taken_for_its_neighbour(command_line: C
 
     assert done.code == 2
     assert done.err.splitlines() == [
-        'error: no rule and no HCCL error code is called "EI0099"',
+        'error: no rule or HCCL error code "EI0099"',
         f"  help: known codes: {', '.join(CODES)}",
     ]
 

@@ -114,7 +114,7 @@ def test_here_and_no_server_is_this_host(command_line: CommandLine) -> None:
     done = command_line("show", "job.json", "--here")
 
     assert done.code == 1
-    assert done.sentence == "this host is none of the table's servers: 240.0.0.1, 240.0.0.2"
+    assert done.sentence == "none of the table's servers is this host: 240.0.0.1, 240.0.0.2"
     assert socket.gethostname() in done.err
     assert done.err.endswith("; neither its addresses, its name nor its devices match a server\n")
 
@@ -186,7 +186,7 @@ def test_it_fits_the_terminal(command_line: CommandLine, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        ((), 2, "no rank table was named"),
+        ((), 2, "no rank table given"),
         (("job.json", "--rank", "16"), 1, "the table has no rank 16"),
         (("job.json", "--server", "10.1.0.9"), 1, 'the table has no server "10.1.0.9"'),
         (("job.json", "--rank", "1", "--here"), 2, "--rank and --here exclude each other"),

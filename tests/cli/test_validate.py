@@ -353,7 +353,7 @@ def test_without_the_fast_extra_all_is_the_same(tmp_path: Path, spoil: bool) -> 
     assert slow.stdout == fast.stdout
     assert (fast.returncode, slow.returncode) == (int(spoil), int(spoil))
     assert fast.stderr == ""
-    assert slow.stderr.startswith("note: 12,000 ranks are checked sooner with orjson: `pip install orjson`")
+    assert slow.stderr.startswith("note: 12,000 ranks are checked faster with orjson: `pip install orjson`")
 
 
 def test_a_file_whose_name_hccl_would_not_open(tables: Path) -> None:
@@ -477,7 +477,7 @@ def test_without_a_file_the_table_of_the_environment_is_meant(tables: Path, comm
     done = without_file(RANK_TABLE_FILE="good.json")
     assert done.returncode == 0
     assert done.stdout.startswith("good.json: ")
-    assert done.stderr == "note: no FILE was named: using RANK_TABLE_FILE=good.json\n"
+    assert done.stderr == "note: no FILE given: using RANK_TABLE_FILE=good.json\n"
 
     (tables / "job").mkdir()
     (tables / "good.json").rename(tables / "job" / "hccl.json")
@@ -486,4 +486,4 @@ def test_without_a_file_the_table_of_the_environment_is_meant(tables: Path, comm
     nothing = without_file(RANK_TABLE_FILE="")
     assert nothing.returncode == 2
     assert nothing.stdout == ""
-    assert "name its file, or set RANK_TABLE_FILE" in nothing.stderr
+    assert "give its file, or set RANK_TABLE_FILE" in nothing.stderr

@@ -61,7 +61,7 @@ def test_the_file_where_the_tool_fails_for_one_device(tmp_path: Path) -> None:
 
     assert [device.source for device in devices] == ["hccn_tool", str(host.root / "etc/hccn.conf")]
     assert len(warnings) == 1
-    assert "device 1: hccn_tool says" in warnings[0]
+    assert "device 1: hccn_tool printed" in warnings[0]
     assert "no ip was preset" in warnings[0]
 
 
@@ -73,7 +73,7 @@ def test_a_missing_address_names_the_device_and_both_sources(tmp_path: Path) -> 
     message, hint = refusal(host, 0, 2, 3)
 
     assert message == (
-        'no address for device 2: hccn_tool says "Get ipconf failed, because no ip was preset there!" '
+        'no address for device 2: hccn_tool printed "Get ipconf failed, because no ip was preset there!" '
         f"(exit status 13), and {host.root}/etc/hccn.conf has no address_2 (and none for device 3)"
     )
     assert "hccn_tool -i 2 -ip -s" in hint
@@ -82,7 +82,7 @@ def test_a_missing_address_names_the_device_and_both_sources(tmp_path: Path) -> 
 def test_neither_tool_nor_file(tmp_path: Path) -> None:
     message, hint = refusal(make_host(tmp_path / "host", tools=()), 0)
 
-    assert "there is no hccn_tool on PATH or at /usr/local/Ascend/driver/tools/hccn_tool" in message
+    assert "no hccn_tool on PATH or at /usr/local/Ascend/driver/tools/hccn_tool" in message
     assert "etc/hccn.conf does not exist" in message
     assert "--hccn-tool" in hint
     assert "--hccn-conf" in hint
@@ -122,8 +122,8 @@ def test_sources_that_disagree_are_an_error(tmp_path: Path) -> None:
     message, hint = refusal(host, *range(8))
 
     assert message == (
-        "the sources disagree about 1 of 8 addresses: device 3: hccn_tool says 192.168.103.101, "
-        f"{host.root}/etc/hccn.conf says 10.9.9.9"
+        "the sources disagree about 1 of 8 addresses: device 3: hccn_tool has 192.168.103.101, "
+        f"{host.root}/etc/hccn.conf has 10.9.9.9"
     )
     assert "--prefer hccn_tool" in hint
     assert "--prefer hccn.conf" in hint

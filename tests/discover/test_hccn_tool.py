@@ -90,7 +90,7 @@ def test_what_is_no_address(tmp_path: Path, answer: dict[str, Any], said: str) -
 def test_both_streams_and_the_status_are_kept(tmp_path: Path) -> None:
     reading = read(answering(tmp_path, stdout="on stdout\n", stderr="on stderr\n", status=7))
 
-    assert reading.problem == 'hccn_tool says "on stderr / on stdout" (exit status 7)'
+    assert reading.problem == 'hccn_tool printed "on stderr / on stdout" (exit status 7)'
 
 
 def test_no_address_set_and_none_in_ipv6(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_no_address_set_and_none_in_ipv6(tmp_path: Path) -> None:
     reading = read(host)
 
     assert reading.problem == (
-        'hccn_tool says "Get ipconf failed, because no ip was preset there!" (exit status 13)'
+        'hccn_tool printed "Get ipconf failed, because no ip was preset there!" (exit status 13)'
     )
     assert host.calls() == ["hccn_tool -i 0 -ip -g", "hccn_tool -i 0 -ip -inet6 -g"]
 

@@ -103,7 +103,7 @@ def test_a_name_that_tells_nothing() -> None:
 def test_no_tool_no_product(tmp_path: Path) -> None:
     found = host.find_product(Site(environ=make_host(tmp_path / "host", tools=()).environ()))
 
-    assert found == (None, "neither lspci nor npu-smi tells the product")
+    assert found == (None, "neither lspci nor npu-smi shows the product")
 
 
 def test_cards_and_chip_counts(tmp_path: Path) -> None:

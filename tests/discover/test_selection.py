@@ -94,7 +94,7 @@ def test_an_id_that_fits_only_the_other_reading_shows_both(root: Path) -> None:
     nodes(root, 4, 5, 6, 7)
 
     error = refused(root, device_num="[4,8)")
-    assert "goes beyond the 4 visible devices 4,5,6,7 (/dev/davinciN)" in error.message
+    assert "exceeds the 4 visible devices 4,5,6,7 (/dev/davinciN)" in error.message
     assert "--devices 4-7" in (error.hint or "")
 
     error = refused(root, devices="0-3")
@@ -153,7 +153,7 @@ def test_both_options_exclude_each_other(root: Path) -> None:
 
 
 def test_logical_ids_need_a_container_that_says(root: Path) -> None:
-    assert "nothing says" in refused(root, devices="0", ids="logical").message
+    assert "are unknown" in refused(root, devices="0", ids="logical").message
 
 
 def test_cann_s_variable_counts_among_the_visible_and_keeps_its_order(root: Path) -> None:

@@ -72,14 +72,14 @@ def test_a_table_of_version_1_0_needs_no_npu_smi(tmp_path: Path) -> None:
 def test_one_super_device_id_for_two_devices(tmp_path: Path) -> None:
     host = a3(tmp_path, devices={str(n): {"ip": f"10.0.1.{n}", "sdid": 9 << 22} for n in range(16)})
 
-    with pytest.raises(DiscoveryError, match="devices 0 and 1 one super_device_id: 37748736"):
+    with pytest.raises(DiscoveryError, match="super_device_id 37748736 for devices 0 and 1"):
         facts_of(host)
 
 
 def test_a_swapped_machine_is_a_warning(tmp_path: Path) -> None:
     found = facts_of(a3(tmp_path, server_index=3))
 
-    assert "belongs to server index 9, npu-smi says 3 (16 devices so)" in found.warnings[0]
+    assert "belongs to server index 9, npu-smi shows 3 (16 devices in total)" in found.warnings[0]
 
 
 def test_a_device_that_npu_smi_does_not_know(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_texts_arrive_whole_in_pieces_that_slurm_keeps_whole() -> None:
     output = stdout_framing.EngineOutput()
 
     for line in [*written[::-1], "srun: a word between\n", "hccl-tools-gather n3 1/2 half\n"]:
-        output.take(line)
+        output.add_line(line)
 
     assert output.texts() == {"n1": long, "n2": "y"}
     assert output.began == {"n1"}
@@ -102,7 +102,7 @@ def test_one_host_under_two_names_is_refused() -> None:
 
 
 def test_two_hosts_with_one_address_are_refused() -> None:
-    with pytest.raises(HcclToolsError, match=r"n1 and n2 both call themselves 127\.0\.0\.1"):
+    with pytest.raises(HcclToolsError, match=r"n1 and n2 both use the address 127\.0\.0\.1"):
         agreement.check([answer_of("n1", "910a"), answer_of("n2", "910a")])
 
 

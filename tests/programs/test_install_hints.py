@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools.gathering import bootstrap
+from hccl_tools.gathering.commands import PROGRAM
+from hccl_tools.gathering.failures import HCCL_TOOLS_MISSING_HINT
 from hccl_tools.programs import install_hints
 
 ROOT = Path(__file__).parent.parent.parent
@@ -38,5 +39,5 @@ def test_what_replaces_an_extra_is_the_extra(extra: str, hint: str) -> None:
 
 
 def test_the_program_for_other_hosts_names_it_as_well() -> None:
-    compile(bootstrap.PROGRAM, "<bootstrap>", "exec")
-    assert f"hint = {bootstrap.HINT!r}" in bootstrap.PROGRAM
+    compile(PROGRAM, "<program>", "exec")
+    assert f"hint = {HCCL_TOOLS_MISSING_HINT!r}" in PROGRAM

@@ -14,7 +14,7 @@ from hccl_tools.errors import TableError
 from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.transform import super_pod_plan
 from hccl_tools.transform.conversion import convert, dropped_information, invented_information
-from hccl_tools.transform.super_pod_plan import SuperPodMembership, seats
+from hccl_tools.transform.super_pod_plan import SuperPodMembership, read_super_pods
 from hccl_tools.validation.checker import check_table
 from tests.support.clusters import devices_of, group_lists, host_table, super_pod_tables, tables
 from tests.support.tables import table
@@ -69,7 +69,7 @@ def test_1_0_to_group_list_and_back(before: RankTable) -> None:
 def test_1_2_to_1_0_and_back(before: RankTable) -> None:
     value = json.loads("".join(formats.write(before)))
     there = convert(before, to="1.0")
-    back = convert(there, to="1.2", super_pods=seats(value, "pods.json"))
+    back = convert(there, to="1.2", super_pods=read_super_pods(value, "pods.json"))
 
     assert devices_of(before) == devices_of(there) == devices_of(back)
     assert back.super_pods == before.super_pods
@@ -126,7 +126,7 @@ def test_what_a_super_pod_table_says_and_1_0_does_not() -> None:
     before = read("1.2", 2, 8, pods=2)
 
     assert dropped_information(before, convert(before, to="1.0")) == [
-        "2 super pods: which server is in which",
+        "2 super pods: the servers in each",
         "super_device_id of 16 devices",
     ]
 
@@ -212,20 +212,20 @@ def test_2_0_stays_2_0(other: str) -> None:
 def test_a_plan_by_server_and_device() -> None:
     value = {"10.0.0.1": {"super_pod_id": 0, "super_device_ids": {"0": 5, "1": "6"}}}
 
-    assert seats(value, "pods.json") == {"10.0.0.1": SuperPodMembership("0", {0: "5", 1: "6"})}
+    assert read_super_pods(value, "pods.json") == {"10.0.0.1": SuperPodMembership("0", {0: "5", 1: "6"})}
 
 
 def test_a_plan_with_lists() -> None:
     value = {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": ["5", "6"]}}
 
-    assert seats(value, "pods.json") == {"10.0.0.1": SuperPodMembership("0", {0: "5", 1: "6"})}
+    assert read_super_pods(value, "pods.json") == {"10.0.0.1": SuperPodMembership("0", {0: "5", 1: "6"})}
 
 
 def test_a_1_0_table_with_super_pods_is_a_plan() -> None:
     """Some generators write ``"version": "1.0"`` above super pods, which HCCL then ignores."""
     value = {**table("1.2", 1, 2), "version": "1.0"}
 
-    assert seats(value, "hccl.json") == {"10.0.0.1": SuperPodMembership("0", {0: "0", 1: "1"})}
+    assert read_super_pods(value, "hccl.json") == {"10.0.0.1": SuperPodMembership("0", {0: "0", 1: "1"})}
 
 
 @pytest.mark.parametrize(
@@ -243,4 +243,4 @@ def test_a_1_0_table_with_super_pods_is_a_plan() -> None:
 )
 def test_plans_that_say_nothing(value: object, message: str) -> None:
     with pytest.raises(TableError, match=message):
-        super_pod_plan.seats(value, "pods.json")
+        super_pod_plan.read_super_pods(value, "pods.json")

@@ -155,7 +155,7 @@ def test_clusters_survive() -> None:
 
 
 def test_one_cluster_described_in_two_ways() -> None:
-    with pytest.raises(MergeConflictError, match='describes cluster "a" unlike the tables before it'):
+    with pytest.raises(MergeConflictError, match='describes cluster "a" differently from earlier tables'):
         merge([("1", clustered(1, "a")), ("2", clustered(2, "a", az="az1"))])
 
 
@@ -235,22 +235,22 @@ def test_its_own_earlier_output() -> None:
     tables = [("a.json", host_table(1)), ("b.json", host_table(2))]
     both = merge(tables).table
 
-    with pytest.raises(MergeConflictError, match=r"^out.json already holds the servers of a.json, b.json$"):
+    with pytest.raises(MergeConflictError, match=r"^out.json already has the servers of a.json, b.json$"):
         merge([*tables, ("out.json", both)])
 
 
 def test_its_own_output_from_when_there_were_fewer_hosts() -> None:
     both = merge([("a", host_table(1)), ("b", host_table(2))]).table
 
-    with pytest.raises(MergeConflictError, match=r"^out already holds the servers of a, b$"):
+    with pytest.raises(MergeConflictError, match=r"^out already has the servers of a, b$"):
         merge([("out", both), ("a", host_table(1)), ("b", host_table(2)), ("c", host_table(3))])
 
 
 def test_two_formats() -> None:
     error = refused(("a", host(1)), ("b", host(2, "1.2")))
 
-    assert error.message == "b is a 1.2 table, a a 1.0 one: they cannot be merged"
-    assert error.hint == "bring them to one format first: hccl-tools convert b --to 1.0"
+    assert error.message == "b is a 1.2 table, a a 1.0 table: they cannot be merged"
+    assert error.hint == "convert one of them first: hccl-tools convert b --to 1.0"
 
 
 def test_a_status_that_is_not_completed() -> None:

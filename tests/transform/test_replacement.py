@@ -198,12 +198,10 @@ def test_a_spare_of_another_product() -> None:
 def test_a_spare_whose_table_says_too_little() -> None:
     value, spare = host(1), host(7)
     value["server_list"][0]["host_ip"] = "10.9.9.9"
-    assert (
-        refusal(json.dumps(value), "10.1.0.1", spare) == "the spare's table does not say host_ip of 10.1.0.7"
-    )
+    assert refusal(json.dumps(value), "10.1.0.1", spare) == "the spare's table has no host_ip for 10.1.0.7"
 
     del spare["server_list"][0]["device"][0]["device_ip"]
-    assert refusal(cluster(1, 2), "10.1.0.2", spare) == "the spare's table does not say device_ip of device 0"
+    assert refusal(cluster(1, 2), "10.1.0.2", spare) == "the spare's table has no device_ip for device 0"
 
 
 def test_the_upper_networks_of_a_2_0_spare() -> None:
