@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    Words = Callable[[click.Context], Iterable[str]]
+    Values = Callable[[click.Context], Iterable[str]]
 
 _FILES = {"FILE", "FILE...", "PATH", "DIR|FILE|-", "FILE|HOST", "PROGRAM", "PROGRAM ARGS..."}
 _FOLDERS = {"DIR"}
@@ -23,21 +23,21 @@ def equip(command: click.Command) -> click.Command:
     """Replace the types of a command's parameters by ones for completion only."""
     for param in command.params:
         metavar = (getattr(param, "metavar", None) or "").strip("[]")  # [FILE] is optional
-        words = _WORDS.get(f"{command.name} {param.name}") or _WORDS.get(str(param.name))
+        values = _VALUES.get(f"{command.name} {param.name}") or _VALUES.get(str(param.name))
         if metavar in _FILES | _FOLDERS:
             param.type = click.Path(file_okay=metavar in _FILES)
-        elif words is not None:
-            param.type = _Word(words)
+        elif values is not None:
+            param.type = _Value(values)
     return command
 
 
-class _Word(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+class _Value(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
     """One of some names."""
 
-    name = "word"
+    name = "value"
 
-    def __init__(self, words: Words) -> None:
-        self._words = words
+    def __init__(self, values: Values) -> None:
+        self._values = values
 
     def shell_complete(
         self,
@@ -45,7 +45,7 @@ class _Word(click.ParamType):  # type: ignore[type-arg]  # not generic before cl
         param: click.Parameter,  # noqa: ARG002  (click's signature)
         incomplete: str,
     ) -> list[CompletionItem]:
-        return [CompletionItem(word) for word in self._words(ctx) if word.startswith(incomplete)]
+        return [CompletionItem(value) for value in self._values(ctx) if value.startswith(incomplete)]
 
 
 def _runs(ctx: click.Context) -> Iterable[str]:
@@ -74,7 +74,7 @@ def _products(_ctx: click.Context) -> Iterable[str]:
 
 
 #: The name of a parameter, or of command and parameter -> the function that returns its values.
-_WORDS: dict[str, Words] = {
+_VALUES: dict[str, Values] = {
     "logs run": _runs,
     "stop run": _runs,
     "rules name": _rules,

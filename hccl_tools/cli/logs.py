@@ -82,7 +82,7 @@ def command(  # noqa: PLR0917  (click hands them over by name)
             connections.callback(sources[-1].close)
         still_runs = (lambda: not index.is_over(found)) if follow else None
         here = viewer.paths(found, wanted.get("", ()), while_=still_runs)
-        sources += viewer.local(here, prefixed=len(chosen) > 1, lines=lines)
+        sources += viewer.local(here, prefixed=prefixed, lines=lines)
         # The output of another user must not control this user's terminal.
         escape = sys.stdout.isatty() and not index.is_own(found)
         viewer.show(sources, is_over=lambda: still_runs is None or not still_runs(), escape=escape)

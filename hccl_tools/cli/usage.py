@@ -55,7 +55,7 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
 
 
 def _similar_option(name: str, command: click.Command) -> str:
-    """Return the question for the option that was probably meant, or nothing."""
+    """Return the question for the most probable option, or an empty text."""
     known = {option for param in command.params for option in param.opts if option.startswith("--")}
     same_purpose = _SAME_PURPOSE.get(_plain(name))
     if same_purpose in known:

@@ -68,10 +68,10 @@ def read(tool: str, logical_id: int, site: Site) -> DeviceInfo:
     except ToolHangsError as error:
         return DeviceInfo(problem=error.message, worth_asking=False)
     if hccn_tool.is_busy(answer):
-        return DeviceInfo(problem=f"hccn_tool stays busy: {answer.words()}", worth_asking=False)
+        return DeviceInfo(problem=f"hccn_tool stays busy: {answer.summary()}", worth_asking=False)
     found = parse(answer.stdout)
     if answer.status != 0 or not found.eids:
-        return DeviceInfo(problem=f"hccn_tool printed {answer.words()}")
+        return DeviceInfo(problem=f"hccn_tool printed {answer.summary()}")
     return found
 
 

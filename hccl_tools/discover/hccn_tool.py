@@ -98,11 +98,11 @@ def _understand(answer: ToolOutput) -> Reading:
     values = addresses(answer.stdout)
     wrong = next((value for value in values if not is_set(value)), None)
     if is_busy(answer):
-        return Reading(SOURCE, problem=f"hccn_tool stays busy: {answer.words()}", worth_asking=False)
+        return Reading(SOURCE, problem=f"hccn_tool stays busy: {answer.summary()}", worth_asking=False)
     if wrong is not None:
         return Reading(SOURCE, problem=f'hccn_tool printed "{wrong}", which is not an address of a device')
     if answer.status != 0 or not values:
-        return Reading(SOURCE, problem=f"hccn_tool printed {answer.words()}")
+        return Reading(SOURCE, problem=f"hccn_tool printed {answer.summary()}")
     return Reading(SOURCE, tuple(values))
 
 

@@ -61,7 +61,7 @@ def chips(tool: str, site: Site) -> list[Chip]:
     found = parse_mapping(answer.stdout)
     if answer.status != 0 or not found:
         raise DiscoveryError(
-            f"`npu-smi info -m` printed {answer.words()}", hint="check that `npu-smi info` works"
+            f"`npu-smi info -m` printed {answer.summary()}", hint="check that `npu-smi info` works"
         )
     return found
 
@@ -123,7 +123,7 @@ def npu_ids(tool: str, site: Site) -> list[tuple[int, int]]:
             found[-1] = (found[-1][0], number)
     if answer.status != 0 or not found:
         raise DiscoveryError(
-            f"`npu-smi info -l` printed {answer.words()}", hint="check that `npu-smi info` works"
+            f"`npu-smi info -l` printed {answer.summary()}", hint="check that `npu-smi info` works"
         )
     return found
 
@@ -137,7 +137,7 @@ def board(tool: str, npu_id: int, site: Site) -> dict[str, str]:
     answer = run_tool([tool, "info", "-t", "board", "-i", str(npu_id)], site)
     found = dict(_pairs(answer.stdout))
     if answer.status != 0 or not found:
-        raise DiscoveryError(f"`npu-smi info -t board -i {npu_id}` printed {answer.words()}")
+        raise DiscoveryError(f"`npu-smi info -t board -i {npu_id}` printed {answer.summary()}")
     return found
 
 
@@ -153,7 +153,7 @@ def super_pod_place(tool: str, npu_id: int, chip_id: int, site: Site) -> SuperPo
     numbers = [value for value in values if value is not None]
     if answer.status != 0 or len(numbers) != len(values):
         raise DiscoveryError(
-            f"`npu-smi info -t spod-info -i {npu_id} -c {chip_id}` printed {answer.words()}",
+            f"`npu-smi info -t spod-info -i {npu_id} -c {chip_id}` printed {answer.summary()}",
             hint="a machine outside super-pod mode has no such ids: --format 1.0",
         )
     return SuperPodPlace(*numbers)

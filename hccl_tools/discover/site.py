@@ -63,7 +63,7 @@ class ToolOutput(NamedTuple):
     stderr: str
     status: int
 
-    def words(self) -> str:
+    def summary(self) -> str:
         """Return what the tool printed as one line, stderr first, with the exit status."""
         said = " / ".join(
             line.strip() for line in (self.stderr + "\n" + self.stdout).splitlines() if line.strip()

@@ -41,7 +41,7 @@ class SshStart(NamedTuple):
 
     Attributes:
         mpirun: Open MPI's mpirun.
-        ssh: The user's ssh with its options, as words.
+        ssh: The user's ssh with its options, as arguments.
         as_root: Whether root calls it: Open MPI requires an option for that.
     """
 

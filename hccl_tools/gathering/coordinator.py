@@ -81,9 +81,8 @@ def survey_hosts(hosts: Sequence[str], request: SurveyRequest, options: GatherOp
     answers: dict[str, SurveyAnswer] = {}
     causes: dict[str, Failure] = {}
     while pending := [host for host in hosts if host not in answers and host not in causes]:
-        run = _over_mpirun if engine == "mpirun" else _over_srun
         places = {host: place for place, host in enumerate(hosts)}
-        outcome = run(pending, places, request, options, max(1.0, deadline - time.monotonic()))
+        outcome = _ENGINES[engine](pending, places, request, options, max(1.0, deadline - time.monotonic()))
         answers |= {host: answer for host, answer in outcome.answers.items() if answer.facts is not None}
         causes |= {cause.host: cause for cause in outcome.causes}
         causes |= {
@@ -202,6 +201,9 @@ def _over_srun(
     if ended.status is None or answers:
         causes += _hanging(silent, causes, ended, options)
     return _EngineOutcome(answers, causes, _indented(ended))
+
+
+_ENGINES = {"mpirun": _over_mpirun, "slurm": _over_srun}
 
 
 def _messages_about(host: str, ended: EngineRun) -> str:

@@ -189,7 +189,7 @@ class TestWhatItSays:
     def test_a_loopback_server_ip(self, host: StandInHost) -> None:
         said = host.run("gen", "--devices", "0", "--server_ip", "127.0.0.1").stderr
 
-        assert "warning: server_id 127.0.0.1 is good for this machine alone" in said
+        assert "warning: server_id 127.0.0.1 is valid on this machine only" in said
 
     def test_a_closed_bracket(self, host: StandInHost) -> None:
         done = host.gen("--device_num", "[0,8]")

@@ -83,7 +83,7 @@ def test_what_is_no_address(tmp_path: Path, value: str) -> None:
     reading = load(tmp_path, f"netmask_3=255.255.255.0\naddress_3={value}\n").read(3)
 
     assert reading.ips == ()
-    assert f'line 2 gives "{value}" for address_3' in (reading.problem or "")
+    assert f'line 2 has "{value}" for address_3' in (reading.problem or "")
 
 
 def test_an_empty_value_and_an_empty_file_hold_no_address(tmp_path: Path) -> None:

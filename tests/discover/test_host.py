@@ -88,9 +88,9 @@ def test_stated_addresses(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("127.0.0.1", "this machine alone"),
-        ("127.8.8.8", "this machine alone"),
-        ("::1", "this machine alone"),
+        ("127.0.0.1", "this machine only"),
+        ("127.8.8.8", "this machine only"),
+        ("::1", "this machine only"),
         ("169.254.3.4", "link-local"),
         ("fe80::1", "link-local"),
     ],

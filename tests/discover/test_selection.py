@@ -103,7 +103,7 @@ def test_an_id_that_fits_only_the_other_reading_shows_both(root: Path) -> None:
     assert "--ids logical" in (error.hint or "")
 
     error = refused(root, devices="4-7", ids="logical")
-    assert "goes beyond" in error.message
+    assert "exceeds" in error.message
     assert "--devices 4-7" in (error.hint or "")
 
 
@@ -114,7 +114,7 @@ def test_where_both_readings_fit_nothing_is_guessed(root: Path) -> None:
 
     assert "physical devices 2,3,4,5" in error.message
     assert "4,5,6,7" in error.message
-    assert error.hint == "type --devices 2-5 or --devices 4-7"
+    assert error.hint == "use --devices 2-5 or --devices 4-7"
 
 
 def test_more_than_there_are_is_an_error(root: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_bare_number_after_device_num_has_two_readings(root: Path) -> None:
     error = refused(root, device_num="4")
 
     assert "is ambiguous: device 4 alone, or 4 devices?" in error.message
-    assert error.hint == 'type "[4,5)" or "[0,4)"'
+    assert error.hint == 'use "[4,5)" or "[0,4)"'
     assert chosen(root, devices="4").ids == (4,)
     assert chosen(root, device_num="0").ids == (0,)
 

@@ -179,7 +179,7 @@ def test_1_2_needs_super_pods() -> None:
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        ({"10.0.0.9": SuperPodMembership("0", {})}, "does not name server 10.0.0.1"),
+        ({"10.0.0.9": SuperPodMembership("0", {})}, "does not have server 10.0.0.1"),
         ({"10.0.0.1": SuperPodMembership("0", {0: "5"})}, "no super_device_id for device 1 of 10.0.0.1"),
     ],
 )
@@ -205,7 +205,7 @@ def test_a_group_list_to_1_2() -> None:
 def test_2_0_stays_2_0(other: str) -> None:
     with pytest.raises(TableError, match=r"net_layer, net_instance_id.*ports"):
         convert(host_table(1, other), to="2.0")
-    with pytest.raises(TableError, match=f"cannot become {other}"):
+    with pytest.raises(TableError, match=f"cannot be converted to {other}"):
         convert(host_table(1, "2.0"), to=other)  # type: ignore[arg-type]
 
 
@@ -231,14 +231,14 @@ def test_a_1_0_table_with_super_pods_is_a_plan() -> None:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([], "does not say which server"),
-        ({}, "does not say which server"),
+        ([], "does not have the super pod"),
+        ({}, "does not have the super pod"),
         ({"10.0.0.1": {"super_pod_id": "0"}}, "lacks super_pod_id or super_device_ids"),
-        ({"10.0.0.1": {"super_pod_id": "0", "super_device_ids": 5}}, "cannot be read"),
-        ({"10.0.0.1": {"super_pod_id": True, "super_device_ids": []}}, "cannot be read"),
-        ({"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "x"}}}, "is no device and its"),
+        ({"10.0.0.1": {"super_pod_id": "0", "super_device_ids": 5}}, "are invalid"),
+        ({"10.0.0.1": {"super_pod_id": True, "super_device_ids": []}}, "are invalid"),
+        ({"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "x"}}}, "is not a device id"),
         (table("1.0"), "is a 1.0 table without super pods"),
-        ({"version": "1.2"}, "is no table that can be read"),
+        ({"version": "1.2"}, "is not a readable table"),
     ],
 )
 def test_plans_that_say_nothing(value: object, message: str) -> None:

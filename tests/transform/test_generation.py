@@ -85,5 +85,5 @@ def test_super_pods() -> None:
 def test_a_super_pod_table_needs_its_ids() -> None:
     with pytest.raises(TableError, match="no super_device_id"):
         generation.table([host("10.0.0.1", DeviceFacts(0), super_pod_id="0")], table_format="1.2")
-    with pytest.raises(TableError, match="in no super pod"):
+    with pytest.raises(TableError, match="has no super pod"):
         generation.table([host("10.0.0.1", DeviceFacts(0, (), "", 1))], table_format="1.2")

@@ -171,7 +171,7 @@ def test_unlike_spares() -> None:
         device["device_ip"] = f"fd00::{device['device_id']}"
 
     assert refusal(text, "10.1.0.9", host(7)) == 'the table has no server "10.1.0.9"'
-    assert refusal(text, "10.1.0.2", host(7, "1.2")) == "the spare's table is 1.2, this one 1.0"
+    assert refusal(text, "10.1.0.2", host(7, "1.2")) == "the spare's table is 1.2, this table is 1.0"
     assert refusal(text, "10.1.0.2", two_servers("1.0")) == "the spare's table has 2 servers, not one"
     assert refusal(text, "10.1.0.2", host(1)) == "the spare 10.1.0.1 is in the table already"
     assert refusal(text, "10.1.0.2", host(7, devices=4)) == "the spare 10.1.0.7 has 4 devices, 10.1.0.2 has 8"
@@ -191,7 +191,7 @@ def test_a_spare_of_another_product() -> None:
     value["server_list"][0]["hardware_type"], spare["server_list"][0]["hardware_type"] = "A2", "A3"
 
     assert refusal(json.dumps(value), "10.1.0.1", spare) == (
-        "the spare 10.1.0.7 is another product: hardware_type A3, not A2"
+        "the spare 10.1.0.7 is another product: hardware_type is A3, not A2"
     )
 
 

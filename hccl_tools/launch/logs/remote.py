@@ -104,12 +104,15 @@ class RemoteLogs:
             self._errors.seek(0)
             self.error = self._explain(status, self._errors.read().decode(errors="replace"))
 
-    def _explained(self, status: int, said: str) -> InputError:
-        last = ssh.last_line(said).removeprefix("error: ")
-        hint = f"or look there, in {self._where}"
-        if status in {_NOT_THERE, _MAY_NOT_RUN} or "No module named" in last:
-            return InputError(f"{self._host}: hccl-tools is not there: {last}", hint=hint)
-        if what := ssh.hint(self._host, said):
+    def _explain(self, status: int, errors: str) -> InputError:
+        own = [line.removeprefix("error: ") for line in errors.splitlines() if line.startswith("error: ")]
+        message = own[-1] if own else ssh.last_line(errors)
+        hint = f"or look there, in {self._run_dir}"
+        if status in _NOT_STARTED or "No module named" in message:
+            return InputError(f"{self._host}: hccl-tools is not installed there: {message}", hint=hint)
+        if SERVE in message:
+            return InputError(f"{self._host}: hccl-tools has another version there: {message}", hint=hint)
+        if what := ssh.hint(self._host, errors):
             hint = f"{what} O{hint[1:]}" if what.endswith("?") else f"{what}; {hint}"
         return InputError(f"{self._host}: {message or 'the connection was lost'}", hint=hint)
 
