@@ -173,7 +173,7 @@ def test_unlike_spares() -> None:
     assert refusal(text, "10.1.0.9", host(7)) == 'the table has no server "10.1.0.9"'
     assert refusal(text, "10.1.0.2", host(7, "1.2")) == "the spare's table is 1.2, this table is 1.0"
     assert refusal(text, "10.1.0.2", two_servers("1.0")) == "the spare's table has 2 servers, not one"
-    assert refusal(text, "10.1.0.2", host(1)) == "the spare 10.1.0.1 is in the table already"
+    assert refusal(text, "10.1.0.2", host(1)) == "the spare 10.1.0.1 is already in the table"
     assert refusal(text, "10.1.0.2", host(7, devices=4)) == "the spare 10.1.0.7 has 4 devices, 10.1.0.2 has 8"
     assert "are of different families, IPv4 and IPv6" in refusal(text, "10.1.0.2", v6)
     pods = cluster(1, 2, table_format="1.2")
