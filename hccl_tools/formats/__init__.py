@@ -1,8 +1,8 @@
-"""The on-disk formats of a rank table: which one a document is, reading it, writing it.
+"""Detect, read and write the file formats of rank tables.
 
-A reader takes a parsed document and is strict: it refuses exactly what the format's JSON Schema refuses,
-so that a table can be read without loading a schema library. It says only that something is wrong; the
-schema says what (see ``hccl_tools.formats.schema``).
+A reader takes a parsed document. It refuses exactly the documents that violate the format's JSON Schema, so
+that valid tables are read without the schema. A reader reports only that a document is wrong; the schema
+gives the violations (see ``hccl_tools.formats.schema``).
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ _MODULES = {"1.0": "v1_0", "1.2": "v1_2", "2.0": "v2_0", "group_list": "group_li
 
 
 class FormatModule(Protocol):
-    """What each module of this package offers."""
+    """The functions of each format module of this package."""
 
     def read(self, value: dict[str, Any]) -> RankTable:
         """Return the table of a parsed document.
 
         Raises:
-            StructureError: The format's schema refuses the document.
+            StructureError: The document violates the format's schema.
         """
 
     def write(self, table: RankTable) -> Iterator[str]:
-        """Yield the table's text piece by piece, indent 4, in the key order users know."""
+        """Yield the text of a table piece by piece, indented by 4, in the usual order of keys."""
 
     def device_path(self, table: RankTable, row: int) -> Path:
-        """Return where the device of a row stands in the document."""
+        """Return the path of the device of a row."""
 
     def server_path(self, table: RankTable, index: int) -> Path:
-        """Return where a server's entry stands in the document."""
+        """Return the path of a server's entry."""
 
 
 @cache
 def module(table_format: str) -> FormatModule:
-    """Return the module of a format by its name."""
+    """Return the module of a format."""
     return cast("FormatModule", import_module(f"hccl_tools.formats.{_MODULES[table_format]}"))
 
 
 def read(value: Any, table_format: Format | None = None) -> RankTable:
-    """Read a parsed document as a rank table, by default in the format that it is.
+    """Read a parsed document as a rank table, by default in its detected format.
 
     Raises:
-        StructureError: It is no rank table, or the format's schema refuses it.
+        StructureError: It is not a rank table, or violates the format's schema.
     """
     if table_format is None:
         found = detect(value)

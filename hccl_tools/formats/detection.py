@@ -1,4 +1,4 @@
-"""Which format a parsed document is, with the sentence that says why."""
+"""Detect the format of a parsed document, with a reason."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from hccl_tools.table.model import Format
 
-#: Lists that tell a format when ``version`` does not: the key, the format, how messages name it.
+#: Keys that identify a format when ``version`` does not, and the format.
 _LISTS: tuple[tuple[str, Format], ...] = (
     ("rank_list", "2.0"),
     ("super_pod_list", "1.2"),
@@ -19,11 +19,11 @@ _LISTS: tuple[tuple[str, Format], ...] = (
 )
 _VERSIONS: dict[str, Format] = {"1.0": "1.0", "1.2": "1.2", "2.0": "2.0", "Standard": "group_list"}
 
-#: Files that people mistake for a rank table, by a key that only they have.
+#: Files that are often confused with rank tables: a key that only they have, and their description.
 _OTHERS = (
     ("server_group_list", "a MindIE service table (server_group_list); HCCL does not read it"),
     ("prefill_device_list", "a prefill/decode device list; HCCL does not read it"),
-    ("apiVersion", "a Kubernetes object; the rank table is the text under one of its data keys"),
+    ("apiVersion", "a Kubernetes object; the rank table is the value of one of its data keys"),
     ("Servers", "an HCCL role table, not a rank table"),
     ("host_list", "a list of hosts, not a rank table"),
     ("nodes", "a description of nodes, not a rank table"),
@@ -31,16 +31,16 @@ _OTHERS = (
 
 
 class Detection(NamedTuple):
-    """What a document is: a format, or ``None`` if it is not a rank table, and the reason in words."""
+    """The format of a document, ``None`` if it is not a rank table, and the reason as a phrase."""
 
     format: Format | None
     reason: str
-    #: Version 1.1, a format of its own that no training job uses.
+    #: Whether it is version 1.1, a separate format that no training job uses.
     heterogeneous: bool = False
 
 
 def detect(value: Any) -> Detection:
-    """Tell the format of a parsed document as HCCL would: by ``version``, where absent by its lists."""
+    """Return the format of a parsed document as HCCL detects it: by ``version``, else by its lists."""
     if not isinstance(value, dict):
         return Detection(None, f"it is {_kind(value)}, not an object")
     version = value.get("version")
@@ -52,7 +52,7 @@ def detect(value: Any) -> Detection:
         return Detection("group_list", "it has group_list and no version")
     for key, table_format in _LISTS:
         if key in value:
-            return Detection(table_format, f"{_version_words(value)}, but it has {key}")
+            return Detection(table_format, f"{_version_text(value)}, but it has {key}")
     for key, what in _OTHERS:
         if key in value:
             return Detection(None, f"it is {what}")
@@ -65,7 +65,7 @@ def _is_other(value: dict[str, Any]) -> bool:
     return not any(key in value for key, _ in _LISTS) and any(key in value for key, _ in _OTHERS)
 
 
-def _version_words(value: dict[str, Any]) -> str:
+def _version_text(value: dict[str, Any]) -> str:
     if "version" not in value:
         return "it has no version"
     version = value["version"]

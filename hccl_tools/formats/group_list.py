@@ -1,6 +1,7 @@
 """The format without a version ("template two"): ``group_list`` with instances and their devices.
 
-ModelArts' ``jobstart_hccl.json`` and the Volcano controller's ``hccl.json`` are of this form. It has no rank
+ModelArts (``jobstart_hccl.json``) and the Volcano controller (``hccl.json``) write this format. It has no
+rank
 ids: HCCL numbers the devices by server_id, as text, then by device id.
 
 Source: rank_table_config_910.md, "template two"; hcomm topoinfo_ranktableStandard.cc.
@@ -107,12 +108,12 @@ def _instance_text(table: RankTable, server: Server) -> str:
 
 
 def device_path(table: RankTable, row: int) -> Path:
-    """Return where the device of a row stands."""
+    """Return the path of the device of a row."""
     index = table.server_of_row[row]
     return (*server_path(table, index), "devices", row - table.servers[index].rows[0])
 
 
 def server_path(table: RankTable, index: int) -> Path:
-    """Return where an instance's entry stands."""
+    """Return the path of an instance's entry."""
     number, place = table.place_in_groups[index]
     return ("group_list", number, "instance_list", place)

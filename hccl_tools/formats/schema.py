@@ -1,8 +1,8 @@
-"""A document against its format's JSON Schema: what the reader refuses, said place by place.
+"""Find the violations of a format's JSON Schema in a document that the reader refused.
 
-The schemas use few keywords, and this module walks a document along them itself: a general validator makes an
-object for each violation, which for a table that is broken in every entry costs seconds and gigabytes. A test
-holds what is found equal to what ``jsonschema`` and ``jsonschema-rs`` find.
+The schemas use few keywords, and this module validates them itself: a general validator makes an object for
+each violation, which needs seconds and gigabytes for a table with a fault in every entry. A test compares the
+violations with those that ``jsonschema`` and ``jsonschema-rs`` find.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TYPES: dict[str, frozenset[type]] = {
 
 
 class Violation(NamedTuple):
-    """One violated constraint: where, which rule, the missing key (``required``), and the schema's hint."""
+    """A violated constraint; ``key`` is the missing key (``required``), ``hint`` that of the schema."""
 
     path: Path
     keyword: str
@@ -55,16 +55,16 @@ class Node(NamedTuple):
     """The part of a schema that describes one value.
 
     Attributes:
-        types: What the value may be; ``None`` for anything.
-        const: The only text that it may be, if there is one.
-        least: Entries that a list must have.
-        most: Entries that a list may have.
-        required: The keys that an object must have, with the rule and the hint for each.
-        properties: What is under the keys of an object; keys that may hold anything are left out.
-        items: What is in a list; ``None`` for anything.
+        types: The allowed types; ``None`` for any.
+        const: The only allowed string, if there is one.
+        least: The least number of list entries.
+        most: The greatest number of list entries.
+        required: The required keys of an object, with the rule and the hint for each.
+        properties: The nodes of an object's keys; keys with any value are left out.
+        items: The node of the list entries; ``None`` for any.
         rules: The rule of each other keyword.
-        hint: What to do about a faulty value.
-        is_leaf: Whether the type is all that matters.
+        hint: What to do about an invalid value.
+        is_leaf: Whether only the type is constrained.
     """
 
     types: frozenset[type] | None
@@ -80,14 +80,14 @@ class Node(NamedTuple):
 
 
 def text(table_format: str) -> str:
-    """Return a format's schema as its file stands.
+    """Return the text of a format's schema file.
 
     Raises:
-        UsageError: There is no such format.
+        UsageError: The format is unknown.
     """
     name = NAMES.get(table_format)
     if name is None:
-        raise UsageError(f'there is no format "{table_format}"', hint=f"formats: {', '.join(NAMES)}")
+        raise UsageError(f'unknown format "{table_format}"', hint=f"formats: {', '.join(NAMES)}")
     return (files("hccl_tools.schemas") / f"{name}.schema.json").read_text(encoding="utf-8")
 
 
@@ -134,15 +134,15 @@ def walk(value: Any, node: Node, path: Path, holder: Any, note: Note) -> None:
 
     Args:
         value: The value.
-        node: What it is held against.
-        path: Where it stands.
-        holder: The object or list that it stands in; ``None`` for the whole document.
-        note: Gets the object or list with the fault, the path of the violation, its keyword, the key that is
-            missing (``required``), and the node.
+        node: The part of the schema for it.
+        path: Its path.
+        holder: The object or list around it; ``None`` for the whole document.
+        note: Called with the object or list that has the fault, the path of the violation, its keyword, the
+            missing key (``required``), and the node.
     """
     kind = type(value)
     if node.types is not None and kind not in node.types:
-        note(holder, path, "type", None, node)  # which says all: what follows from it is left out
+        note(holder, path, "type", None, node)  # other violations of this value are only consequences
         return
     if node.const is not None and value != node.const:
         note(holder, path, "const", None, node)
@@ -167,21 +167,21 @@ def walk(value: Any, node: Node, path: Path, holder: Any, note: Note) -> None:
 
 
 class Violations:
-    """What a document violates: all of it counted, the first violations of each rule kept.
+    """The violations in a document: all are counted, the first of each rule are kept.
 
     Attributes:
-        kept: In the order of the document.
-        counts: The number of violations of each rule, by its id.
-        keys: The keys with faulty or missing values; an index of a list stands as ``None``.
+        kept: The violations in document order.
+        counts: The number of violations by rule id.
+        keys: The keys with invalid or missing values; ``None`` for an index of a list.
     """
 
     def __init__(self, value: Any, table_format: str, limit: int | None = None) -> None:
-        """Hold a document against a format.
+        """Validate a document.
 
         Args:
             value: The parsed document.
-            table_format: The format it is held against.
-            limit: Violations of one rule that are kept; ``None`` keeps all.
+            table_format: The format with the schema.
+            limit: The number of violations of one rule to keep; ``None`` keeps all.
         """
         self._limit = float("inf") if limit is None else limit
         self.kept: list[Violation] = []

@@ -1,4 +1,4 @@
-"""The strict steps that all readers are made of: whole columns at once, each either right or refused."""
+"""Strict checks for the readers of all formats; each checks a whole column at once."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Column
 
 _Object = dict[str, Any]
-#: Devices of up to so many different keys get whole columns only. With more, a key that one device in 16 or
-#: fewer have gets a sparse one, so that all columns together stay linear in the size of the file.
+#: With at most this many different device keys, all columns are full. With more, a key that at most one
+#: device in 16 has gets a sparse column, so that the size of all columns stays linear in the size of the
+#: file.
 _MANY_KEYS, _FEW = 64, 16
 _NUMBERS: frozenset[type] = frozenset({int, float, bool})
 
 
 class StructureError(TableError):
-    """A document does not have the structure of its format; ``path`` is near the first fault."""
+    """A document does not have the structure of its format; ``path`` is close to the first fault."""
 
     def __init__(self, path: tuple[str | int, ...], message: str) -> None:
         super().__init__(message)
@@ -39,7 +40,7 @@ def objects(holder: _Object, key: str) -> list[_Object]:
 
 
 def lists(holders: list[_Object], key: str, *, least: int = 0, most: int | None = None) -> list[list[Any]]:
-    """Return the list that every entry must have under a key, each of a length within the bounds."""
+    """Return the lists that all entries must have under a key, each with a length within the bounds."""
     try:
         column = [holder[key] for holder in holders]
     except KeyError:
@@ -53,7 +54,7 @@ def lists(holders: list[_Object], key: str, *, least: int = 0, most: int | None 
 
 
 def flat(column: list[list[Any]], kind: type, key: str) -> list[Any]:
-    """Return the entries of many lists as one, all of one type."""
+    """Return the entries of many lists, all of one type, as one list."""
     entries = list(chain.from_iterable(column))
     if set(map(type, entries)) - {kind}:
         raise StructureError((key,), f"{key} holds an entry of the wrong type")
@@ -61,7 +62,7 @@ def flat(column: list[list[Any]], kind: type, key: str) -> list[Any]:
 
 
 def numbers(holders: list[_Object], key: str) -> None:
-    """Refuse entries without a number (or true or false, which HCCL takes for 1 and 0) under a key."""
+    """Refuse entries without a number (or true or false, which HCCL reads as 1 and 0) under a key."""
     try:
         kinds = {type(holder[key]) for holder in holders}
     except KeyError:
@@ -71,13 +72,13 @@ def numbers(holders: list[_Object], key: str) -> None:
 
 
 def optional(holders: list[_Object], key: str, kinds: frozenset[type]) -> None:
-    """Refuse entries whose value under a key has none of the types; entries without the key pass."""
+    """Refuse entries whose value under a key has another type; entries without the key pass."""
     if {type(holder[key]) for holder in holders if key in holder} - kinds:
         raise StructureError((key,), f"{key} has the wrong type")
 
 
 def texts(entries: list[_Object], key: str) -> list[str]:
-    """Return the string that every entry must have under a key."""
+    """Return the strings that all entries must have under a key."""
     try:
         column = [entry[key] for entry in entries]
     except KeyError:
@@ -119,7 +120,7 @@ def columns(
 
 
 def _sparse_columns(entries: list[_Object]) -> dict[str, SparseColumn]:
-    """Return the columns of the keys that few entries have: in whole columns they would fill the memory."""
+    """Return sparse columns for the keys that few entries have; full columns would fill the memory."""
     times = Counter(chain.from_iterable(entries))
     found = {key: SparseColumn(len(entries)) for key, number in times.items() if number * _FEW < len(entries)}
     for row, entry in enumerate(entries):
@@ -129,7 +130,7 @@ def _sparse_columns(entries: list[_Object]) -> dict[str, SparseColumn]:
 
 
 def _other_keys(entries: list[_Object]) -> list[str]:
-    """Return the keys that occur: those of the first entry in its order, then the rest by name."""
+    """Return all keys: those of the first entry in its order, then the others by name."""
     if not entries:
         return []
     first = list(entries[0])
@@ -142,13 +143,13 @@ def text(holder: _Object, key: str) -> str:
 
 
 def constant(holder: _Object, key: str, expected: str) -> None:
-    """Refuse an object whose key is absent or has another value than the expected one."""
+    """Refuse an object without the expected value under a key."""
     if holder.get(key) != expected:
         raise StructureError((key,), f'{key} is not "{expected}"')
 
 
 def optional_text(holder: _Object, key: str) -> str | None:
-    """Return the string under a key, ``None`` where the key is absent."""
+    """Return the string under a key, ``None`` if the key is absent."""
     if key not in holder:
         return None
     return text(holder, key)

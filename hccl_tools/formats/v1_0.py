@@ -1,4 +1,4 @@
-"""Version 1.0: ``server_list`` with devices; the format of 910A, A2, 300I and of A3 on a classic network.
+"""Version 1.0: ``server_list`` with devices, for 910A, A2, 300I, and A3 outside super-pod mode.
 
 Source: rank_table_config_910.md, "template one"; hcomm topoinfo_ranktableConcise.cc.
 """
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Format
 
 _REQUIRED = ("device_id", "rank_id")
-#: Optional device keys that HCCL refuses unless they are strings, whatever else the table says.
+#: Optional device keys that must be strings in any case.
 TEXTS = frozenset({"host_port", "device_port", "net_position", "net_protocol"})
-#: What ``write`` and ``read`` treat themselves; every other key is carried along as it stands.
+#: Keys that ``read`` and ``write`` interpret; all other keys are kept unchanged.
 _TOP_KEYS = frozenset({"version", "server_count", "server_list", "status"})
 _SERVER_KEYS = frozenset({"server_id", "device", "host_ip"})
 _DEVICE_ORDER = ("device_id", "device_ip", "rank_id")
@@ -33,7 +33,7 @@ def read(value: dict[str, Any]) -> RankTable:
 
 
 def read_servers(value: dict[str, Any], table_format: Format, texts_if_there: frozenset[str]) -> RankTable:
-    """Read ``server_list`` and what stands beside it; 1.2 has the same servers."""
+    """Read ``server_list`` and the keys next to it, which 1.0 and 1.2 share."""
     structure.constant(value, "version", table_format)
     status = structure.text(value, "status")
     declared = {"server_count": structure.optional_text(value, "server_count")}
@@ -63,19 +63,19 @@ def write(table: RankTable) -> Iterator[str]:
 
 
 def tail(table: RankTable) -> dict[str, Any]:
-    """Return what stands behind ``server_list``: further keys, then ``status``."""
+    """Return the keys after ``server_list``: other keys, then ``status``."""
     return {**table.fields, "status": table.status}
 
 
 def server_texts(table: RankTable) -> Iterator[str]:
-    """Yield the text of each server's entry, indented for its place."""
+    """Yield the indented text of each server's entry."""
     keys = [key for key in _DEVICE_ORDER if key in table.columns]
     keys += [key for key in table.columns if key not in _DEVICE_ORDER]
     device_texts = object_texts(keys, [table.columns[key] for key in keys], 4)
     known: tuple[str | None, dict[str, Any]] | None = None
     rest = ""
     for server in table.servers:
-        if (server.host_ip, server.fields) != known:  # most tables say the same of every server
+        if (server.host_ip, server.fields) != known:  # the same for all servers of most tables
             known = (server.host_ip, server.fields)
             rest = _rest_text(server)
         yield (
@@ -90,11 +90,11 @@ def _rest_text(server: Server) -> str:
 
 
 def device_path(table: RankTable, row: int) -> Path:
-    """Return where the device of a row stands."""
+    """Return the path of the device of a row."""
     index = table.server_of_row[row]
     return ("server_list", index, "device", row - table.servers[index].rows[0])
 
 
 def server_path(table: RankTable, index: int) -> Path:  # noqa: ARG001  (same shape in every format)
-    """Return where a server's entry stands."""
+    """Return the path of a server's entry."""
     return ("server_list", index)

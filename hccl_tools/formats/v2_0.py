@@ -1,6 +1,6 @@
 """Version 2.0: ``rank_list`` with network levels, for A5 (Ascend 950).
 
-Its numbers are JSON numbers. A server is what ranks share on their lowest network level.
+Its numbers are JSON numbers. Ranks with the same network instance on their lowest level form a server.
 
 Source: rank_table_config_a5.md; hcomm rank_table_info.cc, new_rank_info.cc, rank_level_info.cc,
 address_info.cc, control_plane.cc.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Path
 
-#: Limits of array sizes, in the order of new_rank_info.cc, rank_level_info.cc, address_info.cc.
+#: The greatest list lengths, from new_rank_info.cc, rank_level_info.cc and address_info.cc.
 MOST_LEVELS, MOST_ADDRESSES, MOST_BACKUPS = 8, 24, 16
 _TEXT: frozenset[type] = frozenset({str})
 _NUMBER: frozenset[type] = frozenset({int, float, bool})
@@ -94,10 +94,10 @@ def write(table: RankTable) -> Iterator[str]:
 
 
 def device_path(table: RankTable, row: int) -> Path:  # noqa: ARG001  (same shape in every format)
-    """Return where the rank of a row stands."""
+    """Return the path of the rank of a row."""
     return ("rank_list", row)
 
 
 def server_path(table: RankTable, index: int) -> Path:
-    """Return where a server's first rank stands: a 2.0 table has no entries for servers."""
+    """Return the path of a server's first rank: a 2.0 table has no entries for servers."""
     return ("rank_list", table.servers[index].rows[0])

@@ -1,4 +1,4 @@
-"""Streaming text for large tables: one entry at a time, never the whole document in memory."""
+"""Write tables as a stream of entries, without the whole text in memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def dump_at(value: Any, level: int) -> str:
 
 
 def members(keys: Sequence[str], columns: Sequence[Column], row: int) -> dict[str, Any]:
-    """Return one device as an object: the keys whose columns have a value in this row."""
+    """Return a device as an object: the keys whose columns have a value in its row."""
     values = ((key, column[row]) for key, column in zip(keys, columns, strict=True))
     return {key: None if value is NULL else value for key, value in values if value is not None}
 
@@ -33,10 +33,10 @@ def members(keys: Sequence[str], columns: Sequence[Column], row: int) -> dict[st
 def object_texts(
     keys: Sequence[str], columns: Sequence[Column], level: int
 ) -> Callable[[Sequence[int]], str]:
-    """Return a function that gives the text of some rows as the objects of a list at an indentation level.
+    """Return a function that formats some rows as the objects of a list at an indentation level.
 
-    Rows of plain texts, as in nearly every 1.x table, are filled into a template: five times as fast as
-    encoding each as an object.
+    Rows of plain strings, as in nearly all 1.x tables, are filled into a template, which is five times as
+    fast as encoding each object.
     """
     margin, inner = " " * (_INDENT * level), " " * (_INDENT * (level + 1))
     if not keys or not all(map(_is_plain, columns)):
@@ -57,7 +57,7 @@ def object_texts(
 
 
 def _is_plain(column: Column) -> bool:
-    """Whether all values are texts that stand in JSON as they are."""
+    """Whether all values are strings that need no escapes in JSON."""
     if set(map(type, column)) != {str}:
         return False
     text = "".join(column)
@@ -67,13 +67,13 @@ def _is_plain(column: Column) -> bool:
 def write_document(
     head: dict[str, Any], list_key: str, entries: Iterable[str], tail: dict[str, Any]
 ) -> Iterator[str]:
-    """Yield an object whose one large list stands between its other keys.
+    """Yield the text of an object with one large list.
 
     Args:
-        head: The keys in front of the list.
+        head: The keys before the list.
         list_key: The key of the list.
-        entries: The text of each entry, indented already.
-        tail: The keys behind the list.
+        entries: The indented text of each entry.
+        tail: The keys after the list.
     """
     yield "{\n"
     for key, value in head.items():

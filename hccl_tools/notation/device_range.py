@@ -1,7 +1,8 @@
-"""The text of a device range, ``"[4,8)"``, ``0-7`` or ``4,5,6,7``, as device ids.
+"""Parse device ranges such as ``"[4,8)"``, ``0-7`` or ``4,5,6,7``.
 
-Grammar: items with commas between them; an item is a number, ``a-b`` (b is included) or ``[a,b)`` (b is not);
-blanks may stand anywhere between the parts. Ids come out in the order they are listed, ranges ascend.
+Grammar: items separated by commas. An item is a number, ``a-b`` (b is included) or ``[a,b)`` (b is not);
+    blanks
+are allowed between the parts. The ids are in the listed order.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ _ITEM = re.compile(
     r"|(?P<single>[0-9]+)"
     r")\s*(?=,|$)"
 )
-#: What is shown of a token that cannot be read: a whole bracket, or everything up to the next comma.
+#: The part of an unreadable text that a message shows: a whole bracket, or the text up to the next comma.
 _TOKEN = re.compile(r"\s*([\[(][^\])]*[\])]?[^,]*|[^,]*)")
 #: Half-open ranges in other spellings: ``0,8)``, ``[0,8``, ``[0:8)``, ``0:8``, ``range(0, 8)``, ``range(8)``.
-_MEANT = re.compile(r"(?:range\s*\(|\[)?\s*(?:([0-9]{1,9})\s*[,;:]\s*)?([0-9]{1,9})\s*\)?")
+_HALF_OPEN = re.compile(r"(?:range\s*\(|\[)?\s*(?:([0-9]{1,9})\s*[,;:]\s*)?([0-9]{1,9})\s*\)?")
 _HOW = 'write "[4,8)" or 4-7 for devices 4 to 7, or a list such as 4,5,6,7'
-#: Longer numbers are no device ids on any product and are not worth turning into integers.
+#: Longer numbers are not device ids on any product and are not converted to integers.
 _MOST_DIGITS = 9
 
 
 class _Machine(NamedTuple):
-    """Which device ids there are, whose they are, and what to do about others."""
+    """The limit of device ids, the name of the machine for messages, and the hint for ids above the limit."""
 
     device_limit: int
     name: str
@@ -38,24 +39,24 @@ class _Machine(NamedTuple):
 
 
 class DeviceRange(NamedTuple):
-    """A range as it was understood: the ids in listed order, and what had to be assumed."""
+    """A parsed range: the ids in listed order, and warnings about assumptions."""
 
     ids: tuple[int, ...]
     warnings: tuple[str, ...] = ()
 
 
 def parse(text: str, *, device_limit: int, product: str, beyond: str = NAME_THE_CHIP) -> DeviceRange:
-    """Return the device ids that a range text names.
+    """Parse a device range.
 
     Args:
         text: What the user typed.
         device_limit: Ids are 0 to ``device_limit - 1``.
-        product: The product's name, for messages.
-        beyond: What to do, for an id above the limit.
+        product: The name of the product, for messages.
+        beyond: The hint for an id above the limit.
 
     Raises:
-        UsageError: The range is empty, reversed, unreadable, names a device twice or one that the product
-            does not have; the message holds the token.
+        UsageError: The range is empty, reversed or unreadable, has a device twice or one that the product
+            does not have; the message has the token.
     """
     if not text.strip():
         raise UsageError("the device range is empty", hint=_HOW)
@@ -71,9 +72,9 @@ def parse(text: str, *, device_limit: int, product: str, beyond: str = NAME_THE_
         for device_id in _item_ids(match, token, machine, warnings):
             if device_id in seen:
                 raise UsageError(
-                    f'device {device_id} is named twice in "{text.strip()}": '
-                    f'by "{seen[device_id]}" and by "{token}"',
-                    hint="name every device once",
+                    f'device {device_id} is in "{text.strip()}" twice: '
+                    f'in "{seen[device_id]}" and in "{token}"',
+                    hint="list every device once",
                 )
             seen[device_id] = token
         if match.end() == len(text):
@@ -84,7 +85,7 @@ def parse(text: str, *, device_limit: int, product: str, beyond: str = NAME_THE_
 def _item_ids(match: re.Match[str], token: str, machine: _Machine, warnings: list[str]) -> range:
     if match["single"] is not None:
         first = last = _number(match["single"], token)
-        if last == machine.device_limit and match[0] == match.string:  # a count rather than an id
+        if last == machine.device_limit and match[0] == match.string:  # probably a count instead of an id
             count = f'for {last} devices type "[0,{last})"'
             machine = machine._replace(beyond=f"{count}; otherwise {machine.beyond}")
     elif match["from"] is not None:
@@ -105,13 +106,13 @@ def _item_ids(match: re.Match[str], token: str, machine: _Machine, warnings: lis
 def _closed_bracket(
     match: re.Match[str], token: str, machine: _Machine, warnings: list[str]
 ) -> tuple[int, int]:
-    """Read ``[a,b]``, which guides use for ``[a,b)`` too: only where one reading alone is possible."""
+    """Read ``[a,b]``, which guides also use for ``[a,b)``, if only one reading is possible."""
     first, end = _number(match["first"], token), _number(match["end"], token)
     if end < first:
         raise _reversed(token)
     if end == machine.device_limit and first < end:
         warnings.append(
-            f'"{token}" read as "[{first},{end})", {_spoken(first, end - 1)}: '
+            f'"{token}" read as "[{first},{end})", {_description(first, end - 1)}: '
             f"{machine.name} has no device {end}"
         )
         return first, end - 1
@@ -119,7 +120,7 @@ def _closed_bracket(
     ways = [(first, end), (first, end - 1)] if end > first else [(first, end)]
     raise UsageError(
         f'"{token}" is ambiguous: is {end} included?',
-        hint=f"type {', or '.join(f'{_typed(*way)} for {_spoken(*way)}' for way in ways)}",
+        hint=f"type {', or '.join(f'{_typed(*way)} for {_description(*way)}' for way in ways)}",
     )
 
 
@@ -145,18 +146,18 @@ def _reversed(token: str) -> UsageError:
 
 def _empty(token: str, first: int) -> UsageError:
     return UsageError(
-        f'"{token}" is empty: the end of a range in round brackets is left out',
+        f'"{token}" is empty: the number before ")" is not included',
         hint=f'type "[{first},{first + 1})" for device {first} alone',
     )
 
 
 def _unreadable(text: str, position: int) -> UsageError:
     whole = _clip(text.strip())
-    if found := look_alikes.first(text):
-        message = f'{found.name} "{found.char}" in "{whole}"'
+    if look_alike := look_alikes.first(text):
+        message = f'{look_alike.name} "{look_alike.char}" in "{whole}"'
         return UsageError(message, hint=f'type "{_clip(look_alikes.plain(text).strip())}"')
-    if meant := _MEANT.fullmatch(text.strip()):
-        hint = f'did you mean "[{int(meant[1] or 0)},{int(meant[2])})"?'
+    if found := _HALF_OPEN.fullmatch(text.strip()):
+        hint = f'did you mean "[{int(found[1] or 0)},{int(found[2])})"?'
         return UsageError(f'cannot read "{whole}" as a device range', hint=hint)
     token = _token(text, position)
     if not token:
@@ -171,9 +172,9 @@ def _token(text: str, position: int) -> str:
     return found[1].strip() if found else text[position:].strip()
 
 
-def _spoken(first: int, last: int) -> str:
+def _description(first: int, last: int) -> str:
     if last < first:
-        return "no device at all"
+        return "no device"
     return f"device {first}" if first == last else f"devices {first} to {last}"
 
 

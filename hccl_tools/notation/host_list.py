@@ -1,4 +1,4 @@
-"""Lists of hosts as people write them: ``10.0.0.[1-16]``, ``$SLURM_JOB_NODELIST``, the hostfiles of MPI."""
+"""Parse and write lists of hosts: ``10.0.0.[1-16]``, ``$SLURM_JOB_NODELIST``, hostfiles of MPI."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from hccl_tools.notation import number_list
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-#: More hosts than any cluster with HCCL has; a range such as ``[1-99999999]`` is a slip.
+#: More hosts than any cluster with HCCL has; a longer list is a mistake, such as ``[1-99999999]``.
 MOST_HOSTS = 16384
 _NAME = re.compile(r"[0-9A-Za-z_](?:[0-9A-Za-z_.-]*[0-9A-Za-z_])?", re.ASCII)
 _BARE_RANGE = re.compile(r"((?:[0-9]{1,3}\.){3})([0-9]{1,3}-[0-9]{1,3})", re.ASCII)
 _TRAILING_NUMBER = re.compile(r"(.*?)([0-9]+)", re.ASCII)
-#: Characters of a DNS name.
+#: The greatest length of a DNS name.
 _LONGEST = 253
 _HINTS = {
-    "names a user": "name users in ~/.ssh/config, and hosts alone here",
-    "has a colon": "name a host with an IPv6 address by its host name",
+    "names a user": "set the user in ~/.ssh/config, and list only the host",
+    "has a colon": "use the host name of a host with an IPv6 address",
 }
 _GRAMMAR = "write 10.0.0.1,10.0.0.2 or 10.0.0.[1-16] or node[01-04,07]"
 
@@ -30,16 +30,16 @@ _GRAMMAR = "write 10.0.0.1,10.0.0.2 or 10.0.0.[1-16] or node[01-04,07]"
 def parse(text: str, *, option: str = "--hosts") -> tuple[str, ...]:
     """Return the hosts of a list, in its order.
 
-    Names are separated by commas or blanks. Numbers in brackets stand for one name each; a range whose first
-    number has leading zeros keeps its width, as in Slurm. Several brackets count like an odometer, the last
-    one fastest.
+    Names are separated by commas or blanks. Brackets expand to one name per number; a range whose first
+    number has leading zeros keeps its width, as in Slurm. With several brackets, the last one changes
+    fastest.
 
     Args:
         text: The list.
-        option: What messages call it.
+        option: Its name in messages.
 
     Raises:
-        UsageError: It cannot be read, is empty, or names a host twice.
+        UsageError: The list cannot be read, is empty, or has a host twice.
 
     >>> parse("10.0.0.[1-3]")
     ('10.0.0.1', '10.0.0.2', '10.0.0.3')
@@ -48,11 +48,11 @@ def parse(text: str, *, option: str = "--hosts") -> tuple[str, ...]:
     """
     hosts = tuple(host for item in _items(text, option) for host in _expanded(item, text, option))
     if not hosts:
-        raise UsageError(f'{option} "{text}" names no host', hint=_GRAMMAR)
+        raise UsageError(f'{option} "{text}" has no host', hint=_GRAMMAR)
     seen: set[str] = set()
     for host in hosts:
         if host in seen:
-            raise UsageError(f'{option} "{text}" names {host} twice', hint="name every host once")
+            raise UsageError(f'{option} "{text}" has {host} twice', hint="list every host once")
         seen.add(host)
     return hosts
 
@@ -60,30 +60,30 @@ def parse(text: str, *, option: str = "--hosts") -> tuple[str, ...]:
 def read_hostfile(path: str) -> tuple[str, ...]:
     """Return the hosts of a hostfile, in its order.
 
-    Each line begins with a host, or a list as :func:`parse` takes it; what follows (``slots=8``, ``:8``) says
-    how many processes MPI may start there, and here it is one. ``#`` begins a comment. A host that comes
-    again has more slots in Open MPI: here it counts once.
+    Each line begins with a host, or a list in the grammar of :func:`parse`. The number of processes after it
+    (``slots=8``, ``:8``) is ignored. ``#`` begins a comment. A repeated host, which adds slots in Open MPI,
+    counts once.
 
     Raises:
         InputError: The file cannot be read.
-        UsageError: A line cannot be read, or there is no host.
+        UsageError: A line cannot be read, or the file has no host.
     """
     hosts: dict[str, None] = {}
     for number, line in enumerate(_lines(path), 1):
-        words = line.partition("#")[0].split()
-        if not words:
+        fields = line.partition("#")[0].split()
+        if not fields:
             continue
-        name, colon, count = words[0].rpartition(":")
+        name, colon, count = fields[0].rpartition(":")
         if not colon or not count.isdecimal():
-            name = words[0]
+            name = fields[0]
         hosts.update(dict.fromkeys(parse(name, option=f"{path}, line {number}:")))
     if not hosts:
-        raise UsageError(f"{path} names no host", hint="one host per line, such as: 10.0.0.1 slots=8")
+        raise UsageError(f"{path} has no host", hint="write one host per line, such as: 10.0.0.1 slots=8")
     return tuple(hosts)
 
 
 def fold(hosts: Iterable[str]) -> str:
-    """Return a list that :func:`parse` turns into these hosts, numbers that follow each other as ranges.
+    """Return the list that :func:`parse` expands to these hosts, with consecutive numbers as ranges.
 
     >>> fold(["node08", "node09", "node10", "login"])
     'node[08-10],login'
@@ -103,7 +103,7 @@ def fold(hosts: Iterable[str]) -> str:
 
 
 def why_not_a_host(name: str) -> str | None:
-    """Return why a text is not the name or address of a host, ``None`` for one that is.
+    """Return why a text is not the name or address of a host, ``None`` for a valid one.
 
     >>> why_not_a_host("10.0.0.1"), why_not_a_host("-oProxyCommand=sh")
     (None, 'is not a host name')
@@ -116,8 +116,8 @@ def why_not_a_host(name: str) -> str | None:
 
 
 def is_ipv6(name: str) -> bool:
-    """Tell whether a text is an IPv6 address, without brackets or a zone."""
-    import socket  # noqa: PLC0415  (few hosts are named so)
+    """Return whether a text is an IPv6 address, without brackets or a zone."""
+    import socket  # noqa: PLC0415  (few lists have IPv6 addresses)
 
     try:
         socket.inet_pton(socket.AF_INET6, name)
@@ -141,11 +141,11 @@ def _lines(path: str) -> Sequence[str]:
 
 
 def _items(text: str, option: str) -> Iterator[str]:
-    """Cut a list at its commas and blanks, those inside brackets excepted."""
+    """Yield the items of a list, separated by commas and blanks outside brackets."""
     item, inside = "", False
     for sign in text:
         if (sign == "[" and inside) or (sign == "]" and not inside):
-            raise _unreadable(text, option, f'there is a "{sign}" too many')
+            raise _unreadable(text, option, f'unexpected "{sign}"')
         if sign in "[]":
             inside = sign == "["
         if not inside and (sign == "," or sign.isspace()):
@@ -159,7 +159,7 @@ def _items(text: str, option: str) -> Iterator[str]:
 
 
 def _expanded(item: str, text: str, option: str) -> Iterator[str]:
-    """Return the names that one item stands for."""
+    """Yield the names to which an item expands."""
     if not item:
         return
     pieces = re.split(r"\[([^\]]*)\]", item)
@@ -168,13 +168,13 @@ def _expanded(item: str, text: str, option: str) -> Iterator[str]:
     for choice in choices:
         count *= len(choice)
     if count > MOST_HOSTS:
-        raise _unreadable(text, option, f'"{item}" stands for {count:,} hosts, more than {MOST_HOSTS:,}')
+        raise _unreadable(text, option, f'"{item}" expands to {count:,} hosts, more than {MOST_HOSTS:,}')
     for parts in product(*choices):
         yield _checked("".join(parts), text, option)
 
 
 def _numbers(inside: str, text: str, option: str) -> list[str]:
-    """Return the numbers of a bracket as texts: ``01-03,7`` -> 01, 02, 03, 7."""
+    """Return the numbers of a bracket as strings: ``01-03,7`` -> 01, 02, 03, 7."""
     numbers: list[str] = []
     for part in inside.split(","):
         span = number_list.span(part)
@@ -184,7 +184,7 @@ def _numbers(inside: str, text: str, option: str) -> list[str]:
         if last < first:
             raise _unreadable(text, option, f'"{part}" runs backwards')
         if last - first >= MOST_HOSTS:
-            raise _unreadable(text, option, f'"{part}" names more than {MOST_HOSTS:,} hosts')
+            raise _unreadable(text, option, f'"{part}" expands to more than {MOST_HOSTS:,} hosts')
         width = len(part.partition("-")[0]) if part.startswith("0") else 0
         numbers += [f"{number:0{width}d}" for number in range(first, last + 1)]
     return numbers

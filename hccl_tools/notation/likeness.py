@@ -1,6 +1,6 @@
-"""How alike two words are: which key of a table was surely meant.
+"""The similarity of two words, to recognise misspelt keys of a table.
 
-``difflib`` does the same 15 times slower, which matters to a table with 50,000 keys that nobody reads.
+``difflib`` is 15 times slower, which matters for a table with 50,000 unknown keys.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from functools import cache
 
 
 def likeness(text: str, word: str, least: float) -> float:
-    """Return which part of the letters of two words stands in both in the same order.
+    """Return the share of the letters of two words that are in both in the same order.
 
-    It is twice the length of their longest common subsequence through their whole length. The subsequence is
-    found for all letters of ``word`` at once, in the bits of a number (Hyyro, 2004).
+    It is twice the length of their longest common subsequence divided by the sum of their lengths. The
+    subsequence is computed for all letters of ``word`` at once, in the bits of an integer (Hyyro, 2004).
 
     Args:
         text: Any text.
-        word: One of few words, about which facts are kept.
-        least: The likeness that matters, 0 to 1.
+        word: One of few words; its bit masks are cached.
+        least: The similarity below which the result does not matter, 0 to 1.
 
     Returns:
-        ``least`` to 1, or 0 for anything less.
+        ``least`` to 1, or 0 for a lower similarity.
     """
     length = len(text) + len(word)
     most_unmatched = (1 - least) * length
     if abs(len(text) - len(word)) > most_unmatched:
         return 0.0
-    letters, places = _facts(word)
+    letters, places = _bit_masks(word)
     if len(letters.symmetric_difference(text)) > most_unmatched:
         return 0.0
     every = unmatched = (1 << len(word)) - 1
@@ -38,7 +38,7 @@ def likeness(text: str, word: str, least: float) -> float:
 
 
 @cache
-def _facts(word: str) -> tuple[frozenset[str], dict[str, int]]:
-    """Return the letters of a word, and for each of them its places as the bits of a number."""
+def _bit_masks(word: str) -> tuple[frozenset[str], dict[str, int]]:
+    """Return the letters of a word, and the positions of each letter as the bits of an integer."""
     places = {letter: sum(1 << at for at, one in enumerate(word) if one == letter) for letter in word}
     return frozenset(word), places

@@ -1,20 +1,20 @@
-"""Characters of input methods and word processors that look like those of ASCII."""
+"""Characters from input methods and word processors that look like ASCII characters."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-#: Full-width forms (U+FF01 to U+FF5E) lie this far above their ASCII characters.
+#: The difference between the code points of full-width forms (U+FF01 to U+FF5E) and their ASCII characters.
 _FULL_WIDTH_OFFSET = 0xFEE0
 _NAMES = {",": "comma", ":": "colon", ";": "semicolon", "-": "hyphen", "{": "brace", "}": "brace",
           "[": "bracket", "]": "bracket", "(": "bracket", ")": "bracket"}  # fmt: skip
-#: CJK punctuation that an input method writes for the ASCII character.
+#: CJK punctuation that an input method enters instead of the ASCII character.
 _CJK = {"\u3001": ",", "\u3010": "[", "\u3011": "]", "\u3014": "[", "\u3015": "]", "\u3000": " "}
 _DASHES = dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
 
 
 class LookAlike(NamedTuple):
-    """A character, what it is called, and what to write instead."""
+    """A character, its name, and the ASCII character to write instead."""
 
     char: str
     name: str
@@ -22,7 +22,7 @@ class LookAlike(NamedTuple):
 
 
 def look_alike(char: str) -> LookAlike | None:
-    """Return what a character was meant to be, None where it looks like no ASCII character.
+    """Return the ASCII character that a character looks like; None without one.
 
     >>> look_alike("\uff0c")
     LookAlike(char='\uff0c', name='full-width comma', ascii=',')
@@ -39,10 +39,10 @@ def look_alike(char: str) -> LookAlike | None:
 
 
 def first(text: str) -> LookAlike | None:
-    """Return the first such character of a text."""
+    """Return the first look-alike in a text."""
     return next((found for char in text if not char.isascii() and (found := look_alike(char))), None)
 
 
 def plain(text: str) -> str:
-    """Return a text with all such characters replaced."""
+    """Return a text with all look-alikes replaced by ASCII characters."""
     return "".join(found.ascii if (found := look_alike(char)) else char for char in text)

@@ -1,4 +1,4 @@
-"""Phrases that messages share: numbers with their nouns, and commands to type."""
+"""Phrases that messages share: numbers with nouns, lists of names, suggestions, and commands."""
 
 from __future__ import annotations
 
@@ -66,5 +66,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def as_root(command: str) -> str:
-    """Return how to run a command of hccl-tools as root; sudo's PATH has no virtual environment."""
+    """Return a command line that runs hccl-tools as root; sudo's PATH has no virtual environment."""
     return f"sudo {quote(sys.executable)} -m hccl_tools {command}"

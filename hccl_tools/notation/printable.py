@@ -1,15 +1,15 @@
-"""Text of others (tables, tools, other hosts, other users) as it may be sent to a terminal."""
+"""Escape text from tables, tools, other hosts and other users before it is printed on a terminal."""
 
 from __future__ import annotations
 
 
 def escaped(text: str, *, keep: str = "", ascii_only: bool = False) -> str:
-    r"""Return text that cannot steer a terminal: what does not print stands as ``\u001b``.
+    r"""Return a text without control sequences: characters that are not printable become ``\u001b``.
 
     Args:
         text: Any text.
-        keep: Characters that stay as they are: a newline, say.
-        ascii_only: Escape what is not ASCII as well.
+        keep: Characters that are not escaped, such as a newline.
+        ascii_only: Escape all characters that are not ASCII.
 
     >>> escaped("\x1b[31mred")
     '\\u001b[31mred'

@@ -71,7 +71,7 @@ def test_missing_keys_are_named_one_by_one() -> None:
 
 
 def test_unknown_format_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match=r'no format "3\.0"'):
+    with pytest.raises(UsageError, match=r'unknown format "3\.0"'):
         schema.text("3.0")
 
 

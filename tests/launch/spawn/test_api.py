@@ -523,7 +523,7 @@ def test_old_names_of_options_are_taken_and_said(old: str, words: str) -> None:
         ("nprocs=3, gpus='4,5'", "nprocs=3, but gpus names 2"),
         ("gpus='four'", "names no devices"),
         ("gpus=4, nprocs=2", "nprocs=2, but gpus names 1"),
-        ("gpus='4,4'", "device 4 is named twice"),
+        ("gpus='4,4'", 'device 4 is in "4,4" twice'),
         ("gpus='4-5', rank_table='table.json'", "name the same thing"),
         ("start_method='thread', nprocs=1", "one of spawn, fork, forkserver"),
         ("backend='tcp', nprocs=1", "one of auto, hccl"),
