@@ -1,10 +1,10 @@
-"""The exceptions of hccl-tools; each knows the exit code the command line ends with."""
+"""The exceptions of hccl-tools, each with the exit code of the command line."""
 
 from __future__ import annotations
 
 
 class HcclToolsError(Exception):
-    """Something the user can act on: what is wrong, and (``hint``) what to do about it."""
+    """An error that the user can fix: ``message`` is what is wrong, ``hint`` what to do."""
 
     exit_code = 1
 
@@ -15,25 +15,25 @@ class HcclToolsError(Exception):
 
 
 class UsageError(HcclToolsError):
-    """The call itself is wrong: an unreadable range, options that exclude each other."""
+    """The call is wrong, for example an unreadable range or conflicting options."""
 
     exit_code = 2
 
 
 class InputError(UsageError):
-    """A file cannot be read at all: absent, a directory, no permission, above the size limit."""
+    """A file cannot be read: it is absent, a directory, not readable, or above the size limit."""
 
 
 class TableError(HcclToolsError):
-    """A rank table cannot be what was asked for, or has errors where none may be."""
+    """A rank table cannot be made as requested, or has errors although it must be valid."""
 
 
 class DiscoveryError(HcclToolsError):
-    """This host's devices or addresses cannot be found out."""
+    """The devices or addresses of this host cannot be determined."""
 
 
 class WriteError(HcclToolsError):
-    """A file could not be written; what was there before is still there."""
+    """A file could not be written; an existing file is unchanged."""
 
 
 class LaunchError(HcclToolsError):

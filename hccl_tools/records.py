@@ -1,6 +1,6 @@
-"""``NamedTuple`` for those who cannot wait for ``typing``: a shim is started for every MPI rank.
+"""A ``NamedTuple`` that does not import ``typing``, for the shim that starts every MPI rank.
 
-Loading ``typing`` takes 5 of the 25 ms that a shim may add to its rank.
+Importing ``typing`` takes 5 of the 25 ms that a shim may add to the start of its rank.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NamedTuple
 else:
-    #: What a class body holds that its record does not need.
+    #: Names of a class body that are not copied to the record.
     _OF_THE_BODY = {
         *("__annotations__", "__module__", "__qualname__"),
         *("__firstlineno__", "__static_attributes__"),

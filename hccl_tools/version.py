@@ -1,4 +1,4 @@
-"""What this package is: its version, and the folder from which it is imported."""
+"""The version of this package, and the folder from which it is imported."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import os
 
 __version__ = "0.1.0"
 
-#: The folder that holds the package. Another interpreter imports the same hccl-tools with it on ``sys.path``.
+#: The folder of the package. With it on ``sys.path``, another interpreter imports the same hccl-tools.
 IMPORT_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

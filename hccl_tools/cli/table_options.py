@@ -79,7 +79,7 @@ def wait_for(file: str, seconds: float | None) -> None:
     if seconds is not None:
         from hccl_tools.tablefiles import waiting  # noqa: PLC0415  (rarely used)
 
-        waiting.wait(file, seconds=seconds, tell=lambda line: click.echo(line, err=True))
+        waiting.wait(file, seconds=seconds, report=lambda line: click.echo(line, err=True))
 
 
 def deliver(

@@ -1,4 +1,4 @@
-"""A table as plain facts, server by server: what ``show -f json`` prints and the tree is drawn from."""
+"""The facts of a table by server, for ``show -f json`` and the tree."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ if TYPE_CHECKING:
 
     from hccl_tools.table.model import RankTable
 
-#: Grows when a key of the JSON output changes its meaning or goes.
+#: Increased when a key of the JSON output changes its meaning or is removed.
 SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class RankFacts:
-    """One rank: what a script asks for.
+    """The facts of one rank.
 
-    ``rank`` and ``device_id`` are None where the table has no number that HCCL can read. ``local_rank``
-    counts the server's devices by ascending device id. ``addresses`` are those of all its network ports, on
-    every level in 2.0.
+    ``rank`` and ``device_id`` are None if HCCL cannot read them. ``local_rank`` numbers the devices of a
+    server by ascending device id. ``addresses`` are those of all network ports, in 2.0 on all levels.
     """
 
     rank: int | None
@@ -32,7 +31,7 @@ class RankFacts:
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """One server and its ranks in ascending order."""
+    """A server and its ranks in ascending order."""
 
     index: int
     server_id: str
@@ -43,12 +42,12 @@ class ServerFacts:
 
     @property
     def rank_ids(self) -> list[int]:
-        """The ranks that are numbers."""
+        """The readable ranks, ascending."""
         return [one.rank for one in self.ranks if one.rank is not None]
 
     @property
     def device_ids(self) -> list[int]:
-        """The device ids that are numbers, ascending."""
+        """The readable device ids, ascending."""
         return sorted(one.device_id for one in self.ranks if one.device_id is not None)
 
 
@@ -100,7 +99,7 @@ def addresses(table: RankTable, row: int) -> list[str]:
 
 
 def as_json(server: ServerFacts) -> dict[str, Any]:
-    """Return a server as JSON; what a table of its kind does not have is left out."""
+    """Return a server as JSON, without values that are None."""
     value = {key: item for key, item in asdict(server).items() if item is not None}
     value["ranks"] = [
         {key: item for key, item in rank.items() if item is not None} for rank in value["ranks"]

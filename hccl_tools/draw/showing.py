@@ -1,4 +1,4 @@
-"""What ``show`` prints: the tree for people, JSON for programs."""
+"""The output of ``show``: a tree for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShowOptions:
-    """What of a table is shown.
+    """The part of a table to show.
 
     Attributes:
-        report: What ``validate`` says to the table.
+        report: The report of ``validate``.
         table: The table.
-        rank: The rank asked for, if only one was.
-        way: What told that this host is the server shown, if that was asked.
-        one_server: Whether one server was asked for.
+        rank: The only rank to show, if one was selected.
+        way: How this host was recognised as the server to show, if it was selected.
+        one_server: Whether a single server was selected.
     """
 
     report: Report
@@ -95,7 +95,7 @@ def _is_ascii() -> bool:
 
 
 def _width() -> int | None:
-    """Return the columns there are, None where no one looks."""
+    """Return the width of the terminal in columns, None without a terminal."""
     if os.environ.get("COLUMNS", "").isdecimal() or (sys.stdout is not None and sys.stdout.isatty()):
         return shutil.get_terminal_size().columns
     return None

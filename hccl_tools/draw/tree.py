@@ -1,4 +1,4 @@
-"""A table as a tree of text: super pods, servers, groups, devices, ranks, addresses."""
+"""Draw a table as a tree: super pods, servers, groups, devices, ranks, addresses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.draw.description import RankFacts, ServerFacts
 
-#: Servers whose devices are listed; of more, each server is one line.
+#: The greatest number of servers whose devices are listed; of more, each server is one line.
 UNFOLDED = 4
 _MOST_ADDRESSES = 2
 
@@ -22,8 +22,8 @@ _MOST_ADDRESSES = 2
 class Style(NamedTuple):
     """How a tree is drawn.
 
-    ``width`` is in columns, None for lines of any length. ``group_size`` is how many devices of a server make
-    a group (910A), None for no groups.
+    ``width`` is in columns, None for lines of any length. ``group_size`` is the number of devices of a group
+    (910A), None without groups.
     """
 
     width: int | None = None
@@ -38,7 +38,7 @@ class _Node(NamedTuple):
 
 
 def lines(servers: Sequence[ServerFacts], style: Style) -> Iterator[str]:
-    """Yield the lines of the tree, from the super pods or servers on."""
+    """Yield the lines of the tree, beginning with the super pods or servers."""
     folded = len(servers) > UNFOLDED and not style.unfold
     wide = max((len(server.server_id) for server in servers), default=0)
     nodes = [_server_node(server, style, folded=folded, wide=wide) for server in servers]

@@ -1,14 +1,15 @@
 """Addresses as HCCL reads them.
 
-Source: hcomm hccl_ip_address.cc: ``inet_pton`` behind an optional ``%interface``; two or more colons mean
-IPv6. ``0.0.0.0`` counts as no address.
+Source: hcomm hccl_ip_address.cc: ``inet_pton`` on the text before an optional ``%interface``; two or more
+    colons
+mean IPv6. ``0.0.0.0`` means that there is no address.
 """
 
 from __future__ import annotations
 
 import re
 
-# What ``socket`` is made of: ``socket`` itself loads selectors and makes enums, 2 ms before each job's start.
+# ``socket`` itself imports selectors and creates enums, which adds 2 ms to each job start.
 from _socket import AF_INET, AF_INET6, inet_pton
 
 __all__ = [
@@ -20,14 +21,14 @@ _OCTET = r"(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
 _IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
 _EID = re.compile(r"[0-9A-Fa-f]{32}")
 _IPV6_COLONS = 2
-#: The address that HCCL takes for none.
+#: The address that HCCL treats as a missing one.
 UNSET = "0.0.0.0"  # noqa: S104  (compared, never bound)  # nosec B104
 _FAMILIES = {4: AF_INET, 16: AF_INET6}
 _LOOPBACK_IPV6 = b"\0" * 15 + b"\1"
 
 
 def packed(text: str) -> bytes | None:
-    """Return an address in network order (4 or 16 bytes), or ``None`` where HCCL takes the text for none."""
+    """Return an address in network order (4 or 16 bytes), or ``None`` if HCCL does not accept the text."""
     address, mark, zone = text.partition("%")
     if mark and not (address and zone):
         return None
@@ -39,13 +40,13 @@ def packed(text: str) -> bytes | None:
 
 
 def family(text: str) -> int | None:
-    """Return AF_INET or AF_INET6, or ``None`` where HCCL takes the text for no address."""
+    """Return AF_INET or AF_INET6, or ``None`` if HCCL does not accept the text as an address."""
     address = packed(text)
     return None if address is None else _FAMILIES[len(address)]
 
 
 def is_unset(text: str) -> bool:
-    """Whether HCCL takes a valid address for none at all: ``0.0.0.0``, with or without an interface."""
+    """Whether HCCL treats a valid address as a missing one: ``0.0.0.0``, with or without an interface."""
     return text.partition("%")[0].partition("\0")[0] == UNSET
 
 
@@ -72,18 +73,18 @@ def is_host(raw: bytes) -> bool:
 
 
 def is_v2_ipv4(text: str) -> bool:
-    """Whether the 2.0 parser takes a text as IPv4: four numbers up to 255 without leading zeros."""
+    """Whether the 2.0 parser accepts a text as IPv4: four numbers up to 255 without leading zeros."""
     return _IPV4.fullmatch(text) is not None
 
 
 def is_v2_ipv6(text: str) -> bool:
-    """Whether the 2.0 parser takes a text as IPv6: what ``inet_pton`` takes, without an interface.
+    """Whether the 2.0 parser accepts a text as IPv6: it uses ``inet_pton``, without an interface.
 
     Source: hcomm ip_address.h, IsIPv6.
     """
     try:
         inet_pton(AF_INET6, text)
-    except (OSError, ValueError):  # ValueError: a NUL or half of a surrogate pair
+    except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate
         return False
     return True
 
@@ -93,5 +94,5 @@ def is_eid(text: str) -> bool:
     return _EID.fullmatch(text) is not None
 
 
-#: What the 2.0 parser demands of an address, by its ``addr_type``.
+#: The check of the 2.0 parser for an address, by ``addr_type``.
 V2_CHECKS = {"IPV4": is_v2_ipv4, "IPV6": is_v2_ipv6, "EID": is_eid}

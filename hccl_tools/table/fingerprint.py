@@ -1,8 +1,8 @@
-"""A short hash of what a table means, to compare by eye: hosts whose tables agree show the same.
+"""A short hash of the meaning of a table, to compare the tables of several hosts by eye.
 
-Layout, order of keys, keys that HCCL does not read, ``1`` or ``"1"``, ``fd00::1`` or ``fd00:0::1`` make no
-difference; servers, their order, devices, ranks, addresses, ports and super pods do. A group_list has the
-fingerprint of the 1.0 table that HCCL makes of it.
+Layout, the order of keys, keys that HCCL does not read, and spellings (``1`` or ``"1"``, ``fd00::1`` or
+``fd00:0::1``) do not change it; servers, their order, devices, ranks, addresses, ports and super pods do. A
+group_list has the fingerprint of the 1.0 table that HCCL derives from it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from hccl_tools.table.model import Column, RankTable, Server
 
-#: Hex digits shown: 48 bits tell the tables of any site apart.
+#: The number of hex digits: 48 bits are enough for the tables of any site.
 LENGTH = 12
-#: Changes when the meaning of a fingerprint does, so that two releases never seem to agree by chance.
+#: Changes with the definition of the fingerprint, so that those of different releases differ.
 _EDITION = "1"
 _NUMBERS = ("device_port", "device_vnic_port", "host_port", "backup_device_port", "super_device_id")
 _NUMBERS_2_0 = ("local_id", "replaced_local_id", "device_port", "host_port")
@@ -38,7 +38,7 @@ def fingerprint(table: RankTable) -> str:
 
 
 def _lines(table: RankTable) -> Iterator[Any]:
-    """Yield what counts: the kind of table, then server by server."""
+    """Yield the hashed values: the kind of table, then each server."""
     yield "2.0" if table.format == "2.0" else "1.x"
     pods = {server: pod.super_pod_id for pod in table.super_pods or () for server in pod.server_ids}
     keys, columns = _columns(table)
@@ -54,7 +54,7 @@ def _lines(table: RankTable) -> Iterator[Any]:
 
 
 def _hosts(table: RankTable) -> list[tuple[str, list[Server]]]:
-    """Return the servers in order; those of a group_list as HCCL sees them, instances of one joined."""
+    """Return the servers in order; in a group_list, sorted and with the instances of a server joined."""
     if table.format != "group_list":
         return [(server.server_id, [server]) for server in table.servers]
     hosts: dict[str, list[Server]] = {}
@@ -64,7 +64,7 @@ def _hosts(table: RankTable) -> list[tuple[str, list[Server]]]:
 
 
 def _columns(table: RankTable) -> tuple[list[str], list[Column]]:
-    """Return the keys that count and their columns in one spelling; absent ones are left out."""
+    """Return the keys that count and their columns in a normal form; absent keys are left out."""
     made: dict[str, Column] = {
         "rank": list(map(_or_text, table.rank_numbers, table.rank_ids)),
         "device": list(map(_or_text, table.device_numbers, table.device_ids)),

@@ -1,9 +1,9 @@
-"""The rank table itself, free of any file format.
+"""The rank table, independent of file formats.
 
-A table of 65,536 ranks is read, checked and written in a fraction of a second because its devices are held
-as whole columns: ``table.rank_ids[i]``, ``table.device_ids[i]`` and so on belong to the i-th device in file
-order. Texts stay as they stand in the file: HCCL reads ``"007"`` and ``"7 "`` as 7, and a table must come
-back from a round trip as it was.
+The devices are stored as columns, so that a table of 65,536 ranks is read, checked and written in a fraction
+of a second: ``table.rank_ids[i]``, ``table.device_ids[i]`` and so on belong to the i-th device in file order.
+Strings are kept as in the file: HCCL reads ``"007"`` and ``"7 "`` as 7, and a table that is read and written
+again must not change.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Format = Literal["1.0", "1.2", "2.0", "group_list"]
-#: One value per device; ``None`` where the device has no such key, ``NULL`` where it is ``null`` in the file.
-#: Texts in 1.x and group_list tables, numbers in 2.0 tables.
+#: One value per device; ``None`` if the device does not have the key, ``NULL`` if it is ``null`` in the file.
+#: Strings in 1.x and group_list tables, numbers in 2.0 tables.
 Column = list[Any]
 
 
 class Null(Enum):
-    """The type of ``NULL``: a ``null`` in the file, which HCCL does not take for an absent key."""
+    """The type of ``NULL``: a ``null`` in the file, which HCCL distinguishes from an absent key."""
 
     NULL = "null"
 
@@ -34,19 +34,19 @@ NULL = Null.NULL
 
 _UINT32_MAX = 0xFFFFFFFF
 _UINT64 = 1 << 64
-#: Numbers of so many digits always fit 32 bits.
+#: Numbers of at most this many digits always fit in 32 bits.
 _SAFE_DIGITS = 9
 _LEADING_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?)([0-9]+)", re.ASCII)
 
 
 def read_uint(text: str) -> int | None:
-    """Read a number as HCCL reads it from a string.
+    """Read a number from a string as HCCL does.
 
-    Leading blanks, a sign, leading zeros and anything behind the digits are taken (``" 3"``, ``"+3"``,
-    ``"007"``, ``"3abc"``), and a negative number wraps around 2**64.
+    Leading blanks, a sign, leading zeros and any text after the digits are accepted (``" 3"``, ``"+3"``,
+    ``"007"``, ``"3abc"``). A negative number wraps around 2**64.
 
     Returns:
-        0 to 2**32 - 1, or ``None`` where HCCL refuses the text.
+        0 to 2**32 - 1, or ``None`` if HCCL refuses the text.
 
     Source:
         hcomm sal.cc:185, SalStrToULong: ``std::stoull`` in base 10, at most 32 bits.
@@ -68,10 +68,10 @@ def read_uint(text: str) -> int | None:
 
 
 def read_int(text: str) -> int | None:
-    """Read a signed number as HCCL reads it from a string; what may stand around it is as in ``read_uint``.
+    """Read a signed number from a string as HCCL does; the text around it may be as in ``read_uint``.
 
     Returns:
-        -2**31 to 2**31 - 1, or ``None`` where HCCL refuses the text.
+        -2**31 to 2**31 - 1, or ``None`` if HCCL refuses the text.
 
     Source:
         hcomm sal.cc:167, SalStrToInt: ``std::stoi`` in base 10.
@@ -86,9 +86,9 @@ def read_int(text: str) -> int | None:
 
 @dataclass(slots=True)
 class Server:
-    """One machine (or, in a group_list, one pod) and the rows of its devices in the table's columns.
+    """A machine (in a group_list, a pod) and the rows of its devices in the columns.
 
-    ``fields`` holds the other keys of its entry as they stand in the file, ``host_nic_ip`` for one.
+    ``fields`` has the other keys of its entry, such as ``host_nic_ip``, unchanged.
     """
 
     server_id: str
@@ -116,9 +116,9 @@ class Group:
 
 
 class Device(NamedTuple):
-    """One device of a table as plain facts, for those who want one rather than columns.
+    """One device of a table, for callers that need a device instead of columns.
 
-    ``rank_id`` and ``device_id`` are what HCCL makes of the texts; ``row`` is its place in the columns.
+    ``rank_id`` and ``device_id`` are the numbers that HCCL reads; ``row`` is the index in the columns.
     """
 
     row: int
@@ -133,17 +133,22 @@ class Device(NamedTuple):
 class RankTable:
     """A rank table: servers in file order and one column per key of their devices.
 
-    ``columns`` maps each device key that occurs (``rank_id``, ``device_id``, ``device_ip`` ..., unknown keys
-    included) to one value per device. ``fields`` holds top-level keys that are neither lists nor counts.
-    ``declared`` holds the counts as the file states them, for the rules; writing computes them anew.
-    In a group_list, which has no rank ids, the column ``rank_id`` is what HCCL will number: by server_id as
-    text, then device id.
+    Attributes:
+        format: The file format.
+        servers: The servers in file order.
+        columns: One value per device for each device key (``rank_id``, ``device_id``, ``device_ip``, unknown
+            keys). A group_list has no rank ids: its column ``rank_id`` is the numbering by HCCL, by server_id
+            as text, then device id.
+        status: "completed", or the status of a table that is not ready; any value in 2.0, which ignores it.
+        super_pods: The super pods of a 1.2 table.
+        groups: The groups of a group_list.
+        fields: Other top-level keys.
+        declared: The counts in the file, for the rules; they are computed when a table is written.
     """
 
     format: Format
     servers: list[Server]
     columns: dict[str, Column]
-    #: "completed", or what a table that is not ready says; anything at all in 2.0, which never reads it.
     status: Any = "completed"
     super_pods: list[SuperPod] | None = None
     groups: list[Group] | None = None
@@ -155,34 +160,34 @@ class RankTable:
         return len(self.columns["device_id"])
 
     def column(self, key: str) -> Column:
-        """Return the column of a device key, all ``None`` where no device has it."""
+        """Return the column of a device key; all values are ``None`` if no device has the key."""
         found = self.columns.get(key)
         return found if found is not None else [None] * len(self)
 
     @property
     def rank_ids(self) -> Column:
-        """The rank ids as they stand in the file."""
+        """The rank ids as in the file."""
         return self.columns["rank_id"]
 
     @property
     def device_ids(self) -> Column:
-        """The device ids as they stand in the file."""
+        """The device ids as in the file."""
         return self.columns["device_id"]
 
     @property
     def device_ips(self) -> Column:
-        """The device addresses; ``None`` where a device has none (always so in 2.0 tables)."""
+        """The device addresses; ``None`` for devices without one and in 2.0 tables."""
         return self.column("device_ip")
 
     @cached_property
     def rank_numbers(self) -> list[int | None]:
-        """The rank ids as HCCL reads them; ``None`` where it refuses the text."""
+        """The rank ids as HCCL reads them; ``None`` for those that it refuses."""
         return numbers(self.rank_ids)
 
     @cached_property
     def device_numbers(self) -> list[int | None]:
-        """The device ids as HCCL reads them; ``None`` where it refuses the text."""
-        ids = self.device_ids  # the same few on every server: each is read once
+        """The device ids as HCCL reads them; ``None`` for those that it refuses."""
+        ids = self.device_ids  # few different values, each of which is parsed once
         different = list(set(ids)) if set(map(type, ids)) == {str} else ids
         if len(different) == len(ids):
             return numbers(ids)
@@ -190,7 +195,7 @@ class RankTable:
 
     @cached_property
     def server_of_row(self) -> list[int]:
-        """For each row the index of its server."""
+        """The index of each row's server."""
         owner = [0] * len(self)
         for index, server in enumerate(self.servers):
             for row in server.rows:
@@ -199,7 +204,7 @@ class RankTable:
 
     @cached_property
     def place_in_groups(self) -> dict[int, tuple[int, int]]:
-        """For each server of a group_list table its group and its place among the group's servers, from 0."""
+        """The group of each server of a group_list, and its index among the servers of the group."""
         return {
             index: (number, place)
             for number, group in enumerate(self.groups or ())
@@ -207,7 +212,7 @@ class RankTable:
         }
 
     def device(self, row: int) -> Device:
-        """Return one device by row; its ids must be readable (a valid table's are)."""
+        """Return the device of a row; its ids must be readable, as in every valid table."""
         server_index = self.server_of_row[row]
         rank_id, device_id = self.rank_numbers[row], self.device_numbers[row]
         if rank_id is None or device_id is None:
@@ -221,23 +226,23 @@ class RankTable:
         return map(self.device, range(len(self)))
 
     def by_rank(self) -> list[Device]:
-        """Return the devices ordered by rank id; the index is the rank id of a valid table."""
+        """Return the devices sorted by rank id; in a valid table the index is the rank id."""
         return sorted(self.devices(), key=lambda device: device.rank_id)
 
 
 def numbers(column: Column) -> list[int | None]:
-    """Return a column as numbers as HCCL reads them: texts by ``read_uint``, JSON numbers cut to integers."""
-    # Not all are texts, one is empty, or has thousands of digits.
+    """Return a column as the numbers that HCCL reads: strings by ``read_uint``, JSON numbers as integers."""
+    # Raised if a value is not a string, is empty, or has thousands of digits.
     with suppress(TypeError, ValueError):
         if are_digits("".join(column)):
             found = list(map(int, column))
             if max(found) <= _UINT32_MAX:
-                return found  # type: ignore[return-value]  # nobody changes it
+                return found  # type: ignore[return-value]  # callers do not change it
     return [read_uint(value) if isinstance(value, str) else read_integer(value) for value in column]
 
 
 def are_digits(text: str) -> bool:
-    """Whether a text has nothing but the digits 0 to 9 and line ends; 5 times as fast as ``isdecimal``."""
+    """Whether a text has only the digits 0 to 9 and line ends; 5 times as fast as ``isdecimal``."""
     return text.isascii() and not text.encode().translate(None, b"0123456789\n")
 
 
@@ -245,7 +250,7 @@ def read_integer(value: Any) -> int | None:
     """Read a JSON number as HCCL's 2.0 parser does: 1.9 is 1, true is 1.
 
     Returns:
-        The integer, or ``None`` for what is no number or fits no 64 bits.
+        The integer, or ``None`` for a value that is not a number or does not fit in 64 bits.
 
     Source:
         hcomm json_parser.cc, GetJsonPropertyUInt: ``get<s64>()``.

@@ -1,4 +1,4 @@
-"""The order of servers: by their addresses as numbers, so that 10.1.0.2 stands before 10.1.0.10."""
+"""The order of servers by their addresses as numbers, with 10.1.0.2 before 10.1.0.10."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from hccl_tools.table.addresses import packed
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable, Server
 
-#: Servers of which each has its line; of more, the first and the last are shown.
+#: The greatest number of servers that are all listed; of more, only the first and the last are shown.
 FOLD_ABOVE = 32
 
 
 def address_key(server: Server) -> tuple[int, bytes] | None:
-    """Return what sorts servers by their address as a number: server_id, else host_ip; None without one."""
+    """Return the sort key of a server: its server_id, else host_ip, as a number; None without an address."""
     for text in (server.server_id, server.host_ip):
         raw = packed(text) if text else None
         if raw is not None:
@@ -23,7 +23,7 @@ def address_key(server: Server) -> tuple[int, bytes] | None:
 
 
 def out_of_order(table: RankTable) -> tuple[str, str] | None:
-    """Return the first two neighbours that are not in the numeric order of their addresses, else None."""
+    """Return the first two consecutive servers whose addresses are not in numeric order, else None."""
     before = None
     for index, server in enumerate(table.servers):
         key = address_key(server)

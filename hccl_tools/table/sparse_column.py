@@ -1,7 +1,7 @@
 """Columns of keys that few devices have.
 
-A table in which every device has a key of its own would have as many columns as devices, and the square of
-their number of values.
+If every device has a different key, a table has as many columns as devices, and full columns would need
+memory for the square of that number.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class SparseColumn(Sequence[Any]):
-    """A column of a key that few devices have; it can be read like a list.
+    """A column of a key that few devices have, with the interface of a list.
 
     Attributes:
-        values: The values by row; all others are ``None``.
+        values: The values by row; all other values are ``None``.
     """
 
     def __init__(self, length: int) -> None:
@@ -29,7 +29,7 @@ class SparseColumn(Sequence[Any]):
         return self._length
 
     def __getitem__(self, row: Any) -> Any:
-        """Return the value of a row, or those of a slice."""
+        """Return the value of a row, or the values of a slice."""
         if isinstance(row, slice):
             return [self.values.get(one) for one in range(*row.indices(self._length))]
         return self.values.get(range(self._length)[row])
@@ -46,7 +46,7 @@ class SparseColumn(Sequence[Any]):
 
 
 def first_row(column: Sequence[Any]) -> int | None:
-    """Return the first row in which a column has a value; ``None`` where none has."""
+    """Return the first row with a value in a column; ``None`` without one."""
     if isinstance(column, SparseColumn):
         return min(column.values, default=None)
     return next((row for row, value in enumerate(column) if value is not None), None)

@@ -1,4 +1,4 @@
-"""What a framework demands of a rank table's file, and the variables by which it is told of it.
+"""The requirements of frameworks on the file of a rank table, and the variables that name it.
 
 Source: MindIE-LLM ranktable_config.cpp (mode 640, container_ip); torch_npu and xLLM (no symbolic link; a path
 that does not exist is silently ignored); MindSpore (RANK_TABLE_FILE). MindIE up to 2.0 reads RANKTABLEFILE,
@@ -24,8 +24,8 @@ class Target(NamedTuple):
     Attributes:
         name: What ``--target`` takes.
         title: The framework's own name.
-        mode: The file mode that it demands, None for any.
-        container_ip: Whether it demands a container_ip of every server.
+        mode: The required file mode, None for any.
+        container_ip: Whether every server must have a container_ip.
         follows_links: Whether it opens a symbolic link.
         formats: The table formats that it reads.
     """
@@ -49,36 +49,37 @@ TARGETS = {
 
 
 def check(target: Target, table_format: str, destination: str | None) -> None:
-    """Make sure that a table can be what a framework demands.
+    """Check the format and destination of a table for a framework.
 
     Raises:
-        UsageError: It reads no such format, or the table would go nowhere that it can open.
+        UsageError: The framework cannot read the format, or cannot open the destination.
     """
     if table_format not in target.formats:
         raise UsageError(
-            f"{target.title} reads no {table_format} table", hint=f"it reads {', '.join(target.formats)}"
+            f"{target.title} does not read {table_format} tables",
+            hint=f"it reads {', '.join(target.formats)}",
         )
     if destination == "-":
         raise UsageError(
-            "--target sets a file's mode and names the file to export: -o - writes none",
+            "--target sets the mode of a file and prints variables with its path, but -o - writes no file",
             hint="name a file or folder with -o, or leave --target out",
         )
     if destination is not None and not target.follows_links and os.path.islink(destination):
         raise UsageError(
             f"{destination} is a symbolic link, which {target.title} refuses to open",
-            hint=f"write to what it leads to: -o {os.path.realpath(destination)}",
+            hint=f"write to its target: -o {os.path.realpath(destination)}",
         )
 
 
 def variables(target: Target, path: str, hosts: Sequence[HostFacts]) -> dict[str, str]:
-    """Return the variables to export so that a framework finds a table.
+    """Return the variables that tell a framework the path of the table.
 
     Args:
         target: The framework.
-        path: Where the table is.
-        hosts: The table's; what each exports with a value of its own is left out where there are several.
+        path: The file of the table.
+        hosts: The hosts of the table; with several, variables that differ between hosts are left out.
     """
-    # The real path: a link anywhere in it would be followed by the kernel, but not by every reader.
+    # The real path, because some readers refuse symbolic links.
     real = os.path.realpath(path)
     found = {"RANK_TABLE_FILE": real}
     if target.name == "mindie":

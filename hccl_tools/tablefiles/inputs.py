@@ -1,8 +1,8 @@
-"""Tables that others are made from: read strictly, but judged only where something is wrong.
+"""Read the input tables of commands that make a new table.
 
-``merge`` and its kin validate what they make. Their inputs need no verdict of their own: one host's table of
-three devices may be right in the cluster's. What cannot be read, or says two things at once, is refused, with
-the findings that ``validate`` has about it.
+``merge`` and similar commands validate their output. Their inputs are read strictly, but not validated: a
+table of three devices may be a valid part of a cluster's table. Inputs that cannot be read or contradict
+themselves are refused with the findings of ``validate``.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
     from hccl_tools.transform.merge_conflicts import ConflictLocation
 
-#: Tables that are read as one: few enough to need no memory, enough to make what each costs small.
+#: The number of tables that are read together: enough to make the cost of each small, without much memory.
 _BATCH = 256
-#: Keys of tables that are more than their servers.
+#: Keys of tables with more data than servers.
 _NOT_PLAIN = frozenset({"super_pod_list", "rank_list", "group_list"})
 
 
 class Inputs:
-    """Reads tables by file name; standard input and the shell's pipes are read once and kept.
+    """Reads tables by file name; standard input and pipes of the shell are read once and kept.
 
-    Standard input is ``-``, or what messages call it.
+    The name of standard input is ``-``, or its name in messages.
     """
 
     def __init__(self, *, product: str | None = None) -> None:
@@ -46,7 +46,7 @@ class Inputs:
         """Return the bytes of a file.
 
         Raises:
-            InputError: It cannot be read.
+            InputError: The file cannot be read.
         """
         name = STDIN if name == STDIN_SHOWN else name
         if not is_stream(name):
@@ -56,18 +56,18 @@ class Inputs:
         return self._streams[name]
 
     def document(self, name: str) -> Document:
-        """Return a file that holds one JSON value and nothing else, no key of it twice.
+        """Return the document in a file, which must be one JSON value without duplicate keys.
 
         Raises:
             InputError: The file cannot be read.
-            TableError: It holds something else; the message has the findings.
+            TableError: The file is not such a document; the message has the findings.
         """
         document = Document.parse(self.data(name), shown_name(name))
         if document.problem or document.duplicates or document.trailing is not None:
             raise self.refusal(name)
         if document.depth:
-            message = f"{name} is nested {document.depth:,} levels deep, which only `validate` reads"
-            raise TableError(message, hint="remove the key that is nested so deep; HCCL does not read it")
+            message = f"{name} is nested {document.depth:,} levels deep; only `validate` reads such files"
+            raise TableError(message, hint="remove the deeply nested key; HCCL does not read it")
         return document
 
     def _value(self, name: str) -> Any:
@@ -79,7 +79,7 @@ class Inputs:
 
         Raises:
             InputError: The file cannot be read.
-            TableError: It is no table, its counts are not what it holds, or its rank ids are not distinct
+            TableError: The file is not a rank table, its counts are wrong, or its rank ids are not distinct
                 numbers; the message has the findings.
         """
         try:
@@ -91,7 +91,7 @@ class Inputs:
         return table
 
     def batches(self, names: Iterable[str]) -> Iterator[TableBatch]:
-        """Return the tables of many files, in order; those that differ in their servers alone together.
+        """Yield the tables of many files in order; those that differ only in their servers are read together.
 
         Raises:
             InputError: A file cannot be read.
@@ -122,14 +122,14 @@ class Inputs:
         except StructureError:
             table = None
         sizes = list(map(len, lists))
-        if table is None or not _is_counted_anew(table, sizes):
+        if table is None or not _has_new_ranks(table, sizes):
             for name, _ in waiting:
                 yield TableBatch.of(name, self.table(name))
             return
         yield TableBatch([name for name, _ in waiting], table, sizes)
 
     def refusal(self, name: str) -> TableError:
-        """Return the error that says what is wrong with a file, as ``validate`` says it."""
+        """Return the error for a file that cannot be used, with the findings of ``validate``."""
         from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
         from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
@@ -139,7 +139,7 @@ class Inputs:
         return TableError(f"{shown} cannot be used\n{''.join(render([report], 'text')).rstrip()}")
 
     def located(self, places: Sequence[ConflictLocation]) -> list[str]:
-        """Return each place as ``file:line:column  (pointer)``."""
+        """Return each location as ``file:line:column  (pointer)``."""
         return [self._located(place) for place in places]
 
     def _located(self, place: ConflictLocation) -> str:
@@ -163,9 +163,9 @@ def _path(table: RankTable, place: ConflictLocation) -> Path:
 
 
 def _plain_servers(value: Any) -> list[Any] | None:
-    """Take the servers out of a plain server_list table; None for what is to be read on its own.
+    """Remove and return the servers of a plain server_list table; None for a table that is read alone.
 
-    What is left of ``value`` is the same in tables of one kind.
+    The rest of ``value`` is equal for tables of the same kind.
     """
     if type(value) is not dict or not _NOT_PLAIN.isdisjoint(value):
         return None
@@ -176,7 +176,7 @@ def _plain_servers(value: Any) -> list[Any] | None:
     return servers
 
 
-def _is_counted_anew(table: RankTable, sizes: Sequence[int]) -> bool:
+def _has_new_ranks(table: RankTable, sizes: Sequence[int]) -> bool:
     """Whether the ranks of each table in a batch are 0 to N-1 in file order."""
     expected: list[str] = []
     servers, texts = iter(table.servers), list(map(str, range(len(table))))
@@ -186,7 +186,7 @@ def _is_counted_anew(table: RankTable, sizes: Sequence[int]) -> bool:
 
 
 def is_consistent(table: RankTable) -> bool:
-    """Whether a table has devices, as many as it declares, and its rank ids are distinct numbers."""
+    """Whether a table has devices, its counts are correct, and its rank ids are distinct numbers."""
     numbers = table.rank_numbers
     if not numbers or None in numbers or len(set(numbers)) != len(numbers):
         return False
@@ -202,10 +202,10 @@ def is_consistent(table: RankTable) -> bool:
             (declared["instance_count"][index], len(group.servers)),
             (declared["device_count"][index], devices),
         ]
-    if "super_pod_list" in declared:  # the reader could make nothing of it
+    if "super_pod_list" in declared:  # the reader could not read it
         return False
-    return all(told is None or _number(told) == count for told, count in counts)
+    return all(stated is None or _number(stated) == count for stated, count in counts)
 
 
-def _number(told: Any) -> int | None:
-    return read_uint(told) if isinstance(told, str) else int(told)
+def _number(stated: Any) -> int | None:
+    return read_uint(stated) if isinstance(stated, str) else int(stated)

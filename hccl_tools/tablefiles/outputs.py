@@ -1,4 +1,4 @@
-"""Where a new table goes, and what may stand there already."""
+"""Check and write a new table, or print it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools import formats
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
+from hccl_tools.notation.phrases import count
 from hccl_tools.table.products import assumed_for
+from hccl_tools.tablefiles.revision import require_json
 from hccl_tools.transform.generation import file_name
 
 if TYPE_CHECKING:
@@ -23,14 +25,14 @@ STDOUT = "-"
 
 
 class Saved(NamedTuple):
-    """Where the table is, whether it stood there already, and the product to name with it from now on."""
+    """A saved table: its file, whether the file was up to date, and the product to name in later commands."""
 
     path: str
     unchanged: bool = False
     product: str | None = None
 
     def summary(self) -> str:
-        """Return what was done and what to type next."""
+        """Return what was done and the next command."""
         from shlex import quote  # noqa: PLC0415  (what is printed with -o - needs no quoting)
 
         done = "already up to date:" if self.unchanged else "wrote"
@@ -41,10 +43,10 @@ class Saved(NamedTuple):
 
 
 def parse_mode(digits: str) -> int:
-    """Return a file mode as ``chmod`` takes it: three or four octal digits.
+    """Parse a file mode of three or four octal digits, as for ``chmod``.
 
     Raises:
-        UsageError: It is none, or its owner could not read the file.
+        UsageError: The text is not a file mode, or the owner could not read the file.
 
     >>> oct(parse_mode("640"))
     '0o640'
@@ -69,10 +71,10 @@ def check(
     ignore: Sequence[str] = (),
     name: str | None = None,
 ) -> Report:
-    """Return what ``validate`` will say to a table that is not written yet.
+    """Return the report of ``validate`` on a table that is not written yet.
 
-    A table with findings is judged as a text, so that each has its line and column. ``name`` is what the
-    report calls it, where its file will not have the usual name.
+    A table with findings is checked as text, so that each finding has a line and column. ``name`` is the name
+    of the file in the report, if it is not the usual one.
     """
     from hccl_tools.validation import checker  # noqa: PLC0415  (the rules are needed for nothing else here)
 
@@ -91,9 +93,9 @@ def shown(report: Report) -> str:
 
 
 def refusal(report: Report) -> TableError:
-    """Return the error with which a bad table is not written: one sentence with the first cause."""
-    first, *rest = report.errors
-    more = f" (and {len(rest)} more error{'s' if len(rest) > 1 else ''})" if rest else ""
+    """Return the error for a table that is not written, with its first finding."""
+    first, *others = report.errors
+    more = f" (and {count(len(others), 'more error')})" if others else ""
     return TableError(f"no table is written: {first.message}{more}", hint=first.hint)
 
 
@@ -111,8 +113,8 @@ def print_text(whole: str) -> None:
     """Print the text of a table on standard output, to its last byte.
 
     Raises:
-        WriteError: It is closed, or does not take the text: a full disk behind ``>``.
-        BrokenPipeError: The reader has gone.
+        WriteError: Standard output is closed or cannot be written, as when the disk is full.
+        BrokenPipeError: The reader closed the pipe.
     """
     if sys.__stdout__ is None and getattr(sys.stdout, "name", os.devnull) == os.devnull:
         raise WriteError("standard output is closed: the table cannot be printed", hint="use -o FILE")
@@ -122,67 +124,63 @@ def print_text(whole: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        # What could not be written stays in the buffer; Python must not try again on its way out.
+        # The unwritten text stays in the buffer; Python must not try to flush it at exit.
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         raise WriteError(f"standard output cannot be written: {error.strerror}") from error
 
 
 def target(destination: str | None, table: RankTable, *, name: str | None = None) -> str:
-    """Return the file a table goes to.
+    """Return the file for a table.
 
     Args:
         destination: A folder (it exists, or ends in a slash) or a file; None is the current folder.
-        table: It has its own name in a folder.
-        name: The name in a folder, where it is not the usual one.
+        table: The table; it determines the usual file name.
+        name: The file name in a folder, if it is not the usual one.
 
     Raises:
-        UsageError: A file whose name HCCL would not open.
+        UsageError: HCCL does not open a file of that name.
     """
     if destination is None:
         return name or file_name(table)
     if destination.endswith(os.sep) or os.path.isdir(destination):
         return os.path.join(destination, name or file_name(table))
-    if not destination.endswith(".json"):
-        raise UsageError(
-            f'-o "{destination}": HCCL opens no rank table whose name does not end in .json',
-            hint=f"name a folder that exists, or a file such as {destination}.json",
-        )
+    require_json(destination)
     return destination
 
 
 def save(
     table: RankTable, path: str, *, force: bool = False, mode: int | None = None, product: str | None = None
 ) -> Saved:
-    """Write a table, unless the same one stands there already.
+    """Write a table, unless the file already has the same one.
 
     Args:
-        table: What to write.
-        path: From :func:`target`.
-        force: Replace a file that holds something else.
-        mode: The file's mode; None: 0666 minus the umask, and an existing file keeps its own.
-        product: The product that the user has named for it, if any.
+        table: The table.
+        path: The file, from :func:`target`.
+        force: Whether to replace a file with other contents.
+        mode: The mode of the file; None for 0666 minus the umask, or that of an existing file.
+        product: The product that the user named, if any.
 
     Raises:
-        TableError: Something else stands there and ``force`` is off.
-        InputError: What stands there cannot be read.
-        WriteError: It cannot be written; what was there still is.
+        TableError: The file has other contents and ``force`` is off.
+        InputError: The existing file cannot be read.
+        WriteError: The file cannot be written; an existing file is unchanged.
     """
     if os.path.exists(path) and not os.path.isdir(path):
-        held = _held(path)
-        if held == table:
+        existing = _table_in(path)
+        if existing == table:
             if mode is not None and os.stat(path).st_mode & 0o777 != mode:
                 os.chmod(path, mode)
             return Saved(path, unchanged=True, product=to_be_named(product, table))
         if not force:
-            what = "holds another table" if held is not None else "is not a rank table"
+            what = "holds another table" if existing is not None else "is not a rank table"
             raise TableError(f"{path} exists and {what}", hint="--force replaces it, -o writes elsewhere")
     written = write_atomically(path, formats.write(table), mode=mode)
     return Saved(written, product=to_be_named(product, table))
 
 
-def _held(path: str) -> RankTable | None:
-    """Return the table that a file holds, whatever its layout; None for anything else."""
-    from hccl_tools.document.document import Document, read_file  # noqa: PLC0415  (only where a file stands already)
+def _table_in(path: str) -> RankTable | None:
+    """Return the table in a file, in any layout; None for any other contents."""
+    from hccl_tools.document.document import Document, read_file  # noqa: PLC0415  (only for an existing file)
 
     try:
         return formats.read(Document.parse(read_file(path), path).value)

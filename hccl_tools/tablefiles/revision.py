@@ -1,4 +1,4 @@
-"""The name of a changed table: ``job.r1.json`` beside ``job.json``, never one that is there already."""
+"""The file name of a changed table: ``job.r1.json`` next to ``job.json``, never an existing file."""
 
 from __future__ import annotations
 
@@ -22,16 +22,29 @@ def next_name(path: str) -> str:
     return f"{match[1]}.r{int(match[2]) + 1}.json" if match else f"{stem}.r1.json"
 
 
-def target(path: str, destination: str | None) -> str:
-    """Return where a changed table goes.
-
-    Args:
-        path: The table that was changed.
-        destination: A folder or a file that is not there yet; None is the table's own folder.
+def require_json(destination: str) -> None:
+    """Refuse a file name that HCCL does not open.
 
     Raises:
-        TableError: The file is there already.
-        UsageError: A file whose name HCCL would not open.
+        UsageError: The name does not end in ``.json``.
+    """
+    if not destination.endswith(".json"):
+        raise UsageError(
+            f'-o "{destination}": HCCL opens only rank tables whose name ends in .json',
+            hint=f"name a folder that exists, or a file such as {destination}.json",
+        )
+
+
+def target(path: str, destination: str | None) -> str:
+    """Return the file for a changed table.
+
+    Args:
+        path: The file of the original table.
+        destination: A folder or a new file; None is the folder of the original table.
+
+    Raises:
+        TableError: The file exists.
+        UsageError: HCCL does not open a file of that name.
     """
     if destination is None or destination.endswith(os.sep) or Path(destination).is_dir():
         folder = Path(path).parent if destination is None else Path(destination)
@@ -39,14 +52,10 @@ def target(path: str, destination: str | None) -> str:
         while os.path.lexists(found):
             found = folder / next_name(found.name)
         return str(found)
-    if not destination.endswith(".json"):
-        raise UsageError(
-            f'-o "{destination}": HCCL opens no rank table whose name does not end in .json',
-            hint=f"name a folder that exists, or a file such as {destination}.json",
-        )
+    require_json(destination)
     if os.path.lexists(destination):
         raise TableError(
-            f"{destination} is there already, and a table that jobs may use is never written over",
+            f"{destination} exists, and a table that jobs may use is never overwritten",
             hint="name a new file, or leave -o out",
         )
     return destination

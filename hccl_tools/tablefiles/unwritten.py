@@ -1,4 +1,4 @@
-"""The findings on a table that is not written: no file can be cited, the sources of its values can."""
+"""The findings on a table that was not written, with the sources of its values instead of file positions."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from hccl_tools.discover.facts import HostFacts
     from hccl_tools.table.model import RankTable
 
-#: What messages call it.
+#: The name of the table in messages.
 NAME = "the new table"
-#: As many findings are shown; the cause of the others is the same as a rule.
+#: The number of findings that are shown; the others usually have the same cause.
 _SHOWN = 20
 
 
 def refusal(report: Report) -> TableError:
-    """Return the error to end with once the findings were shown."""
+    """Return the error after the findings were printed."""
     return TableError(f"no table is written: it has {count(len(report.errors), 'error')}")
 
 
 def shown(report: Report, facts: Sequence[HostFacts]) -> str:
-    """Return the errors of a table that was made of what hosts say, with where each value is from."""
+    """Return the errors of a table made from the facts of hosts, with the source of each value."""
     origins = _origins(report.table, facts) if report.table is not None else {}
     return "".join(f"{escaped(line)}\n" for line in _lines(report, origins))
 
@@ -48,20 +48,20 @@ def _lines(report: Report, origins: Mapping[Path, str]) -> Iterator[str]:
 
 
 def _origin(path: Path, origins: Mapping[Path, str]) -> str:
-    """Return what the nearest entry around a place was made of."""
+    """Return the source of the nearest entry around a path."""
     around = (path[:length] for length in range(len(path), 0, -1))
     return next((origins[part] for part in around if part in origins), "the table")
 
 
 def _origins(table: RankTable, facts: Sequence[HostFacts]) -> dict[Path, str]:
-    """Return for each server and device of a table where it is from, by its path."""
+    """Return the source of each server and device of a table by path."""
     module, hosts = formats.module(table.format), {host.server_id: host for host in facts}
     origins: dict[Path, str] = {}
     for index, server in enumerate(table.servers):
         host = hosts.get(server.server_id)
         if host is None:
             continue
-        if table.format != "2.0":  # its servers have no entries of their own
+        if table.format != "2.0":  # which has no entries for servers
             origins[module.server_path(table, index)] = f"server {host.server_id} ({host.server_id_source})"
         devices = {str(device.device_id): device for device in host.devices}
         for row in server.rows:

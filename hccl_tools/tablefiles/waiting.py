@@ -1,8 +1,8 @@
-"""Waiting for a table that an operator or platform has not completed yet.
+"""Wait for a table that an operator or platform has not completed yet.
 
-Volcano, ModelArts and the Ascend operator write the table first with status ``initializing`` or with an empty
-group and fill it in as pods start. Kubernetes shows a ConfigMap through a symbolic link, ``..data``, that is
-swapped under the reader; ``read_file`` looks again, and here a file that is not there yet is waited for.
+Volcano, ModelArts and the Ascend operator first write the table with status ``initializing`` or with an empty
+group, and complete it as pods start. ``read_file`` handles the change of a ConfigMap's symbolic link
+``..data``; this module also waits for a file that does not exist yet.
 """
 
 from __future__ import annotations
@@ -20,48 +20,49 @@ from hccl_tools.table.model import read_uint
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_EVERY = 1.0
-#: Seconds after which the same state is told again.
-_TELL_AGAIN = 60.0
-#: A file that is being written in place looks like one of these for a moment.
+#: Seconds between two reads.
+_POLL_SECONDS = 1.0
+#: Seconds after which an unchanged state is reported again.
+_REPEAT_SECONDS = 60.0
+#: The problems of a file that is being written in place.
 _HALF_WRITTEN = frozenset({"cut off", "empty file"})
 _NUMBERED = re.compile(r"(.*?)(\d+)")
 _SHOWN = 8
 
 
 class State(NamedTuple):
-    """Whether a table is ready, and if not, why and who is missing, as a phrase."""
+    """Whether a table is ready, and if not, the reason with the missing entries as a phrase."""
 
     ready: bool
     why: str = ""
 
 
-def wait(path: str, *, seconds: float, tell: Callable[[str], None]) -> None:
-    """Return when the table is ready, or is wrong in a way that waiting does not mend.
+def wait(path: str, *, seconds: float, report: Callable[[str], None]) -> None:
+    """Wait until the table is ready, or has a fault that waiting cannot fix.
 
     Args:
-        path: The file; it need not be there yet. Standard input (``-``) and pipes are not waited for.
-        seconds: How long at most.
-        tell: Called with one line when what is missing changes, and once a minute.
+        path: The file, which need not exist yet. There is no wait for standard input (``-``) and pipes.
+        seconds: The greatest time to wait.
+        report: Called with one line when the state changes, and once a minute.
 
     Raises:
-        TableError: The time is over; the message says what is missing.
+        TableError: The time is over; the message names what is missing.
     """
     if is_stream(path):
         return
     began = time.monotonic()
-    told, told_at = "", began
+    reported, reported_at = "", began
     while not (state := look(path)).ready:
         now = time.monotonic()
         if now - began >= seconds:
             raise TableError(
                 f"{path} is not ready after {seconds:g} s: {state.why}",
-                hint="look at what writes it: pods may still be pending (`kubectl get pods`); or wait longer",
+                hint="check the pods that it waits for (`kubectl get pods`), or wait longer",
             )
-        if state.why != told or now - told_at >= _TELL_AGAIN:
-            tell(f"waiting for {path}: {state.why}")
-            told, told_at = state.why, now
-        time.sleep(min(_EVERY, max(0.01, began + seconds - now)))
+        if state.why != reported or now - reported_at >= _REPEAT_SECONDS:
+            report(f"waiting for {path}: {state.why}")
+            reported, reported_at = state.why, now
+        time.sleep(min(_POLL_SECONDS, max(0.01, began + seconds - now)))
 
 
 def look(path: str) -> State:
@@ -70,12 +71,12 @@ def look(path: str) -> State:
         document = Document.parse(read_file(path), path)
     except InputError as error:
         if error.message.startswith("no such file"):
-            return State(ready=False, why="there is no such file yet")
-        return State(ready=True)  # reading it again will say why not
+            return State(ready=False, why="the file does not exist yet")
+        return State(ready=True)  # reading it again will report the error
     if document.problem is not None:
         half = document.problem.kind in _HALF_WRITTEN
         return (
-            State(ready=False, why=f"it is not written to its end ({document.problem.message})")
+            State(ready=False, why=f"it is incomplete ({document.problem.message})")
             if half
             else State(ready=True)
         )
@@ -83,7 +84,7 @@ def look(path: str) -> State:
 
 
 def state_of(value: Any) -> State:
-    """Return whether a parsed table is ready: completed, and no list of it still empty."""
+    """Return whether a parsed table is ready: its status is completed and no list is empty."""
     if not isinstance(value, dict):
         return State(ready=True)
     status = value.get("status")
@@ -96,7 +97,7 @@ def state_of(value: Any) -> State:
 
 
 def _is_empty(value: dict[str, Any]) -> bool:
-    """Whether the table has a place for devices and none in it: ModelArts writes such tables first."""
+    """Whether a list of servers or devices is empty, as in the first table that ModelArts writes."""
     lists = [value[key] for key in ("group_list", "server_list", "rank_list") if key in value]
     lists += [group.get("instance_list") for group in _objects(value.get("group_list"))]
     return any(entries in ([], None) for entries in lists)
@@ -107,14 +108,14 @@ def _is_list(value: Any) -> bool:
 
 
 def _missing(value: dict[str, Any]) -> str:
-    """Return how many of the declared entries are there, and who is missing as far as that is known."""
+    """Return how many of the declared entries exist, and which are missing if that is known."""
     parts = []
     for group in _objects(value.get("group_list")):
         present = [str(entry.get("pod_name")) for entry in _objects(group.get("instance_list"))]
-        parts.append(_of(_count(group.get("instance_count")), present, "instance"))
+        parts.append(_progress(_count(group.get("instance_count")), present, "instance"))
     if _is_list(value.get("server_list")):
         present = [str(entry.get("server_id")) for entry in _objects(value["server_list"])]
-        parts.append(_of(_count(value.get("server_count")), present, "server"))
+        parts.append(_progress(_count(value.get("server_count")), present, "server"))
     if _is_list(value.get("rank_list")):
         parts.append(_ranks(_count(value.get("rank_count")), _objects(value["rank_list"])))
     return "; ".join(part for part in parts if part)
@@ -124,14 +125,14 @@ def _objects(entries: Any) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict)] if _is_list(entries) else []
 
 
-def _count(told: Any) -> int | None:
-    return read_uint(told) if isinstance(told, str) else told if isinstance(told, int) else None
+def _count(stated: Any) -> int | None:
+    return read_uint(stated) if isinstance(stated, str) else stated if isinstance(stated, int) else None
 
 
-def _of(count: int | None, present: list[str], what: str) -> str:
+def _progress(count: int | None, present: list[str], what: str) -> str:
     if count is None or count <= len(present):
-        return "" if present else f"no {what} is there yet"
-    there = f"{len(present)} of {count} {what}s are there"
+        return "" if present else f"there is no {what} yet"
+    there = f"{len(present)} of {count} {what}s are listed"
     if present:
         there += f" ({and_more(present, _SHOWN)})"
     absent = _absent(count, present) if what == "instance" else []
@@ -141,7 +142,7 @@ def _of(count: int | None, present: list[str], what: str) -> str:
 
 def _ranks(count: int | None, entries: list[dict[str, Any]]) -> str:
     if count is None or not 0 < count <= 1 << 16:
-        return "" if entries else "no rank is there yet"
+        return "" if entries else "there is no rank yet"
     absent = sorted(set(range(count)) - {entry.get("rank_id") for entry in entries if _is_rank(entry)})
     return f"ranks missing: {and_more([str(rank) for rank in absent], _SHOWN)}" if absent else ""
 
@@ -151,7 +152,7 @@ def _is_rank(entry: dict[str, Any]) -> bool:
 
 
 def _absent(count: int, present: list[str]) -> list[str]:
-    """Return the names that are missing where names are numbered from 0: ``job-worker-3``."""
+    """Return the missing names if all names are numbered from 0: ``job-worker-3``."""
     parts = [_NUMBERED.fullmatch(name) for name in present]
     stems = {part[1] for part in parts if part}
     if not all(parts) or len(stems) != 1:

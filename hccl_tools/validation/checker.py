@@ -1,7 +1,7 @@
-"""Is a rank table what HCCL takes? A document in, a report out.
+"""Check a rank table and report the findings.
 
-The way is: bytes, document, reader, rules. Only where the reader refuses is the schema asked what is wrong;
-a sound table is judged without loading a schema library.
+The steps are: bytes, document, reader, rules. The schema is used only after the reader has refused a
+document, to find the violations.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Format, RankTable
 
 _LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104", "HCC116", "HCC117"})
-#: What HCCL has no limit for, so that the verdict is ours.
+#: The rules on limits that HCCL does not have, so that the verdict is that of hccl-tools.
 _OWN_LIMITS = frozenset({"HCC117"})
 
 
@@ -55,22 +55,23 @@ def validate(
 
     Args:
         source: A path (``-`` for standard input), the bytes of a file, or a parsed JSON object or list.
-        product: A name in ``hccl_tools.table.products.PRODUCTS``; by default that of the table's format.
+        product: A name in ``hccl_tools.table.products.PRODUCTS``; by default the product of the table's
+            format.
         select: Report only these rules: ids, prefixes (``HCC2``) or names.
         ignore: Leave these rules out.
         env: The job's environment variables. Four of HCCL's change its verdict: HCCL_INTRA_ROCE_ENABLE,
             HCCL_INTRA_PCIE_ENABLE, HCCL_OP_EXPANSION_MODE, HCCL_OP_RETRY_ENABLE.
-        host: Looks at this host, for a table that is to be held against it (``local_check``).
+        host: Returns the state of this host, to compare the table with it (``local_check``).
         limit: Findings of one rule that the report keeps; ``None`` keeps all. All are counted, and verdict,
             ``ok`` and ``counts`` do not depend on it.
 
     Returns:
-        The report. Its ``verdict`` is HCCL's on the table alone, whatever was selected; ``ok`` concerns the
-        findings reported.
+        The report. Its ``verdict`` is that of HCCL on the table alone, regardless of the selection; ``ok``
+        depends on the reported findings.
 
     Raises:
-        InputError: The file cannot be read at all.
-        UsageError: There is no such product or rule.
+        InputError: The file cannot be read.
+        UsageError: The product or a rule is unknown.
     """
     select = tuple(select)
     findings = Findings(limit, chosen(select, ignore))
@@ -94,12 +95,12 @@ def check_table(
     ignore: Iterable[str] = (),
     env: Mapping[str, str] | None = None,
 ) -> Report:
-    """Check a table that is not on disk yet; see ``validate``."""
+    """Check a table in memory; see ``validate``."""
     subject = Subject(assume(table.format)[0], table=table, env=env or {})
     product_choice.choose(subject, product, table.format)
     findings = Findings(KEPT, chosen((), ignore))
     _judge_table(subject, findings)
-    found = formats.Detection(table.format, "it was made so")
+    found = formats.Detection(table.format, "it was made in this format")
     return _report(subject, findings, file="the table", found=found)
 
 
@@ -110,11 +111,11 @@ def load(
     ignore: Iterable[str] = (),
     env: Mapping[str, str] | None = None,
 ) -> tuple[RankTable, Report]:
-    """Read a table that must be without errors; the arguments are those of ``validate``.
+    """Read a table that must not have errors; the arguments are those of ``validate``.
 
     Raises:
-        TableError: It has an error; the message holds what was found.
-        InputError: The file cannot be read at all.
+        TableError: The table has an error; the message has the findings.
+        InputError: The file cannot be read.
     """
     report = validate(path, product=product, ignore=ignore, env=env)
     if not report.ok:
@@ -129,10 +130,10 @@ def load(
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Keep the cyclic garbage collector out of the way.
+    """Disable the cyclic garbage collector.
 
-    A large table is hundreds of thousands of objects without a cycle among them; looking through them again
-    and again while they are made takes as long as making them.
+    A large table has hundreds of thousands of objects without cycles; scanning them repeatedly during parsing
+    takes as long as the parsing.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -191,9 +192,9 @@ def _judge_table(subject: Subject, findings: Findings, damaged: frozenset[str] =
 
 
 def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -> None:
-    """Say what the schema refuses, and what else is wrong in the parts that it does not."""
-    from hccl_tools.formats import schema  # noqa: PLC0415  (only where the reader has refused)
-    from hccl_tools.validation import repair  # noqa: PLC0415  (only where the reader has refused)
+    """Report the violations of the schema, and the faults in the rest of the table."""
+    from hccl_tools.formats import schema  # noqa: PLC0415  (only after the reader has refused)
+    from hccl_tools.validation import repair  # noqa: PLC0415  (only after the reader has refused)
 
     violations = schema.Violations(subject.value, table_format, findings.limit)
     subject.memo["violations"] = violations
@@ -231,7 +232,7 @@ def _report(
 
 
 def _verdict(stopping: list[RuleFacts]) -> Verdict:
-    """Return HCCL's verdict: a file that cannot be loaded is refused before HCCL could wait for it."""
+    """Return HCCL's verdict: a file that cannot be loaded is refused before HCCL waits for its status."""
     consequences = {rule.consequence for rule in stopping}
     if any(rule.id in _LOAD_IDS for rule in stopping):
         return "refused"
@@ -241,7 +242,7 @@ def _verdict(stopping: list[RuleFacts]) -> Verdict:
 
 
 def _order(diagnostic: Diagnostic) -> tuple[bool, int, int, list[tuple[int, int | str]], str]:
-    """Sort as HCCL would meet things: what stops it first, by stage, then by place."""
+    """Return the sort key of a finding, in the order in which HCCL meets faults: by stage, then by path."""
     rule = rule_by_id(diagnostic.rule.id)
     place: list[tuple[int, int | str]] = [
         (0, key) if isinstance(key, int) else (1, key) for key in diagnostic.path

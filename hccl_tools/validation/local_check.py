@@ -1,4 +1,4 @@
-"""A table against the host it is checked on: ``validate --local``."""
+"""Compare tables with this host: ``validate --local``."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 
 class LocalCheck:
-    """Checks tables against this host, which is asked once for all of them."""
+    """Compares tables with this host, whose state is determined once."""
 
     def __init__(self, site: Site | None = None) -> None:
         self._site = site or Site()
         self._looks: dict[tuple[tuple[int, ...], bool], HostState] = {}
 
     def validate(self, source: str | os.PathLike[str] | bytes | Any, **checks: Any) -> Report:
-        """Check one table, as HCCL will see it and as this host is.
+        """Check a table and compare it with this host.
 
         Args:
             source: See ``hccl_tools.validate``.
             checks: The other arguments of ``hccl_tools.validate``. Without ``product`` and
-                HCCL_TOOLS_PRODUCT the host's own counts.
+                HCCL_TOOLS_PRODUCT, the product is that of this host.
 
         Raises:
             InputError: The file, or a tool that the user named, cannot be used.
-            UsageError: There is no such product or rule.
+            UsageError: The product or a rule is unknown.
         """
         if checks.get("product") or self._site.environ.get(PRODUCT_VARIABLE):
             return validate(source, host=self.look, **checks)
@@ -45,7 +45,7 @@ class LocalCheck:
         return report._replace(product_reason=f"this host's, by {reason}") if found else report
 
     def look(self, table: RankTable) -> HostState:
-        """Return what this host is, as far as a table is concerned."""
+        """Return the state of this host with respect to a table."""
         in_pods = table.format == "1.2" and "super_device_id" in table.columns
         ids = tuple(sorted({number for number in table.device_numbers if number is not None}))
         key = (ids, in_pods)
@@ -56,12 +56,13 @@ class LocalCheck:
         return self._looks[key]
 
     def summary(self, report: Report) -> str:
-        """Return which server of a checked table this host is, as a sentence."""
+        """Return the sentence on which server of a checked table this host is."""
         if report.table is None:
-            return f"{report.file}: not held against this host, for it cannot be read"
+            return f"{report.file}: not compared with this host, because the table cannot be read"
         found: Recognised = recognise(report.table, self.look(report.table))
-        if len({report.table.servers[index].server_id for index in found.servers}) != 1:
-            return f"{report.file}: this host is none of its servers, or several"
+        names = {report.table.servers[index].server_id for index in found.servers}
+        if len(names) != 1:
+            return f"{report.file}: this host matches {'several' if names else 'none'} of its servers"
         server = report.table.servers[found.servers[0]]
         return f'{report.file}: this host is server "{server.server_id}", by {found.way}'
 

@@ -1,6 +1,6 @@
-"""Tables that HCCL takes and the readers do not: version 1.1, and the old "lab" form of a group_list.
+"""Check tables that HCCL reads but the readers do not: version 1.1, and the old "lab" form of a group_list.
 
-Each is judged by rules of its own; where these find nothing, HCCL's later checks see it as another table.
+Each has its own rules. If these find nothing, HCCL's later checks treat it as another table.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def is_one(subject: Subject, found: Detection) -> bool:
-    """Return whether a document is such a table, for a product that takes it."""
+    """Return whether a document is such a table, for a product that reads it."""
     if found.format == "group_list":
         return "deploy_mode" in subject.value and found.format in subject.product.formats
     return found.heterogeneous and subject.product.loader == "legacy"
 
 
 def judge(subject: Subject, found: Detection, findings: Findings) -> None:
-    """Collect what is wrong with such a table; ``subject.table`` is set for a sound lab table."""
+    """Collect the findings on such a table; ``subject.table`` is set for a valid lab table."""
     if found.heterogeneous:
         _judge_heterogeneous(subject, findings)
     else:
@@ -30,19 +30,19 @@ def judge(subject: Subject, found: Detection, findings: Findings) -> None:
 
 
 def _judge_heterogeneous(subject: Subject, findings: Findings) -> None:
-    from hccl_tools.rules import version_1_1  # noqa: PLC0415  (hardly ever needed)
+    from hccl_tools.rules import version_1_1  # noqa: PLC0415  (rarely needed)
 
     if findings.run(table_rules("1.1"), subject):
         return
     seen_as = Subject(subject.product, table=version_1_1.as_table(subject.value))
-    seen_as.memo = {"rank 0 uses host": False}  # the network of version 1.1 is never on the hosts
+    seen_as.memo = {"rank 0 uses host": False}  # version 1.1 never uses the host network
     before = len(findings.kept)
     findings.run((rule for rule in table_rules("1.0") if rule.facts.id in version_1_1.LATER), seen_as)
     findings.kept[before:] = version_1_1.in_own_keys(findings.kept[before:])
 
 
 def _judge_lab(subject: Subject, findings: Findings) -> None:
-    from hccl_tools.rules.legacy_formats import as_table  # noqa: PLC0415  (hardly ever needed)
+    from hccl_tools.rules.legacy_formats import as_table  # noqa: PLC0415  (rarely needed)
 
     if findings.run(table_rules("lab"), subject):
         return

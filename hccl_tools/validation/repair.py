@@ -1,9 +1,8 @@
-"""A damaged table without its damage, so that one fault does not hide the others.
+"""Repair a damaged table, so that one fault does not hide others.
 
-A number that should be a string, or the other way round, is read as it is meant. What else the schema refuses
-is replaced by something harmless, and the names of the keys so touched are kept: rules that need one of them
-stay silent. Where the damage is not in a single value, there is nothing to repair, and structure is all that
-can be said.
+A number that should be a string, or the reverse, is converted. Other values that the schema refuses are
+replaced by harmless ones, and rules that need their keys do not run. If the damage is not in single values,
+the table is not repaired, and only its structure is reported.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ if TYPE_CHECKING:
     from hccl_tools.formats.schema import Node, Violations
     from hccl_tools.table.model import Format
 
-#: Harmless values of keys that must be there, by the type that the format gives them.
+#: Harmless values of required keys, by their type in the format.
 _TEXTS = {
     "status": "completed", "rank_id": "0", "device_id": "0", "server_id": "damaged", "group_name": "",
     "pod_name": "damaged",
 }  # fmt: skip
 _NUMBERS: dict[str, Any] = {"rank_id": 0, "local_id": 0, "device_id": 0}
-#: Keys of 1.x and group_list tables that hold a number in a string.
+#: Keys of 1.x and group_list tables with a number in a string.
 _NUMBERS_IN_TEXTS = frozenset(
     {"rank_id", "device_id", "server_count", "device_port", "host_port", "super_device_id"}
 )
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,8}")
-#: Keys that may as well be absent.
+#: Keys that may be absent.
 _OPTIONAL = frozenset(
     {
         "server_count", "host_ip", "host_port", "device_port", "net_position", "net_protocol",
@@ -46,7 +45,7 @@ class Repaired(NamedTuple):
 
 
 def without_damage(value: dict[str, Any], violations: Violations, table_format: Format) -> Repaired | None:
-    """Return a document as if its faulty values were sound or absent; None where that cannot be."""
+    """Return a document with its invalid values replaced or removed; None if that is impossible."""
     harmless = _NUMBERS if table_format == "2.0" else _TEXTS
     if not violations.keys <= {"version", *harmless, *_OPTIONAL}:
         return None
@@ -57,9 +56,9 @@ def without_damage(value: dict[str, Any], violations: Violations, table_format: 
 
     def repair(holder: Any, path: Path, _keyword: str, missing: str | None, _node: Node) -> None:
         key = missing or str(path[-1])
-        meant = _as_meant(key, holder.get(key), table_format)
-        if meant is not None:
-            holder[key] = meant
+        converted = _converted(key, holder.get(key), table_format)
+        if converted is not None:
+            holder[key] = converted
             return
         damaged.add(key)
         if key in harmless:
@@ -73,15 +72,15 @@ def without_damage(value: dict[str, Any], violations: Violations, table_format: 
     return Repaired(copy, frozenset(damaged))
 
 
-def _as_meant(key: str, value: Any, table_format: Format) -> Any:
-    """Return a number of the wrong JSON type in the right one; ``None`` for anything else."""
+def _converted(key: str, value: Any, table_format: Format) -> Any:
+    """Return a number of the wrong JSON type in the right one; ``None`` for other values."""
     if table_format == "2.0":
         return int(value) if key in _NUMBERS and type(value) is str and _DIGITS.fullmatch(value) else None
     return str(value) if key in _NUMBERS_IN_TEXTS and type(value) is int and value >= 0 else None
 
 
 def _copied(value: Any, node: Node) -> Any:
-    """Return a copy of a parsed document as far as a schema describes it."""
+    """Return a copy of the parts of a parsed document that a schema describes."""
     if type(value) is dict:
         copies = {
             key: _copied(value[key], below)

@@ -202,7 +202,7 @@ def test_a_table_that_never_comes(command_line: CommandLine, command: tuple[str,
     assert done.code == 1
     assert done.sentence == (
         'hccl.json is not ready after 0.05 s: its status is "initializing"; '
-        "1 of 2 servers are there (10.0.0.1), 1 missing"
+        "1 of 2 servers are listed (10.0.0.1), 1 missing"
     )
     assert "kubectl get pods" in done.err
     assert not Path("hccl.v1.0.json").exists()

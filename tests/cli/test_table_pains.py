@@ -71,7 +71,7 @@ def test_a_table_that_stays_initializing_is_told_with_who_is_missing(
     done = asked_early(tmp_path, table_format, "validate")
 
     assert done.stderr.startswith(
-        f'waiting for hccl.json: its status is "initializing"; 0 of 2 {who} are there, 2 missing'
+        f'waiting for hccl.json: its status is "initializing"; 0 of 2 {who} are listed, 2 missing'
     )
 
 

@@ -142,7 +142,7 @@ def test_the_table_of_another_host(host: StandInHost, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert found(done) == {"HCC551"}
     assert 'it lists "192.0.2.7"' in done.stdout
-    assert "this host is none of its servers" in done.stderr
+    assert "this host matches none of its servers" in done.stderr
 
 
 def test_a_server_id_that_is_another_machine_s(host: StandInHost) -> None:
@@ -261,4 +261,4 @@ def test_a_file_that_is_no_table(host: StandInHost) -> None:
     done = checked(host)
 
     assert done.returncode == 1
-    assert "not held against this host" in done.stderr
+    assert "not compared with this host" in done.stderr

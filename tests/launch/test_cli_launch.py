@@ -452,7 +452,7 @@ def test_wait_that_was_in_vain_is_a_refusal() -> None:
     done = launch("--rank-table", "table.json", "--wait", "0.1", "--cpu", "--no-python", "true")
 
     assert done.returncode == 125
-    assert "table.json is not ready after 0.1 s: there is no such file yet" in done.stderr
+    assert "table.json is not ready after 0.1 s: the file does not exist yet" in done.stderr
 
 
 @pytest.mark.parametrize("spelling", [("-np", "2"), ("--np", "2"), ("-n2",)])

@@ -41,10 +41,10 @@ def test_another_folder(tmp_path: Path) -> None:
 def test_never_over_a_table(tmp_path: Path) -> None:
     (tmp_path / "job.json").touch()
 
-    with pytest.raises(TableError, match="is there already"):
+    with pytest.raises(TableError, match="exists, and a table"):
         revision.target("x.json", str(tmp_path / "job.json"))
 
 
 def test_a_name_that_hccl_does_not_open() -> None:
-    with pytest.raises(UsageError, match=r"does not end in \.json"):
+    with pytest.raises(UsageError, match=r"ends in \.json"):
         revision.target("x.json", "job.txt")

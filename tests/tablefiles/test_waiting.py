@@ -38,24 +38,24 @@ def test_a_complete_table_is_ready(table_format: str) -> None:
         ({"status": "initializing"}, 'its status is "initializing"'),
         (
             group_list(2, 4),
-            'its status is "initializing"; 2 of 4 instances are there (job0, job1), missing: job2, job3',
+            'its status is "initializing"; 2 of 4 instances are listed (job0, job1), missing: job2, job3',
         ),
-        (group_list(0, 2), 'its status is "initializing"; 0 of 2 instances are there, 2 missing'),
-        (group_list(0, 2, "completed"), "0 of 2 instances are there, 2 missing"),
+        (group_list(0, 2), 'its status is "initializing"; 0 of 2 instances are listed, 2 missing'),
+        (group_list(0, 2, "completed"), "0 of 2 instances are listed, 2 missing"),
         ({"status": "completed", "group_count": "0", "group_list": []}, "it lists no devices yet"),
         (
             {"status": "completed", "version": "1.0", "server_count": "2", "server_list": []},
-            "0 of 2 servers are there, 2 missing",
+            "0 of 2 servers are listed, 2 missing",
         ),
         (
             {**table("1.0", 1), "server_count": "2", "status": "initializing"},
-            'its status is "initializing"; 1 of 2 servers are there (10.0.0.1), 1 missing',
+            'its status is "initializing"; 1 of 2 servers are listed (10.0.0.1), 1 missing',
         ),
         (
             {**table("2.0", 1, 2), "rank_count": 4, "status": "initializing"},
             'its status is "initializing"; ranks missing: 2, 3',
         ),
-        ({"version": "2.0", "rank_list": []}, "no rank is there yet"),
+        ({"version": "2.0", "rank_list": []}, "there is no rank yet"),
     ],
 )
 def test_who_is_missing(value: dict[str, Any], why: str) -> None:
@@ -66,7 +66,7 @@ def test_pods_that_are_not_numbered_are_counted() -> None:
     value = group_list(1, 2)
     value["group_list"][0]["instance_list"][0]["pod_name"] = "master"
 
-    assert waiting.state_of(value).why.endswith("1 of 2 instances are there (master), 1 missing")
+    assert waiting.state_of(value).why.endswith("1 of 2 instances are listed (master), 1 missing")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_files_that_are_half_written(tmp_path: Path, text: str | bytes, ready: b
 
 
 def test_a_file_that_is_not_there_is_waited_for(tmp_path: Path) -> None:
-    assert waiting.look(str(tmp_path / "hccl.json")) == (False, "there is no such file yet")
+    assert waiting.look(str(tmp_path / "hccl.json")) == (False, "the file does not exist yet")
 
 
 def test_a_folder_is_not_waited_for(tmp_path: Path) -> None:
@@ -101,15 +101,15 @@ def test_the_time_is_over(tmp_path: Path) -> None:
     told: list[str] = []
 
     with pytest.raises(TableError) as caught:
-        waiting.wait(str(path), seconds=0.05, tell=told.append)
+        waiting.wait(str(path), seconds=0.05, report=told.append)
 
-    why = 'its status is "initializing"; 1 of 2 instances are there (job0), missing: job1'
+    why = 'its status is "initializing"; 1 of 2 instances are listed (job0), missing: job1'
     assert caught.value.message == f"{path} is not ready after 0.05 s: {why}"
     assert told == [f"waiting for {path}: {why}"]
 
 
 def test_standard_input_is_not_waited_for() -> None:
-    waiting.wait("-", seconds=0, tell=print)
+    waiting.wait("-", seconds=0, report=print)
 
 
 class ConfigMap:
@@ -156,11 +156,11 @@ def test_a_config_map_is_completed_while_it_is_waited_for(tmp_path: Path) -> Non
 
     thread = in_background(operator)
     path = config.folder / "hccl.json"
-    waiting.wait(str(path), seconds=60, tell=told.append)
+    waiting.wait(str(path), seconds=60, report=told.append)
     thread.join()
 
     assert checker.validate(path).verdict == "accepted"
-    assert told[0].endswith("0 of 2 instances are there, 2 missing")
+    assert told[0].endswith("0 of 2 instances are listed, 2 missing")
 
 
 def test_a_config_map_that_changes_all_the_time_is_always_read(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def _load(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTable:
     if choice.wait is not None:
         from hccl_tools.tablefiles import waiting  # noqa: PLC0415  (few tables are still being written)
 
-        waiting.wait(path, seconds=choice.wait, tell=_report)
+        waiting.wait(path, seconds=choice.wait, report=_report)
     return load_file(path, choice, env)
 
 
