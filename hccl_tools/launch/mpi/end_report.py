@@ -1,6 +1,6 @@
-"""What a shim reports of the end of its rank to the launcher.
+"""Report the end of a shim's rank to the launcher, and to MPICH's mpiexec.
 
-Open MPI and Slurm end the other ranks when it exits; MPICH has to be asked.
+Open MPI and Slurm end the other ranks when the shim exits; mpiexec has to be asked.
 """
 
 from __future__ import annotations
@@ -14,44 +14,36 @@ TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hccl_tools.launch.model.rank_exit import RankExit
     from hccl_tools.launch.mpi.launcher_link import LauncherLink
 
 
-def report(
-    link: LauncherLink, rank: int, *, pid: int, status: int, duration: float, log: str, lost: str
-) -> None:
+def report(link: LauncherLink, ended: RankExit, lost: str) -> None:
     """Report to the launcher how a rank ended.
 
     Args:
         link: The connection to the launcher.
-        rank: The rank.
-        pid: Its process.
-        status: Its raw wait status.
-        duration: Seconds from its start to its end.
-        log: The path of its log.
+        ended: The rank's end.
         lost: Which process of the engine was lost, where the rank was killed for that.
     """
-    facts: dict[str, str | float | None] = {
-        "rank": rank, "pid": pid, "status": status, "duration": round(duration, 3), "asked": None, "log": log,
-    }  # fmt: skip
-    cause: dict[str, str | float] = {
-        "host": os.uname().nodename, "reason": "daemon", "exit_code": 128 + signal.SIGKILL,
+    cause: dict[str, str | float | None] = {
+        "host": os.uname().nodename,
+        "reason": "daemon",
+        "exit_code": 128 + signal.SIGKILL,
         "detail": lost,
-    }  # fmt: skip
-    told = f'"cause": {_object(cause)}, ' if lost else ""
-    link.send(f'{{{told}"ranks": [{_object(facts)}]}}\n')
+    }
+    prefix = f'"cause": {_object(cause)}, ' if lost else ""
+    link.send(f'{{{prefix}"ranks": [{_object(ended._asdict())}]}}\n')
 
 
-def _object(facts: Mapping[str, str | float | list[str] | None]) -> str:
-    return "{" + ", ".join(f"{_as_json(name)}: {_as_json(value)}" for name, value in facts.items()) + "}"
+def _object(values: Mapping[str, str | float | None]) -> str:
+    """Return an object as JSON in ASCII: loading ``json`` takes a fifth of a shim's time."""
+    return "{" + ", ".join(f'"{name}": {_as_json(value)}' for name, value in values.items()) + "}"
 
 
-def _as_json(value: str | float | list[str] | None) -> str:
-    """Return what facts are made of as JSON, in ASCII: loading ``json`` takes a fifth of a shim's time."""
+def _as_json(value: str | float | None) -> str:
     if isinstance(value, str):
         return encode_basestring_ascii(value)
-    if isinstance(value, list):
-        return "[" + ", ".join(map(encode_basestring_ascii, value)) + "]"
     return "null" if value is None else repr(value)
 
 

@@ -1,7 +1,7 @@
-"""What a shim that was typed by hand under mpirun prints of a failure of its rank: the report of ``launch``.
+"""Print the failure of a rank whose shim was typed by hand under mpirun, as ``launch`` would.
 
-The first rank that fails says everything, a later one that fails by itself one line; those that were ended
-for it say nothing. Under ``launch`` the launcher does this for all ranks.
+The first rank that fails prints the whole report, a later one that fails on its own prints one line, and
+ranks that were terminated print nothing. Under ``launch`` the launcher does this for all ranks.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 FIRST_FAILURE = "first_failure"
 
 
-def say(prepared: PreparedRank, *, pid: int, status: int, duration: float, log: str) -> None:
-    """Print how a rank failed that nobody had asked to end.
+def print_failure(prepared: PreparedRank, *, pid: int, status: int, duration: float, log: str) -> None:
+    """Print how a rank failed that was not terminated.
 
     Args:
         prepared: The rank.
@@ -51,7 +51,7 @@ def say(prepared: PreparedRank, *, pid: int, status: int, duration: float, log: 
         lines = [*report.failure_lines(first), f"  logs: {prepared.run_dir}"]
     else:
         lines = [f"{process.name} also failed: {end.description} after {time_span(duration, 2)} (log: {log})"]
-    # In one write: other ranks write to the same place.
+    # In one write, as other ranks write to the same terminal.
     sys.stderr.write(escaped("hccl-tools: " + "\n".join(lines) + "\n", keep="\n\t"))
     sys.stderr.flush()
 
@@ -65,5 +65,5 @@ def _is_first(prepared: PreparedRank) -> bool:
     except FileExistsError:
         return False
     except OSError:
-        return True  # A full disk, say: rather twice than not at all.
+        return True  # Such as a full disk: better twice than not at all.
     return True

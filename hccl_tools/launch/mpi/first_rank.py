@@ -1,4 +1,4 @@
-"""The process of this host's first MPI rank, seen from the others: they use what it finds out for all."""
+"""The process of this host's first MPI rank, as the others find it: they use what it prepares for all."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from hccl_tools.errors import UsageError
 from hccl_tools.launch.mpi import world
 from hccl_tools.launch.processes import procfs
 
-#: Seconds between two looks, and that it may take to say why the job is refused.
-_PAUSE, _PATIENCE = 0.01, 5.0
+#: Seconds from one check to the next.
+_INTERVAL = 0.01
+#: Seconds for the first rank to print why the job is refused.
+_TIMEOUT = 5.0
 
 
 def find() -> int:
@@ -21,16 +23,16 @@ def find() -> int:
 
 
 def runs(pid: int) -> bool:
-    """Tell whether a process has not ended."""
+    """Return whether a process has not ended."""
     status = procfs.status(pid)
     return status is not None and status.state not in procfs.ENDED_STATES
 
 
 def wait_for_end() -> None:
     """Wait until it has ended, at most some seconds."""
-    first, deadline = find(), time.monotonic() + _PATIENCE
+    first, deadline = find(), time.monotonic() + _TIMEOUT
     while first and runs(first) and time.monotonic() < deadline:
-        time.sleep(_PAUSE)
+        time.sleep(_INTERVAL)
 
 
 def _is_first(pid: int) -> bool:

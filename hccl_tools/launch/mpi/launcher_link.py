@@ -1,7 +1,7 @@
-"""What has started a shim: mpirun's process, and a launcher on this host, to which it has a connection.
+"""A shim's parents: mpirun's process, and a launcher on this host, to which it has a connection.
 
-The launcher sees by the connection's end that a shim was killed, and the shim that the launcher was. Loading
-``socket`` would take longer than all of this.
+The end of the connection shows the launcher that the shim was killed, and the shim that the launcher was.
+Loading ``socket`` would take longer than all of this.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 class LauncherLink:
     """The connection of one rank's shim."""
 
-    def __init__(self, told: str, rank: int) -> None:
-        """Connect, and say which rank this is.
+    def __init__(self, address: str, rank: int) -> None:
+        """Connect and identify this rank; ``address`` is the launcher's token, port and addresses.
 
         Raises:
             LaunchError: The launcher does not listen on this host.
         """
-        token, port, _ = told.split("@", 2)
+        token, port, _ = address.split("@", 2)
         self._socket = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
         try:
             self._socket.connect(("127.0.0.1", int(port)))
@@ -46,18 +46,18 @@ class LauncherLink:
         self.send(f'{{"hello": "{token}", "agent": {rank}, "pid": {os.getpid()}, "parent": {parent}}}\n')
 
     def fileno(self) -> int:
-        """Readable when the launcher has ended or has answered."""
+        """Return a descriptor that is readable when the launcher has ended or has answered."""
         return self._socket.fileno()
 
     def send(self, message: str) -> None:
-        """Send a message; without a launcher nothing is to be reported."""
+        """Send a message, unless the launcher has ended."""
         try:
             self._socket.sendall(message.encode())
         except OSError:
             return
 
     def is_closed(self) -> bool:
-        """Whether the launcher has ended; takes away what it has answered."""
+        """Return whether the launcher has ended; discards its answers."""
         try:
             return not self._socket.recv(4096, _socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -67,33 +67,37 @@ class LauncherLink:
 
 
 def from_environment(environ: MutableMapping[str, str], rank: int) -> LauncherLink | None:
-    """Connect to the launcher that is told in the environment, and take that out for no rank to see it.
+    """Connect to the launcher that the environment names, and remove that variable from the rank's.
 
     Raises:
         LaunchError: The launcher does not listen on this host.
     """
-    told = environ.pop(LAUNCHER_VARIABLE, "")
-    return LauncherLink(told, rank) if told else None
+    address = environ.pop(LAUNCHER_VARIABLE, "")
+    return LauncherLink(address, rank) if address else None
 
 
-class Above:
-    """What has started this shim: mpirun's process, and the launcher if there is one."""
+class ParentWatch:
+    """Watches the process that has started this shim, and the launcher if there is one.
+
+    Attributes:
+        lost: The process whose end made this shim kill its rank, in a sentence.
+        has_terminated: Whether either has sent a signal that ends the rank.
+    """
 
     def __init__(self, link: LauncherLink | None) -> None:
         self.link, self.pid = link, os.getppid()
         self.name = procfs.read(f"/proc/{self.pid}/comm").strip() if link else ""
-        #: Which process was lost, where the rank was killed for that; whether it was asked to end.
-        self.lost = ""
-        self.asked, self._watched = False, list[int]()
+        self.lost, self.has_terminated = "", False
+        self._watched = list[int]()
 
-    def has_gone(self) -> bool:
-        """Whether either has ended: nobody is left to run for."""
+    def has_ended(self) -> bool:
+        """Return whether either has ended; the rank is then of no use."""
         return os.getppid() != self.pid or (self.link is not None and self.link.is_closed())
 
     def watch(self, poller: select.poll) -> bool:
-        """Have a poller woken when either ends; whether it has to look by itself (kernels before 5.3)."""
+        """Have a poller return when either ends; return whether it cannot (kernels before 5.3)."""
         if self.link is None:
-            return False  # A signal tells; see shim._leave_the_original_to_mpirun.
+            return False  # A signal shows it; see shim._continue_in_a_copy.
         self._poller, self._watched = poller, [self.link.fileno()]
         try:  # noqa: SIM105  (contextlib would take a shim's time)
             self._watched.append(os.pidfd_open(self.pid))
@@ -103,17 +107,17 @@ class Above:
             poller.register(descriptor, select.POLLIN)
         return len(self._watched) == 1
 
-    def judge(self, received: list[Received]) -> list[int]:
-        """Return the signals that the rank is to get, SIGKILL once nobody is left to run for."""
-        told = [one for one in received if one.number != signal.SIGCHLD]
-        if (told or self.link) and self.has_gone():
-            if self.link and not self.asked and not self.link.is_closed():
+    def signals_to_forward(self, received: list[Received]) -> list[int]:
+        """Return the signals for the rank: those received, or SIGKILL once either parent has ended."""
+        forwarded = [one for one in received if one.number != signal.SIGCHLD]
+        if (forwarded or self.link) and self.has_ended():
+            if self.link and not self.has_terminated and not self.link.is_closed():
                 self.lost = f"{self.name} (pid {self.pid}) was killed, or has ended before its ranks"
             while self._watched:
                 self._poller.unregister(self._watched.pop())
             return [signal.SIGKILL]
-        ending = [one for one in told if one.number in _ENDING]
+        ending = [one for one in forwarded if one.number in _ENDING]
         if self.link and any(one.sender == self.pid for one in ending):
             self.link.send('{"ended_by_engine": true}\n')
-        self.asked = self.asked or bool(ending)
-        return [one.number for one in told]
+        self.has_terminated = self.has_terminated or bool(ending)
+        return [one.number for one in forwarded]

@@ -6,26 +6,28 @@ import os
 import signal
 import time
 
-#: Seconds that it gets to see that the ranks have gone, and between two looks at it.
-_WAIT, _LOOK = 10.0, 0.2
+#: Seconds for the scheduler to notice that the ranks have ended.
+_TIMEOUT = 10.0
+#: Seconds from one check to the next.
+_INTERVAL = 0.2
 
 
-def end(pid: int, port: int, *, patiently: bool) -> None:
-    """Let the scheduler end by itself while other ranks are connected to it, then end it."""
-    deadline = time.monotonic() + _WAIT
-    while patiently and (time.monotonic() < deadline or _is_connected(port)):
-        if _is_gone(pid):
+def end(pid: int, port: int, *, wait: bool) -> None:
+    """Let the scheduler end by itself (``wait``) while other ranks are connected to it, then kill it."""
+    deadline = time.monotonic() + _TIMEOUT
+    while wait and (time.monotonic() < deadline or _is_connected(port)):
+        if _has_ended(pid):
             return
         if not _is_connected(port):
             break
-        time.sleep(_LOOK)
-    if not _is_gone(pid):
+        time.sleep(_INTERVAL)
+    if not _has_ended(pid):
         os.killpg(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
 
-def _is_gone(pid: int) -> bool:
-    """Tell whether a child has ended; it may have been collected already, with the orphans."""
+def _has_ended(pid: int) -> bool:
+    """Return whether a child has ended; it may have been reaped already, with the orphans."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
@@ -33,7 +35,7 @@ def _is_gone(pid: int) -> bool:
 
 
 def _is_connected(port: int) -> bool:
-    """Tell whether anybody holds a connection to a port of this host (state 01 in /proc/net/tcp)."""
+    """Return whether a process is connected to a port of this host (state 01 in /proc/net/tcp)."""
     wanted = f":{port:04X}"
     for path in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:

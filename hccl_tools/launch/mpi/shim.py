@@ -1,11 +1,11 @@
-"""The parent of one MPI rank: starts it in its own session, passes signals on, shows its log, ends it all.
+"""The parent of one MPI rank: starts it in a session of its own, forwards signals, shows its log, ends it.
 
-The session must be the rank's, not ours: under Open MPI 5 ``setsid`` in the process that mpirun has started
-fails. Everything arrives in one poll(): signals, ended children, time to look at the log.
+The session must be the rank's: under Open MPI 5 ``setsid`` fails in the process that mpirun has started.
+Everything arrives in one poll(): signals, ended children, the time to read the log.
 
-An mpirun that ends its ranks kills the processes that it has started, after 0.25 s or at once. Where no
-launcher of ours is above, a copy of that process does the work therefore, and ends the rank with all it has
-started when mpirun has killed the original.
+An mpirun that ends its ranks kills the processes that it has started, after 0.25 s or at once. Without a
+launcher, a copy of that process does the work therefore, and ends the rank and all it has started when mpirun
+has killed the original.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import select
 import signal
 import time
 
-from hccl_tools.launch.mpi.launcher_link import Above
+from hccl_tools.launch.mpi.launcher_link import ParentWatch
 from hccl_tools.launch.processes import linux, procfs
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
@@ -27,60 +27,62 @@ if TYPE_CHECKING:
     from hccl_tools.launch.mpi.launcher_link import LauncherLink
     from hccl_tools.launch.mpi.prepared import PreparedRank
 
-_PASSED_ON = (
+_FORWARDED = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
     signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGTSTP,
 )  # fmt: skip
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-#: Milliseconds between two looks at a followed log.
-_LOOK = 20
-#: Milliseconds between two looks at the process that has started this one, where the kernel does not tell.
-_LOOK_ABOVE = 250
+#: Milliseconds from one read of a followed log to the next.
+_LOG_INTERVAL = 20
+#: Milliseconds from one check of the parent process to the next, on kernels without process descriptors.
+_PARENT_INTERVAL = 250
+#: Seconds for SIGKILL to end what the rank has left behind.
+_KILL_TIMEOUT = 2.0
 
 
 def run(prepared: PreparedRank, link: LauncherLink | None = None) -> int:
-    """Start the rank and see it to its end; return its exit code, 128+n for signal n.
+    """Run the rank to its end; return its exit code, 128+n for signal n.
 
     ``link`` is the connection to the launcher, if one has started mpirun.
     """
-    said = "" if prepared.keep_binding else _unbind()
+    header = "" if prepared.keep_binding else _unbind()
     if prepared.cores:
         os.sched_setaffinity(0, prepared.cores)
     if prepared.exec:
         os.execvpe(prepared.argv[0], prepared.argv, prepared.environment)  # noqa: S606  (no shell)
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_PASSED_ON})
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *_FORWARDED})
     if link is None:
-        _leave_the_original_to_mpirun()
+        _continue_in_a_copy()
     linux.become_subreaper()
-    signals = linux.signal_descriptor({signal.SIGCHLD, *_PASSED_ON})
+    signals = linux.signal_descriptor({signal.SIGCHLD, *_FORWARDED})
     scheduler = _start_scheduler(prepared)
     again = f".restart_{prepared.restart}" if prepared.restart else ""
     log = os.path.join(prepared.run_dir, f"rank_{prepared.rank}{again}.log")
-    above = Above(link)
+    parent = ParentWatch(link)
     began = time.monotonic()
-    pid = _start(prepared.argv, prepared.environment, log, said)
+    pid = _start(prepared.argv, prepared.environment, log, header)
     follower = _follower(log) if _is_shown(prepared.rank, prepared.tail) else None
-    status = _watch(pid, signals, follower, above)
+    status = _watch(pid, signals, follower, parent)
     duration = time.monotonic() - began
-    _end_rest(keep=scheduler)
+    _kill_leftovers(keep=scheduler)
     if follower:
         _show(follower, last=True)
     code = os.waitstatus_to_exitcode(status)
-    is_orphan = above.has_gone()
+    is_orphan = parent.has_ended()
     if link is not None:
-        from hccl_tools.launch.mpi import end_report  # noqa: PLC0415  (while the rank starts nobody needs it)
+        from hccl_tools.launch.model.rank_exit import RankExit  # noqa: PLC0415  (not needed while the rank starts)
+        from hccl_tools.launch.mpi import end_report  # noqa: PLC0415
 
-        end_report.report(
-            link, prepared.rank, pid=pid, status=status, duration=duration, log=log, lost=above.lost
-        )
-    elif code != 0 and not is_orphan and not above.asked:
+        ended = RankExit(prepared.rank, pid, status, round(duration, 3), None, log)
+        end_report.report(link, ended, parent.lost)
+    elif code != 0 and not is_orphan and not parent.has_terminated:
         from hccl_tools.launch.mpi import failure_report  # noqa: PLC0415  (most ranks end well)
 
-        failure_report.say(prepared, pid=pid, status=status, duration=duration, log=log)
+        failure_report.print_failure(prepared, pid=pid, status=status, duration=duration, log=log)
     if scheduler:
         from hccl_tools.launch.mpi import scheduler_end  # noqa: PLC0415  (rank 0 only, and not always)
 
-        scheduler_end.end(scheduler, prepared.port, patiently=code == 0)
+        scheduler_end.end(scheduler, prepared.port, wait=code == 0)
     code = code if code >= 0 else 128 - code
     if code != 0 and link is None and not is_orphan:
         from hccl_tools.launch.mpi import end_report  # noqa: PLC0415
@@ -89,8 +91,8 @@ def run(prepared: PreparedRank, link: LauncherLink | None = None) -> int:
     return code
 
 
-def _leave_the_original_to_mpirun() -> None:
-    """Go on as a copy in a session of its own; the original passes signals on and ends as the copy does."""
+def _continue_in_a_copy() -> None:
+    """Continue in a copy with its own session; the original forwards signals and exits as the copy does."""
     original = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -100,7 +102,7 @@ def _leave_the_original_to_mpirun() -> None:
             os._exit(128 + signal.SIGKILL)
         return
     while True:
-        number = signal.sigwait({signal.SIGCHLD, *_PASSED_ON})
+        number = signal.sigwait({signal.SIGCHLD, *_FORWARDED})
         if number != signal.SIGCHLD:
             os.kill(pid, number)
             continue
@@ -110,32 +112,30 @@ def _leave_the_original_to_mpirun() -> None:
             os._exit(code if code >= 0 else 128 - code)
 
 
-def _start(argv: tuple[str, ...], variables: Mapping[str, str], log: str, said: str = "") -> int:
-    """Fork a child that becomes the program, its output going to its log; return its pid."""
+def _start(argv: tuple[str, ...], variables: Mapping[str, str], log: str, header: str = "") -> int:
+    """Fork a child that becomes the program and writes to its log; return its pid."""
     parent = os.getpid()
     descriptor = os.open(log, _LOG_FLAGS, 0o666)
-    if said:
-        os.write(descriptor, said.encode())
+    if header:
+        os.write(descriptor, header.encode())
     pid = os.fork()
     if pid == 0:
-        _become(argv, variables, descriptor, parent)
+        _exec_child(argv, variables, descriptor, parent)
     os.close(descriptor)
     return pid
 
 
-def _become(argv: tuple[str, ...], variables: Mapping[str, str], log: int, parent: int) -> NoReturn:
+def _exec_child(argv: tuple[str, ...], variables: Mapping[str, str], log: int, parent: int) -> NoReturn:
     code = 126
     try:
-        os.setsid()
-        linux.die_with_parent(signal.SIGKILL)
-        if os.getppid() == parent:
-            null = os.open(os.devnull, os.O_RDONLY)
-            for source, target in ((null, 0), (log, 1), (log, 2)):
-                os.dup2(source, target)
-            signal.pthread_sigmask(signal.SIG_SETMASK, ())
-            for number in (*_PASSED_ON, signal.SIGPIPE):
-                signal.signal(number, signal.SIG_DFL)
-            os.execvpe(argv[0], argv, variables)  # noqa: S606  (no shell)
+        linux.reset_signals()
+        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        linux.ChildSetup().exec(
+            lambda: os.execvpe(argv[0], argv, variables),  # noqa: S606  (no shell)
+            parent=parent,
+            stdin=null,
+            log=log,
+        )
     except OSError as error:
         code = 127 if isinstance(error, FileNotFoundError) else 126
         os.write(2, f"hccl-tools: {argv[0]} cannot be run: {error.strerror}\n".encode())
@@ -143,60 +143,48 @@ def _become(argv: tuple[str, ...], variables: Mapping[str, str], log: int, paren
         os._exit(code)
 
 
-def _watch(pid: int, signals: int, follower: Follower | None, above: Above) -> int:
-    """Pass signals on and show the log until the rank has ended; return its wait status.
+def _watch(pid: int, signals: int, follower: Follower | None, parent: ParentWatch) -> int:
+    """Forward signals and show the log until the rank has ended; return its wait status.
 
-    When what has started this process has ended, the rank is killed.
+    The rank is killed when the process that has started this one has ended.
     """
     poller = select.poll()
     poller.register(signals, select.POLLIN)
-    wait = _LOOK_ABOVE if above.watch(poller) else None
+    wait = _PARENT_INTERVAL if parent.watch(poller) else None
     while True:
-        poller.poll(_LOOK if follower else wait)
-        for number in above.judge(linux.read_signals(signals)):
-            _pass_on(pid, number)
+        poller.poll(_LOG_INTERVAL if follower else wait)
+        for number in parent.signals_to_forward(linux.read_signals(signals)):
+            _forward(pid, number)
         if follower:
             _show(follower)
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             return status
-        _collect_adopted(but=pid)
+        _reap_orphans(but=pid)
 
 
-def _pass_on(pid: int, number: int) -> None:
-    """Signal the rank's whole group: its own session makes it one."""
+def _forward(pid: int, number: int) -> None:
+    """Signal the process group of the rank."""
     try:
         os.killpg(pid, number)
     except ProcessLookupError:
         return
 
 
-def _collect_adopted(but: int) -> None:
-    """Collect orphans that became ours while the rank runs; the rank itself is waited for by number."""
+def _reap_orphans(but: int) -> None:
+    """Reap adopted orphans while the rank runs; the rank itself is waited for by its id."""
     me = os.getpid()
     for process in procfs.processes().values():
         if process.parent == me and process.pid != but and process.state in procfs.ENDED_STATES:
             os.waitpid(process.pid, os.WNOHANG)
 
 
-def _end_rest(keep: int) -> None:
-    """Kill what the rank has left behind, again and again until nothing is left, the scheduler apart."""
+def _kill_leftovers(keep: int) -> None:
+    """Kill what the rank has left behind, except for the scheduler."""
     if not keep and _is_childless():
-        return  # As a subreaper we would be the parent of whatever is left.
-    pause = 0.001
-    while left := [process for process in procfs.descendants(os.getpid()) if process.pid != keep]:
-        for process in left:
-            _kill(process.pid)
-        time.sleep(pause)
-        if (pause := 2 * pause) > 1:
-            return  # Stuck in the kernel: nobody can end it now.
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
+        return  # As a subreaper this process would be the parent of whatever is left.
+    me = os.getpid()
+    procfs.kill_until_gone(lambda: procfs.signal_all(me, signal.SIGKILL, but=keep), timeout=_KILL_TIMEOUT)
 
 
 def _is_childless() -> bool:
@@ -227,11 +215,11 @@ def _show(follower: Follower, *, last: bool = False) -> None:
 def _unbind() -> str:
     """Undo a binding to one core (mpirun's default for up to two ranks); return a line that says so, or "".
 
-    What mpirun's own process may use is the measure: a limit from outside (taskset, a container) stays.
+    The rank gets the cores of mpirun's own process: a limit from outside (taskset, a container) stays.
     """
     try:
         own, parents = os.sched_getaffinity(0), os.sched_getaffinity(os.getppid())
-        # Two hardware threads are one core; wider bindings (numa, socket) were meant.
+        # Two hardware threads are one core; wider bindings (numa, socket) are intended.
         if len(own) > 2 or not own < parents:
             return ""
         os.sched_setaffinity(0, parents)

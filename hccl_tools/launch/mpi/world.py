@@ -1,4 +1,4 @@
-"""What an MPI launcher or Slurm has told a process about its place, from its environment alone."""
+"""The place of a process among its MPI ranks, from the environment that mpirun or Slurm has set."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ _FAMILIES = {
 
 
 def from_environment(environ: Mapping[str, str]) -> MpiWorld:
-    """Return the place that the launcher has told this process.
+    """Return the place of this process.
 
     Raises:
-        UsageError: Nobody has told any, or what was told is no number.
+        UsageError: No launcher has set it, or a variable is not a number.
     """
     for launcher, names in _FAMILIES.items():
         if names[0] in environ:

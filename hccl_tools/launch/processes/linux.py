@@ -1,4 +1,4 @@
-"""The few Linux calls that Python has no name for: prctl(2) and signalfd(2).
+"""The few Linux calls that Python has no name for, prctl(2) and signalfd(2), and exec in a child with them.
 
 The keeper and the launcher are built on them: a subreaper inherits orphaned descendants, a parent-death
 signal ends a process with its parent, and a signal descriptor lets one poll() wait for signals, processes and
@@ -16,7 +16,7 @@ from hccl_tools.records import NamedTuple
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection, Iterable
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
@@ -29,6 +29,12 @@ _SIGINFO_BYTES = 128
 _SIGINFO_HEAD = struct.Struct("=IiiI")  # ssi_signo, ssi_errno, ssi_code, ssi_pid
 
 _SIG_SETMASK = 2
+
+#: Dispositions that Python, nohup or a shell's ``&`` may have changed; a rank gets the default.
+_CHANGED_SIGNALS = (
+    signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM,
+    signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTTIN, signal.SIGTTOU,
+)  # fmt: skip
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
@@ -58,11 +64,17 @@ def die_with_parent(signal_number: int) -> None:
     _prctl(_PR_SET_PDEATHSIG, signal_number)
 
 
-class ChildSetup:
-    """What a forked child does before it turns into its program.
+def reset_signals() -> None:
+    """Give the signals that may be ignored or handled their default disposition."""
+    for number in _CHANGED_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
 
-    All that can be made ready is made ready in the parent: each object that a child makes or counts is a page
-    to copy, and the common way to call these two touched three times as many.
+
+class ChildSetup:
+    """Turns a forked child into a program in a session of its own.
+
+    The parent prepares all that it can: each object that a child makes or counts is a page to copy, and the
+    common way to make these two system calls touched three times as many.
     """
 
     def __init__(self) -> None:
@@ -75,13 +87,38 @@ class ChildSetup:
         address = ctypes.c_void_p(ctypes.addressof(self._no_signals))
         self._mask = (ctypes.c_int(_SIG_SETMASK), address, ctypes.c_void_p(None))
 
-    def die_with_parent(self) -> None:
-        """Ask to be killed when the parent ends; the caller then checks that it was still there."""
-        self._prctl(*self._death)
+    def exec(
+        self,
+        execute: Callable[[], object],
+        *,
+        parent: int,
+        stdin: int,
+        log: int,
+        cpus: Collection[int] = (),
+    ) -> None:
+        """Become a program that is killed when its parent ends; return only if that has ended already.
 
-    def unblock_all_signals(self) -> None:
-        """Take signals as they come."""
+        Args:
+            execute: Calls one of Python's exec functions.
+            parent: The process that has forked this one.
+            stdin: The descriptor that becomes the program's stdin.
+            log: The descriptor that becomes its stdout and stderr.
+            cpus: The cores it is bound to; none for those of the parent.
+
+        Raises:
+            OSError: The program cannot be run.
+        """
+        os.setsid()
+        self._prctl(*self._death)
+        if os.getppid() != parent:
+            return
+        os.dup2(stdin, 0)
+        os.dup2(log, 1)
+        os.dup2(log, 2)
+        if cpus:
+            os.sched_setaffinity(0, cpus)
         self._sigprocmask(*self._mask)
+        execute()
 
 
 def name_process(name: str) -> None:

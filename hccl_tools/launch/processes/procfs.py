@@ -8,6 +8,10 @@ from contextlib import suppress
 
 from hccl_tools.records import NamedTuple
 
+TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 #: PF_EXITING of the kernel's flags.
@@ -134,7 +138,7 @@ def waits_in(pid: int) -> str:
 
 
 def signal_all(ancestor: int, *numbers: int, since: int = 0, but: int = 0) -> int:
-    """Send one or more signals to every living descendant; how many there were."""
+    """Send one or more signals to every living descendant; return how many there were."""
     found = descendants(ancestor, since=since, but=but)
     for process in found:
         # It may have ended meanwhile, or have become another user's (sudo).
@@ -142,3 +146,30 @@ def signal_all(ancestor: int, *numbers: int, since: int = 0, but: int = 0) -> in
             for number in numbers:
                 os.kill(process.pid, number)
     return len(found)
+
+
+def kill_until_gone(
+    kill: Callable[[], object],
+    *,
+    timeout: float = float("inf"),
+    longest_pause: float = 0.1,
+    wait: Callable[[float], object] = time.sleep,
+) -> bool:
+    """Repeat a round of SIGKILL until no process is left: a killed one may have started others before.
+
+    Args:
+        kill: Sends SIGKILL to the processes that are left, and returns something false if there are none.
+        timeout: Seconds after which the processes that are left count as stuck in the kernel.
+        longest_pause: Seconds between two rounds at most; the first pause is 1 ms, and each is doubled.
+        wait: Waits so many seconds.
+
+    Returns:
+        Whether no process is left.
+    """
+    deadline, pause = time.monotonic() + timeout, 0.001
+    while kill():
+        if time.monotonic() > deadline:
+            return False
+        wait(pause)
+        pause = min(2 * pause, longest_pause)
+    return True

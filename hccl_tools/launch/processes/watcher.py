@@ -1,4 +1,4 @@
-"""The watcher: the keeper's parent, which ends the job when nobody else is left to do it.
+"""The watcher: the keeper's parent, which ends the job when neither launcher nor keeper can do it.
 
 A keeper that is killed takes the ranks with it, but not what the ranks have started, and a stopped one does
 not notice the end of its launcher. The watcher is a subreaper above the keeper: it inherits the processes of
@@ -19,10 +19,12 @@ from hccl_tools.launch.processes.file_limit import leave_callers_files
 _ALL_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
 #: What the kernel sends the watcher when the launcher ends.
 _LAUNCHER_ENDED = signal.SIGHUP
-#: Seconds between two looks at a keeper without a launcher, and until it is killed.
-_LOOK, _PATIENCE = 0.1, 5.0
-#: Pauses between two rounds of killing, in seconds: growing from the first to the last.
-_FIRST_PAUSE, _LAST_PAUSE = 0.001, 1.0
+#: Seconds from one check of a keeper without a launcher to the next.
+_CHECK_INTERVAL = 0.1
+#: Seconds until a keeper without a launcher is killed.
+_KEEPER_TIMEOUT = 5.0
+#: Seconds between two rounds of SIGKILL at most: processes that are stuck in the kernel may stay for long.
+_LONGEST_PAUSE = 1.0
 
 
 def fork_keeper(launcher: int) -> None:
@@ -42,11 +44,18 @@ def fork_keeper(launcher: int) -> None:
 
 def end_descendants() -> None:
     """Kill every descendant of this process, a subreaper with SIGCHLD blocked, until there is none."""
-    pause = _FIRST_PAUSE
-    while not _is_childless():
-        procfs.signal_all(os.getpid(), signal.SIGKILL)
-        if signal.sigtimedwait({signal.SIGCHLD}, pause) is None:
-            pause = min(2 * pause, _LAST_PAUSE)
+    procfs.kill_until_gone(
+        _kill_children,
+        longest_pause=_LONGEST_PAUSE,
+        wait=lambda seconds: signal.sigtimedwait({signal.SIGCHLD}, seconds),
+    )
+
+
+def _kill_children() -> bool:
+    if _is_childless():
+        return False
+    procfs.signal_all(os.getpid(), signal.SIGKILL)
+    return True
 
 
 def _watch(launcher: int, keeper: int) -> NoReturn:
@@ -63,15 +72,15 @@ def _watch(launcher: int, keeper: int) -> NoReturn:
 
 
 def _wait_for(keeper: int, launcher: int) -> None:
-    """Return when the keeper has ended; without its launcher it has a limited time for that."""
+    """Wait for the end of the keeper; without its launcher it has a limited time."""
     while os.getppid() == launcher:
         if _has_ended(keeper):
             return
         signal.sigwait({signal.SIGCHLD, _LAUNCHER_ENDED})
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _KEEPER_TIMEOUT
     while not _has_ended(keeper):
         os.kill(keeper, signal.SIGCONT if time.monotonic() < deadline else signal.SIGKILL)
-        signal.sigtimedwait({signal.SIGCHLD}, _LOOK)
+        signal.sigtimedwait({signal.SIGCHLD}, _CHECK_INTERVAL)
 
 
 def _has_ended(keeper: int) -> bool:

@@ -195,17 +195,17 @@ def _wait(run: Run, seconds: float) -> bool:
 
 
 def _kill(run: Run) -> bool:
-    """Kill what is left of a run on this host; false for what is stuck in the kernel."""
-    deadline = time.monotonic() + _KILL_WAIT
-    while left := _processes(run):
-        if time.monotonic() > deadline:
-            return False
+    """Kill what is left of a run on this host; return False if some of it is stuck in the kernel."""
+
+    def kill() -> list[int]:
+        left = _processes(run)
         _resume_keepers(left)
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
                 _send(pid, signal.SIGKILL, partial(_is_member, run))
-        time.sleep(_PAUSE)
-    return True
+        return left
+
+    return procfs.kill_until_gone(kill, timeout=_KILL_WAIT)
 
 
 def _resume_keepers(left: list[int]) -> None:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.processes.keeper import Keeper
     from hccl_tools.launch.processes.procfs import Status
 
-#: Pauses between two rounds of killing, in seconds: growing from the first to the last.
-_FIRST_PAUSE, _LAST_PAUSE = 0.001, 0.1
 #: Seconds for the keeper to end, and then for its processes.
 _WAIT = 5.0
 
@@ -69,18 +67,15 @@ def _kill(keeper: Keeper, wait: float) -> None:
 
 
 def _kill_orphans(keeper: Keeper, wait: float) -> dict[int, tuple[int, struct_rusage]]:
-    """Kill what is left, side by side with the watcher: should that be killed as well, this goes on."""
-    since = keeper.begun
-    deadline = time.monotonic() + wait
-    pause = _FIRST_PAUSE
+    """Kill what is left, beside the watcher, which may have been killed as well; return how they ended."""
     ends: dict[int, tuple[int, struct_rusage]] = {}
-    while procfs.signal_all(os.getpid(), signal.SIGKILL, since=since, but=keeper.watcher):
-        ends |= _collect_ended(since)
-        if time.monotonic() > deadline:
-            break
-        time.sleep(pause)
-        pause = min(2 * pause, _LAST_PAUSE)
-    ends |= _collect_ended(since)
+
+    def kill() -> int:
+        left = procfs.signal_all(os.getpid(), signal.SIGKILL, since=keeper.begun, but=keeper.watcher)
+        ends.update(_collect_ended(keeper.begun))
+        return left
+
+    procfs.kill_until_gone(kill, timeout=wait)
     return ends
 
 

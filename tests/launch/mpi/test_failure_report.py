@@ -15,11 +15,13 @@ from hccl_tools.launch.model.plan import Plan, RankProcess
 from tests.support.mpiruns import MPIRUNS
 
 RANK: dict[str, Any] = {
-    "rank": 1, "pid": 77, "status": 7 << 8, "duration": 1.5, "asked": False, "log": "/log/rank_1.log",
+    "rank": 1, "pid": 77, "status": 7 << 8, "duration": 1.5, "was_terminated": False,
+    "log": "/log/rank_1.log",
 }  # fmt: skip
 WRONG: list[dict[str, Any]] = [
     {"rank": "1"}, {"rank": -1}, {"rank": True}, {"rank": 2}, {"pid": None}, {"status": 1 << 40},
-    {"status": 127}, {"status": 7.5}, {"duration": -1}, {"duration": float("nan")}, {"log": 5}, {"asked": 3},
+    {"status": 127}, {"status": 7.5}, {"duration": -1}, {"duration": float("nan")}, {"log": 5},
+    {"was_terminated": 3},
 ]  # fmt: skip
 
 

@@ -374,7 +374,7 @@ def test_scheduler_that_was_collected_with_the_orphans_is_over() -> None:
     child.returncode = 0
 
     started = time.monotonic()
-    scheduler_end.end(child.pid, port=1, patiently=True)
-    scheduler_end.end(child.pid, port=1, patiently=False)
+    scheduler_end.end(child.pid, port=1, wait=True)
+    scheduler_end.end(child.pid, port=1, wait=False)
 
     assert time.monotonic() - started < 5

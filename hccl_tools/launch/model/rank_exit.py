@@ -1,0 +1,49 @@
+"""The end of a rank as the process that started it reports it to a launcher."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.records import NamedTuple
+
+TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class RankExit(NamedTuple):
+    """How one rank has ended.
+
+    ``status`` is the raw wait status (``None``: it has not ended), ``duration`` is in seconds, ``log`` the
+    path of its log on its host. ``was_terminated`` is whether it ended after it had been terminated, ``None``
+    from a shim, which does not know.
+    """
+
+    rank: int
+    pid: int
+    status: int | None
+    duration: float
+    was_terminated: bool | None
+    log: str
+
+    @classmethod
+    def parse(cls, value: Any) -> RankExit:
+        """Return a record that came as JSON.
+
+        Raises:
+            TypeError, ValueError: A value is missing, unknown or out of range.
+        """
+        record = cls(**value)
+        if record.status is not None:
+            os.waitstatus_to_exitcode(_count(record.status))
+        if not isinstance(record.log, str) or record.was_terminated not in {True, False, None}:
+            raise ValueError(value)
+        if not isinstance(record.duration, int | float) or not 0 <= record.duration < float("inf"):
+            raise ValueError(value)
+        return record._replace(rank=_count(record.rank), pid=_count(record.pid))
+
+
+def _count(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31:
+        return value
+    raise ValueError(value)
