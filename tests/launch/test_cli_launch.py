@@ -469,7 +469,7 @@ def test_times_may_have_a_unit() -> None:
     done = launch("--no-table", "--cpu", "-n1", "--timeout", "0.01m", "--grace", "1s", "sleep.py")
 
     assert done.returncode == 124
-    assert "--timeout: 0.6 s are over" in done.stderr
+    assert "--timeout 0.6 s exceeded" in done.stderr
 
 
 def test_full_width_characters_in_a_list_of_devices() -> None:

@@ -1,4 +1,4 @@
-"""Ending a job without its keeper: that was killed, or something holds it so that it cannot do its work."""
+"""End a job without its keeper, which was killed or does not respond; report what jobs have left behind."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _WAIT = 5.0
 def end_job(
     keeper: Keeper, running: Sequence[RankEnd], say: Callable[[str], None], wait: float = _WAIT
 ) -> list[Status]:
-    """Kill what a keeper has left, again and again: the watcher's children, or our own if that has gone.
+    """Kill what a keeper has left: children of the watcher, or of this process if the watcher has ended.
 
-    A keeper that is still there has nothing to do with it if the kernel does not let the others go; else it
-    is killed, and the kernel kills its ranks with it.
+    A keeper that still runs is kept if the other processes are stuck in the kernel; else it is killed, and
+    the kernel kills its ranks with it.
 
     Args:
         keeper: The keeper.
-        running: The processes whose end the keeper has not reported; they get it here.
+        running: The processes whose end the keeper has not reported; it is filled in here.
         say: Shows a message to the user.
-        wait: Seconds, for the keeper's own end and for the others'.
+        wait: Seconds for the keeper to end, and then for the others.
 
     Returns:
-        Those that are still there after that (stuck in the kernel).
+        The processes that are left, as they are stuck in the kernel.
     """
     if not keeper.gone:
         left = keeper.descendants()
@@ -60,7 +60,7 @@ def end_job(
 
 
 def _kill(keeper: Keeper, wait: float) -> None:
-    procfs.signal_all(keeper.pid, signal.SIGKILL)  # First: the caller may be no subreaper.
+    procfs.signal_all(keeper.pid, signal.SIGKILL)  # First, as the caller may not be a subreaper.
     with suppress(ProcessLookupError):
         os.kill(keeper.pid, signal.SIGKILL)
     keeper.wait_gone(wait)
@@ -89,12 +89,13 @@ def _collect_ended(since: int) -> dict[int, tuple[int, struct_rusage]]:
     return ends
 
 
-_MOST = 8
+#: Processes that are listed in a message at most.
+_MAX_SHOWN = 8
 
 
 def describe_leftovers(left: Sequence[Status]) -> str:
-    """Say which they are and whose; of many, how many."""
-    shown = [_described(process.pid) for process in left[:_MOST]]
+    """Return a message that lists the processes that a job has left behind, with their ranks."""
+    shown = [_describe(process.pid) for process in left[:_MAX_SHOWN]]
     if len(left) == 1:
         return f"ending what the job left behind: {shown[0]}"
     if len(left) > len(shown):
@@ -103,7 +104,7 @@ def describe_leftovers(left: Sequence[Status]) -> str:
 
 
 def leftovers_of_last_run(log_dir: str) -> list[str]:
-    """Say that the last run in a log directory has lost its launcher and left processes on this host."""
+    """Return a warning if the last run in a log directory lost its launcher and left processes here."""
     path = os.path.realpath(os.path.join(log_dir, LATEST))
     if not os.path.exists(os.path.join(path, HOLDER)) or os.path.exists(os.path.join(path, "report.json")):
         return []
@@ -121,6 +122,6 @@ def leftovers_of_last_run(log_dir: str) -> list[str]:
     return [f"the launcher of {path} was killed, and {many} left: `{stop}` ends them"]
 
 
-def _described(pid: int) -> str:
+def _describe(pid: int) -> str:
     rank = procfs.variable(pid, "RANK_ID")
     return procfs.describe(pid) + (f" of rank {rank}" if rank else "")

@@ -1,4 +1,4 @@
-"""One line at the bottom of the terminal: how many ranks run, for how long, how long they have been quiet."""
+"""A progress line at the bottom of the terminal: running ranks, elapsed time, time without output."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hccl_tools.launch.supervise.attempt import Attempt
 
-_EVERY = 1.0
-#: Seconds without output after which the line says so.
+#: Seconds from one drawing of the line to the next.
+_INTERVAL = 1.0
+#: Seconds without output after which the line shows that.
 _QUIET = 10.0
 
 
 class Progress:
-    """Redraws the line once a second; it is gone when something else is written and comes back below it."""
+    """Redraws the line once a second; other output replaces it, and it is redrawn below."""
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
-        attempt.call_later("progress", _EVERY, self._draw)
+        attempt.call_later("progress", _INTERVAL, self._draw)
 
     def _draw(self) -> None:
         ranks = [end for end in self._attempt.state.ends if end.process.rank >= 0]
@@ -31,7 +32,7 @@ class Progress:
             text += f", no output for {quiet:.0f} s"
         width = _terminal_width(self._attempt.console.err.fileno())
         self._attempt.console.err.show_status(text[: width - 1])
-        self._attempt.call_later("progress", _EVERY, self._draw)
+        self._attempt.call_later("progress", _INTERVAL, self._draw)
 
 
 def _written(path: str) -> float:

@@ -1,7 +1,7 @@
-"""Telling how a job ended: first where nobody has to be waited for, last on the terminal.
+"""Report the end of a job: files, locks and ``--notify`` first, the terminal last, as it may block.
 
-Whoever reads our output may have stopped to (``less``, Ctrl-S, a pipe to a program that hangs). The job has
-ended all the same: its report is written, its locks are free, and ``--notify`` is called.
+The reader of the output may have stopped reading (``less``, Ctrl-S, a pipe to a program that hangs). By then
+the report is written, the locks are released, and ``--notify`` has run.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.supervise.options import Supervision
 
-#: Seconds that a reader gets to take the end of the logs before something else is done meanwhile.
-_READER = 1.0
+#: Seconds for a reader to take the end of the logs before the launcher goes on.
+_READER_TIMEOUT = 1.0
 
 
-class Telling:
-    """What is shown of a job and said about its end; ``followers`` are its logs, over all its restarts."""
+class Reporter:
+    """Reports of one job, over all its restarts; ``followers`` show its logs."""
 
     def __init__(self, run_dir: str, options: Supervision, console: Console, *, several: bool) -> None:
         self._run_dir, self._options, self._console = run_dir, options, console
         self._oom_kills = kills()
-        self._told: Outcome | None = None
+        self._reported: Outcome | None = None
         self._attempts: list[dict[str, Any]] = []
         self._began = time.monotonic()
         self.followers = Followers(
@@ -48,23 +48,23 @@ class Telling:
         )
 
     def first_failure(self, end: RankEnd) -> dict[str, Any]:
-        """The report's part on the rank that failed first."""
+        """Return the report's part on the rank that failed first."""
         return report.first_failure(end, killed_by_oom=kills().since(self._oom_kills))
 
-    def failed(self, outcome: Outcome) -> None:
-        """Tell of a failure that need not be the end."""
-        self._show_rest(_READER)
+    def report_attempt(self, outcome: Outcome) -> None:
+        """Report a failure after which the job may be restarted."""
+        self._drain_logs(_READER_TIMEOUT)
         made = self._report(outcome)
         self._console.say(report.text(made))
-        self._told, self._attempts = outcome, made["attempts"]
+        self._reported, self._attempts = outcome, made["attempts"]
 
-    def interrupted(self, attempt: Attempt) -> None:
-        """Write a report as soon as the launcher is asked to end: a batch system may not let it finish."""
+    def report_interrupt(self, attempt: Attempt) -> None:
+        """Write a report as soon as the launcher is signalled: a batch system may not let it finish."""
         if attempt.state.reason == "signal":
             report.write(self._report(attempt.outcome()), f"{self._run_dir}/report.json")
 
-    def end(self, outcome: Outcome, signals: Signals, locks: Sequence[int] = ()) -> None:
-        """Write the report, close the locks; if the job did not end well, pass it on, print it, judge."""
+    def report_end(self, outcome: Outcome, signals: Signals, locks: Sequence[int] = ()) -> None:
+        """Write report.json, release the locks; after a failure run --notify, print report and verdict."""
         console, options = self._console, self._options
         made = self._report(outcome)
         path = f"{self._run_dir}/report.json"
@@ -75,18 +75,18 @@ class Telling:
             if descriptor >= 0:
                 os.close(descriptor)
         failed = outcome.exit_code != 0 and options.reports
-        told = not failed or outcome is self._told
-        if self._show_rest(_READER, signals) and not told:
-            told = True
+        printed = not failed or outcome is self._reported
+        if self._drain_logs(_READER_TIMEOUT, signals) and not printed:
+            printed = True
             console.say(report.text(made, unwritten))
         if failed and options.watch.notify and (why := report.notify(made, options.watch.notify, signals)):
             console.say(f"--notify: {why}")
-        self._show_rest(None, signals)
-        if not told:
+        self._drain_logs(None, signals)
+        if not printed:
             console.say(report.text(made, unwritten))
         if failed:
             console.say(report.verdict(made))
-        self._show_rest(None, signals)
+        self._drain_logs(None, signals)
         self.followers.close()
 
     def _report(self, outcome: Outcome) -> dict[str, Any]:
@@ -94,15 +94,14 @@ class Telling:
             outcome,
             run_dir=self._run_dir,
             killed_by_oom=kills().since(self._oom_kills),
-            earlier=self._attempts[:-1] if outcome is self._told else self._attempts,
+            earlier=self._attempts[:-1] if outcome is self._reported else self._attempts,
             duration=time.monotonic() - self._began,
         )
 
-    def _show_rest(self, seconds: float | None, signals: Signals | None = None) -> bool:
-        """Show what is left of the logs of ranks that have ended; whether the reader has taken all in time.
+    def _drain_logs(self, seconds: float | None, signals: Signals | None = None) -> bool:
+        """Show the rest of the logs; return whether the reader has taken all in time.
 
-        Whoever interrupts meanwhile does not want to wait for the reader any more: without ``signals`` that
-        is for somebody else to see.
+        An interrupt stops waiting for the reader; without ``signals`` the caller has to check for one.
         """
         console = self._console
         deadline = None if seconds is None else time.monotonic() + seconds

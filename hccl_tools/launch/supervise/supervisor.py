@@ -1,4 +1,4 @@
-"""Start this host's part of a plan and answer for it: the first failure decides, nothing is left behind."""
+"""Run this host's part of a job over all its restarts, and report how it ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hccl_tools.launch.processes.signals import Signals
 from hccl_tools.launch.supervise.attempt import Attempt
 from hccl_tools.launch.supervise.options import DEFAULTS, Supervision
 from hccl_tools.launch.supervise.progress import Progress
-from hccl_tools.launch.supervise.reporter import Telling
+from hccl_tools.launch.supervise.reporter import Reporter
 from hccl_tools.launch.supervise.watchdogs import EarlyExit, Hang, LogSpace
 from hccl_tools.programs.lookup import find_program
 
@@ -50,15 +50,15 @@ def supervise(
         locks: Descriptors (-1 for none) that are closed when the job has ended and its report is written.
 
     Returns:
-        How the job ended. The report has been printed, written and passed on by then.
+        How the job ended. The report has been written and printed, and ``--notify`` has run.
     """
     with Signals() as signals:
-        host = _Host(processes, run_dir, environment, working_dir, options)
+        host = HostSupervision(processes, run_dir, environment, working_dir, options)
         return host.run(keeper or keepers.current() or keepers.start(), signals, locks)
 
 
-class _Host:
-    """This host's part of a job, over all its restarts."""
+class HostSupervision:
+    """Supervises this host's part of a job, over all its restarts."""
 
     def __init__(
         self,
@@ -72,16 +72,16 @@ class _Host:
         self.run_dir, self.working_dir = str(run_dir), str(working_dir)
         self.environment, self.options = environment, options
         self.console = Console(color=options.color, progress=options.progress)
-        self.telling = Telling(
+        self.reporter = Reporter(
             self.run_dir, options, self.console, several=sum(map(self.is_shown, processes)) > 1
         )
 
     def run(self, keeper: Keeper, signals: Signals, locks: Sequence[int]) -> Outcome:
-        """Start the processes, again if they fail and may be restarted, and tell how it ended."""
+        """Start the processes, restart them after a failure if that is allowed, and report the end."""
         options, restarts = self.options, 0
         outcome = self.attempt(restarts, keeper, signals)
         while outcome.reason == "failed" and not outcome.stuck and restarts < options.watch.max_restarts:
-            self.telling.failed(outcome)
+            self.reporter.report_attempt(outcome)
             if options.before_restart:
                 try:
                     self.processes = options.before_restart(restarts + 1, signals)
@@ -95,12 +95,12 @@ class _Host:
             outcome = self.attempt(restarts, keeper, signals)
         outcome.restarts = restarts
         keeper.close(wait=0.1 if outcome.stuck else 1.0)
-        self.telling.end(outcome, signals, locks)
+        self.reporter.report_end(outcome, signals, locks)
         self.console.close()
         return outcome
 
     def attempt(self, restart: int, keeper: Keeper, signals: Signals) -> Outcome:
-        """Start the processes once and see them to their end."""
+        """Start the processes once and run them to their end."""
         options = self.options
         ends = [
             RankEnd(process, os.path.join(self.run_dir, generation(process.log, options.restart + restart)))
@@ -111,7 +111,7 @@ class _Host:
             keeper=keeper,
             signals=signals,
             console=self.console,
-            followers=self.telling.followers,
+            followers=self.reporter.followers,
             followed=lambda end: self.is_shown(end.process),
             grace=options.watch.grace,
             scheduler_wait=options.scheduler_wait,
@@ -126,7 +126,7 @@ class _Host:
             run_dir=self.run_dir,
             restart=restart,
             may_restart=restart < options.watch.max_restarts,
-            first_failure=self.telling.first_failure,
+            first_failure=self.reporter.first_failure,
         )
         outcome = attempt.run()
         if peers:
@@ -136,20 +136,20 @@ class _Host:
         return outcome
 
     def is_shown(self, process: RankProcess) -> bool:
-        """Whether a process's log is followed on the terminal."""
+        """Return whether a process's log is followed on the terminal."""
         tail = self.options.tail
         return process.rank >= 0 and (tail == "all" or process.rank in tail)
 
     def watch(self, attempt: Attempt) -> None:
-        """Set up what watches the job beside the attempt itself."""
+        """Add the observers and timers of an attempt."""
         options = self.options
-        attempt.on_ending.append(lambda: self.telling.interrupted(attempt))
+        attempt.on_ending.append(lambda: self.reporter.report_interrupt(attempt))
         if options.on_attempt:
             options.on_attempt(attempt)
         LogSpace(attempt, self.run_dir, options.watch.on_log_error)
         if options.watch.timeout is not None:
             left = self.began + options.watch.timeout - time.monotonic()
-            attempt.on_ending.append(lambda: self.tell_of_timeout(attempt))
+            attempt.on_ending.append(lambda: self.announce_timeout(attempt))
             attempt.call_later("timeout", left, lambda: attempt.end("timeout"))
         if options.watch.early_exit_warn is not None:
             EarlyExit(attempt, options.watch.early_exit_warn)
@@ -158,14 +158,14 @@ class _Host:
         if self.console.progress:
             Progress(attempt)
 
-    def tell_of_timeout(self, attempt: Attempt) -> None:
-        """Say why the job begins to end, if it does for that."""
+    def announce_timeout(self, attempt: Attempt) -> None:
+        """Show that the job has exceeded its time, if that is why it ends."""
         if attempt.state.reason == "timeout" and attempt.state.remote_cause is None:
             limit, grace = self.options.watch.timeout, self.options.watch.grace
-            attempt.say(f"--timeout: {limit:g} s are over: ending the job (at most {grace:g} s)")
+            attempt.say(f"--timeout {limit:g} s exceeded: ending the job (at most {grace:g} s)")
 
     def tasks(self, ends: list[RankEnd]) -> list[Task]:
-        """What the keeper is to start."""
+        """Return what the keeper starts."""
         found: dict[tuple[str, str], str] = {}
         tasks = []
         for end in ends:

@@ -1,4 +1,4 @@
-"""Telling of silence: a rank that has ended while others wait for it, and a job in which nothing happens."""
+"""Watchdogs: ranks that exited early, jobs that make no progress, disks that are full."""
 
 from __future__ import annotations
 
@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from hccl_tools.launch.processes.signals import Helper
     from hccl_tools.launch.supervise.attempt import Attempt
 
-#: Less than this part of one core, for all ranks together, counts as no CPU time: heartbeats do not compute.
+#: A smaller part of one core, for all ranks together, counts as no CPU time: heartbeats use a little.
 _IDLE = 0.01
-_FEWEST_SAMPLES = 8
-_LONGEST_PAUSE = 30.0
-_MOST_SHOWN = 16
-#: Seconds that py-spy gets.
-_STACKS_WAIT = 10.0
+#: Samples that are taken at least before a job counts as hanging.
+_MIN_SAMPLES = 8
+#: Seconds from one sample to the next at most.
+_MAX_INTERVAL = 30.0
+#: Ranks that are listed in a warning at most.
+_MAX_SHOWN = 16
+#: Seconds for py-spy.
+_STACKS_TIMEOUT = 10.0
+#: The states of a process in /proc.
 _STATES = {
     "R": "running",
     "S": "sleeping",
@@ -52,20 +56,20 @@ def rank_list(ranks: Iterable[int]) -> str:
 
 
 class EarlyExit:
-    """Say so, once, when ranks have ended with 0 and others go on for long."""
+    """Warns once when ranks have exited with 0 and others still run after some time."""
 
     def __init__(self, attempt: Attempt, after: float) -> None:
         self._attempt, self._after = attempt, after
-        attempt.on_end.append(self._ended)
+        attempt.on_end.append(self._on_end)
 
-    def _ended(self, end: RankEnd) -> None:
+    def _on_end(self, end: RankEnd) -> None:
         if end.status == 0 and end.process.rank >= 0 and len(self._good()) == 1:
-            self._attempt.call_later("early exit", self._after, self._tell)
+            self._attempt.call_later("early exit", self._after, self._warn)
 
     def _good(self) -> list[RankEnd]:
         return [end for end in self._attempt.state.ends if end.status == 0 and end.process.rank >= 0]
 
-    def _tell(self) -> None:
+    def _warn(self) -> None:
         running = [end.process.rank for end in self._attempt.state.running if end.process.rank >= 0]
         if not running:
             return
@@ -84,44 +88,44 @@ def _about(duration: float) -> str:
 
 
 class Hang:
-    """Say so when no rank has written anything or used the CPU for long, and what each one waits for."""
+    """Warns when no rank has written or computed anything for some time, and shows what each one does."""
 
     def __init__(self, attempt: Attempt, after: float, run_dir: str) -> None:
         self._attempt, self._after, self._run_dir = attempt, after, run_dir
-        self._pause = min(after / _FEWEST_SAMPLES, _LONGEST_PAUSE)
+        self._interval = min(after / _MIN_SAMPLES, _MAX_INTERVAL)
         self._last = (0.0, 0)
-        self._news = time.monotonic()
-        self._told = 0
-        self._quiet = False
-        attempt.call_later("hang", self._pause, self._look)
+        self._active_at = time.monotonic()
+        self._warnings = 0
+        self._warned = False
+        attempt.call_later("hang", self._interval, self._check)
 
     def _sample(self) -> tuple[float, int]:
-        """CPU seconds of all processes so far, bytes in all logs."""
+        """Return the CPU seconds of all processes so far, and the bytes in all logs."""
         ticks = sum(process.cpu for process in self._attempt.keeper.descendants())
         return ticks / procfs.CLOCK_TICKS, sum(_size(end.log) for end in self._attempt.state.ends)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = self._sample()
         used = abs(now[0] - self._last[0])
-        if now[1] != self._last[1] or used > max(_IDLE * self._pause, 1 / procfs.CLOCK_TICKS):
-            self._news = time.monotonic()
-            self._quiet = False
+        if now[1] != self._last[1] or used > max(_IDLE * self._interval, 1 / procfs.CLOCK_TICKS):
+            self._active_at = time.monotonic()
+            self._warned = False
         self._last = now
-        if not self._quiet and time.monotonic() - self._news >= self._after:
-            self._quiet = True
-            self._tell()
-        self._attempt.call_later("hang", self._pause, self._look)
+        if not self._warned and time.monotonic() - self._active_at >= self._after:
+            self._warned = True
+            self._warn()
+        self._attempt.call_later("hang", self._interval, self._check)
 
-    def _tell(self) -> None:
-        lines = [_what_it_does(end) for end in self._attempt.state.running]
-        self._told += 1
-        path = f"{self._run_dir}/hang_{self._told}.txt"
+    def _warn(self) -> None:
+        lines = [_describe(end) for end in self._attempt.state.running]
+        self._warnings += 1
+        path = f"{self._run_dir}/hang_{self._warnings}.txt"
         try:
             with open(path, "w", encoding="utf-8") as file:
                 file.write("\n".join(lines) + "\n")
         except OSError:
             path = ""
-        shown = [f"  {line}" for line in lines[:_MOST_SHOWN]]
+        shown = [f"  {line}" for line in lines[:_MAX_SHOWN]]
         if len(lines) > len(shown):
             shown.append(f"  ... and {len(lines) - len(shown)} more in {path}")
         pids = [end.pid for end in self._attempt.state.running if end.process.rank >= 0]
@@ -137,11 +141,11 @@ class Hang:
         output = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         spies = [
             spawn([program, "dump", "--nonblocking", "--pid", str(pid)], stdout=output, stderr=output)
-            for pid in pids[:_MOST_SHOWN]
+            for pid in pids[:_MAX_SHOWN]
         ]
         os.close(output)
         self._attempt.helpers += spies
-        self._attempt.call_later("stacks", _STACKS_WAIT, lambda: _end_all(spies))
+        self._attempt.call_later("stacks", _STACKS_TIMEOUT, lambda: _end_all(spies))
         return f"  Python stacks: {path}"
 
 
@@ -150,7 +154,7 @@ def _end_all(helpers: list[Helper]) -> None:
         helper.end()
 
 
-def _what_it_does(end: RankEnd) -> str:
+def _describe(end: RankEnd) -> str:
     status = procfs.status(end.pid)
     if status is None:
         return f"{end.process.name} (pid {end.pid}): ended"
@@ -166,22 +170,24 @@ def _size(path: str) -> int:
         return 0
 
 
-#: Seconds between two looks, with plenty of room and with little.
-_SELDOM, _OFTEN = 5.0, 0.5
+#: Seconds from one check of the disk to the next, with enough free space.
+_SPACE_INTERVAL = 5.0
+#: The same with little free space.
+_LOW_SPACE_INTERVAL = 0.5
 
 
 class LogSpace:
-    """Watches the file system of the run directory while the job runs."""
+    """Warns when the disk of the run directory is nearly full, and may end the job when it is."""
 
     def __init__(self, attempt: Attempt, run_dir: str, on_error: Literal["warn", "stop"]) -> None:
         self._attempt, self._run_dir, self._on_error = attempt, run_dir, on_error
         self._full = f"the disk of {run_dir} is full: what the ranks write to their logs is lost"
-        self._said_low = self._said_full = False
-        attempt.on_ending.append(self._ending)
-        self._look()
+        self._warned_low = self._warned_full = False
+        attempt.on_ending.append(self._check_failure)
+        self._check()
 
-    def _ending(self) -> None:
-        """A rank that fails on a full disk may do so before the next look; then the disk is the cause."""
+    def _check_failure(self) -> None:
+        """Blame the disk for a rank that has failed on it before the next check."""
         attempt = self._attempt
         if attempt.state.reason != "failed" or not is_full(self._run_dir):
             return
@@ -189,20 +195,21 @@ class LogSpace:
         if self._on_error == "stop":
             attempt.state.blame_logs(self._full)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         free = free_bytes(self._run_dir)
         if free is not None:
             self._judge(free)
-        self._attempt.call_later("space", _OFTEN if self._said_low else _SELDOM, self._look)
+        interval = _LOW_SPACE_INTERVAL if self._warned_low else _SPACE_INTERVAL
+        self._attempt.call_later("space", interval, self._check)
 
     def _judge(self, free: int) -> None:
         if free >= LOW_BYTES:
-            self._said_low = self._said_full = False
-        elif free < FULL_BYTES and not self._said_full:
-            self._said_low = self._said_full = True
+            self._warned_low = self._warned_full = False
+        elif free < FULL_BYTES and not self._warned_full:
+            self._warned_low = self._warned_full = True
             self._attempt.say(self._full)
             if self._on_error == "stop":
                 self._attempt.end("log-error", self._full)
-        elif not self._said_low:
-            self._said_low = True
+        elif not self._warned_low:
+            self._warned_low = True
             self._attempt.say(f"only {free / (1 << 20):.1f} MiB are left for the logs in {self._run_dir}")
