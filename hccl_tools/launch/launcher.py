@@ -40,7 +40,7 @@ def launch(request: LaunchRequest) -> int:
     Raises:
         LaunchError: The launch is refused; nothing has been started.
     """
-    signals.speak_in_background()
+    signals.allow_background_output()
     link: PeerLink | None = None
     part: AgentLink | None = None
     try:

@@ -1,10 +1,10 @@
 """The keeper: a small process between the launcher and the ranks, the only one that starts and ends them.
 
-The launcher starts it first of all. It is the parent of every rank and a subreaper, so that whatever the
-ranks leave behind becomes its child, and it holds a pipe from the launcher: at the end of file, whatever
-ended the launcher, it kills every descendant until none is left. Each rank in turn is killed by the kernel
-if the keeper ends. Between launcher and keeper is the watcher, which kills what a killed keeper leaves. This
-is the launcher's side; ``keeping`` is the keeper process, ``watcher`` its parent.
+The launcher starts it before anything else. It is the parent of every rank and a subreaper, so that whatever
+the ranks leave behind becomes its child. It reads a pipe from the launcher: at the end of file, however the
+launcher ended, it kills every descendant until none is left. The kernel kills each rank if the keeper ends.
+Between launcher and keeper is the watcher, which kills what a killed keeper leaves. This module is the
+launcher's side; ``keeper_process`` is the keeper itself, ``watcher`` its parent.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.processes.keeper_protocol import Event, Task
 
-#: Seconds between two looks at a watcher that has nothing left to do.
-_PAUSE = 0.0002
+#: Seconds from one check of a watcher that is about to end to the next.
+_INTERVAL = 0.0002
 
 
 class Keeper:
@@ -47,7 +47,7 @@ class Keeper:
 
     @property
     def gone(self) -> bool:
-        """The keeper has ended (or was killed) while it was needed."""
+        """Whether the keeper has ended."""
         return self._reader.ended
 
     @property
@@ -56,11 +56,11 @@ class Keeper:
         return self._reader.failure
 
     def fileno(self) -> int:
-        """Readable when ``events`` has something to tell."""
+        """Return a descriptor that is readable when there are events."""
         return self._reader.descriptor
 
     def events(self) -> list[Event]:
-        """What has happened since the last call, in order of time; does not block."""
+        """Return the events since the last call, in order of time; does not block."""
         events = self._reader.read()
         if events and events[0].kind == keeper_protocol.READY:
             self.pid = events.pop(0).pid
@@ -81,28 +81,28 @@ class Keeper:
         self._send(keeper_protocol.START, marshal.dumps(body))
 
     def signal(self, number: int, to: int = keeper_protocol.EVERYONE) -> None:
-        """Send a signal to everyone, to the ranks' own processes or to one of them by index."""
+        """Send a signal to all processes, to the ranks' own processes or to one of them by index."""
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(self.pid, signal.SIGCONT)  # Somebody may have stopped it, and it has to hear this.
+            os.kill(self.pid, signal.SIGCONT)  # A stopped keeper would not read this.
         self._send(keeper_protocol.SIGNAL, keeper_protocol.SIGNAL_BODY.pack(number, to))
 
     def descendants(self) -> list[procfs.Status]:
-        """The living processes of the job."""
+        """Return the living processes of the job."""
         return procfs.descendants(self.pid)
 
     def close(self, wait: float = 1.0) -> None:
-        """Let the keeper end; it first kills what is still there. Waits at most ``wait`` seconds for it."""
+        """End the keeper, which first kills what is left; wait for it at most ``wait`` seconds."""
         os.close(self._commands)
         _started.remove(self)
         deadline = time.monotonic() + wait
         self.wait_gone(wait)
-        with suppress(ChildProcessError):  # Collected with its orphans.
+        with suppress(ChildProcessError):  # Reaped with its orphans.
             while not os.waitpid(self.watcher, os.WNOHANG)[0] and time.monotonic() < deadline:
-                time.sleep(_PAUSE)
+                time.sleep(_INTERVAL)
         os.close(self.fileno())
 
     def wait_gone(self, wait: float) -> None:
-        """Wait until the keeper has ended, at most so many seconds; what it still tells is passed over."""
+        """Wait until the keeper has ended, at most so many seconds; its last events are discarded."""
         poller = select.poll()
         poller.register(self.fileno(), select.POLLIN)
         deadline = time.monotonic() + wait
@@ -114,7 +114,7 @@ class Keeper:
         try:
             keeper_protocol.send_command(self._commands, kind, body)
         except BrokenPipeError:
-            return  # The end of file on the event pipe tells the same, once and for all.
+            return  # The end of file on the event pipe shows that the keeper has ended.
 
 
 _started: list[Keeper] = []
@@ -124,10 +124,10 @@ def start(*, fresh: bool = True, subreaper: bool = True) -> Keeper:
     """Start the keeper.
 
     Args:
-        fresh: Start a new interpreter for it instead of forking. It is up while the launcher still reads its
-            table, and each rank then costs a third less: a fork copies what its parent has in memory.
+        fresh: Start a new interpreter for it instead of forking. It is ready while the launcher still reads
+            its table, and each rank then costs a third less: a fork copies what its parent has in memory.
         subreaper: Make this process a subreaper too, so that it can end the job if the keeper is killed.
-            A library call in somebody else's process leaves that alone.
+            A library call in a user's process does not change that.
 
     Raises:
         LaunchError: No further process may be started.
@@ -156,12 +156,12 @@ def start(*, fresh: bool = True, subreaper: bool = True) -> Keeper:
 
 
 def current() -> Keeper | None:
-    """The keeper that this process has started and not closed, if any."""
+    """Return the keeper that this process has started and not closed, if any."""
     return _started[-1] if _started else None
 
 
 def _start_interpreter(commands: int, events: int, launcher: int) -> int:
-    """Return the new process's id, 0 where this interpreter cannot be started a second time."""
+    """Return the new process's id, 0 if this interpreter cannot be started again."""
     program = (
         f"import sys; sys.path.insert(0, {IMPORT_ROOT!r});"
         " from hccl_tools.launch.processes.keeper_process import serve;"

@@ -1,7 +1,7 @@
-"""What launcher and keeper say to each other over two pipes.
+"""The protocol between launcher and keeper, over two pipes.
 
-Commands go down as a head (kind, length) and a body; events come up as records of one fixed size, so that
-the keeper and a child that could not run its program may write to the same pipe without mixing.
+A command to the keeper is a head (kind, length) and a body. Events from the keeper are records of one fixed
+size, so that the keeper and a child that could not run its program can write to the same pipe.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 #: Commands.
 START, SIGNAL = 1, 2
-#: Whom a SIGNAL is for: every process of the job, the ranks' own processes, or (0 and above) one of them.
+#: The targets of a SIGNAL: all processes of the job, the ranks' own processes, or (0 and above) one of them.
 EVERYONE, RANKS = -1, -2
 
-#: Events: a process runs; it could not be started; its end is under way; it ended; no process is left; the
-#: keeper itself failed (the last one; its traceback follows); the keeper is ready (the first one; it carries
-#: the keeper's process id).
+#: Events: a process runs; it could not be started; it is exiting with a failure; it ended; no process is
+#: left; the keeper failed (the last event; its traceback follows); the keeper is ready (the first event; it
+#: has the keeper's process id).
 STARTED, CANNOT_RUN, ENDING, ENDED, EMPTY, BROKEN, READY = range(1, 8)
 #: What a CANNOT_RUN was about.
 PROGRAM, LOG, FORK, DIRECTORY = 0, 1, 2, 3
@@ -33,7 +33,7 @@ _EVENT = struct.Struct("<BIiiqqq")
 
 
 class Event(NamedTuple):
-    """Something that happened to one process of the job.
+    """A change of one process of the job.
 
     ``task`` counts the started processes from 0. ``value`` is the raw wait status of ENDED and the errno of
     CANNOT_RUN. ``time`` is ``time.monotonic_ns()``, ``cpu`` the CPU time of the process and of the
@@ -79,18 +79,18 @@ def read_exactly(descriptor: int, size: int) -> bytes | None:
 
 
 def send_command(descriptor: int, kind: int, body: bytes) -> None:
-    """Send one command down."""
+    """Send one command to the keeper."""
     write(descriptor, COMMAND_HEAD.pack(kind, len(body)) + body)
 
 
 def send_failure(descriptor: int, text: str) -> None:
-    """Send the keeper's last event and after it why it failed, in one write."""
+    """Send the keeper's last event, followed by its traceback, in one write."""
     head = _EVENT.pack(*Event(BROKEN, 0, 0, 0, 0))
     os.write(descriptor, head + text.encode(errors="replace")[-(select.PIPE_BUF - len(head)) :])
 
 
 def send_events(descriptor: int, events: Iterable[Event]) -> None:
-    """Send events up; so few (PIPE_BUF) that they go in one write that no other can mix with."""
+    """Send events in one write; at most PIPE_BUF bytes, which the kernel does not mix with other writes."""
     os.write(descriptor, b"".join(_EVENT.pack(*event) for event in events))
 
 
@@ -106,7 +106,7 @@ class EventReader:
         self._rest = b""
 
     def read(self) -> list[Event]:
-        """All events that have come; ``ended`` is true once the keeper is gone."""
+        """Return all events so far; ``ended`` is true once the keeper has ended."""
         while not self.ended:
             try:
                 data = os.read(self.descriptor, 65536)

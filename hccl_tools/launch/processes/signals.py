@@ -1,8 +1,8 @@
-"""The signals that a launcher receives, as a descriptor in its one poll() instead of handlers in between.
+"""The signals that a launcher receives, as a descriptor in its poll() instead of handlers.
 
-What was ignored when the launcher started is the caller's wish: nohup ignores SIGHUP, and the shell of a
-script ignores SIGINT and SIGQUIT for its background jobs. SIGHUP then stays ignored. SIGINT and SIGQUIT do so
-when the terminal sends them to the whole group; ``kill -INT`` is meant for us and is obeyed.
+Signals that were ignored when the launcher started stay so: nohup ignores SIGHUP, and the shell of a script
+ignores SIGINT and SIGQUIT for its background jobs. The latter two are ignored when the terminal sends them to
+the whole group; ``kill -INT`` is sent to the launcher and ends the job.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from hccl_tools.launch.processes import linux
 if TYPE_CHECKING:
     from types import TracebackType
 
-#: The signals that ask the job to end; they are passed on first.
+#: The signals that end the job; they are forwarded first.
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP})
-#: The signals that mean something to the ranks' program only.
-PASSED_ON = frozenset({signal.SIGUSR1, signal.SIGUSR2})
+#: The signals that are for the ranks' program only.
+FORWARDED = frozenset({signal.SIGUSR1, signal.SIGUSR2})
 _JOB_CONTROL = frozenset({signal.SIGTSTP, signal.SIGCONT})
 
 
-def speak_in_background() -> None:
+def allow_background_output() -> None:
     """Let a background job write to its terminal even under ``stty tostop``, which would stop it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
 
@@ -32,45 +32,45 @@ class Signals:
     """While entered, the signals above wait to be read instead of taking effect."""
 
     def __init__(self) -> None:
-        handled = ENDING | PASSED_ON | _JOB_CONTROL
+        handled = ENDING | FORWARDED | _JOB_CONTROL
         self._ignored = {number for number in handled if signal.getsignal(number) is signal.SIG_IGN}
         self._handled = handled - (self._ignored & {signal.SIGHUP})
         self._mask: set[int] = set()
-        #: Which process has sent a signal last, by number.
+        #: The process that has sent a signal last, by number.
         self.senders: dict[int, int] = {}
         self._descriptor = -1
 
     def __enter__(self) -> Signals:  # noqa: PYI034  (Self needs Python 3.11)
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._handled)
-        speak_in_background()
+        allow_background_output()
         self._descriptor = linux.signal_descriptor(self._handled)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        linux.read_signals(self._descriptor)  # What came too late must not take effect now.
+        linux.read_signals(self._descriptor)  # A late signal must not take effect now.
         os.close(self._descriptor)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     def fileno(self) -> int:
-        """Readable when ``read`` has something to give."""
+        """Return a descriptor that is readable when a signal has arrived."""
         return self._descriptor
 
     def read(self) -> list[int]:
-        """The signals that have come since the last call; does not block."""
+        """Return the signals since the last call; does not block."""
         received = linux.read_signals(self._descriptor)
         self.senders |= {number: sender for number, _, sender in received}
         return [number for number, from_process, _ in received if from_process or number not in self._ignored]
 
 
 def stop_self() -> None:
-    """Stop this process, as Ctrl-Z would, until somebody sends SIGCONT."""
+    """Stop this process, as Ctrl-Z would, until SIGCONT."""
     os.kill(os.getpid(), signal.SIGSTOP)
 
 
 class Helper:
-    """A program that the launcher runs for itself (py-spy, ``--notify``), never a part of the job.
+    """A program that the launcher runs for itself (py-spy, ``--notify``), not a part of the job.
 
     ``code`` is its exit code once it has ended, -n for signal n.
     """
@@ -80,16 +80,16 @@ class Helper:
         self.code: int | None = None
 
     def ended(self) -> bool:
-        """Whether it has ended; does not wait."""
-        return self.code is not None or self._collect(os.WNOHANG)
+        """Return whether it has ended; does not wait."""
+        return self.code is not None or self._reap(os.WNOHANG)
 
     def end(self) -> None:
-        """Kill it if it still runs, and what shares its process group."""
+        """Kill its process group if it still runs."""
         if not self.ended():
             os.killpg(self.pid, signal.SIGKILL)
-            self._collect(0)
+            self._reap(0)
 
-    def _collect(self, options: int) -> bool:
+    def _reap(self, options: int) -> bool:
         pid, status = os.waitpid(self.pid, options)
         if pid == self.pid:
             self.code = os.waitstatus_to_exitcode(status)

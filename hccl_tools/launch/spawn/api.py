@@ -1,7 +1,7 @@
-"""``hccl_tools.spawn``: a function in one process per device, with paddle's contract and none of its traps.
+"""``hccl_tools.spawn``: a function in one process per device, compatible with paddle's.
 
 The environment of each process is complete before its interpreter starts (MindSpore reads DEVICE_ID at its
-import), results and exceptions travel by file, and a keeper sees to it that nothing outlives the caller.
+import), results and exceptions are sent in files, and a keeper ends all processes with the caller.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.spawn.options import SpawnKeywords, SpawnOptions
 
-#: The first entry of sys.path is the working directory, whose files might pass for modules of Python.
+#: The first entry of sys.path is the working directory, whose files might hide Python's own modules.
 _CHILD = (
     "import sys; sys.path[:1] = [{root!r}]; from hccl_tools.launch.spawn.child import main; main({folder!r})"
 )
@@ -63,19 +63,19 @@ def spawn(
     Args:
         func: A function of a module's top level (it is pickled). It asks ``hccl_tools.current_rank()`` or its
             framework which rank it is.
-        args: What each process calls it with.
-        nprocs: How many; -1 for all visible devices.
+        args: The arguments of the function.
+        nprocs: The number of processes; -1 for all visible devices.
         join: Wait for the end; otherwise the context is returned at once and its ``join`` waits.
         daemon: With ``join=False``: end the processes when the caller ends, instead of waiting for them. A
             caller that ends by an exception ends them in any case.
         **options: ``npus``, ``devices`` or ``gpus``: physical ids such as ``"4,5"``, ``"4-7"`` or ``[4, 5]``;
-            ``rank_table``: a file; ``log_dir``: where the run directory is made; ``log_mode``: who may
-            look into it (``"750"``), by default only you; ``cpu=True``: rehearse without NPUs; ``tail``:
+            ``rank_table``: a file; ``log_dir``: where the run directory is made; ``log_mode``: its mode
+            (``"750"``), by default for you only; ``cpu=True``: rehearse without NPUs; ``tail``:
             whose output ``join`` shows (0, ``[0, 3]``, ``"all"`` or ``None``);
             ``start``: ``table``, ``cluster`` or ``torch``; ``env``: more variables; ``grace``: seconds from
             SIGTERM to SIGKILL (15); ``product``, ``ignore``, ``start_port`` as for ``hccl-tools launch``.
-            ``preflight=False`` starts although a device is held by another process, or is not there.
-            ``start_method`` is taken, and every process is a fresh interpreter all the same.
+            ``preflight=False`` starts although a device is missing, or in use by another process.
+            ``start_method`` is accepted and ignored: every process is a new interpreter.
 
     Returns:
         The context: ``results`` by rank, ``processes``, ``join(timeout)``, ``terminate()``, ``run_dir``.
@@ -83,7 +83,7 @@ def spawn(
     Raises:
         RankFailedError: With ``join``: a rank failed; the others have been ended.
         ValueError: An option is unknown or contradicts another (a ``SpawnOptionError``).
-        LaunchError: The table or the devices stand against the start.
+        LaunchError: The table or the devices do not allow the start.
     """
     if child.is_preparing():
         raise SpawnOptionError(
@@ -116,16 +116,16 @@ def spawn(
 
 
 def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
-    """Return the plan of a call; its ranks find what they run in ``folder``.
+    """Return the plan of a call; its ranks read their function from ``folder``.
 
     Raises:
-        SpawnOptionError: The table has not as many ranks as were asked for.
-        LaunchError: The table or the devices stand against the start.
+        SpawnOptionError: The table has another number of ranks than ``nprocs``.
+        LaunchError: The table or the devices do not allow the start.
     """
     start = wanted.start
     if start is None:
         start, _reason = interpreter.choose_start(interpreter.installed_frameworks(sys.path), cpu=wanted.cpu)
-    # What this interpreter was started with (-W, -X, -O ...) is meant for the ranks as well.
+    # The options of this interpreter (-W, -X, -O ...) are for the ranks as well.
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
     argv = (sys.executable, *flags, "-c", _CHILD.format(root=IMPORT_ROOT, folder=folder))
     request = LaunchRequest(
@@ -155,21 +155,21 @@ def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
 
 
 def _preflight(prepared: PreparedLaunch) -> None:
-    """Refuse what would stop the ranks after minutes: devices that are held, not there or not to be opened.
+    """Refuse devices that are in use, missing or not accessible, which would stop the ranks after minutes.
 
     Raises:
-        LaunchError: Something stands against the start; all of it is told.
+        LaunchError: There is a problem; the message lists all.
     """
     from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a refused call does not need it)
 
     found = checks.check(prepared.plan, prepared.shared_environment, prepared.nodes)
-    checks.refuse(found, hint="preflight=False starts all the same; cpu=True rehearses without NPUs")
+    checks.refuse(found, hint="preflight=False starts anyway; cpu=True rehearses without NPUs")
 
 
 def _write(
     prepared: PreparedLaunch, payload: bytes, folder: str, mode: int
 ) -> tuple[tuple[str, int], tuple[int, ...]]:
-    """Make the private and the run directory; return the first with what keeps it, and the other locks."""
+    """Make the private and the run directory; return the first with its lock, and the other locks."""
     plan = prepared.plan
     lock = -1
     if prepared.table_data is not None:

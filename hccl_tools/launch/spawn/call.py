@@ -1,4 +1,4 @@
-"""A call on its way into another interpreter: function and arguments as bytes, or why that cannot be."""
+"""A call for another interpreter: function and arguments as bytes, or an error that says why not."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def arguments(args: Any) -> tuple[Any, ...]:
         SpawnOptionError: It is one argument, not a sequence of them; a text would become one per letter.
     """
     if isinstance(args, str | bytes) or not isinstance(args, Iterable):
-        raise SpawnOptionError(f"args={args!r} is no sequence of arguments: write args=({args!r},)")
+        raise SpawnOptionError(f"args={args!r} is not a sequence of arguments: write args=({args!r},)")
     return tuple(args)
 
 
 def pickled(func: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
-    """Return what the child needs: how to become this interpreter, then the function and its arguments.
+    """Return the state of this interpreter that the child needs, the function and its arguments.
 
     Raises:
         SpawnOptionError: They cannot be sent to another interpreter; nothing has been started.
@@ -56,7 +56,9 @@ def pickled(func: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
 
 def _check_function(func: Any) -> None:
     if not callable(func):
-        raise SpawnOptionError(f"{func!r} is no function", hint="spawn(train, args=(3,)), without calling it")
+        raise SpawnOptionError(
+            f"{func!r} is not a function", hint="spawn(train, args=(3,)), without calling it"
+        )
     while isinstance(func, functools.partial):
         func = func.func
     name = getattr(func, "__qualname__", type(func).__qualname__)
@@ -79,7 +81,7 @@ def _check_function(func: Any) -> None:
 
 
 def _main_can_be_imported() -> bool:
-    """Tell whether ``multiprocessing`` imports the main module in a child, too."""
+    """Return whether ``multiprocessing`` imports the main module in a child, too."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None:

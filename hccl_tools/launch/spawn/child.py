@@ -1,6 +1,6 @@
-"""What runs in a process of ``spawn``: the caller's function, its result or its exception into a file.
+"""The main program of a process of ``spawn``: call the function, write its result or exception to a file.
 
-Files, not pipes: a result of any size waits there until the parent looks, and cannot stop either of the two.
+Files, not pipes: a result of any size stays there until the parent reads it, and blocks neither of the two.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main(folder: str) -> None:
 
 
 def _traceback(error: Exception) -> str:
-    """Return the traceback from the caller's function on; ours above it say nothing."""
+    """Return the traceback from the caller's function on, without the frames of this module."""
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
         frames = frames.tb_next
@@ -45,15 +45,15 @@ def _traceback(error: Exception) -> str:
 
 
 def is_preparing() -> bool:
-    """Tell whether this process is a rank that imports its caller's script right now.
+    """Return whether this process is a rank that is importing its caller's script.
 
-    The script of a caller that forgot ``if __name__ == "__main__":`` comes to its ``spawn`` then.
+    A script without ``if __name__ == "__main__":`` calls ``spawn`` then.
     """
     return _preparing
 
 
 def _call(path: str) -> Any:
-    """Become what the parent's interpreter was for its functions, and call the one that was handed over."""
+    """Restore the state of the parent's interpreter, and call the function that it has sent."""
     from multiprocessing import spawn  # noqa: PLC0415
 
     global _preparing  # noqa: PLW0603  (of this process, which is one rank)

@@ -1,4 +1,4 @@
-"""The running job of a ``spawn`` call: waiting for it, its results, and its bounded end."""
+"""The running job of a ``spawn`` call: wait for it, read its results, end it in a bounded time."""
 
 from __future__ import annotations
 
@@ -251,11 +251,11 @@ class SpawnContext:
 
 
 def _forget(private_dir: str, descriptor: int, owner: int) -> None:
-    if os.getpid() == owner:  # A fork of the caller may end long before it.
+    if os.getpid() == owner:  # A fork of the caller may end earlier.
         private_files.remove(private_dir)
         os.close(descriptor)
 
 
 def _caller_has_failed() -> bool:
-    """Tell whether this program ends by an exception; at a prompt it does not end by the last one."""
+    """Return whether this program ends by an exception; at a prompt it does not end by the last one."""
     return hasattr(sys, "last_value") and not hasattr(sys, "ps1")

@@ -12,7 +12,7 @@ class SpawnOptionError(UsageError, ValueError):
 
 
 class RankFacts(NamedTuple):
-    """One rank of ``spawn`` and how it ended: ``exit_code`` as a shell has it, ``signal`` its name."""
+    """One rank of ``spawn`` and how it ended: ``exit_code`` as in a shell, ``signal`` by name."""
 
     rank: int
     device: int
@@ -28,15 +28,15 @@ class RankFacts(NamedTuple):
 
 
 class RankFailedError(HcclToolsError):
-    """A rank of ``spawn`` failed: the first in time.
+    """The first rank of ``spawn`` that has failed.
 
     Where its function raised an exception, the error that ``spawn`` raises is also of that type
     (``except ValueError`` works), with its attributes, and has the original as its cause.
 
     Attributes:
         facts: Rank, device, pid, exit code, signal and log.
-        traceback: The rank's traceback as text, "" where it was ended otherwise.
-        details: What the message says below its first line: the traceback, or the last lines of the log.
+        traceback: The rank's traceback as text, "" if it raised nothing.
+        details: The message below its first line: the traceback, or the last lines of the log.
     """
 
     def __init__(self, facts: RankFacts, traceback: str = "", *, details: str = "") -> None:
@@ -44,7 +44,7 @@ class RankFailedError(HcclToolsError):
         where = f"device {facts.device}, " if facts.rank >= 0 else ""
         what = f"{facts.name} ({where}pid {facts.pid}) {how}; log: {facts.log}"
         details = details or traceback
-        # Not by super(): the next in line may be the original's type, whose __init__ takes what it likes.
+        # Not by super(): the next class may be the original's type, whose __init__ takes other arguments.
         self.message, self.hint = f"{what}\n\n{details}" if details else what, None
         self.args = (self.message,)
         self.facts = facts
@@ -52,7 +52,7 @@ class RankFailedError(HcclToolsError):
         self.details = details
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Cross to another process as what it is: its second type exists in this one only."""
+        """Pickle the parts: the second type exists in this process only."""
         return failure, (self.facts, self.traceback, self.__cause__, self.details)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""An exception on its way to the caller of ``spawn``: as it is, or as near to it as can be sent."""
+"""An exception as bytes for the caller of ``spawn``: itself, or the nearest type that can be pickled."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 class _Rebuilt:
-    """Stands for an exception whose own way through pickle does not lead back to it.
+    """Replaces an exception that pickle cannot restore.
 
-    Most often its ``__init__`` takes other arguments than it hands on to ``Exception``.
+    Most often its ``__init__`` takes other arguments than it passes to ``Exception``.
     """
 
     def __init__(self, kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) -> None:
@@ -30,7 +30,8 @@ def rebuild(kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any])
 def pickled(error: Exception, text: str) -> bytes:
     """Return an exception and its traceback as bytes.
 
-    What cannot be sent is sent as the nearest of its base classes that can, its arguments as text if need be.
+    One that cannot be pickled is replaced by the nearest of its base classes, if needed with text for its
+    arguments.
     """
     if (data := _tried(error, text, type(error))) is not None:
         return data
@@ -43,7 +44,7 @@ def pickled(error: Exception, text: str) -> bytes:
 
 
 def _tried(value: Any, text: str, kind: type[Exception]) -> bytes | None:
-    """Return the bytes if they lead back to an exception of this very kind."""
+    """Return the bytes if unpickling them gives an exception of this type."""
     try:
         data = pickle.dumps((value, text))
         found = pickle.loads(data)[0]  # noqa: S301  (our own bytes)  # nosec B301

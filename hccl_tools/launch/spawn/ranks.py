@@ -1,4 +1,4 @@
-"""The processes of a ``spawn`` call as its caller sees them, and what they write."""
+"""The processes of a ``spawn`` call as its caller sees them, and their results and output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SpawnedRank:
     """One process of a ``spawn`` call.
 
     Attributes:
-        end: What is known of its end.
+        end: How it has ended.
         rank: Its rank, -1 for MindSpore's scheduler.
         device: Its physical device.
         name: ``rank 3``.
@@ -55,7 +55,7 @@ class SpawnedRank:
         return None if self.end.status is None else os.waitstatus_to_exitcode(self.end.status)
 
     def is_alive(self) -> bool:
-        """Tell whether it runs."""
+        """Return whether it runs."""
         return bool(self.pid) and self.exitcode is None
 
     def join(self, timeout: float | None = None) -> None:
@@ -71,7 +71,7 @@ class SpawnedRank:
         self._send(signal.SIGKILL)
 
     def _send(self, number: signal.Signals) -> None:
-        # It is the keeper's child, which may have collected it already.
+        # The keeper, its parent, may have reaped it already.
         if self.is_alive():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
@@ -107,7 +107,7 @@ class Returned:
         return self._rank.result()
 
     def empty(self) -> bool:
-        """Tell whether there is no result: the rank still runs, or called ``sys.exit``."""
+        """Return whether there is no result: the rank still runs, or called ``sys.exit``."""
         return not self._rank.has_result
 
 
@@ -122,12 +122,12 @@ class Raised:
         return self._rank.failure()[1]
 
     def empty(self) -> bool:
-        """Tell whether the rank has raised nothing (yet)."""
+        """Return whether the rank has raised nothing (yet)."""
         return not self.get()
 
 
 class Shown:
-    """Passes what some ranks write on to ``sys.stdout``, in whole lines."""
+    """Copies the output of some ranks to ``sys.stdout``, in whole lines."""
 
     def __init__(self, tail: Tail, *, several: bool) -> None:
         self._tail, self._several = tail, several
@@ -139,13 +139,13 @@ class Shown:
         return bool(self._followers)
 
     def add(self, rank: SpawnedRank) -> None:
-        """Begin with a rank that has been started, if it is to be shown."""
+        """Follow the log of a rank that has been started, if it is shown."""
         if rank.rank >= 0 and (self._tail == "all" or rank.rank in self._tail):
             prefix = f"[{rank.name}] ".encode() if self._several else b""
             self._followers.append(Follower(rank.log, prefix))
 
     def show(self, *, last: bool = False) -> None:
-        """Pass on what is new; ``last``: also a line without its end."""
+        """Write new lines to ``sys.stdout``; ``last``: also one without a line end."""
         out = sys.stdout
         try:
             for follower in self._followers:
@@ -155,10 +155,10 @@ class Shown:
             if self._followers and out is not None:
                 out.flush()
         except (OSError, ValueError):
-            self.close()  # Nobody reads any more.
+            self.close()  # The reader has closed it.
 
     def close(self) -> None:
-        """End it."""
+        """Stop following."""
         for follower in self._followers:
             follower.close()
         self._followers.clear()

@@ -141,7 +141,7 @@ class Attempt:
         self._act(self.state.apply(event, time.monotonic()))
 
     def _receive_signal(self, number: int) -> None:
-        if number in received.PASSED_ON:
+        if number in received.FORWARDED:
             self.keeper.signal(number, keeper_protocol.RANKS)
         elif number == signal.SIGTSTP:
             self.console.err.show_status("")

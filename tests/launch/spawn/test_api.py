@@ -469,7 +469,7 @@ def test_device_that_another_process_holds_is_told_before_anything_starts(npus: 
         other.communicate()
 
     assert f"LaunchError: device 5 is held by process {other.pid}" in refused.stderr
-    assert "preflight=False starts all the same" in refused.stderr
+    assert "preflight=False starts anyway" in refused.stderr
     assert not logs
     assert all_the_same.returncode == rehearsed.returncode == 0, all_the_same.stderr + rehearsed.stderr
 
@@ -558,7 +558,7 @@ def test_wrong_options_are_told_before_anything_starts(arguments: str, words: st
     [
         ("lambda: 1", "a lambda cannot be sent"),
         ("work.inner()", "defined inside a function"),
-        ("5", "5 is no function"),
+        ("5", "5 is not a function"),
         ("work.who, (open('main.py'),)", "must be picklable"),
     ],
 )
