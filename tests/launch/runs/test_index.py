@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes import procfs
+from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +40,8 @@ def running(program: str = "echo up $RANK_ID; exec sleep 60") -> Iterator[subpro
     ) as job:
         assert job.stdout is not None
         job.stdout.readline()
+        logs = [Path(f"log/latest/rank_{rank}.log") for rank in range(2)]
+        assert eventually(lambda: all(log.exists() and log.stat().st_size for log in logs))
         try:
             yield job
         finally:
@@ -114,10 +117,8 @@ def test_stop_ends_what_a_killed_launcher_has_left() -> None:
         path = str(Path("log/latest").resolve())
         job.send_signal(signal.SIGKILL)
         job.wait()
-    deadline = time.monotonic() + 10
-    while listed("--running") and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert [one["state"] for one in listed()] == ["killed"]
+    # The keeper ends the ranks; a moment before, they are still counted as left.
+    assert eventually(lambda: [(one["state"], one["left"]) for one in listed()] == [("killed", 0)])
     assert "launcher killed" in run("jobs").stdout
     assert "no process of it is left here" in run("stop").stderr
     # As if the keeper had been killed at the same instant.
@@ -149,10 +150,7 @@ def test_what_a_killed_launcher_has_left_is_named_by_every_command() -> None:
     done = run("stop", path)
 
     assert "has lost its launcher; 2 processes it had left: killed" in done.stderr
-    deadline = time.monotonic() + 10
-    while living := [pid for pid in own if is_same(own[pid])]:
-        assert time.monotonic() < deadline, living
-        time.sleep(0.01)
+    assert eventually(lambda: not any(is_same(process) for process in own.values()))
 
 
 def is_same(process: procfs.Status) -> bool:
