@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import membership, rendezvous_server
+from hccl_tools.launch.cluster import membership, rendezvous_client, rendezvous_server
 from hccl_tools.launch.cluster.membership import HostManifest
 from hccl_tools.launch.planning import ports
 
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 HOSTS = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
 SAME = {"fingerprint of the rank table": "1f2e", "--start": "torch"}
 MASTER = "127.0.0.1"
+#: The meaning of each stays, but a test does not wait for seconds.
+SHORT = membership.Timing(notice=0.3, linger=1.0, discovery=0.2, discovery_retry=0.3)
+
+
+@pytest.fixture(autouse=True)
+def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the times in this process; hosts in processes of their own keep those that users get."""
+    for module in (rendezvous_client, rendezvous_server):
+        monkeypatch.setattr(module, "TIMING", SHORT)
 
 
 class Meeting:
@@ -170,7 +179,7 @@ def test_another_job_that_meets_on_the_same_host_is_left_alone() -> None:
     guest = everybody()[1]
     guest.values["fingerprint of the rank table"] = "9a9a"
     theirs.invite(with_port(theirs.port)(guest))
-    time.sleep(2.5)  # It has asked at the common port by now, and its own rank 0's host is not there yet.
+    time.sleep(0.8)  # It has asked at the common port by now, and its own rank 0's host is not there yet.
     assert (ours.refused, theirs.refused) == ({}, {})
     ours.invite(with_port(ours.port)(everybody()[2]))
     theirs.wait = 0.5
@@ -183,14 +192,14 @@ def test_another_job_that_meets_on_the_same_host_is_left_alone() -> None:
 
 
 def test_who_waits_says_its_port() -> None:
-    met = Meeting(wait=4.0)
+    met = Meeting(wait=1.2)
     met.invite(everybody()[0])
     met.invite(everybody()[1])
     met.end()
 
     assert f"(port {met.port}" in met.told["10.0.0.1"]
     assert "waits for 10.0.0.3 to start its part" in met.told["10.0.0.2"]
-    alone = Meeting(wait=4.0)
+    alone = Meeting(wait=1.0)
     alone.invite(everybody()[1])
     alone.end()
     assert alone.told["10.0.0.2"] == f"waiting for 10.0.0.1 (port {alone.port}) to start its part"
@@ -230,7 +239,7 @@ def come_to(port: int) -> socket.socket:
 
 
 def test_a_stranger_where_rank_0s_host_should_be() -> None:
-    met = Meeting(wait=3.0)
+    met = Meeting(wait=1.5)
     with socket.create_server((MASTER, met.port)) as other:
         met.invite(everybody()[1])
         guest, _ = other.accept()

@@ -21,6 +21,8 @@ from tests.support.jobs import LONG, eventually
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 SLEEP = "echo up; exec sleep 6262"
 
 
@@ -209,14 +211,17 @@ def test_a_log_that_cannot_be_written_on_one_host_ends_all(hosts: Any) -> None:
     assert "node1 does not start its part: " in job.said[0]
 
 
-def test_a_launcher_returns_when_its_ranks_have_ended_well(hosts: Any) -> None:
+def test_a_launcher_returns_when_its_ranks_have_ended_well(
+    hosts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HCCL_TOOLS_TIMING", "peers.notice=0.5,peers.acknowledge=0.5")
     last = "while ! [ -e enough ]; do sleep 0.05; done; exit 7"
     job = hosts(3, "echo up; " + only(5, last, "exit 0"))
     job.are_up()
 
     # Whoever passes the others' words on stays, and says so.
     assert job.launchers[1].wait(LONG) == 0
-    time.sleep(6)
+    time.sleep(2)
     assert [launcher.poll() for launcher in job.launchers] == [None, 0, None]
     Path("enough").touch()
     assert job.end() == [0, 0, 7]
