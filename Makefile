@@ -18,6 +18,8 @@ TORCHRUN := $(dir $(HCCL_TOOLS_TORCH_PYTHON))torchrun
 COMPILE := $(BIN)/python -m compileall -q hccl_tools
 SHELL_SCRIPTS := .ci/run .ci/find-python examples/demo.sh $(wildcard launchers/*.sh launchers/*.sbatch)
 
+# The tests wait longer than they compute: one more than the cores, at most four.
+WORKERS := $(shell n=$$(($$(nproc) + 1)); echo $$((n < 4 ? n : 4)))
 # What needs no bed, no MindSpore, no mpirun and no waiting.
 QUICK := not (slow or bed or mpi or mindspore)
 
@@ -30,7 +32,7 @@ demo: $(VENV)/.demo-installed  ## make a table, check it, train on four ranks fr
 	@DEMO_INSTALLED_IN="$$(cat $<)" PATH="$(abspath $(BIN)):$$PATH" examples/demo.sh
 
 test: lint typecheck $(TORCHRUN)  ## run every check and every test
-	@$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal $(PYTEST_ARGS)
 
 check: $(VENV)/.test-installed  ## run lint, typecheck and the quick tests (at most 90 s on two cores)
 	@$(MAKE) --jobs=2 --output-sync lint typecheck

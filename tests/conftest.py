@@ -39,6 +39,8 @@ BEDS_REQUIRED = os.environ.get("HCCL_TOOLS_REQUIRE_BEDS") == "1"
 NEVER_LEFT_OUT_IN_CI = ("bed", "mindspore", "mpi")
 #: Fixtures that start a bed or act as another user: a test that uses one, also indirectly, is marked ``bed``.
 BED_FIXTURES = {"two_hosts", "two_nodes", "slurm_cluster", "stranger"}
+#: Fixtures that start jobs and wait for what happens to them: a test that uses one is marked ``slow``.
+SLOW_FIXTURES = {"jobs"}
 
 #: Makes glibc ask no name server, where each unknown name costs 10 s if that does not answer.
 NO_NAME_SERVER = "attempts:0"
@@ -53,10 +55,13 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that uses a bed."""
+    """Mark the tests whose fixtures show what they need."""
     for item in items:
-        if BED_FIXTURES.intersection(getattr(item, "fixturenames", ())):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if fixtures & BED_FIXTURES:
             item.add_marker("bed")
+        if fixtures & SLOW_FIXTURES:
+            item.add_marker("slow")
 
 
 @pytest.fixture(autouse=True)
