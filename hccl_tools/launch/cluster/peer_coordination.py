@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
+    from hccl_tools.launch.model.rank_failure import RankFailure
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.attempt import Attempt
 
@@ -34,7 +35,7 @@ def join(
     run_dir: str,
     restart: int,
     may_restart: bool,
-    first_failure: Callable[[RankEnd], dict[str, Any]],
+    first_failure: Callable[[RankEnd], RankFailure],
 ) -> PeerCoordination:
     """Connect one start of the job with those on its other hosts; ``restart`` counts the starts from 0."""
     if restart == 0:
@@ -54,7 +55,7 @@ class PeerCoordination:
         *,
         restart: int,
         may_restart: bool,
-        first_failure: Callable[[RankEnd], dict[str, Any]],
+        first_failure: Callable[[RankEnd], RankFailure],
     ) -> None:
         self._attempt, self._link = attempt, link
         self._restart, self._may_restart = restart, may_restart

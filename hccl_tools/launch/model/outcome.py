@@ -7,6 +7,7 @@ import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.processes.signal_names import signal_name
 
 if TYPE_CHECKING:
@@ -176,8 +177,8 @@ class Outcome:
 
         Ranks that were terminated are sorted by rank: their exit times carry no information.
         """
-        reported = (self.elsewhere.first_failure if self.elsewhere else None) or {}
-        first = self.first.process.rank if self.first else reported.get("rank")
+        reported = self.elsewhere.first_failure if self.elsewhere else None
+        first = self.first.process.rank if self.first else reported and reported.rank
         others = [end for end in self.ends if end.process.rank != first and end.status != 0]
         return sorted(others, key=_order)
 
@@ -191,17 +192,17 @@ class Cause(NamedTuple):
     exit_code: int
     detail: str = ""
     signal: int = 0
-    #: The report's part on the rank that failed.
-    first_failure: dict[str, Any] | None = None
+    first_failure: RankFailure | None = None
 
     @classmethod
     def parse(cls, reported: Any, host: str) -> Cause:
         """Return the cause that a host reported; one of its own for a message that cannot be understood."""
         try:
             cause = cls(**reported)
-            first = cause.first_failure
+            if cause.first_failure is not None:
+                cause = cause._replace(first_failure=RankFailure.parse(cause.first_failure))
             known = cause.reason in REASONS and 0 <= cause.exit_code < 256 and cause.signal >= 0
-            if known and (cause.reason != "failed" or {"name", "how", "rank"} <= set(first or {})):
+            if known and (cause.reason != "failed" or cause.first_failure is not None):
                 return cause
         except TypeError:
             pass
@@ -214,13 +215,13 @@ class Cause(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """Return it ready for JSON."""
-        return self._asdict()
+        return {**self._asdict(), "first_failure": self.first_failure and self.first_failure._asdict()}
 
     @property
     def message(self) -> str:
         """What happened, in a sentence."""
         if self.first_failure:
-            return f"{self.first_failure['name']} on {self.host} failed first: {self.first_failure['how']}"
+            return f"{self.first_failure.name} on {self.host} failed first: {self.first_failure.how}"
         text = REASONS[self.reason]
         detail = self.detail or text.detail or self.reason
         return text.message.format(host=self.host, detail=detail, signal=signal_name(self.signal))

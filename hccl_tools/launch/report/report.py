@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch.model.outcome import REASONS
+from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING, spawn
@@ -59,17 +60,19 @@ def make(
         "ranks": [_end(end) for end in outcome.ends],
         "warnings": outcome.notes,
     }
+    first = None
     if outcome.elsewhere is not None:
-        report["detail"], report["first_failure"] = outcome.elsewhere.message, outcome.elsewhere.first_failure
+        report["detail"], first = outcome.elsewhere.message, outcome.elsewhere.first_failure
     elif outcome.first is not None:
-        report["first_failure"] = first_failure(outcome.first, killed_by_oom=killed_by_oom)
+        first = first_failure(outcome.first, killed_by_oom=killed_by_oom)
+    report["first_failure"] = first and first._asdict()
     this = {name: report[name] for name in ("reason", "exit_code", "first_failure", "warnings")}
     report["attempts"] = [*earlier, {"duration": round(outcome.duration, 3), **this}]
     return report
 
 
-def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> dict[str, Any]:
-    """Return the report on the rank that failed first, ready for JSON."""
+def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> RankFailure:
+    """Return the report on the rank that failed first."""
     from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (most jobs end well)
     from hccl_tools.launch.report import hints  # noqa: PLC0415  (most jobs end well)
 
@@ -77,13 +80,13 @@ def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> dict[str, An
     codes = excerpt.hccl_codes(lines)
     traceback = excerpt.last_traceback(lines)
     said = hints.for_traceback(traceback, first.process.argv) + hints.for_codes(codes)
-    return {
+    return RankFailure(
         **_end(first),
-        "hints": hints.for_disk(first.log) + hints.for_end(first, killed_by_oom=killed_by_oom) + said,
-        "hccl_codes": codes,
-        "traceback": traceback,
-        "last_lines": excerpt.last_lines(lines),
-    }
+        hints=hints.for_disk(first.log) + hints.for_end(first, killed_by_oom=killed_by_oom) + said,
+        hccl_codes=codes,
+        traceback=traceback,
+        last_lines=excerpt.last_lines(lines),
+    )
 
 
 def _end(end: RankEnd) -> dict[str, Any]:
@@ -185,7 +188,7 @@ def text(report: Mapping[str, Any], unwritten: str | None = None) -> str:
     """Return the report as text, without the verdict; ``unwritten``: why report.json could not be written."""
     lines: list[str] = []
     first = report["first_failure"]
-    lines += failure_lines(first, report["began_on"]) if first else [_head(report)]
+    lines += failure_lines(RankFailure(**first), report["began_on"]) if first else [_head(report)]
     lines += _consequences(report["consequences"], after_failure=bool(first))
     for process in report["stuck"]:
         whose = "" if process["rank"] is None else f" of rank {process['rank']}"
@@ -212,24 +215,22 @@ def _filled(template: str, report: Mapping[str, Any]) -> str:
     return template.format(detail=detail, signal=report["signal"] or "a signal", host=report["began_on"])
 
 
-def failure_lines(first: Mapping[str, Any], elsewhere: str | None = None) -> list[str]:
+def failure_lines(first: RankFailure, elsewhere: str | None = None) -> list[str]:
     """Return the failure of a rank as text; ``elsewhere`` is the host on which it happened, if not here."""
-    device = "" if first["rank"] < 0 else f"device {first['device']}, "
-    pid = f", pid {first['pid']}" if first["pid"] else ""
-    after = time_span(first["duration"] or 0.0, 2)
-    lines = [
-        f"{first['name']} failed first: {first['how']} after {after} ({device}host {first['host']}{pid})"
-    ]
-    shown = first["traceback"] or first["last_lines"]
-    host = elsewhere or first.get("log_host")
-    log = f"{host}:{first['log']}" if host else first["log"]
+    device = "" if first.rank < 0 else f"device {first.device}, "
+    pid = f", pid {first.pid}" if first.pid else ""
+    after = time_span(first.duration or 0.0, 2)
+    lines = [f"{first.name} failed first: {first.how} after {after} ({device}host {first.host}{pid})"]
+    shown = first.traceback or first.last_lines
+    host = elsewhere or first.log_host
+    log = f"{host}:{first.log}" if host else first.log
     if shown:
-        what = "last traceback" if first["traceback"] else "last lines"
+        what = "last traceback" if first.traceback else "last lines"
         lines.append(f"  its {what}, from {log}:")
         lines += [f"    | {line}" for line in shown]
     else:
         lines.append(f"  its log is empty: {log}")
-    lines += [f"  hint: {hint}" for hint in first["hints"]]
+    lines += [f"  hint: {hint}" for hint in first.hints]
     return lines
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from hccl_tools.launch.model.request import Watch
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.logs.follower import Style
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import RankProcess
+    from hccl_tools.launch.model.rank_failure import RankFailure
     from hccl_tools.launch.model.request import Tail
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.attempt import Attempt
@@ -37,7 +38,7 @@ class JoinPeers(Protocol):
         run_dir: str,
         restart: int,
         may_restart: bool,
-        first_failure: Callable[[RankEnd], dict[str, Any]],
+        first_failure: Callable[[RankEnd], RankFailure],
     ) -> Peers:
         """Return the connection; ``restart`` counts the starts from 0."""
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.logs.terminal import Console
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
+    from hccl_tools.launch.model.rank_failure import RankFailure
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.supervise.options import Supervision
@@ -47,7 +48,7 @@ class Reporter:
             tell=console.say,
         )
 
-    def first_failure(self, end: RankEnd) -> dict[str, Any]:
+    def first_failure(self, end: RankEnd) -> RankFailure:
         """Return the report's part on the rank that failed first."""
         return report.first_failure(end, killed_by_oom=kills().since(self._oom_kills))
 

@@ -15,6 +15,7 @@ from hccl_tools.launch.cluster.membership import Membership
 from hccl_tools.launch.cluster.peer_link import PeerLink
 from hccl_tools.launch.cluster.transport import Connection
 from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.processes.signals import Signals
 from tests.support.jobs import eventually
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOSTS = ("host-a", "host-b", "host-c")
-FAILED = Cause("host-b", "failed", 7, first_failure={"name": "rank 3", "rank": 3, "how": "exit code 7"})
+FAILED = Cause("host-b", "failed", 7, first_failure=RankFailure(3, "rank 3", how="exit code 7"))
 
 
 @pytest.fixture
@@ -104,7 +105,10 @@ def test_what_is_said_of_a_later_start_is_not_lost(links: list[PeerLink]) -> Non
 @pytest.mark.parametrize(
     "told", [None, 5, {}, {"host": 1}, {**FAILED.as_dict(), "reason": "magic"},
              {**FAILED.as_dict(), "exit_code": "x"}, {**FAILED.as_dict(), "first_failure": None},
-             {**FAILED.as_dict(), "signal": None}, {**FAILED.as_dict(), "more": 1}],
+             {**FAILED.as_dict(), "signal": None}, {**FAILED.as_dict(), "more": 1},
+             {**FAILED.as_dict(), "first_failure": {"rank": 3}},
+             {**FAILED.as_dict(), "first_failure": {"rank": 3, "name": "rank 3", "hints": [5]}},
+             {**FAILED.as_dict(), "first_failure": {"rank": 3, "name": "rank 3", "pid": "7"}}],
 )  # fmt: skip
 def test_a_cause_that_cannot_be_understood(told: Any) -> None:
     said = "host-b does not start its part: its launcher sent a message this version does not understand"

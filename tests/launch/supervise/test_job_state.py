@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hccl_tools.launch.model.outcome import Cause, RankEnd
 from hccl_tools.launch.model.plan import RankProcess
+from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.processes import keeper_protocol
 from hccl_tools.launch.processes.keeper_protocol import Event
 from hccl_tools.launch.supervise.decisions import Judge, Say, SetTimer, Signal, Step
@@ -29,7 +30,7 @@ STEPS = {
     Step.GIVE_UP: "give-up",
 }
 REMOTE = {
-    "failed": Cause("b", "failed", 9, first_failure={"name": "rank 5", "rank": 5, "how": "exit code 9"}),
+    "failed": Cause("b", "failed", 9, first_failure=RankFailure(5, "rank 5")),
     "host": Cause("b", "host", 137, "b was lost"),
     "signal": Cause("b", "signal", 130, signal=signal.SIGINT),
 }

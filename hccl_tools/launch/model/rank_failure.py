@@ -1,0 +1,51 @@
+"""The report's part on the rank that failed first, which the hosts of a job send to each other."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, get_origin, get_type_hints
+
+
+class RankFailure(NamedTuple):
+    """How the first rank failed, and what its log says about it; the fields are those of report.json.
+
+    ``exit_code`` is as in a shell, ``signal`` a name. ``duration`` and ``cpu`` are in seconds.
+    ``asked_to_end`` is whether it ended after it had been terminated, ``log_host`` where its log is, if not
+    on the host that reports it.
+    """
+
+    rank: int
+    name: str
+    host: str = ""
+    device: int = 0
+    pid: int | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    how: str = ""
+    duration: float | None = None
+    cpu: float = 0.0
+    peak_memory_kib: int = 0
+    asked_to_end: bool | None = None
+    log: str = ""
+    log_host: str | None = None
+    hints: list[str] = []  # noqa: RUF012  (read only)
+    hccl_codes: list[str] = []  # noqa: RUF012
+    traceback: list[str] = []  # noqa: RUF012
+    last_lines: list[str] = []  # noqa: RUF012
+
+    @classmethod
+    def parse(cls, value: Any) -> RankFailure:
+        """Return a record that came as JSON.
+
+        Raises:
+            TypeError: A value is missing, unknown or of another type.
+        """
+        record = cls(**value)
+        for name, kind in get_type_hints(cls).items():
+            found = getattr(record, name)
+            if not (_is_texts(found) if get_origin(kind) is list else isinstance(found, kind)):
+                raise TypeError(f"{name}: {found!r}")
+        return record
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
