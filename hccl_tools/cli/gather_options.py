@@ -31,7 +31,6 @@ _REACHING = (
     ),
     click.option(
         "--gather-timeout",
-        "--gather_timeout",
         type=Seconds(5, 86400),
         metavar="SECONDS",
         default=60,
@@ -48,7 +47,6 @@ _REACHING = (
 _HOSTS = (
     click.option(
         "--allow-missing",
-        "--allow_missing",
         is_flag=True,
         help="Make the table without the hosts that do not answer, and list them.",
     ),

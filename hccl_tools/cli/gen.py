@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import gather_options, gen_options, product_option, server_lines
+from hccl_tools.cli import gather_options, gen_options, options, product_option, server_lines, table_options
 from hccl_tools.cli.seconds import Seconds
 from hccl_tools.cli.values import Choice
 from hccl_tools.table.products import default
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.table.model import RankTable
 
-_EPILOG = """\b
-Examples:
+_EXAMPLES = """\
   hccl-tools gen                                     all devices of this host or container
   hccl-tools gen --device_num "[0,8)"                the first eight; quote it, the shell reads brackets
   hccl-tools gen --devices 4-7 --server_ip 10.0.0.1  devices 4 to 7, and the server_id in the table
@@ -33,10 +32,9 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
 """
 
 
-@click.command("gen", epilog=_EPILOG)
+@options.command("gen", epilog=_EXAMPLES)
 @click.option(
     "--device_num",
-    "--device-num",
     metavar="RANGE",
     help='Indices among the visible devices: "[0,8)", 0-7, 0,1,2,3.',
 )
@@ -49,13 +47,11 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
 )
 @click.option(
     "--visible_devices",
-    "--visible-devices",
     metavar="RANGE",
     help="The devices that --device_num selects from. Default: ASCEND_VISIBLE_DEVICES, else /dev/davinciN.",
 )
 @click.option(
     "--server_ip",
-    "--server-ip",
     metavar="ADDRESS",
     help="This host's address. Default: the one by which it reaches its network.",
 )
@@ -71,8 +67,8 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
     type=Choice(["1.0", "1.2", "2.0", "group_list"]),
     help=product_option.format_help(),
 )
-@click.option("--hccn-tool", "--hccn_tool", metavar="PATH", help="The hccn_tool to use.")
-@click.option("--hccn-conf", "--hccn_conf", metavar="PATH", help="The hccn.conf to read addresses from.")
+@click.option("--hccn-tool", metavar="PATH", help="The hccn_tool to use.")
+@click.option("--hccn-conf", metavar="PATH", help="The hccn.conf to read addresses from.")
 @click.option(
     "--prefer",
     type=Choice(["hccn_tool", "hccn.conf", "rootinfo"]),
@@ -80,7 +76,6 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
 )
 @click.option(
     "--tool-timeout",
-    "--tool_timeout",
     type=Seconds(1, 3600),
     metavar="SECONDS",
     help="Time limit for one call of a tool. Default: 20.",
@@ -90,16 +85,12 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
     metavar="PRODUCT",
     help=product_option.simulate_help(),
 )
-@click.option("--ignore", multiple=True, metavar="RULES", help="Rules to leave out: HCC304 or HCC4,HCC6.")
-@click.option(
-    "-o", "--output", metavar="DIR|FILE|-", help="Where to write; - prints it. Default: the current folder."
-)
-@click.option("--force", is_flag=True, help="Replace a file that holds another table.")
-@click.option("--mode", metavar="MODE", help="File mode, such as 640. Default: 0666 minus the umask.")
+@table_options.ignore
+@table_options.writing
 @gen_options.contents
 @gather_options.many_hosts
 @click.pass_context
-def command(ctx: click.Context, /, **options: Any) -> None:
+def command(ctx: click.Context, /, **settings: Any) -> None:
     """Write the rank table of this host's devices, or of many hosts'.
 
     Devices and addresses come from this host; nothing is guessed, and a table that HCCL or the guide would
@@ -110,19 +101,18 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415  (not for --help)
     from hccl_tools.transform import generation  # noqa: PLC0415  (not for --help)
 
-    many = gather_options.wanted(options)
-    target = gen_options.target(options, many=many)
-    mode = outputs.parse_mode(options["mode"]) if options["mode"] is not None else None
-    made = _make_of_many(_request(options), options) if many else _make(_request(options))
+    many = gather_options.wanted(settings)
+    target = gen_options.target(settings, many=many)
+    mode = outputs.parse_mode(settings["mode"]) if settings["mode"] is not None else None
+    made = _make_of_many(_request(settings), settings) if many else _make(_request(settings))
     if made is None:  # the first process of the job writes the table
         ctx.exit(0)
     facts, table = made
     if target is not None:
-        gen_options.check(target, table.format, options["output"])
-    ignore = [rule.strip() for text in options["ignore"] for rule in text.split(",")]
-    to_stdout = options["output"] == outputs.STDOUT
+        gen_options.check(target, table.format, settings["output"])
+    to_stdout = settings["output"] == outputs.STDOUT
     product = facts[0].product
-    report = outputs.check(table, product=product, ignore=ignore)
+    report = outputs.check(table, product=product, ignore=settings["ignore"])
     if not report.ok:
         click.echo(unwritten.shown(report, facts), err=True, nl=False)
         raise unwritten.refusal(report)
@@ -130,9 +120,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         outputs.print_out(table)
     else:
         name = None if many else generation.file_name(table, facts[0].server_id)
-        path = outputs.target(options["output"], table, name=name)
-        named = product if options["product"] or options["simulate"] else None
-        saved = outputs.save(table, path, force=options["force"], mode=mode, product=named)
+        path = outputs.target(settings["output"], table, name=name)
+        named = product if settings["product"] or settings["simulate"] else None
+        saved = outputs.save(table, path, force=settings["force"], mode=mode, product=named)
         click.echo(saved.summary(), err=True)
         if target is not None:
             gen_options.print_variables(target, path, facts)

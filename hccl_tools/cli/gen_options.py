@@ -27,20 +27,17 @@ def contents(function: _F) -> _F:
         ),
         click.option(
             "--device-port",
-            "--device_port",
             type=IntRange(1, 65535),
             metavar="PORT",
             help="Write a device_port. HCCL's own default is 16666.",
         ),
         click.option(
             "--container-ip",
-            "--container_ip",
             metavar="ADDRESS|auto",
             help="Write a container_ip; auto: POD_IP, else the server's address.",
         ),
         click.option(
             "--host-ip",
-            "--host_ip",
             metavar="ADDRESS|auto",
             help="Write a host_ip; auto: MA_CURRENT_HOST_IP, HOST_IP, else the server's address.",
         ),

@@ -6,11 +6,11 @@ import os
 
 import click
 
+from hccl_tools.cli import options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
 
-EPILOG = """\b
-Examples:
+_EXAMPLES = """\
   hccl-tools jobs                     the runs in log/, and other running ones on this host
   hccl-tools jobs --log-dir /data/log --running
   hccl-tools stop latest              stop the last one
@@ -18,10 +18,8 @@ Examples:
 """
 
 
-@click.command("jobs", epilog=EPILOG)
-@click.option(
-    "--log-dir", "--log_dir", default="log", show_default=True, metavar="DIR", help="The log directory."
-)
+@options.command("jobs", epilog=_EXAMPLES)
+@click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.")
 @click.option("--running", is_flag=True, help="Only running ones.")
 @click.option("-f", "--format", "form", type=Choice(["text", "json"]), default="text", help="Output format.")
 @click.pass_context

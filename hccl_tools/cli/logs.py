@@ -8,10 +8,11 @@ from typing import Any
 
 import click
 
-from hccl_tools.cli.values import IntRange
+from hccl_tools.cli.options import EITHER_SPELLING
+from hccl_tools.cli.values import Choice, IntRange
 
 
-@click.command("logs")
+@click.command("logs", context_settings=dict(EITHER_SPELLING))
 @click.argument("run", default="latest")
 @click.option(
     "--rank",
@@ -23,18 +24,14 @@ from hccl_tools.cli.values import IntRange
 @click.option("--scheduler", is_flag=True, help="MindSpore's scheduler instead of a rank.")
 @click.option("-f", "--follow", is_flag=True, help="Follow the log until the run ends.")
 @click.option("-n", "--lines", type=IntRange(min=0), help="Print the last N lines.")
-@click.option(
-    "--log-dir", "--log_dir", default="log", show_default=True, metavar="DIR", help="The log directory."
-)
+@click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.")
 @click.option(
     "--ssh",
     "typed_ssh",
     metavar="SSH",
     help="The ssh for other hosts. Default: Open MPI's setting, else ssh.",
 )
-@click.option(
-    "--serve", type=click.Choice(["plain", "prefix"]), hidden=True
-)  # Typed by `logs` on another host.
+@click.option("--serve", type=Choice(["plain", "prefix"]), hidden=True)  # Typed by `logs` on another host.
 def command(  # noqa: PLR0917  (click hands them over by name)
     run: str,
     ranks: tuple[int, ...],

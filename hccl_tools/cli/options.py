@@ -43,14 +43,14 @@ def rule_choice(function: _F) -> _F:
         "--ignore",
         multiple=True,
         metavar="RULES",
-        callback=_split,
+        callback=split_names,
         help="Leave these rules out: HCC4,HCC602.",
     )
     select = click.option(
         "--select",
         multiple=True,
         metavar="RULES",
-        callback=_split,
+        callback=split_names,
         help="Apply only these rules: HCC2,HCC301.",
     )
     return select(ignore(function))
@@ -87,7 +87,8 @@ def _output_format(_ctx: click.Context, _param: click.Parameter, value: str | No
     return value or ("github" if os.environ.get("GITHUB_ACTIONS") == "true" else "text")
 
 
-def _split(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+def split_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of a repeatable option that takes comma lists."""
     return tuple(name for text in values for part in text.split(",") if (name := part.strip()))
 
 

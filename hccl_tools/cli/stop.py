@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import click
 
+from hccl_tools.cli.options import EITHER_SPELLING
 from hccl_tools.cli.seconds import Seconds
 
 
-@click.command("stop")
+@click.command("stop", context_settings=dict(EITHER_SPELLING))
 @click.argument("run", default="latest")
-@click.option(
-    "--log-dir", "--log_dir", default="log", show_default=True, metavar="DIR", help="The log directory."
-)
+@click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.")
 @click.option(
     "--wait",
     type=Seconds(),

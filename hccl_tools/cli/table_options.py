@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from hccl_tools.cli.options import split_names
 from hccl_tools.cli.seconds import Seconds
 from hccl_tools.errors import UsageError
 
@@ -37,9 +38,7 @@ def ignore(function: _F) -> _F:
         "--ignore",
         multiple=True,
         metavar="RULES",
-        callback=lambda _ctx, _param, texts: tuple(
-            name.strip() for text in texts for name in text.split(",")
-        ),
+        callback=split_names,
         help="Rules to leave out: HCC308 or HCC4,HCC6.",
     )(function)
 

@@ -25,6 +25,10 @@ class Choice(_Choice):
                 return choice
         raise click.BadParameter(f'"{value}" is not one of {", ".join(self.choices)}', ctx, param)
 
+    def get_metavar(self, param: Parameter, ctx: Context | None = None) -> str:  # noqa: ARG002  (click's)
+        """Return the names for the help."""
+        return f"[{'|'.join(self.choices)}]"
+
     def shell_complete(
         self,
         ctx: Context,  # noqa: ARG002  (click's signature)
