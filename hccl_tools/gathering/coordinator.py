@@ -203,6 +203,7 @@ def _over_srun(
     return _EngineOutcome(answers, causes, _indented(ended))
 
 
+#: Name of an engine -> how it asks the hosts.
 _ENGINES = {"mpirun": _over_mpirun, "slurm": _over_srun}
 
 

@@ -60,6 +60,23 @@ def nodes_of_hosts(hosts: Sequence[str], environ: Mapping[str, str]) -> tuple[st
     return tuple(found[host] for host in hosts)
 
 
+def step_command(srun: str, job: str, node: str) -> list[str]:
+    """Return the command before a program that starts it on a node of a job whose cores are all in use."""
+    return [
+        *(srun, "--jobid", job, "--overlap", "--nodes=1", "--ntasks=1", "--nodelist", node),
+        *("--mpi=none", "--quiet", "--chdir=/"),
+    ]
+
+
+def without_own_step(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables without those of an own step or job, which srun would follow."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name == "SLURM_CONF" or not name.startswith("SLURM_")
+    }
+
+
 def _is(node: str, host: str) -> bool:
     if node in {host, host.partition(".")[0]}:
         return True

@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.engines.mpi import MpiEngine
+from hccl_tools.programs import mpirun
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
@@ -40,8 +41,7 @@ class OpenMpi(MpiEngine):
         options += ["--mca", "odls_base_sigkill_timeout", str(self.kill_timeout)]
         for name, value in _KEEPALIVE.items():
             options += ["--mca", f"oob_tcp_keepalive_{name}", str(value)]
-        prefix = os.path.dirname(os.path.dirname(plan.engine_program))
-        if prefix != "/usr":
+        if prefix := mpirun.Mpirun(plan.engine_program, plan.engine_flavour).prefix:
             options += ["--prefix", prefix]
         for name in plan.exported:
             options += ["-x", name]

@@ -13,8 +13,7 @@ from typing import IO, TYPE_CHECKING, cast
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.launch.runs import index, node_names
 from hccl_tools.notation import host_list
-from hccl_tools.programs import ssh
-from hccl_tools.programs.lookup import on_path
+from hccl_tools.programs import slurm, ssh
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +56,7 @@ class RemoteLogs:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env=_environment(),
+            env=slurm.without_own_step(os.environ),
             start_new_session=True,  # Ctrl-C is for this process, which then ends the child.
         )
         pipes = (self._child.stdin, self._child.stdout)
@@ -142,26 +141,9 @@ def start(
     path = index.path_on(run, host)
     chosen = ["--scheduler" if rank < 0 else f"--rank={rank}" for rank in ranks]
     there = [sys.executable, "-m", "hccl_tools", "logs", *options, *chosen, "--", path]
-    job, srun = index.plan_of(run).get("slurm_job") or "", on_path("srun", os.environ)
+    job, srun = index.plan_of(run).get("slurm_job") or "", slurm.find_srun(os.environ)
     node = node_names.node_names(run.path).get(host, "")
     if job.isdecimal() and srun and run.state == "running" and not host_list.why_not_a_host(node):
-        return RemoteLogs(host, [*_step(srun, job, node), *there], path)
+        return RemoteLogs(host, [*slurm.step_command(srun, job, node), *there], path)
     over_ssh = ssh.command(typed_ssh, os.environ, wait=_CONNECT_SECONDS)
     return RemoteLogs(host, [*over_ssh, *_KEEPALIVE, "--", host, shlex.join(there)], path)
-
-
-def _step(srun: str, job: str, node: str) -> list[str]:
-    """Return how to start a step in a job whose cores are all in use."""
-    return [
-        *(srun, "--jobid", job, "--overlap", "--nodes=1", "--ntasks=1", "--nodelist", node),
-        *("--mpi=none", "--quiet", "--chdir=/"),
-    ]
-
-
-def _environment() -> dict[str, str]:
-    """Return our environment without Slurm's variables of an own step, which srun would follow."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name == "SLURM_CONF" or not name.startswith("SLURM_")
-    }

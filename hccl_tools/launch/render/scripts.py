@@ -163,8 +163,7 @@ def _settings(plan: Plan, options: ScriptOptions) -> dict[str, str]:
 
 def here(plan: Plan) -> list[RankProcess]:
     """Return the ranks of this host, or of rank 0's host if the job has none here."""
-    first = [process for process in plan.ranks if process.server_index == plan.ranks[0].server_index]
-    return [process for process in plan.local if process.rank >= 0] or first
+    return [process for process in plan.local if process.rank >= 0] or next(iter(_by_server(plan).values()))
 
 
 def command_line(plan: Plan, tool: str, options: ScriptOptions) -> str:
@@ -189,20 +188,17 @@ def command_line(plan: Plan, tool: str, options: ScriptOptions) -> str:
 
 def _check_order(plan: Plan, tool: str) -> None:
     """Refuse a plan whose ranks are not in the order of hosts and devices, or not evenly distributed."""
-    expected = 0
-    for host in plan.hosts:
-        ranks = [process for process in plan.ranks if process.host == host]
-        for process in sorted(ranks, key=lambda process: process.device):
-            if process.rank != expected:
-                raise LaunchError(
-                    f"{tool} would put rank {expected} on device {process.device} of {host}, "
-                    f"which is rank {process.rank}'s",
-                    hint="`launch` and --emit rank_loop, mpirun and slurm keep the order of the table",
-                )
-            expected += 1
-    sizes = {host: sum(process.host == host for process in plan.ranks) for host in plan.hosts}
-    if len(set(sizes.values())) > 1:
-        shown = ", ".join(f"{host} {size}" for host, size in sizes.items())
+    servers = list(_by_server(plan).values())
+    ordered = [each for ranks in servers for each in sorted(ranks, key=lambda process: process.device)]
+    for expected, process in enumerate(ordered):
+        if process.rank != expected:
+            raise LaunchError(
+                f"{tool} would put rank {expected} on device {process.device} of {process.host}, "
+                f"which is rank {process.rank}'s",
+                hint="`launch` and --emit rank_loop, mpirun and slurm keep the order of the table",
+            )
+    if len(set(map(len, servers))) > 1:
+        shown = ", ".join(f"{ranks[0].host} {len(ranks)}" for ranks in servers)
         raise LaunchError(
             f"{tool} starts the same number of ranks on each machine, but the table has {shown}"
         )
