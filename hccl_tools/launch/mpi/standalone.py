@@ -168,8 +168,8 @@ def _scheduler(
         return None
     if not composition.wants_scheduler(facts, python.frameworks):
         return None
-    from hccl_tools.launch.planning import mindspore_scheduler  # noqa: PLC0415  (rank 0 only)
+    from hccl_tools.launch.planning import rank_processes  # noqa: PLC0415  (rank 0 only)
 
     variables = environment.scheduler_environment(facts)
-    argv = (python.path, "-c", mindspore_scheduler.PROGRAM)
+    argv = (python.path, "-c", rank_processes.SCHEDULER_PROGRAM)
     return argv, whole(variables)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import interface_addresses, is_local
 from hccl_tools.discover.site import ADDRESS_VARIABLES
-from hccl_tools.errors import LaunchError
+from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.model.plan import NOT_A_MEMBER
 from hccl_tools.launch.planning.placement import address
 from hccl_tools.notation.phrases import and_more
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.launch.model.request import Hosts
+    from hccl_tools.launch.planning.local_npus import Addresses
     from hccl_tools.launch.planning.placement import RankPlacement
     from hccl_tools.launch.planning.visible_devices import Surroundings
     from hccl_tools.table.model import RankTable
@@ -40,14 +41,14 @@ def find(
     local_check: bool,
     notes: list[str],
 ) -> int:
-    """Return the index of this host's server; sentences for the user are added to ``notes``.
+    """Return the index of this host's server.
 
     Args:
         table: A valid table.
         placements: Its ranks.
         hosts: What was typed. ``--node-rank`` decides where nothing else does.
         around: This host.
-        local_check: Whether the addresses of this host's devices must be those of the table.
+        local_check: Whether the addresses of this host's NPUs help, and must be those of the table.
         notes: Gets why this host was taken for a server, where that is not plain.
 
     Returns:
@@ -55,37 +56,60 @@ def find(
 
     Raises:
         LaunchError: No server matches, or more than one does, or the devices have other addresses.
+        UsageError: ``--node-rank`` is another server than the one this host is.
     """
-    check = local_check and around.uses_npus
+    real = _device_addresses(around) if local_check and around.uses_npus else None
     try:
-        return _find(table, hosts.server, around, check=check)
+        here = this_server(
+            table,
+            wanted=hosts.server,
+            environ=around.environ,
+            device_addresses=real.first if real else None,
+        )
     except (AmbiguousHostError, NotAMemberError) as error:
         if hosts.node_rank is not None:
-            named = server_of_node_rank(table, placements, hosts.node_rank)
-            notes.append(f'--node-rank {hosts.node_rank}: this host is taken for server "{named}"')
-            return _find(table, named, around, check=check)
-        if hosts.include_this_host or not isinstance(error, NotAMemberError):
+            here = _server_of_node_rank(placements, hosts.node_rank)
+            server_id = table.servers[here].server_id
+            notes.append(f'--node-rank {hosts.node_rank}: this host is taken for server "{server_id}"')
+        elif hosts.include_this_host or not isinstance(error, NotAMemberError):
             raise
-        notes.append(f"{error.message}: a launch here would be refused, this is the plan for those")
-        return NOT_A_MEMBER
+        else:
+            notes.append(f"{error.message}: a launch here would be refused, this is the plan for those")
+            return NOT_A_MEMBER
+    else:
+        if hosts.node_rank is not None:
+            _check_node_rank(table, placements, hosts, here)
+    if real is not None:
+        from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
+
+        local_npus.check_addresses(table, here, real)
+    return here
 
 
-def server_of_node_rank(table: RankTable, placements: Sequence[RankPlacement], node_rank: int) -> str:
-    """Return the server_id of a machine as torchrun and msrun count them: 0 is the one with rank 0."""
-    along_the_ranks = list(dict.fromkeys(placement.server_index for placement in placements))
-    return table.servers[along_the_ranks[node_rank]].server_id
-
-
-def _find(table: RankTable, wanted: str | None, around: Surroundings, *, check: bool) -> int:
-    """Find this host in the table; with ``check`` the addresses of its NPUs help and must agree with it."""
-    if not check:
-        return this_server(table, wanted=wanted, environ=around.environ)
+def _device_addresses(around: Surroundings) -> Addresses:
     from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
 
-    real = local_npus.read_addresses(around.nodes, around.environ)
-    here = this_server(table, wanted=wanted, environ=around.environ, device_addresses=real.first)
-    local_npus.check_addresses(table, here, real)
-    return here
+    return local_npus.read_addresses(around.nodes, around.environ)
+
+
+def _server_of_node_rank(placements: Sequence[RankPlacement], node_rank: int) -> int:
+    """Return the index of a server as torchrun and msrun count machines: 0 is the one with rank 0."""
+    along_the_ranks = list(dict.fromkeys(placement.server_index for placement in placements))
+    return along_the_ranks[node_rank]
+
+
+def _check_node_rank(table: RankTable, placements: Sequence[RankPlacement], hosts: Hosts, here: int) -> None:
+    """Refuse a ``--node-rank`` that is another server than the one this host has been found to be."""
+    found = table.servers[here].server_id
+    named = table.servers[_server_of_node_rank(placements, hosts.node_rank or 0)].server_id
+    if named != found:
+        known = "--server says" if hosts.server is not None else "this host is"
+        ranks = [str(placement.rank) for placement in placements if placement.server_index == here]
+        listed = ", ".join(ranks if len(ranks) <= 8 else [*ranks[:3], "...", ranks[-1]])
+        raise UsageError(
+            f'--node-rank {hosts.node_rank} is "{named}" of the table, but {known} "{found}"',
+            hint=f'leave it out: "{found}" starts its own ranks, {listed}',
+        )
 
 
 def this_server(

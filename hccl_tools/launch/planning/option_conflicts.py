@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines
-from hccl_tools.launch.planning.local_server import server_of_node_rank
 from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
@@ -86,9 +85,7 @@ def check_devices(
     Raises:
         UsageError: They differ; the message names both.
     """
-    from hccl_tools.launch.planning import without_table  # noqa: PLC0415  (rarely typed beside a table)
-
-    typed = sorted(without_table.listed(listed, visible.chosen))
+    typed = sorted(visible.named_by(listed))
     used: dict[int, list[int]] = {}
     for placement in local:
         used.setdefault(placement.server_index, []).append(placement.device)
@@ -99,26 +96,3 @@ def check_devices(
                 f"--devices {listed} is {named} of this host, but {loaded.path} uses {has}",
                 hint=loaded.conflict_hint,
             )
-
-
-def check_node_rank(loaded: JobTable, placements: Sequence[RankPlacement], hosts: Hosts, here: int) -> None:
-    """Refuse a ``--node-rank`` that is another server than the one this host has been found to be.
-
-    Raises:
-        UsageError: They differ; the message names both.
-    """
-    if hosts.node_rank is None:
-        return
-    found = loaded.table.servers[here].server_id
-    named = server_of_node_rank(loaded.table, placements, hosts.node_rank)
-    if named != found:
-        known = "--server says" if hosts.server is not None else "this host is"
-        raise UsageError(
-            f'--node-rank {hosts.node_rank} is "{named}" of the table, but {known} "{found}"',
-            hint=f'leave it out: "{found}" starts its own ranks, {_ranks(placements, here)}',
-        )
-
-
-def _ranks(placements: Sequence[RankPlacement], here: int) -> str:
-    ranks = [str(placement.rank) for placement in placements if placement.server_index == here]
-    return ", ".join(ranks if len(ranks) <= 8 else [*ranks[:3], "...", ranks[-1]])

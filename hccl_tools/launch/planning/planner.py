@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.inheritance import composed
-from hccl_tools.launch.model.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
-from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
+from hccl_tools.launch.model.plan import TABLE_COPY, Plan
 from hccl_tools.launch.planning import (
     composition,
     cpu_affinity,
@@ -18,20 +17,22 @@ from hccl_tools.launch.planning import (
     log_paths,
     ports,
     program_check,
+    rank_processes,
+    remote_launch,
     table_source,
+    without_table,
 )
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.visible_devices import surroundings
-from hccl_tools.launch.runs import directory, private_files
+from hccl_tools.launch.runs import directory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from hccl_tools.launch.engines.engine import Engine, Located
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.job import Job
-    from hccl_tools.launch.planning.placement import RankPlacement
     from hccl_tools.launch.planning.visible_devices import Surroundings
     from hccl_tools.table.model import RankTable
 
@@ -79,18 +80,18 @@ def prepare(
     run_dir = request.part.run_dir if request.part else directory.path_for(request.logs.dir, environ)
     notes = list(request.remarks)
     engine = engines.get(request.start.engine)
-    job, python, start, start_reason = _job(request, engine, around, os.path.join(run_dir, TABLE_COPY), notes)
-    log_paths.check(request.logs, len(job.placements))
-    program_check.check(request.program, {**environ, **request.variables.assigned}, python=python.path)
+    job, python, start, chosen = _job(request, engine, around, os.path.join(run_dir, TABLE_COPY), notes)
     engine, located = _locate(engine, request, environ, job)
     facts = _facts(request, job, start, engine, around=around, run_dir=run_dir, notes=notes)
     parts = composition.compose(job.placements, facts)
     kept = composed(environ, parts.passed_on, {}, {})
-    supervisor, travelling = _for_other_hosts(request, engine, job, facts, python=python.path, kept=kept)
+    commands = remote_launch.commands(request, engine, job, facts, python=python.path, kept=kept)
+    # Typed on each of several hosts, whose launchers then compare what they have.
+    by_hand = job.local_server is not None and job.server_count > 1 and request.part is None
     plan = Plan(
-        processes=_processes(request, job, facts, python, parts),
+        processes=rank_processes.processes(request, job, facts, python, parts.ranks),
         start=start,
-        engine=request.start.engine,
+        engine=engine.name,
         run_dir=run_dir,
         working_dir=working_dir,
         world_size=len(job.placements),
@@ -100,58 +101,52 @@ def prepare(
         removed=tuple(sorted(filter(parts.passed_on.removes, environ))),
         notes=(*notes, *composition.check_assigned(request.variables.assigned, parts.ranks, facts)),
         local_server=job.local_server,
-        supervisor=supervisor,
-        exported=tuple(sorted(travelling)),
+        supervisor=commands.supervisor,
+        exported=tuple(sorted(commands.exported)),
         only_exported=not request.variables.export_defaults,
         engine_program=located.program,
         engine_flavour=located.flavour,
         nodes=located.nodes,
-        shim_command=_shim(request, environ) if engine.starts_mpi_ranks and not supervisor else (),
+        shim_command=commands.shim,
         cpu=request.start.cpu,
         devices_are_placeholders=job.devices_are_placeholders,
-        rendezvous=(job.master, facts.port) if _meets(request, job) else None,
-        cores=cpu_affinity.cores_of("none" if supervisor else request.start.bind, job.local, environ),
-        chosen=_chosen(job, start, start_reason, python),
+        rendezvous=(job.master, facts.port) if by_hand and request.start.preflight else None,
+        cores=cpu_affinity.cores_of(request.start.bind, [] if commands.supervisor else job.local, environ),
+        chosen=chosen,
     )
     table = (job.table.data, job.table.table) if job.table else ()
-    return PreparedLaunch(plan, {**kept, **travelling}, around.nodes, *table)
+    return PreparedLaunch(plan, {**kept, **commands.exported}, around.nodes, *table)
 
 
 def _job(
     request: LaunchRequest, engine: Engine, around: Surroundings, copy: str, notes: list[str]
-) -> tuple[Job, interpreter.Interpreter, Start, str]:
-    """Return the job, the ranks' Python, how the framework finds its peers, and why so.
+) -> tuple[Job, interpreter.Interpreter, Start, dict[str, str]]:
+    """Return the job, the ranks' Python, how the framework finds its peers, and what was chosen and why.
 
     ``copy`` is where the table of the job will be written; sentences for the user are added to ``notes``.
     """
-    job = jobs.of_request(request, around, table_source.find(request, around, copy), notes)
+    table = table_source.find(request, around, copy)
+    if table is not None:
+        job = jobs.of_table(table, request, around, notes)
+    else:
+        job = without_table.job_of(request, around, notes)
     python, start, reason = interpreter.choose(
         request.program,
         request.start,
         around.environ,
         engine_starts_mpi=engine.starts_mpi_ranks,
-        has_table=job.table is not None,
+        has_table=table is not None,
     )
     if request.start.cpu and reason == interpreter.NO_FRAMEWORK:
         notes.append(f"{reason} ({python.path}); --python names another")
-    if job.table is None and (made := table_source.make(job, request, around, copy, start)):
-        notes += made.notes
-        job = job._replace(table=made)
-    return job, python, start, reason
-
-
-def _meets(request: LaunchRequest, job: Job) -> bool:
-    """Tell whether the command is typed on each of several hosts, which then compare what they have."""
-    by_hand = job.local_server is not None and job.server_count > 1 and request.part is None
-    return by_hand and request.start.preflight
-
-
-def _chosen(job: Job, start: Start, reason: str, python: interpreter.Interpreter) -> dict[str, str]:
-    """Return what was taken and why, by subject."""
-    table = (
-        {"rank table": job.table.path, "product": job.table.product} if job.table else {"rank table": "none"}
-    )
-    return {**table, "start": f"{start} ({reason})", "python": f"{python.path} ({python.reason})"}
+    if table is None and (table := table_source.make(job, request, around, copy, start)) is not None:
+        notes += table.notes
+        job = job._replace(table=table)
+    log_paths.check(request.logs, len(job.placements))
+    program_check.check(request.program, {**around.environ, **request.variables.assigned}, python=python.path)
+    chosen = {"rank table": table.path, "product": table.product} if table else {"rank table": "none"}
+    chosen |= {"start": f"{start} ({reason})", "python": f"{python.path} ({python.reason})"}
+    return job, python, start, chosen
 
 
 def _locate(
@@ -164,47 +159,6 @@ def _locate(
         environ, request.start.mpirun, list(dict.fromkeys(placement.host for placement in job.placements))
     )
     return engine.of_flavour(located.flavour), located
-
-
-def _for_other_hosts(
-    request: LaunchRequest,
-    engine: Engine,
-    job: Job,
-    facts: environment.JobFacts,
-    *,
-    python: str,
-    kept: Mapping[str, str],
-) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the command of each host's supervisor and the variables for it, if the engine starts these."""
-    if not engine.starts_all_hosts or job.table is None:
-        return (), {}
-    if engine.starts_mpi_ranks and facts.start == "mpi":
-        if job.server_count > 1:
-            raise LaunchError(
-                f"--start mpi makes MPI processes of this host, and the table has {job.server_count} servers",
-                hint="leave --start out, or start them by hand: mpirun ... python -m hccl_tools.launch.rank "
-                "--rank-table FILE",
-            )
-        return (), {}
-    from hccl_tools.launch.planning import packed_table, remote_launch  # noqa: PLC0415  (few engines)
-
-    run_dir = os.path.dirname(facts.table or "")
-    command = remote_launch.supervisor(
-        request, start=facts.start, port=facts.port or ports.DEFAULT_PORT, python=python, run_dir=run_dir
-    )
-    return command, {
-        **remote_launch.exported(
-            kept, also=request.variables.export, usual=request.variables.export_defaults
-        ),
-        **packed_table.pack(job.table.data),
-        LAUNCHER_VARIABLE: "",
-    }
-
-
-def _shim(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str, ...]:
-    from hccl_tools.launch.planning import remote_launch  # noqa: PLC0415  (for MPI ranks only)
-
-    return remote_launch.shim(request, os.path.join(private_files.new_path(environ), FACTS_FILE))
 
 
 def _facts(
@@ -244,36 +198,4 @@ def _facts(
         buffered=request.variables.buffered or "PYTHONUNBUFFERED" in around.environ,
         under_mpirun=engine.starts_mpi_ranks,
         ignore_visible=request.devices.ignore_visible,
-    )
-
-
-def _processes(
-    request: LaunchRequest,
-    job: Job,
-    facts: environment.JobFacts,
-    python: interpreter.Interpreter,
-    parts: composition.JobEnvironment,
-) -> tuple[RankProcess, ...]:
-    """Return the ranks, and before them the scheduler if one is needed."""
-    argv = interpreter.command(request.program, python.path)
-    ranks = tuple(_process(request, one, parts.ranks[one.rank], argv) for one in job.placements)
-    if not composition.wants_scheduler(facts, python.frameworks):
-        return ranks
-    from hccl_tools.launch.planning import mindspore_scheduler  # noqa: PLC0415  (most starts need none)
-
-    return (mindspore_scheduler.process(job.placements[0], facts, python.path), *ranks)
-
-
-def _process(
-    request: LaunchRequest, placement: RankPlacement, variables: dict[str, str], argv: Sequence[str]
-) -> RankProcess:
-    return RankProcess(
-        rank=placement.rank,
-        host=placement.host,
-        server_index=placement.server_index,
-        device=placement.device,
-        device_id=int(variables["DEVICE_ID"]),
-        environment={**variables, **request.variables.assigned},
-        argv=tuple(argv),
-        log=log_paths.log_path(request.logs, placement, all_here=request.hosts.all_here),
     )

@@ -6,18 +6,25 @@ and the variables of CANN, HCCL and the frameworks.
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.errors import UsageError
-from hccl_tools.launch.model.variables import TABLE_FROM_ENVIRONMENT
+from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch.model.plan import FACTS_FILE
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, TABLE_FROM_ENVIRONMENT
+from hccl_tools.launch.planning.ports import DEFAULT_PORT
 from hccl_tools.launch.processes.timing import TIMING_VARIABLE
+from hccl_tools.launch.runs import private_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.launch.model.plan import Start
+    from hccl_tools.launch.engines.engine import Engine
     from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.planning.environment import JobFacts
+    from hccl_tools.launch.planning.job import Job
 
 _EXPORTED_NAMES = (
     *("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONUNBUFFERED"),
@@ -30,6 +37,62 @@ _OVERRIDES = (
     *("--max-restarts=0", "--notify="),
 )
 _NOT_FORWARDED = ("--dry-run", "--emit")
+
+
+class EngineCommands(NamedTuple):
+    """What an engine starts; empty where it starts the ranks themselves."""
+
+    #: The command of the supervisor on each host.
+    supervisor: tuple[str, ...] = ()
+    #: The command before the program of each MPI rank.
+    shim: tuple[str, ...] = ()
+    #: The variables that are passed to the supervisors.
+    exported: Mapping[str, str] = MappingProxyType({})
+
+
+def commands(
+    request: LaunchRequest,
+    engine: Engine,
+    job: Job,
+    facts: JobFacts,
+    *,
+    python: str,
+    kept: Mapping[str, str],
+) -> EngineCommands:
+    """Return what an engine starts on the hosts of a job.
+
+    Args:
+        request: What was asked for.
+        engine: In the flavour that was found.
+        job: The ranks and where they run.
+        facts: What the ranks share.
+        python: The ranks' interpreter.
+        kept: What the ranks inherit of the caller's environment.
+
+    Raises:
+        LaunchError: The engine starts MPI processes on this host, and the table has other hosts as well.
+        UsageError: A variable of ``--export`` is not set.
+    """
+    reaches_hosts = engine.starts_all_hosts and job.table is not None
+    as_mpi = engine.starts_mpi_ranks and (facts.start == "mpi" or not reaches_hosts)
+    if as_mpi and job.table is not None and job.server_count > 1:
+        raise LaunchError(
+            f"--start mpi makes MPI processes of this host, and the table has {job.server_count} servers",
+            hint="leave --start out, or start them by hand: mpirun ... python -m hccl_tools.launch.rank "
+            "--rank-table FILE",
+        )
+    if as_mpi:
+        return EngineCommands(shim=_shim(request, os.path.join(private_files.new_path(kept), FACTS_FILE)))
+    if not engine.starts_all_hosts or job.table is None:
+        return EngineCommands()
+    from hccl_tools.launch.planning import packed_table  # noqa: PLC0415  (jobs on several hosts only)
+
+    variables = {
+        **exported(kept, also=request.variables.export, usual=request.variables.export_defaults),
+        **packed_table.pack(job.table.data),
+        LAUNCHER_VARIABLE: "",
+    }
+    return EngineCommands(_supervisor(request, facts, python), exported=variables)
 
 
 def exported(environ: Mapping[str, str], *, also: Sequence[str] = (), usual: bool = True) -> dict[str, str]:
@@ -57,20 +120,16 @@ def _is_usual(name: str) -> bool:
     )
 
 
-def supervisor(
-    request: LaunchRequest, *, start: Start, port: int, python: str, run_dir: str
-) -> tuple[str, ...]:
-    """Return the command of the supervisor on each host."""
+def _supervisor(request: LaunchRequest, facts: JobFacts, python: str) -> tuple[str, ...]:
     typed = [option for option in request.typed_options if not option.startswith(_NOT_FORWARDED)]
-    settled = (f"--start={start}", f"--start-port={port}", f"--python={python}", f"--run-dir={run_dir}")
+    settled = (f"--start={facts.start}", f"--start-port={facts.port or DEFAULT_PORT}", f"--python={python}")
     typed += ["--module"] if request.program.kind == "module" else []  # also that of `python -m`
     typed += [f"--product={request.table.product}"] if request.table.product else []  # the last one counts
-    command = (sys.executable, "-m", "hccl_tools.launch", *typed)
-    return (*(part for part in command if part != "--"), *_OVERRIDES, *settled, "--", *request.program.argv)
+    options = (*(part for part in typed if part != "--"), *_OVERRIDES, *settled, f"--run-dir={facts.run_dir}")
+    return (sys.executable, "-m", "hccl_tools.launch", *options, "--", *request.program.argv)
 
 
-def shim(request: LaunchRequest, facts: str) -> tuple[str, ...]:
-    """Return the command before the program of each MPI rank; ``facts`` is the file with its environment."""
+def _shim(request: LaunchRequest, facts: str) -> tuple[str, ...]:
     options = ["--facts", facts]
     options += [f"--product={request.table.product}"] if request.table.product else []
     options += [f"--ignore={rule}" for rule in request.table.ignore]

@@ -43,6 +43,19 @@ class VisibleDevices(NamedTuple):
             return device
         return self.present.index(device)
 
+    def named_by(self, text: str) -> list[int]:
+        """Return the devices that ``--devices`` names: it counts within those that may be used.
+
+        Raises:
+            UsageError: The text cannot be read, or names a device that is not there.
+        """
+        from hccl_tools.notation import device_range  # noqa: PLC0415  (rarely needed)
+
+        limit = len(self.chosen) if self.chosen else 1024
+        beyond = f"name visible devices, counted from 0 to {limit - 1}"
+        ids = device_range.parse(text, device_limit=limit, product="this host", beyond=beyond).ids
+        return [self.chosen[index] for index in ids] if self.chosen else list(ids)
+
     def outside(self, devices: list[int]) -> list[int]:
         """Return those of the physical devices that this process may not use."""
         return [] if self.chosen is None else [device for device in devices if device not in self.chosen]

@@ -6,15 +6,55 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_local
 from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.launch import engines
+from hccl_tools.launch.planning.job import LOOPBACK, Job
+from hccl_tools.launch.planning.placement import place_ranks_without_table
 from hccl_tools.notation.phrases import count as number_of
 from hccl_tools.table.addresses import is_loopback, packed
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.request import Devices, Hosts
-    from hccl_tools.launch.planning.visible_devices import VisibleDevices
+    from hccl_tools.launch.model.request import Devices, Hosts, LaunchRequest
+    from hccl_tools.launch.planning.visible_devices import Surroundings, VisibleDevices
 
 
-def host_names(hosts: Hosts) -> tuple[str, ...]:
+_NO_NPU = "no NPU on this host: ranks get device numbers all the same; --cpu rehearses on the CPU"
+_MORE_THAN_DEVICES = "more ranks than devices, and no table: DEVICE_ID only counts, no device is looked at"
+
+
+def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Job:
+    """Return the job of a request without a table; sentences for the user are added to ``notes``.
+
+    Raises:
+        UsageError: Something is missing, or options exclude each other.
+        LaunchError: The devices or this host's address do not fit.
+    """
+    start, no_table = request.start, request.table.no_table
+    if not (around.nodes or start.cpu or no_table):
+        notes.append(_NO_NPU)
+    names = _host_names(request.hosts)
+    if len(names) > 1 and engines.get(start.engine).starts_all_hosts:
+        raise UsageError(
+            f"--engine {start.engine} brings ranks to other machines by a rank table or --hostfile",
+            hint="add one of them, or leave --engine out and type the command on each machine",
+        )
+    here = _this_host(names, request.hosts)
+    devices = choose_devices(request.devices, around.visible, len(names), cpu=start.cpu, no_table=no_table)
+    if len(names) > 1 and start.method == "table":
+        raise UsageError(
+            "--start table needs a rank table for several machines", hint="add --rank-table FILE"
+        )
+    placeholders = no_table and bool(around.visible.outside(devices))
+    notes += [_MORE_THAN_DEVICES] if placeholders else []
+    return Job(
+        place_ranks_without_table(devices, names),
+        here if len(names) > 1 else None,
+        len(names),
+        _master_address(names, request.hosts),
+        devices_are_placeholders=placeholders,
+    )
+
+
+def _host_names(hosts: Hosts) -> tuple[str, ...]:
     """Return the hosts in rank order: those of ``--ips``, else one name for each of ``--nnodes``."""
     if hosts.ips:
         if hosts.node_count not in (None, len(hosts.ips)):
@@ -26,7 +66,7 @@ def host_names(hosts: Hosts) -> tuple[str, ...]:
     return ("localhost",) if count == 1 else tuple(f"node{index}" for index in range(count))
 
 
-def this_host(names: tuple[str, ...], hosts: Hosts) -> int:
+def _this_host(names: tuple[str, ...], hosts: Hosts) -> int:
     """Return the index of this host among the hosts of a job.
 
     Raises:
@@ -53,7 +93,7 @@ def this_host(names: tuple[str, ...], hosts: Hosts) -> int:
     )
 
 
-def rendezvous_address(names: tuple[str, ...], hosts: Hosts) -> str:
+def _master_address(names: tuple[str, ...], hosts: Hosts) -> str:
     """Return the address where the ranks meet: the first host's.
 
     Raises:
@@ -62,7 +102,7 @@ def rendezvous_address(names: tuple[str, ...], hosts: Hosts) -> str:
     if hosts.master_address:
         return hosts.master_address
     if len(names) == 1:
-        return "127.0.0.1"
+        return LOOPBACK
     if packed(names[0]) is None:
         raise UsageError(
             "where do the machines meet?", hint="add --master-addr, the address of the first machine"
@@ -98,7 +138,7 @@ def choose_devices(
     if devices.physical is not None:
         return list(devices.physical)
     if devices.listed is not None:
-        ids = listed(devices.listed, available)
+        ids = visible.named_by(devices.listed)
         if count not in (None, len(ids)):
             raise UsageError(
                 f"{number_of(count, 'rank')} per machine, but --devices names {len(ids)}",
@@ -126,17 +166,3 @@ def choose_devices(
             hint="ask for fewer, rehearse on the CPU with --cpu, or say --no-table if none is needed",
         )
     return list(range(count))
-
-
-def listed(text: str, available: tuple[int, ...] | None) -> list[int]:
-    """Return the physical devices that ``--devices`` means: it counts within those that are available.
-
-    Raises:
-        UsageError: The text cannot be read, or names one that is not there.
-    """
-    from hccl_tools.notation import device_range  # noqa: PLC0415  (rarely needed)
-
-    limit = len(available) if available else 1024
-    beyond = f"name visible devices, counted from 0 to {limit - 1}"
-    ids = device_range.parse(text, device_limit=limit, product="this host", beyond=beyond).ids
-    return [available[index] for index in ids] if available else list(ids)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.model.request import Hosts
-from hccl_tools.launch.planning import planner, without_table
+from hccl_tools.launch.planning import planner
 from hccl_tools.launch.render import plan_json, plan_text
 from hccl_tools.programs.lookup import ProgramMissingError
 from tests.support.requests import launch_request, with_options
@@ -250,7 +249,7 @@ def test_same_command_on_several_machines() -> None:
 
 def test_several_machines_cannot_meet_at_loopback() -> None:
     with pytest.raises(UsageError, match=r"127\.0\.0\.1 is not reachable from the other machines"):
-        without_table.rendezvous_address(("127.0.0.1", "10.0.0.2"), Hosts())
+        plan(ips=("127.0.0.1", "10.0.0.2"), node_rank=0, ranks=2, no_table=True, start="torch")
 
 
 @pytest.mark.usefixtures("script")
