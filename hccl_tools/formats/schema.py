@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from hccl_tools.diagnostics.diagnostic import Path
 
@@ -196,10 +196,3 @@ class Violations:
         self.keys.add(faulty if type(faulty) is str else None)
         if number <= self._limit:
             self.kept.append(Violation(path, keyword, rule_id, key, hint))
-
-
-def value_at(value: Any, path: Iterable[str | int]) -> Any:
-    """Return the value at a path of a parsed document."""
-    for key in path:
-        value = value[key]
-    return value

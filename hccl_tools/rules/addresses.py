@@ -20,13 +20,8 @@ from hccl_tools.table.addresses import is_unset
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 _SERVERS = ("1.0", "1.2")
-
-
 _LEGACY = (*_SERVERS, "group_list")
-
-
 _HOW = "`hccn_tool -i N -ip -g` shows a device's address"
 
 

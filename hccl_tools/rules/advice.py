@@ -13,10 +13,7 @@ from hccl_tools.table.addresses import AF_INET, is_loopback
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 _SERVERS = ("1.0", "1.2")
-
-
 _LEGACY = (*_SERVERS, "group_list")
 
 

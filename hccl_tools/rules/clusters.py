@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 _FORMATS = ("1.0",)
 _SOURCE = "MindSpore rank_table.md, Cross Cluster"
 _OK = '[{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]'
-
-
 #: The keys that a cluster needs, each with message and hint.
 _NEEDED = {
     key: (f"{key} is missing, empty or not a string", f'add "{key}"')

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.model import read_uint
+from hccl_tools.table.hccl_values import byte_length, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -111,7 +111,7 @@ def pod_name(subject: Subject) -> Iterator[Finding]:
 def _names(names: list[str], kind: str, path_of: Callable[[int], Path]) -> Iterator[Finding]:
     key, first = f"{kind}_name", dict[str, int]()
     for index, name in enumerate(names):
-        if len(name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
+        if byte_length(name) > LONGEST_NAME:
             message = f"{key} is longer than {LONGEST_NAME} bytes"
             yield Finding(message, (*path_of(index), key), "give it a shorter name")
         if (seen := first.setdefault(name, index)) != index:

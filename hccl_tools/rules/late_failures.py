@@ -8,13 +8,12 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import hosts_set
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.rules.super_pods import pod_count
+from hccl_tools.rules.super_pod_list import pod_count
 from hccl_tools.table.addresses import family
-from hccl_tools.table.model import read_uint
+from hccl_tools.table.hccl_values import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
 
 _SERVERS = ("1.0", "1.2")
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import family, is_unset
-from hccl_tools.table.model import Group, RankTable, Server, read_uint
+from hccl_tools.table.hccl_values import byte_length, read_uint
+from hccl_tools.table.model import Group, RankTable, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +134,7 @@ class _Lab:
         name = group.get("group_name")
         if not isinstance(name, str):
             yield path, "group_name is missing or not a string"
-        elif len(name.encode("utf-8", "surrogatepass")) > _LONGEST_NAME:
+        elif byte_length(name) > _LONGEST_NAME:
             yield (*path, "group_name"), f"group_name is longer than {_LONGEST_NAME} bytes"
         elif name in self.names:
             yield (*path, "group_name"), f'group_name "{name}" is used twice'
@@ -147,7 +148,7 @@ class _Lab:
             return
         self.server_ids.append(instance["server_id"])
         rank = read_uint(instance["rank_id"])
-        if rank is None or not 1 <= len(instance["server_id"].encode("utf-8", "surrogatepass")) <= 64:
+        if rank is None or not 1 <= byte_length(instance["server_id"]) <= 64:
             yield path, "rank_id is not a number, or server_id is not 1 to 64 bytes long"
         else:
             self.rank_ids.append(rank)

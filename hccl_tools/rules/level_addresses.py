@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hccl_tools.rules.level_columns import LONGEST, Entry, all_pass, each_address, level_addresses
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import AF_INET, V2_CHECKS, inet_pton
-from hccl_tools.table.model import read_integer
+from hccl_tools.table.hccl_values import byte_length, read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
 
-from hccl_tools.rules.levels import LONGEST, all_pass, each_address, level_addresses, size_of
-
 _FORMATS = ("2.0",)
-_Entry = dict[str, Any]
-
 _MOST_PORTS = 16
-
-
 _HIGHEST_LISTEN_PORT = 65536
 
 
@@ -45,7 +40,7 @@ def addr_type(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _each_typed(subject: Subject) -> Iterator[tuple[Path, _Entry]]:
+def _each_typed(subject: Subject) -> Iterator[tuple[Path, Entry]]:
     """Yield the entries with an addr_type: control planes, and addresses unless all their types are valid."""
     for row, plane in enumerate(subject.table.columns.get("control_plane", ())):
         if plane is not None:
@@ -70,7 +65,7 @@ def addr(subject: Subject) -> Iterator[Finding]:
             yield from _addr_fault(("rank_list", row, "control_plane"), plane)
 
 
-def _all_are_ipv4(addresses: list[_Entry]) -> bool:
+def _all_are_ipv4(addresses: list[Entry]) -> bool:
     """Whether all addresses are valid IPv4, the usual case, checked without a Python call for each."""
     if {entry["addr_type"] for entry in addresses} - {"IPV4"}:
         return False
@@ -83,10 +78,10 @@ def _all_are_ipv4(addresses: list[_Entry]) -> bool:
 
 
 def _is_addr(kind: str, text: str) -> bool:
-    return kind not in V2_CHECKS or (0 < size_of(text) <= LONGEST["addr"] and V2_CHECKS[kind](text))
+    return kind not in V2_CHECKS or (0 < byte_length(text) <= LONGEST["addr"] and V2_CHECKS[kind](text))
 
 
-def _addr_fault(path: Path, entry: _Entry) -> Iterator[Finding]:
+def _addr_fault(path: Path, entry: Entry) -> Iterator[Finding]:
     kind, text = entry["addr_type"], entry["addr"]
     if not _is_addr(kind, text):
         message = f'"{text}" is not an {kind} address' if text else "addr is empty"
@@ -130,7 +125,8 @@ def ports(subject: Subject) -> Iterator[Finding]:
     most = LONGEST["port"]
     different = {tuple(entry["ports"]) for entry in level_addresses(subject)}
     if all(
-        len(names) <= _MOST_PORTS and all(0 < size_of(name) <= most for name in names) for names in different
+        len(names) <= _MOST_PORTS and all(0 < byte_length(name) <= most for name in names)
+        for names in different
     ):
         return
     for path, entry in each_address(subject):
@@ -142,7 +138,7 @@ def ports(subject: Subject) -> Iterator[Finding]:
                 "list at most 16 ports",
             )
         for index, name in enumerate(names):
-            if not 0 < len(name) <= most or not 0 < size_of(name) <= most:
+            if not 0 < len(name) <= most or not 0 < byte_length(name) <= most:
                 yield Finding(
                     f"a port is not 1 to {most} bytes long",
                     (*path, "ports", index),
@@ -159,10 +155,10 @@ def plane_id(subject: Subject) -> Iterator[Finding]:
     Hint: give the plane a shorter id
     """
     most = LONGEST["plane_id"]
-    if all_pass(level_addresses(subject), "plane_id", lambda name: size_of(name) <= most):
+    if all_pass(level_addresses(subject), "plane_id", lambda name: byte_length(name) <= most):
         return
     for path, entry in each_address(subject):
-        if size_of(entry.get("plane_id", "")) > most:
+        if byte_length(entry.get("plane_id", "")) > most:
             yield Finding(
                 f"plane_id is longer than {most} bytes", (*path, "plane_id"), "give the plane a shorter id"
             )

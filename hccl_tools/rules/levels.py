@@ -5,73 +5,24 @@ A valid table of 65,536 ranks has about 130,000 levels, so each rule first check
 
 from __future__ import annotations
 
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.rules.level_columns import LONGEST, all_levels, all_pass, each_level
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.model import read_integer
+from hccl_tools.table.hccl_values import byte_length, read_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
 
-
 _FORMATS = ("2.0",)
-
-
 #: The local_id of a spare device (BACKUP_LOCAL_ID).
 SPARE = 64
-
-
 HIGHEST_LAYER = 7
-
-
 _NET_TYPES = frozenset({"TOPO_FILE_DESC", "CLOS", "1DMESH", "2DMESH", "A3_SERVER", "A2_AX_SERVER"})
-
-
-LONGEST = {"net_instance_id": 1024, "plane_id": 1024, "addr": 256, "port": 32}
-
-
 _USUAL_LAYERS = ([0], [0, 1], [0, 1, 2], [0, 1, 2, 3])
-
-
-_Entry = dict[str, Any]
-
-
-def _levels(subject: Subject) -> list[_Entry]:
-    known: list[_Entry] | None = subject.memo.get("levels")
-    if known is None:
-        known = subject.memo["levels"] = list(chain.from_iterable(subject.table.column("level_list")))
-    return known
-
-
-def level_addresses(subject: Subject) -> list[_Entry]:
-    """Return every address of every level, in file order."""
-    known: list[_Entry] | None = subject.memo.get("level addresses")
-    if known is None:
-        lists = (level["rank_addr_list"] for level in _levels(subject))
-        known = subject.memo["level addresses"] = list(chain.from_iterable(lists))
-    return known
-
-
-def _each_level(subject: Subject) -> Iterator[tuple[Path, _Entry]]:
-    for row, levels in enumerate(subject.table.column("level_list")):
-        for index, level in enumerate(levels):
-            yield ("rank_list", row, "level_list", index), level
-
-
-def each_address(subject: Subject) -> Iterator[tuple[Path, _Entry]]:
-    """Yield every address with its path."""
-    for path, level in _each_level(subject):
-        for index, address in enumerate(level["rank_addr_list"]):
-            yield (*path, "rank_addr_list", index), address
-
-
-def size_of(text: str) -> int:
-    """Return the length of a text in bytes, as HCCL counts it."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 @rule("HCC331", "local-id", "refused", formats=_FORMATS, source="new_rank_info.cc:47-63")
@@ -182,21 +133,15 @@ def net_instance_id(subject: Subject) -> Iterator[Finding]:
     Hint: give the network instance an id
     """
     most = LONGEST["net_instance_id"]
-    if all_pass(_levels(subject), "net_instance_id", lambda name: 0 < size_of(name) <= most):
+    if all_pass(all_levels(subject), "net_instance_id", lambda name: 0 < byte_length(name) <= most):
         return
-    for path, level in _each_level(subject):
-        if not 0 < size_of(level["net_instance_id"]) <= most:
+    for path, level in each_level(subject):
+        if not 0 < byte_length(level["net_instance_id"]) <= most:
             yield Finding(
                 f"net_instance_id is not 1 to {most} bytes long",
                 (*path, "net_instance_id"),
                 "give the network instance an id",
             )
-
-
-def all_pass(entries: list[_Entry], key: str, passes: Callable[[Any], bool], default: Any = None) -> bool:
-    """Whether all values of a key pass a check, which is called once per different value."""
-    values = {entry.get(key, default) for entry in entries}
-    return all(value is default or passes(value) for value in values)
 
 
 @rule("HCC453", "net-type", "refused", formats=_FORMATS, source="rank_level_info.cc:22, :50")
@@ -207,9 +152,9 @@ def net_type(subject: Subject) -> Iterator[Finding]:
     Instead: /rank_list/0/level_list/0/net_type = "CLOS"
     Hint: write TOPO_FILE_DESC or CLOS
     """
-    if all_pass(_levels(subject), "net_type", _NET_TYPES.__contains__):
+    if all_pass(all_levels(subject), "net_type", _NET_TYPES.__contains__):
         return
-    for path, level in _each_level(subject):
+    for path, level in each_level(subject):
         if "net_type" in level and level["net_type"] not in _NET_TYPES:
             yield Finding(
                 f'net_type "{level["net_type"]}" is unknown',
@@ -235,12 +180,12 @@ def uneven_rank_addresses(subject: Subject) -> Iterator[Finding]:
     """
     sizes = {
         (level["net_layer"], level["net_instance_id"], len(level["rank_addr_list"]))
-        for level in _levels(subject)
+        for level in all_levels(subject)
     }
     if len({key[:2] for key in sizes}) == len(sizes):
         return
     first: dict[tuple[int | None, str], tuple[int, Path]] = {}
-    for path, level in _each_level(subject):
+    for path, level in each_level(subject):
         layer = level["net_layer"]
         key = (layer if type(layer) is int else read_integer(layer), level["net_instance_id"])
         size = len(level["rank_addr_list"])

@@ -8,7 +8,7 @@ from hccl_tools.discover.recognition import listed_addresses, same
 from hccl_tools.notation.phrases import devices
 from hccl_tools.rules.local_host import GENERATE, rows_here
 from hccl_tools.rules.registry import LOCAL, Finding, Subject, rule
-from hccl_tools.table.model import read_uint
+from hccl_tools.table.hccl_values import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from hccl_tools.rules.address_columns import (
 )
 from hccl_tools.rules.address_families import rank_0_uses_host
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.rules.super_pods import pod_count
+from hccl_tools.rules.super_pod_list import pod_count
 from hccl_tools.rules.topology import blanks, devices_place, rows_by_server, trimmed
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.model import read_uint
+from hccl_tools.table.hccl_values import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.model import read_integer
+from hccl_tools.table.hccl_values import read_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

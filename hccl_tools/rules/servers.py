@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.model import read_uint
+from hccl_tools.table.hccl_values import byte_length, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def server_id_length(subject: Subject) -> Iterator[Finding]:
     Hint: give the server its address
     """
     for index, server in enumerate(subject.table.servers):
-        size = len(server.server_id.encode("utf-8", "surrogatepass"))
+        size = byte_length(server.server_id)
         if not server.server_id:
             yield Finding(
                 "server_id is empty", subject.server_path(index, "server_id"), "give the server its address"

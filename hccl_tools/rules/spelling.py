@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.notation.likeness import likeness
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.model import are_digits, read_uint
+from hccl_tools.table.hccl_values import are_digits, read_uint
 from hccl_tools.table.sparse_column import first_row
 
 if TYPE_CHECKING:
@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 _SERVERS = ("1.0", "1.2")
 _LEGACY = (*_SERVERS, "group_list")
-
 _NUMBER_KEYS = ("rank_id", "device_id", "host_port", "device_port", "super_device_id")
-
-
 #: Keys that HCCL reads in 1.x and group_list tables: those of the schemas (a test compares them).
 READ_KEYS = frozenset(
     {
@@ -31,8 +28,6 @@ READ_KEYS = frozenset(
         "pod_name", "devices",
     }
 )  # fmt: skip
-
-
 #: The same keys by their spelling without underscores.
 _PLAIN = {key.replace("_", ""): key for key in READ_KEYS}
 #: The similarity to a key that HCCL reads from which on a key is misspelt, 0 to 1, and its greatest length.

@@ -6,7 +6,9 @@ memo of the subject after a reader has refused the document.
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import repeat
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.notation.likeness import likeness
@@ -156,9 +158,7 @@ def _near_key(value: Any, violation: Violation) -> str | None:
     """Return a hint if the object has a key with a similar name to the missing one."""
     if violation.key is None:
         return None
-    from hccl_tools.formats.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
-
-    keys = value_at(value, violation.path)
+    keys = reduce(getitem, violation.path, value)
     closest, key = max(
         ((likeness(key.lower(), violation.key, _ALIKE), key) for key in keys), default=(0.0, "")
     )
@@ -167,11 +167,9 @@ def _near_key(value: Any, violation: Violation) -> str | None:
 
 def _with_own_value(value: Any, violation: Violation) -> str | None:
     """Return the schema's hint, with the value in the document instead of the example's."""
-    from hccl_tools.formats.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
-
     hint = violation.hint or ""
     advice, example, _ = hint.partition(f', for example "{violation.path[-1] if violation.path else ""}": ')
-    found = value_at(value, violation.path) if example and violation.keyword == "type" else None
+    found = reduce(getitem, violation.path, value) if example and violation.keyword == "type" else None
     return (
         f'{advice}: "{violation.path[-1]}": "{found}"'
         if type(found) is int and found >= 0
@@ -180,13 +178,11 @@ def _with_own_value(value: Any, violation: Violation) -> str | None:
 
 
 def _message(value: Any, violation: Violation) -> str:
-    from hccl_tools.formats.schema import value_at  # noqa: PLC0415  (a sound table is judged without it)
-
     if violation.keyword == "required":
         return f'"{violation.key}" is missing'
     last = violation.path[-1] if violation.path else "the document"
     name = f'"{last}"' if isinstance(last, str) else f"entry {last} of {violation.path[-2]}"
-    found = value_at(value, violation.path)
+    found = reduce(getitem, violation.path, value)
     if violation.keyword == "const":
         return f'{name} is "{found}"'
     if violation.keyword == "type":

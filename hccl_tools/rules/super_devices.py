@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.registry import Finding, Subject, rule
-from hccl_tools.table.model import numbers, read_uint
+from hccl_tools.rules.super_pod_list import is_used, listed_pods
+from hccl_tools.table.hccl_values import read_column, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
-from hccl_tools.rules.super_pods import is_used, listed_pods
-
 _FORMATS = ("1.2",)
-
 #: The super_device_id that stands for a missing one (INVALID_UINT).
 NO_SUPER_DEVICE = 0xFFFFFFFF
 
@@ -52,7 +49,7 @@ def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
 def _numbers(subject: Subject) -> list[int | None]:
     known: list[int | None] | None = subject.memo.get("super device numbers")
     if known is None:
-        known = subject.memo["super device numbers"] = numbers(subject.table.column("super_device_id"))
+        known = subject.memo["super device numbers"] = read_column(subject.table.column("super_device_id"))
     return known
 
 

@@ -2,75 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.super_pod_list import is_used, listed_entries, listed_pods
+from hccl_tools.table.hccl_values import byte_length
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hccl_tools.table.model import SuperPod
-
-
 _FORMATS = ("1.2",)
-
-
 _LONGEST_POD_ID = 127
-
-
-class ListedPod(NamedTuple):
-    """A well-formed super pod with an id: HCCL skips all others."""
-
-    number: int
-    super_pod_id: str
-    server_ids: list[str]
-
-
-def _entries(subject: Subject) -> Any:
-    """Return super_pod_list as in the file; ``_ABSENT`` if it is absent or the product does not read it."""
-    table = subject.table
-    if not subject.product.super_pods:
-        return _ABSENT
-    if table.super_pods is not None:
-        return [_entry(pod) for pod in table.super_pods]
-    return table.declared.get("super_pod_list", _ABSENT)
-
-
-_ABSENT: Any = object()
-
-
-def _entry(pod: SuperPod) -> dict[str, Any]:
-    return {"super_pod_id": pod.super_pod_id, "server_list": [{"server_id": name} for name in pod.server_ids]}
-
-
-def is_used(subject: Subject) -> bool:
-    """Whether HCCL reads the table's super_pod_list."""
-    return _entries(subject) is not _ABSENT
-
-
-def pod_count(subject: Subject) -> int:
-    """Return the number of entries of super_pod_list, 0 if HCCL does not read it."""
-    entries = _entries(subject) if subject.table.format == "1.2" else None
-    return len(entries) if isinstance(entries, list) else 0
-
-
-def listed_pods(subject: Subject) -> list[ListedPod]:
-    """Return the super pods that HCCL reads: well-formed, and with an id."""
-    known: list[ListedPod] | None = subject.memo.get("listed pods")
-    if known is None:
-        known = subject.memo["listed pods"] = list(_listed_pods(_entries(subject)))
-    return known
-
-
-def _listed_pods(entries: Any) -> Iterator[ListedPod]:
-    for index, entry in enumerate(entries) if isinstance(entries, list) else ():
-        name = entry.get("super_pod_id") if isinstance(entry, dict) else None
-        servers = entry.get("server_list") if isinstance(entry, dict) else None
-        if isinstance(name, str) and name and isinstance(servers, list):
-            names = [server.get("server_id") for server in servers if isinstance(server, dict)]
-            yield ListedPod(index, name, [name for name in names if isinstance(name, str)])
 
 
 @rule(
@@ -91,7 +35,7 @@ def super_pod_structure(subject: Subject) -> Iterator[Finding]:
     """
     if not is_used(subject):
         return
-    entries = _entries(subject)
+    entries = listed_entries(subject)
     if not isinstance(entries, list) or not entries:
         yield Finding(
             "super_pod_list is not a list with entries",
@@ -150,7 +94,7 @@ def empty_super_pod_id(subject: Subject) -> Iterator[Finding]:
     Instead: /super_pod_list/0/super_pod_id = "0"
     Hint: give the super pod its id
     """
-    if not is_used(subject) or not isinstance(entries := _entries(subject), list):
+    if not is_used(subject) or not isinstance(entries := listed_entries(subject), list):
         return
     placed = {name for pod in listed_pods(subject) for name in pod.server_ids}
     if all(server.server_id in placed for server in subject.table.servers):
@@ -183,7 +127,7 @@ def super_pod_id(subject: Subject) -> Iterator[Finding]:
     first: dict[str, int] = {}
     for pod in listed_pods(subject):
         path = ("super_pod_list", pod.number, "super_pod_id")
-        if len(pod.super_pod_id.encode("utf-8", "surrogatepass")) > _LONGEST_POD_ID:
+        if byte_length(pod.super_pod_id) > _LONGEST_POD_ID:
             yield Finding(
                 f"super_pod_id is longer than {_LONGEST_POD_ID} bytes",
                 path,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import family, is_unset
-from hccl_tools.table.model import RankTable, Server, read_int, read_uint
+from hccl_tools.table.hccl_values import byte_length, read_int, read_uint
+from hccl_tools.table.model import RankTable, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -102,7 +103,7 @@ def _faults(value: _Object) -> _Faults:
         if not isinstance(address, str) or family(address) is None or address in seen:
             yield path, "node_addr is missing, not an address, or used twice"
             continue
-        if len(address.encode("utf-8", "surrogatepass")) > _LONGEST_ADDRESS:
+        if byte_length(address) > _LONGEST_ADDRESS:
             yield (*path, "node_addr"), f"node_addr is longer than {_LONGEST_ADDRESS} bytes"
         seen.add(address)
         yield from _ranks(node, path, with_sdid=with_sdid)
@@ -115,10 +116,7 @@ def _head(value: _Object) -> _Faults:
     if not isinstance(value.get("status"), str):
         yield ("status",) if "status" in value else (), "status is missing or not a string"
     collective_id = value.get("collective_id")
-    if (
-        not isinstance(collective_id, str)
-        or len(collective_id.encode("utf-8", "surrogatepass")) > _LONGEST_ID
-    ):
+    if not isinstance(collective_id, str) or byte_length(collective_id) > _LONGEST_ID:
         yield (
             ("collective_id",) if "collective_id" in value else (),
             "collective_id is missing, not a string or too long",

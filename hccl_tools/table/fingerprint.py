@@ -12,7 +12,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.table.addresses import packed
-from hccl_tools.table.model import NULL, numbers
+from hccl_tools.table.hccl_values import read_column
+from hccl_tools.table.model import NULL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,7 @@ def _columns(table: RankTable) -> tuple[list[str], list[Column]]:
     }
     for key in _NUMBERS_2_0 if table.format == "2.0" else _NUMBERS:
         if key in table.columns:
-            made[key] = list(map(_or_text, numbers(table.columns[key]), table.columns[key]))
+            made[key] = list(map(_or_text, read_column(table.columns[key]), table.columns[key]))
     if table.format == "2.0":
         made["levels"] = [_levels(value) for value in table.columns["level_list"]]
     else:
@@ -105,7 +106,7 @@ def _addresses(value: Any) -> Any:
 def _levels(levels: list[dict[str, Any]]) -> list[Any]:
     return [
         [
-            numbers([level["net_layer"]])[0],
+            read_column([level["net_layer"]])[0],
             level["net_instance_id"],
             level.get("net_type", "CLOS"),
             [

@@ -16,7 +16,7 @@ from hccl_tools.document.fast_parser import UNCLEAN, parse_clean
 from hccl_tools.document.reading import STDIN, STDIN_SHOWN, is_stream, read_file, shown_name
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
-from hccl_tools.table.model import read_uint
+from hccl_tools.table.hccl_values import read_uint
 from hccl_tools.transform.collected import TableBatch
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from hccl_tools.document.document import Document
 from hccl_tools.document.reading import is_stream, read_file
 from hccl_tools.errors import InputError, TableError
 from hccl_tools.notation.phrases import and_more
-from hccl_tools.table.model import read_uint
+from hccl_tools.table.hccl_values import read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Callable

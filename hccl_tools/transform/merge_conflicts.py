@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hccl_tools.errors import TableError
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.table.addresses import packed
-from hccl_tools.table.model import numbers
+from hccl_tools.table.hccl_values import read_column
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -190,7 +190,7 @@ def _super_devices(collected: MergeState) -> Iterator[tuple[Hashable, int, str]]
     if len(set(column)) == len(column):
         return
     pod_of = {name: pod.super_pod_id for pod in collected.pods.values() for name in pod.server_ids}
-    ids = numbers(column)
+    ids = read_column(column)
     for server in collected.servers:
         for row in server.rows:
             if ids[row] is not None:
@@ -201,7 +201,7 @@ def _devices_of_hosts(collected: MergeState) -> Iterator[tuple[Hashable, int, st
     """Several pods may share a host, but not its devices."""
     if len({server.server_id for server in collected.servers}) == len(collected.servers):
         return
-    ids = numbers(collected.columns["device_id"])
+    ids = read_column(collected.columns["device_id"])
     for server in collected.servers:
         for row in server.rows:
             yield (

@@ -6,12 +6,15 @@ and device id, or any table with super pods and these servers.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools import formats
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
-from hccl_tools.table.model import RankTable, read_uint
+from hccl_tools.table.hccl_values import read_uint
+
+if TYPE_CHECKING:
+    from hccl_tools.table.model import RankTable
 
 _FORM = 'use {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "0", "1": "65537"}}}'
 

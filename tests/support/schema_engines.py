@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import getitem
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats import schema
@@ -58,7 +60,7 @@ def _named(loaded: dict[str, Any], value: Any, path: Path, keyword: str) -> Iter
         rule_id = rules.get(keyword, schema.RULE_OF[keyword])
         yield Violation(path, keyword, rule_id, None, fragment.get("x-hint"))
         return
-    instance = schema.value_at(value, path)
+    instance = reduce(getitem, path, value)
     for key in fragment["required"]:
         if key not in instance:
             rule_id = rules.get("required", {}).get(key, schema.RULE_OF["required"])

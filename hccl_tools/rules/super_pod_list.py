@@ -1,0 +1,63 @@
+"""The super pods of a table as HCCL reads them, shared by several rules. This module declares no rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.rules.registry import Subject
+    from hccl_tools.table.model import SuperPod
+
+_ABSENT: Any = object()
+
+
+class ListedPod(NamedTuple):
+    """A well-formed super pod with an id: HCCL skips all others."""
+
+    number: int
+    super_pod_id: str
+    server_ids: list[str]
+
+
+def listed_entries(subject: Subject) -> Any:
+    """Return super_pod_list as in the file; ``_ABSENT`` if it is absent or the product does not read it."""
+    table = subject.table
+    if not subject.product.super_pods:
+        return _ABSENT
+    if table.super_pods is not None:
+        return [_entry(pod) for pod in table.super_pods]
+    return table.declared.get("super_pod_list", _ABSENT)
+
+
+def _entry(pod: SuperPod) -> dict[str, Any]:
+    return {"super_pod_id": pod.super_pod_id, "server_list": [{"server_id": name} for name in pod.server_ids]}
+
+
+def is_used(subject: Subject) -> bool:
+    """Whether HCCL reads the table's super_pod_list."""
+    return listed_entries(subject) is not _ABSENT
+
+
+def pod_count(subject: Subject) -> int:
+    """Return the number of entries of super_pod_list, 0 if HCCL does not read it."""
+    entries = listed_entries(subject) if subject.table.format == "1.2" else None
+    return len(entries) if isinstance(entries, list) else 0
+
+
+def listed_pods(subject: Subject) -> list[ListedPod]:
+    """Return the super pods that HCCL reads: well-formed, and with an id."""
+    known: list[ListedPod] | None = subject.memo.get("listed pods")
+    if known is None:
+        known = subject.memo["listed pods"] = list(_listed_pods(listed_entries(subject)))
+    return known
+
+
+def _listed_pods(entries: Any) -> Iterator[ListedPod]:
+    for index, entry in enumerate(entries) if isinstance(entries, list) else ():
+        name = entry.get("super_pod_id") if isinstance(entry, dict) else None
+        servers = entry.get("server_list") if isinstance(entry, dict) else None
+        if isinstance(name, str) and name and isinstance(servers, list):
+            names = [server.get("server_id") for server in servers if isinstance(server, dict)]
+            yield ListedPod(index, name, [name for name in names if isinstance(name, str)])
