@@ -32,7 +32,7 @@ def is_local(address: str) -> bool:
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.bind((address, 0))
-    except (OSError, ValueError):  # ValueError: a NUL
+    except (OSError, TypeError):  # TypeError: a NUL, which HCCL cuts off
         return False
     return True
 

@@ -150,10 +150,3 @@ def test_name_that_leads_to_loopback_cannot_be_master() -> None:
 
     with pytest.raises(LaunchError, match=r'"LocalHost", means 127\.0\.0\.1 here'):
         placement.rendezvous_address(table, placement.place_ranks(table))
-
-
-def test_local_addresses_are_those_that_can_be_bound() -> None:
-    assert is_local("127.0.0.1")
-    assert not is_local("198.51.100.1")  # TEST-NET-2: nobody's
-    assert not is_local("0.0.0.0")
-    assert not is_local("a-name")
