@@ -127,9 +127,9 @@ class AgentLink:
 
     def _cause(self, outcome: Outcome) -> Cause:
         first = None
-        if outcome.first is not None:
+        if outcome.first_failure is not None:
             killed = oom.kills().since(self._oom_kills)
-            first = report.first_failure(outcome.first, killed_by_oom=killed)
+            first = report.first_failure(outcome.first_failure, killed_by_oom=killed)
         return Cause(self._host, outcome.reason, outcome.exit_code, outcome.detail, outcome.signal, first)
 
     def _parent_ended(self, attempt: Attempt) -> None:

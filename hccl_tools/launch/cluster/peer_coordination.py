@@ -170,10 +170,10 @@ class PeerCoordination:
     def _announce_end(self) -> None:
         """Report why this host's part ends early, unless it ends because of another host's cause."""
         outcome, link = self._attempt.outcome(), self._link
-        if self._announced or outcome.reason == "ended" or outcome.elsewhere is not None:
+        if self._announced or outcome.reason == "ended" or outcome.remote_cause is not None:
             return
         self._announced = True
-        first = None if outcome.first is None else self._first_failure(outcome.first)
+        first = None if outcome.first_failure is None else self._first_failure(outcome.first_failure)
         own = link.hosts[link.own]
         cause = Cause(own, outcome.reason, outcome.exit_code, outcome.detail, outcome.signal, first)
         if link.is_leader:

@@ -82,10 +82,10 @@ def decide(plan: Plan, outcome: Outcome, reports: Reports) -> None:
     """
     engine = _engine(outcome)
     scheduler = [end for end in outcome.ends if end is not engine]
-    decided = outcome.elsewhere is None and outcome.reason not in {"failed", "ended"}
+    decided = outcome.remote_cause is None and outcome.reason not in {"failed", "ended"}
     if not decided:
         _judge(plan, outcome, reports, engine)
-    if outcome.first is engine:
+    if outcome.first_failure is engine:
         errors = os.path.join(plan.run_dir, ERRORS)
         if os.path.exists(errors) and os.path.getsize(errors):
             engine.log = errors
@@ -95,19 +95,19 @@ def decide(plan: Plan, outcome: Outcome, reports: Reports) -> None:
 
 
 def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> None:
-    first, name, own = reports.first(), engine.process.name, outcome.first
+    first, name, own = reports.first(), engine.process.name, outcome.first_failure
     stopped = bool(engine.was_terminated)  # By this launcher: its exit code has no meaning then.
-    outcome.elsewhere, outcome.first = None, None
+    outcome.remote_cause, outcome.first_failure = None, None
     if engine.signal and not stopped:
-        outcome.reason, outcome.first = "failed", engine
+        outcome.reason, outcome.first_failure = "failed", engine
     elif first is not None and first.end is not None:
-        outcome.reason, outcome.first = "failed", first.end
+        outcome.reason, outcome.first_failure = "failed", first.end
     elif first is not None:
-        outcome.reason, outcome.elsewhere = first.cause.reason, first.cause
+        outcome.reason, outcome.remote_cause = first.cause.reason, first.cause
     elif own is not None and own is not engine:
-        outcome.reason, outcome.first = "failed", own  # The scheduler, on this host.
+        outcome.reason, outcome.first_failure = "failed", own  # The scheduler, on this host.
     elif engine.code and not stopped:
-        outcome.reason, outcome.first = "failed", engine
+        outcome.reason, outcome.first_failure = "failed", engine
         if not _unreported(plan, reports):
             outcome.notes.append(f"every rank exited with 0, and then {name} with {engine.code}")
     elif missing := _unreported(plan, reports):
@@ -125,8 +125,8 @@ def _unreported(plan: Plan, reports: Reports) -> list[int]:
 
 def reason_to_end(outcome: Outcome) -> Cause:
     """Return why a job is ending, as far as is known, for the hosts that have to end with it."""
-    if outcome.elsewhere is not None:
-        return outcome.elsewhere
+    if outcome.remote_cause is not None:
+        return outcome.remote_cause
     host = os.uname().nodename
     if outcome.reason not in {"ended", "failed"}:
         return Cause(host, outcome.reason, outcome.exit_code, outcome.detail, outcome.signal)

@@ -150,7 +150,7 @@ class Outcome:
     #: In seconds.
     duration: float
     #: The first failure in time.
-    first: RankEnd | None = None
+    first_failure: RankEnd | None = None
     #: The signal that the launcher received.
     signal: int = 0
     #: Processes that the kernel did not end.
@@ -159,16 +159,16 @@ class Outcome:
     detail: str = ""
     #: The messages printed during the job.
     notes: list[str] = field(default_factory=list)
-    #: The cause where the end began on another host; ``first`` and ``signal`` are not set then.
-    elsewhere: Cause | None = None
+    #: The cause where the end began on another host; ``first_failure`` and ``signal`` are not set then.
+    remote_cause: Cause | None = None
 
     @property
     def exit_code(self) -> int:
         """What the launcher exits with."""
-        if self.elsewhere is not None:
-            return self.elsewhere.exit_code
-        if self.reason == "failed" and self.first is not None:
-            return self.first.code or 1
+        if self.remote_cause is not None:
+            return self.remote_cause.exit_code
+        if self.reason == "failed" and self.first_failure is not None:
+            return self.first_failure.code or 1
         return REASONS[self.reason].exit_code + self.signal * (self.reason == "signal")
 
     @property
@@ -177,8 +177,8 @@ class Outcome:
 
         Ranks that were terminated are sorted by rank: their exit times carry no information.
         """
-        reported = self.elsewhere.first_failure if self.elsewhere else None
-        first = self.first.process.rank if self.first else reported and reported.rank
+        reported = self.remote_cause.first_failure if self.remote_cause else None
+        first = self.first_failure.process.rank if self.first_failure else reported and reported.rank
         others = [end for end in self.ends if end.process.rank != first and end.status != 0]
         return sorted(others, key=_order)
 

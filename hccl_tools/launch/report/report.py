@@ -49,7 +49,7 @@ def make(
         "reason": outcome.reason,
         "detail": outcome.detail,
         "signal": signal_name(outcome.signal) if outcome.signal else None,
-        "began_on": outcome.elsewhere.host if outcome.elsewhere else None,
+        "began_on": outcome.remote_cause.host if outcome.remote_cause else None,
         "ended": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "duration": round(outcome.duration if duration is None else duration, 3),
         "restarts": outcome.restarts,
@@ -61,10 +61,10 @@ def make(
         "warnings": outcome.notes,
     }
     first = None
-    if outcome.elsewhere is not None:
-        report["detail"], first = outcome.elsewhere.message, outcome.elsewhere.first_failure
-    elif outcome.first is not None:
-        first = first_failure(outcome.first, killed_by_oom=killed_by_oom)
+    if outcome.remote_cause is not None:
+        report["detail"], first = outcome.remote_cause.message, outcome.remote_cause.first_failure
+    elif outcome.first_failure is not None:
+        first = first_failure(outcome.first_failure, killed_by_oom=killed_by_oom)
     report["first_failure"] = first and first._asdict()
     this = {name: report[name] for name in ("reason", "exit_code", "first_failure", "warnings")}
     report["attempts"] = [*earlier, {"duration": round(outcome.duration, 3), **this}]

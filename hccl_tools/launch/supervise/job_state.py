@@ -106,7 +106,7 @@ class JobState:
         """Return how the job has ended, as far as is known on this host."""
         return Outcome(
             self.reason, self.ends, now - self._began, self.first_failure, self.signal, self.stuck,
-            detail=self.detail, notes=self.notes, elsewhere=self.remote_cause,
+            detail=self.detail, notes=self.notes, remote_cause=self.remote_cause,
         )  # fmt: skip
 
     def apply(self, event: Event, now: float) -> list[Decision]:

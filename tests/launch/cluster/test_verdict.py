@@ -26,7 +26,7 @@ def judged(
     plan = Plan((process(0), process(1)), "torch", "mpirun", str(folder), "/", 2, supervisor=("x",))
     end = RankEnd(process(0), "engine.log", pid=7, status=engine, was_terminated=asked)
     reason: Reason = "failed" if engine and not asked else "ended"
-    outcome = Outcome(reason, [end], 1.0, first=end if engine else None)
+    outcome = Outcome(reason, [end], 1.0, first_failure=end if engine else None)
     reports = Reports()
     for finding in findings:
         reports.add(finding)
@@ -74,4 +74,4 @@ def test_what_explains_the_others_is_the_cause(tmp_path: Path) -> None:
     # That a supervisor is lost after it has told its reason says nothing against that.
     assert judged(tmp_path, (0, 9), 0, failure, finding(1, "host", lost=True)).exit_code == 7
     # A killed engine is nobody's consequence.
-    assert judged(tmp_path, (0, 9), 9, loss).first is not None
+    assert judged(tmp_path, (0, 9), 9, loss).first_failure is not None

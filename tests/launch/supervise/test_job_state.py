@@ -257,7 +257,7 @@ def test_decisions(row: Row) -> None:
     job.play(row.script)
 
     outcome = job.state.outcome(job.now)
-    first = None if outcome.first is None else outcome.first.process.rank
+    first = None if outcome.first_failure is None else outcome.first_failure.process.rank
     assert ";".join(job.decided) == row.decided
     assert (outcome.reason, outcome.exit_code, first) == (row.reason, row.code, row.first)
     assert job.state.is_over
@@ -286,7 +286,7 @@ def test_a_full_disk_is_to_blame_for_the_failure_that_it_caused(script: str) -> 
 
     outcome = job.state.outcome(2.0)
     assert (outcome.reason, outcome.exit_code, outcome.detail) == ("log-error", 125, "the disk is full")
-    assert outcome.first is None
+    assert outcome.first_failure is None
 
 
 def test_a_rank_is_to_blame_for_a_refusal_or_a_lost_keeper_only() -> None:
