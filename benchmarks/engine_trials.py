@@ -95,7 +95,7 @@ def names_cause(trial: Trial, said: str, *, host: str, broken: Mapping[int, str]
         # On the launcher's host Open MPI's mpirun is the daemon as well.
         "daemon": f"{processes}|{mpirun}",
         "shim": rf"the shim of rank {trial.culprit} \(",
-        "supervisor": rf"supervisor{on} .*ended without a word",
+        "supervisor": rf"lost contact with the supervisor{on} ",
         "keeper": rf"keeper process{on} was killed",
         # mpirun of Open MPI ends when an ssh does, and MPICH's proxy when its own ssh does.
         "ssh": rf"{processes}|mpi\S* failed first: |mpirun has ended|(?:prte|orte)\S* \(pid \d+\)",
