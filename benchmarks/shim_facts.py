@@ -9,6 +9,7 @@ from benchmarks.tables import PER_SERVER, large_table
 from hccl_tools import formats
 from hccl_tools.launch.model import plan
 from hccl_tools.launch.mpi import planned_ranks
+from hccl_tools.launch.runs import names
 
 
 def main(run_dir: str, count: int) -> None:
@@ -36,7 +37,7 @@ def main(run_dir: str, count: int) -> None:
         shim_command=("--tail", "0"),
     )
     table = "".join(formats.write(large_table("1.0", -(-count // PER_SERVER)))).encode()
-    Path(run_dir, plan.TABLE_COPY).write_bytes(table)
+    Path(run_dir, names.TABLE).write_bytes(table)
     Path(run_dir, plan.FACTS_FILE).write_bytes(planned_ranks.pack(job, table))
 
 

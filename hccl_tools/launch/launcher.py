@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines
-from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.processes import keeper, signals
 from hccl_tools.launch.render import announcement, plan_json
-from hccl_tools.launch.runs import directory, private_files
+from hccl_tools.launch.runs import directory, log_files, names, private_files
 from hccl_tools.launch.supervise import leftovers
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.supervise.options import JoinPeers
 
-PLAN_FILE = "plan.json"
 _SCHEDULER_WAIT, _SCHEDULER_WAIT_FOR_OTHERS = 0.2, 60.0
 
 
@@ -196,11 +194,11 @@ def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> l
 def _write(prepared: PreparedLaunch, *, shared: bool, again: bool) -> list[int]:
     """Write what the ranks and other commands read, and take the logs outside of the run directory."""
     plan = prepared.plan
-    if not shared or not os.path.exists(os.path.join(plan.run_dir, PLAN_FILE)):
+    if not shared or not os.path.exists(os.path.join(plan.run_dir, names.PLAN)):
         data = plan_json.as_bytes(plan, prepared.environment, engines.of(plan).command(plan))
-        directory.write(plan.run_dir, PLAN_FILE, data)
+        directory.write(plan.run_dir, names.PLAN, data)
     if prepared.table_data is not None:
-        directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
+        directory.write(plan.run_dir, names.TABLE, prepared.table_data)
     locks: list[int] = []
     if plan.private_dir:
         from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (for MPI ranks only)
@@ -208,9 +206,9 @@ def _write(prepared: PreparedLaunch, *, shared: bool, again: bool) -> list[int]:
         locks.append(private_files.make(plan.private_dir))
         planned_ranks.write(plan, prepared.table_data)
     own = () if plan.supervisor or again else plan.local
-    directory.let_others_read(plan.run_dir, [each.log for each in own if not os.path.isabs(each.log)])
+    log_files.let_others_read(plan.run_dir, [each.log for each in own if not os.path.isabs(each.log)])
     outside = [process for process in own if os.path.isabs(process.log)]
-    locks += [directory.fresh_log(plan.run_dir, process.log, process.rank) for process in outside]
+    locks += [log_files.fresh_log(plan.run_dir, process.log, process.rank) for process in outside]
     return locks
 
 

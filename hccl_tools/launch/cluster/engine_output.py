@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch import engines
-from hccl_tools.launch.engines.engine import LOG
+from hccl_tools.launch.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ def show_rank_logs(attempt: Attempt, plan: Plan, shown: Tail) -> None:
     """Show the logs of these ranks."""
     engine = next(end for end in attempt.state.ends if end.process.rank >= 0)
     # "" or, after a restart, ".restart_1".
-    generation = os.path.basename(engine.log)[len(os.path.splitext(LOG)[0]) : -len(".log")]
+    generation = os.path.basename(engine.log)[len(os.path.splitext(names.ENGINE_LOG)[0]) : -len(".log")]
     for rank in range(plan.world_size) if shown == "all" else shown:
         path = os.path.join(plan.run_dir, f"rank_{rank}{generation}.log")
         with open(path, "ab"):

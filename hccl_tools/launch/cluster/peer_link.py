@@ -21,7 +21,7 @@ from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.processes import timing
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING
-from hccl_tools.launch.runs import directory
+from hccl_tools.launch.runs import directory, names
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
 
@@ -114,7 +114,7 @@ class PeerLink:
         """Write the run directories of all hosts into this host's, for ``hccl-tools logs``."""
         found = {self.hosts[server]: path for server, path in self.run_dirs.items()}
         with suppress(LaunchError):  # The disk is full, which the ranks' logs will show.
-            directory.write(run_dir, directory.ELSEWHERE, json.dumps(found).encode())
+            directory.write(run_dir, names.RUN_DIRS, json.dumps(found).encode())
 
     def abort(self, why: str | Cause, restart: int = 0) -> None:
         """Report that this host, or the one that the cause names, does not start its part; disconnect."""

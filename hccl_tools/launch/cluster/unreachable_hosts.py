@@ -11,9 +11,9 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.engines.engine import ERRORS
 from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.processes import parent, procfs
+from hccl_tools.launch.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ def watch(
         elif len(_ended(attempt)) <= gone:
             attempt.call_later("unreached", _CHECK_SECONDS, check)
         else:
-            said = excerpt.last_lines(excerpt.log_end(os.path.join(run_dir, ERRORS)), 1)
+            said = excerpt.last_lines(excerpt.log_end(os.path.join(run_dir, names.ENGINE_ERRORS)), 1)
             why = f"{', '.join(missing)} cannot be reached" + "".join(f": {line}" for line in said)
             attempt.end("refused", why)
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from hccl_tools.launch.engines.engine import ERRORS
 from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.runs import names
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def decide(plan: Plan, outcome: Outcome, reports: Reports) -> None:
     if not decided:
         _judge(plan, outcome, reports, engine)
     if outcome.first_failure is engine:
-        errors = os.path.join(plan.run_dir, ERRORS)
+        errors = os.path.join(plan.run_dir, names.ENGINE_ERRORS)
         if os.path.exists(errors) and os.path.getsize(errors):
             engine.log = errors
         if not reports.ranks:

@@ -7,14 +7,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.launch.model.plan import RankProcess
+from hccl_tools.launch.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Plan
 
-#: In the run directory: the output of the engine, and its stderr where that is kept apart.
-LOG, ERRORS = "engine.log", "engine_errors.log"
 _STDERR_APART = ("/bin/sh", "-c", 'exec "$@" 2>"$0"')
 
 
@@ -100,7 +99,11 @@ class Engine:
         The engine has rank 0, because the output that is shown is found in its log.
         """
         first = plan.ranks[0]
-        apart = (*_STDERR_APART, os.path.join(plan.run_dir, ERRORS)) if self.keeps_stderr_apart(plan) else ()
+        apart = (
+            (*_STDERR_APART, os.path.join(plan.run_dir, names.ENGINE_ERRORS))
+            if self.keeps_stderr_apart(plan)
+            else ()
+        )
         engine = EngineProcess(
             rank=0,
             host=first.host,
@@ -109,7 +112,7 @@ class Engine:
             device_id=first.device_id,
             environment=dict(self.settings),
             argv=(*apart, *self.command(plan)),
-            log=LOG,
+            log=names.ENGINE_LOG,
         )
         if plan.supervisor:
             return (engine,)  # The scheduler is started by the supervisor of rank 0's host.

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.engines.engine import Engine
-from hccl_tools.launch.model.plan import TABLE_COPY
+from hccl_tools.launch.runs import names
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
@@ -40,7 +40,7 @@ class MpiEngine(Engine):
 def _shim(plan: Plan) -> list[str]:
     options = ["--run-dir", plan.run_dir, "--start", plan.start]
     if plan.table:
-        options += ["--rank-table", os.path.join(plan.run_dir, TABLE_COPY)]
+        options += ["--rank-table", os.path.join(plan.run_dir, names.TABLE)]
     else:
         options += ["--devices", ",".join(str(process.device) for process in plan.ranks)]
     if plan.cpu:

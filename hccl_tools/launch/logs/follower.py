@@ -31,19 +31,6 @@ _REDRAWN_EVERY = (1.0, 10.0)
 _COLORS = (36, 33, 32, 35, 34, 31)
 
 
-def generation(log: str, restart: int) -> str:
-    """The name of a log as planned, and after restart 2 ``rank_0.restart_2.log``, ``workerlog.0.restart_2``.
-
-    Digits after the last dot are a rank, and no ending.
-    """
-    if restart == 0:
-        return log
-    stem, suffix = os.path.splitext(log)
-    if suffix[1:].isdecimal():
-        return f"{log}.restart_{restart}"
-    return f"{stem}.restart_{restart}{suffix}"
-
-
 class Follower:
     """One log and how far it has been shown, from ``offset`` on; ``prefix`` stands before each line."""
 

@@ -11,7 +11,7 @@ import tempfile
 from typing import IO, TYPE_CHECKING, cast
 
 from hccl_tools.errors import InputError, UsageError
-from hccl_tools.launch.runs import index, node_names
+from hccl_tools.launch.runs import hosts, index, names, node_names
 from hccl_tools.notation import host_list
 from hccl_tools.programs import slurm, ssh
 
@@ -137,8 +137,8 @@ def start(
             hint="its log is on another host: look there, or ask its owner",
         )
     if (why := host_list.why_not_a_host(host)) and not host_list.is_ipv6(host):
-        raise UsageError(f'{run.name}: "{host}" {why}', hint=f"see {os.path.join(run.path, 'plan.json')}")
-    path = index.path_on(run, host)
+        raise UsageError(f'{run.name}: "{host}" {why}', hint=f"see {os.path.join(run.path, names.PLAN)}")
+    path = hosts.path_on(run, host)
     chosen = ["--scheduler" if rank < 0 else f"--rank={rank}" for rank in ranks]
     there = [sys.executable, "-m", "hccl_tools", "logs", *options, *chosen, "--", path]
     job, srun = index.plan_of(run).get("slurm_job") or "", slurm.find_srun(os.environ)

@@ -8,8 +8,8 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hccl_tools.errors import InputError
-from hccl_tools.launch.logs.follower import Follower, generation
-from hccl_tools.launch.runs import index
+from hccl_tools.launch.logs.follower import Follower
+from hccl_tools.launch.runs import hosts, index, names
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def default_rank(run: Run) -> int:
     if failure and failure["rank"] >= 0:
         rank: int = failure["rank"]
         return rank
-    here = [process["rank"] for process in _ranks(run) if index.is_on_this_host(run, process)]
+    here = [process["rank"] for process in _ranks(run) if hosts.is_on_this_host(run, process)]
     return min(here, default=0)
 
 
@@ -131,16 +131,16 @@ class _Shown:
         self.ended = True
         self.error: InputError | None = None
         self._path, self._prefix, self._restart = path, prefix, 0
-        while os.path.exists(generation(path, self._restart + 1)):
+        while os.path.exists(names.generation(path, self._restart + 1)):
             self._restart += 1
-        current = generation(path, self._restart)
+        current = names.generation(path, self._restart)
         self._follower = Follower(
             current, prefix, offset=0 if lines is None else _offset_of_last(current, lines)
         )
 
     def read(self, *, last: bool) -> bytes:
         """What can be shown now; when a restart has a log of its own, the rest of this one first."""
-        following = generation(self._path, self._restart + 1)
+        following = names.generation(self._path, self._restart + 1)
         restarted = os.path.exists(following)
         if (data := self._follower.read(last=last or restarted)) or not restarted:
             return data
@@ -171,7 +171,7 @@ def _path(run: Run, process: Mapping[str, Any]) -> str:
 
 
 def _is_read_here(run: Run, process: Mapping[str, Any]) -> bool:
-    if index.is_on_this_host(run, process):
+    if hosts.is_on_this_host(run, process):
         return True
     if os.path.isabs(process["log"]):
         return False  # Named by the user (`workerlog.0`): each host may have one that is called so.
@@ -190,7 +190,7 @@ def _which(run: Run) -> str:
 
 def _where(run: Run, process: dict[str, Any]) -> str:
     if not process.get("here", True):
-        return f"it runs on {process['host']}: look there, in {index.path_on(run, process['host'])}"
+        return f"it runs on {process['host']}: look there, in {hosts.path_on(run, process['host'])}"
     return "it has not started" if run.state == "running" else f"see {run.path}"
 
 

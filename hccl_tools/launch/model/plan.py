@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 Start = Literal["table", "cluster", "mpi", "torch"]
 #: ``Plan.local_server`` of a host that is not one of the job's: its plan can be shown and not carried out.
 NOT_A_MEMBER = -1
-#: The name of the table's copy in the run directory.
-TABLE_COPY = "rank_table.json"
 #: The file in ``Plan.private_dir`` that holds what each MPI rank starts; see ``planned_ranks``.
 FACTS_FILE = "mpi_ranks"
 _NOTHING: Mapping[str, str] = MappingProxyType({})

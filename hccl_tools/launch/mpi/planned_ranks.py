@@ -36,9 +36,10 @@ def write(plan: Plan, table: bytes | None, restart: int = 0) -> None:
         LaunchError: It cannot be written.
     """
     from hccl_tools.launch.model.plan import FACTS_FILE  # noqa: PLC0415  (the shim does without)
+    from hccl_tools.launch.runs import writing  # noqa: PLC0415
 
     try:
-        private_files.write(plan.private_dir, FACTS_FILE, pack(plan, table, restart))
+        writing.write(plan.private_dir, FACTS_FILE, pack(plan, table, restart))
     except OSError as error:
         raise LaunchError(f"{plan.private_dir} cannot be written to: {error.strerror}") from error
 
@@ -48,9 +49,9 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
 
     ``table`` are the bytes of the table in the run directory, ``restart`` is how often the job was restarted.
     """
-    from hccl_tools.launch.model.plan import TABLE_COPY  # noqa: PLC0415
+    from hccl_tools.launch.runs import names  # noqa: PLC0415
 
-    path = os.path.join(plan.run_dir, TABLE_COPY)
+    path = os.path.join(plan.run_dir, names.TABLE)
     hashed = (path, sha256(table)) if table is not None else None
     facts = (os.uname().nodename, plan.world_size, plan.run_dir, hashed)
     shared = (*facts, dict(plan.common), tuple(plan.inheritance), restart)

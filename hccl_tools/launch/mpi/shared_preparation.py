@@ -21,7 +21,7 @@ from hccl_tools.launch.mpi.planned_ranks import is_still
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.planning.table_source import TABLE_VARIABLES
 from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.runs import directory, private_files
+from hccl_tools.launch.runs import directory, private_files, writing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +73,7 @@ def write(world: MpiWorld, environ: Mapping[str, str], left: Left) -> None:
     settled = left.settled
     told: Any = (*left[:3], settled and (tuple(settled.inheritance), *settled[1:]))
     try:
-        private_files.write(*os.path.split(path), marshal.dumps(told, _MARSHAL))
+        writing.write(*os.path.split(path), marshal.dumps(told, _MARSHAL))
     except OSError as error:
         raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
 

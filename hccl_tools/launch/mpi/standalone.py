@@ -9,13 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.inheritance import composed
-from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.mpi import job as rank_job
 from hccl_tools.launch.mpi import shared_preparation
 from hccl_tools.launch.mpi.planned_ranks import sha256
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.planning import composition, environment, interpreter, table_source
-from hccl_tools.launch.runs import directory
+from hccl_tools.launch.runs import directory, names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,7 +34,7 @@ def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -
     found = rank_job.find(options, world, environ)
     named = found.job.table
     run_dir = options.run_dir or shared_preparation.own_run_directory(options, world, environ)
-    path = os.path.join(run_dir, TABLE_COPY)
+    path = os.path.join(run_dir, names.TABLE)
     if named is None and (
         made := table_source.make(found.job, found.request, found.around, path, found.start)
     ):
@@ -85,7 +84,7 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
         world_size=world.size,
         master=job.master,
         port=port,
-        table=_copy(run_dir, job.table.data) if job.table is not None else None,
+        table=directory.write(run_dir, names.TABLE, job.table.data) if job.table is not None else None,
         devices=(),
         visible=found.around.visible,
         cpu=found.cpu,
@@ -131,14 +130,6 @@ def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:
     sys.stderr.write(f"hccl-tools: {count}, {what}, {start}; {found.why}; logs: {logs}\n")
 
 
-def _copy(run_dir: str, data: bytes) -> str:
-    """Put the table into the run directory, whole at once: the other ranks of this host do the same."""
-    temporary = directory.write(run_dir, f".{TABLE_COPY}-{os.getpid()}", data)
-    path = os.path.join(run_dir, TABLE_COPY)
-    os.replace(temporary, path)
-    return path
-
-
 def _port(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -> int:
     """Return the port where the ranks meet: rank 0 chooses a free one and tells the others by a file."""
     from hccl_tools.launch.planning import ports  # noqa: PLC0415  (not under the MPI start)
@@ -149,10 +140,10 @@ def _port(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -
         return ports.cluster_port(None, os.environ)[0]
     if not found.ranks_meet:
         return 0
-    path = os.path.join(run_dir, "port")
+    path = os.path.join(run_dir, names.PORT)
     if world.rank == 0:
         port = ports.free_port()
-        os.replace(directory.write(run_dir, ".port", str(port).encode()), path)
+        directory.write(run_dir, names.PORT, str(port).encode())
         return port
     return ports.wait_for_port_file(path, seconds=30.0)
 

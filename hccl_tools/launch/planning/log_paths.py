@@ -7,6 +7,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.launch.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ def log_path(logs: Logs, placement: RankPlacement, *, all_here: bool) -> str:
     if logs.flat:
         number = placement.rank if all_here else placement.local_rank
         return os.path.abspath(os.path.join(logs.dir, f"workerlog.{number}"))
-    return f"rank_{placement.rank}.log"
+    return names.rank_log(placement.rank)
 
 
 def parse_mode(digits: str) -> int:

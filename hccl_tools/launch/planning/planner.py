@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.inheritance import composed
-from hccl_tools.launch.model.plan import TABLE_COPY, Plan
+from hccl_tools.launch.model.plan import Plan
 from hccl_tools.launch.planning import (
     composition,
     cpu_affinity,
@@ -24,7 +24,7 @@ from hccl_tools.launch.planning import (
 )
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.visible_devices import surroundings
-from hccl_tools.launch.runs import directory
+from hccl_tools.launch.runs import directory, names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +80,7 @@ def prepare(
     run_dir = request.part.run_dir if request.part else directory.path_for(request.logs.dir, environ)
     notes = list(request.remarks)
     engine = engines.get(request.start.engine)
-    job, python, start, chosen = _job(request, engine, around, os.path.join(run_dir, TABLE_COPY), notes)
+    job, python, start, chosen = _job(request, engine, around, f"{run_dir}/{names.TABLE}", notes)
     engine, located = _locate(engine, request, environ, job)
     facts = _facts(request, job, start, engine, around=around, run_dir=run_dir, notes=notes)
     parts = composition.compose(job.placements, facts)
@@ -183,7 +183,7 @@ def _facts(
         world_size=len(job.placements),
         master=job.master,
         port=port,
-        table=os.path.join(run_dir, TABLE_COPY) if job.table else None,
+        table=os.path.join(run_dir, names.TABLE) if job.table else None,
         devices=(),
         visible=around.visible,
         cpu=request.start.cpu,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.planning import composition, interpreter, log_paths
 from hccl_tools.launch.planning.environment import scheduler_environment
+from hccl_tools.launch.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,6 @@ SCHEDULER_PROGRAM = (
     "getattr(ms, 'set_device', lambda target: ms.set_context(device_target=target))('CPU'); "
     "from mindspore.communication import init; init()"
 )
-_SCHEDULER_LOG = "scheduler.log"
 
 
 def processes(
@@ -70,6 +70,6 @@ def processes(
         device_id=-1,
         environment=scheduler_environment(facts),
         argv=(python.path, "-c", SCHEDULER_PROGRAM),
-        log=_SCHEDULER_LOG,
+        log=names.SCHEDULER_LOG,
     )
     return (scheduler, *ranks)

@@ -183,10 +183,7 @@ def _unpack(run_dir: str, mode: int, environ: Mapping[str, str]) -> str:
     from hccl_tools.launch.runs import directory  # noqa: PLC0415  (on other hosts only)
 
     directory.create(run_dir, shared=True, mode=mode)
-    name = f".given_table-{os.uname().nodename}-{os.getpid()}"
-    path = os.path.join(run_dir, "given_table.json")
-    os.replace(directory.write(run_dir, name, packed_table.unpack(environ)), path)
-    return path
+    return directory.write(run_dir, "given_table.json", packed_table.unpack(environ))
 
 
 def usual_file(path: str) -> str:

@@ -11,6 +11,7 @@ from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING, spawn
+from hccl_tools.launch.runs import names, writing
 from hccl_tools.launch.runs.directory import file_mode
 from hccl_tools.notation.phrases import and_more, time_span
 
@@ -120,19 +121,13 @@ def _stuck(process: procfs.Status) -> dict[str, Any]:
     }
 
 
-def write(report: Mapping[str, Any], path: str) -> str | None:
-    """Write the report atomically; return why that failed, or ``None``."""
+def write(report: Mapping[str, Any], run_dir: str) -> str | None:
+    """Write report.json atomically; return why that failed, or ``None``."""
     import json  # noqa: PLC0415  (most jobs end well and print no report)
 
-    temporary = f"{path}.{os.getpid()}"
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
-            os.fchmod(file.fileno(), file_mode(os.path.dirname(path)))
-            file.write(_lines(report, json.dumps))
-        os.replace(temporary, path)
+        writing.write(run_dir, names.REPORT, _lines(report, json.dumps).encode(), file_mode(run_dir))
     except OSError as error:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
         return error.strerror
     return None
 
@@ -161,7 +156,7 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
     """
     import json  # noqa: PLC0415
 
-    memory = os.memfd_create("report.json")
+    memory = os.memfd_create(names.REPORT)
     try:
         os.write(memory, json.dumps(report).encode())
         os.lseek(memory, 0, os.SEEK_SET)

@@ -12,23 +12,18 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.processes import procfs
+from hccl_tools.launch.runs import names, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
-LATEST = "latest"
 #: Set for every process of a job, so that one left over from an older run is known as such.
 RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
 #: The mode of a run directory that nobody else may look into.
 PRIVATE = 0o700
 _OTHERS_WRITE = 0o022
-#: Process id, host, time, kind and start (in clock ticks since boot) of the launcher of a run, a line each;
-#: locked while it lives.
-HOLDER = "launcher"
 #: The beginning of a line there that says how a run without a report ended: exit code and reason follow.
 ENDED = "ended "
-#: Where the other hosts of a job that was started by hand have theirs, by host.
-ELSEWHERE = "run_dirs.json"
 #: How often, and with what pause in seconds, the lock of a run is tried.
 _TRIES, _PAUSE = 4, 0.005
 
@@ -124,7 +119,10 @@ def discard(run_dir: str) -> None:
 def point_latest_to(run_dir: str) -> None:
     """Let ``latest`` beside a run directory point there."""
     parent, name = os.path.split(run_dir)
-    link, fresh = os.path.join(parent, LATEST), os.path.join(parent, f".{LATEST}-{name}-{os.getpid()}")
+    link, fresh = (
+        os.path.join(parent, names.LATEST),
+        os.path.join(parent, f".{names.LATEST}-{name}-{os.getpid()}"),
+    )
     try:
         os.symlink(name, fresh)
         os.replace(fresh, link)
@@ -139,79 +137,15 @@ def write(run_dir: str, name: str, data: bytes) -> str:
     Raises:
         LaunchError: It cannot be written.
     """
-    path = os.path.join(run_dir, name)
-    # Whole at once: several hosts may share the disk and write the same.
-    temporary = f"{path}.{os.uname().nodename}.{os.getpid()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with open(os.open(temporary, flags, 0o600), "wb") as file:
-            os.fchmod(file.fileno(), file_mode(run_dir))
-            file.write(data)
-        os.replace(temporary, path)
+        return writing.write(run_dir, name, data, file_mode(run_dir))
     except OSError as error:
-        _remove_quietly(temporary)
-        raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
-    return path
+        raise LaunchError(f"{os.path.join(run_dir, name)} cannot be written: {error.strerror}") from error
 
 
 def file_mode(run_dir: str) -> int:
     """Return the mode of the files in a run directory: whoever may look into it may read them."""
     return os.stat(run_dir).st_mode & 0o666
-
-
-def let_others_read(run_dir: str, logs: Iterable[str]) -> None:
-    """Make the logs of a run directory that others may look into, which the umask would keep them from."""
-    mode = file_mode(run_dir)
-    if mode & 0o077:
-        for log in logs:
-            descriptor = os.open(os.path.join(run_dir, log), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            os.fchmod(descriptor, mode)
-            os.close(descriptor)
-
-
-def fresh_log(run_dir: str, log: str, rank: int) -> int:
-    """Empty a log that lies outside the run directory (``--log-file``) and link to it from there.
-
-    Return a descriptor that keeps it this run's until it is closed: two runs would empty each other's.
-
-    Raises:
-        LaunchError: It cannot be written, or another run writes it now.
-    """
-    path = os.path.join(run_dir, log)
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o666)
-        if path != os.devnull:
-            _check_single(descriptor, path)
-            _take(descriptor, path)
-            os.ftruncate(descriptor, 0)
-        os.symlink(path, os.path.join(run_dir, f"rank_{rank}.log"))
-    except OSError as error:
-        raise LaunchError(f"the log {path} cannot be written: {error.strerror}") from error
-    return descriptor
-
-
-def _check_single(descriptor: int, path: str) -> None:
-    """Refuse to empty a file that has another name as well: it may be anything, put there by another user."""
-    about = os.fstat(descriptor)
-    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
-        os.close(descriptor)
-        raise LaunchError(
-            f"the log {path} is not a file of its own, but a hard link or not a regular file",
-            hint="remove it, or name another with --log-file or --log-dir",
-        )
-
-
-def _take(descriptor: int, path: str) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise LaunchError(
-            f"another run is writing the log {path}",
-            hint="wait for it (`hccl-tools jobs`), or name another with --log-file or --log-dir",
-        ) from None
-    except OSError:
-        pass  # A disk without locks goes without.
 
 
 def hold(run_dir: str, *, kind: str = "launch") -> int:
@@ -225,7 +159,7 @@ def hold(run_dir: str, *, kind: str = "launch") -> int:
     Raises:
         LaunchError: The file cannot be written.
     """
-    path = os.path.join(run_dir, HOLDER)
+    path = os.path.join(run_dir, names.LAUNCHER)
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, 0o600)
@@ -252,7 +186,7 @@ def note_end(run_dir: str, exit_code: int, reason: str) -> None:
 
     The file that marks the run as running has its block of the disk, so that this works on a full one.
     """
-    with contextlib.suppress(OSError, ValueError), open(os.path.join(run_dir, HOLDER), "r+") as file:
+    with contextlib.suppress(OSError, ValueError), open(os.path.join(run_dir, names.LAUNCHER), "r+") as file:
         if int(file.readline()) == os.getpid() and file.readline().strip() == os.uname().nodename:
             file.seek(0, os.SEEK_END)
             file.write(f"{ENDED}{exit_code} {reason}\n")

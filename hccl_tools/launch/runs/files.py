@@ -12,12 +12,12 @@ import stat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.runs.directory import ELSEWHERE, ENDED, HOLDER
+from hccl_tools.launch.runs import names
+from hccl_tools.launch.runs.directory import ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PLAN, REPORT = "plan.json", "report.json"
 #: Bytes; the plan of 65,536 ranks has about 100 MB.
 _LARGEST = 1 << 28
 _KINDS = ("launch", "spawn")
@@ -44,7 +44,7 @@ class Holder(NamedTuple):
 
 def is_run(path: str) -> bool:
     """Tell whether a directory is that of a run which this user may look into."""
-    return os.path.isfile(os.path.join(path, PLAN))
+    return os.path.isfile(os.path.join(path, names.PLAN))
 
 
 def plan(path: str) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def plan(path: str) -> dict[str, Any]:
     Raises:
         MalformedRunError: It is not a plan.
     """
-    return _checked(path, PLAN, _PLAN, "processes")
+    return _checked(path, names.PLAN, _PLAN, "processes")
 
 
 def report(path: str) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def report(path: str) -> dict[str, Any]:
     Raises:
         MalformedRunError: It is not a report.
     """
-    return _checked(path, REPORT, _REPORT, "exit_code")
+    return _checked(path, names.REPORT, _REPORT, "exit_code")
 
 
 def elsewhere(path: str) -> dict[str, str]:
@@ -71,9 +71,9 @@ def elsewhere(path: str) -> dict[str, str]:
     Raises:
         MalformedRunError: The file says something else.
     """
-    found = _json(path, ELSEWHERE)
+    found = _json(path, names.RUN_DIRS)
     if not all(map(_is_path, found.values())):
-        raise MalformedRunError(f"{os.path.join(path, ELSEWHERE)} does not hold paths")
+        raise MalformedRunError(f"{os.path.join(path, names.RUN_DIRS)} does not hold paths")
     return found
 
 
@@ -83,7 +83,7 @@ def holder(path: str) -> Holder:
     Raises:
         MalformedRunError: The file says something else.
     """
-    data = _read(path, HOLDER, 4096)
+    data = _read(path, names.LAUNCHER, 4096)
     if not data:
         return Holder()
     *lines, last = data.decode(errors="replace").split("\n")
@@ -96,7 +96,7 @@ def holder(path: str) -> Holder:
         found = Holder(-1)
     is_sound = found.pid >= 0 and 0 <= found.started < math.inf and found.start >= 0 and not last
     if not is_sound or found.kind not in _KINDS:
-        raise MalformedRunError(f"{os.path.join(path, HOLDER)} does not name a launcher")
+        raise MalformedRunError(f"{os.path.join(path, names.LAUNCHER)} does not name a launcher")
     code, _, reason = ended[-1] if ended else ("", "", "")
     return found._replace(ended=(int(code), reason)) if code.isdecimal() and len(code) < 4 else found
 

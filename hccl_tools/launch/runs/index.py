@@ -7,17 +7,12 @@ import os
 import sys
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.runs import directory, files
+from hccl_tools.launch.runs import directory, files, names
 from hccl_tools.launch.runs import members as run_members
-from hccl_tools.launch.runs.directory import HOLDER, LATEST
-from hccl_tools.notation import host_list
 from hccl_tools.notation.printable import escaped
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _MOST_NAMED = 8
 
@@ -71,8 +66,8 @@ def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
     What cannot be read is left out and, unless ``quiet``, named on stderr.
     """
     here = os.path.abspath(log_dir)
-    names = sorted(os.listdir(here)) if os.path.isdir(here) else []
-    paths = [os.path.join(here, name) for name in names if name != LATEST]
+    found_names = sorted(os.listdir(here)) if os.path.isdir(here) else []
+    paths = [os.path.join(here, name) for name in found_names if name != names.LATEST]
     members = Counter(path for _pid, path in run_members.members())
     elsewhere = sorted(path for path in members.keys() - set(paths) if files.is_run(path))
     skipped = [(path, "it is another user's") for path in paths if _is_closed(path)]
@@ -113,8 +108,8 @@ def resolve(name: str, log_dir: str) -> Run:
     Raises:
         UsageError: There is no such run, or more than one, or it cannot be read.
     """
-    link = os.path.join(log_dir, LATEST)
-    for path in (name, link) if name == LATEST else (name,):
+    link = os.path.join(log_dir, names.LATEST)
+    for path in (name, link) if name == names.LATEST else (name,):
         if files.is_run(path):
             return read(os.path.realpath(path))
         if _is_closed(path):
@@ -209,36 +204,10 @@ def is_over(run: Run) -> bool:
     return run.state != "elsewhere" or bool(report_of(run))
 
 
-def is_on_this_host(run: Run, process: Mapping[str, Any]) -> bool:
-    """Tell whether a process of a run's plan was planned for this host."""
-    plan = plan_of(run)
-    # In the plan of an engine's command all processes are "here".
-    if not plan.get("command") and run.host in {"", os.uname().nodename}:
-        return bool(process.get("here", True))
-    host: str = process["host"]
-    own = {os.uname().nodename, os.environ.get("SLURMD_NODENAME", ""), "localhost"}
-    if len(plan.get("hosts", ())) == 1 and run.host in own:
-        return True
-    if host in own:
-        return True
-    from hccl_tools.discover.local_addresses import is_this_host  # noqa: PLC0415  (only for other hosts)
-
-    return not host_list.why_not_a_host(host) and is_this_host(host)
-
-
-def path_on(run: Run, host: str) -> str:
-    """Return where a host of a run has its part of it: the same path, unless each was started by hand.
-
-    Raises:
-        MalformedRunError: What the launchers have told each other of that is not there as they write it.
-    """
-    return files.elsewhere(run.path).get(host) or run.path
-
-
 def is_held(path: str) -> bool:
     """Tell whether a launcher holds the lock of a run."""
     try:
-        with open(files.open_data(os.path.join(path, HOLDER)), "rb") as file:
+        with open(files.open_data(os.path.join(path, names.LAUNCHER)), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

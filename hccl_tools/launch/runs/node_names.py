@@ -6,8 +6,7 @@ import json
 import os
 from contextlib import suppress
 
-#: In the run directory: a line for each host that has started its part.
-_HOSTS_FILE = "hosts.jsonl"
+from hccl_tools.launch.runs import names
 
 
 def own_node_name() -> str:
@@ -17,14 +16,14 @@ def own_node_name() -> str:
 
 def record_node(run_dir: str, host: str, node: str) -> None:
     """Record the node name of a host of the plan, for other commands to find it by."""
-    with suppress(OSError), open(os.path.join(run_dir, _HOSTS_FILE), "ab") as file:
+    with suppress(OSError), open(os.path.join(run_dir, names.HOSTS), "ab") as file:
         file.write((json.dumps({"host": host, "node": node}) + "\n").encode())
 
 
 def node_names(run_dir: str) -> dict[str, str]:
     """Return the recorded node names by host of the plan."""
     found = {}
-    with suppress(OSError), open(os.path.join(run_dir, _HOSTS_FILE), encoding="utf-8") as file:
+    with suppress(OSError), open(os.path.join(run_dir, names.HOSTS), encoding="utf-8") as file:
         for line in file:
             with suppress(ValueError, KeyError, TypeError):
                 facts = json.loads(line)

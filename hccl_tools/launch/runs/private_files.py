@@ -98,21 +98,6 @@ def remove(path: str) -> None:
         return  # The next job removes what is left.
 
 
-def write(folder: str, name: str, data: bytes) -> str:
-    """Write a file, whole or not at all, that this user alone may read; return its path.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-    path = os.path.join(folder, name)
-    temporary = f"{path}.{os.getpid()}.part"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(temporary, flags, 0o600), "wb") as file:
-        file.write(data)
-    os.replace(temporary, path)
-    return path
-
-
 def open_own(path: str) -> int:
     """Open a file to read what will be executed or unpickled: only a regular one that this user has written.
 

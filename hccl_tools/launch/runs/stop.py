@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.runs import files, index, members
+from hccl_tools.launch.runs import files, index, members, names
 from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import as_root
 
@@ -81,7 +81,7 @@ def _what_to_type(run: Run, *, now: bool) -> str:
     from hccl_tools.launch.runs import node_names  # noqa: PLC0415  (few look from another host)
 
     if host_list.why_not_a_host(run.host):
-        return f"see {os.path.join(run.path, 'plan.json')}: that is not a host name"
+        return f"see {os.path.join(run.path, names.PLAN)}: that is not a host name"
     stop = [sys.executable, "-m", "hccl_tools", "stop", run.path]
     command = shlex.join([*stop, "--now"] if now else stop)
     job, node = index.plan_of(run).get("slurm_job") or "", run.host.partition(".")[0]

@@ -12,8 +12,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.launcher import PLAN_FILE
-from hccl_tools.launch.model.plan import TABLE_COPY
 from hccl_tools.launch.model.request import (
     Devices,
     Hosts,
@@ -28,7 +26,7 @@ from hccl_tools.launch.planning import interpreter, planner, ports
 from hccl_tools.launch.processes import keeper
 from hccl_tools.launch.processes.keeper_protocol import Task
 from hccl_tools.launch.render import plan_json
-from hccl_tools.launch.runs import directory, private_files, table_lock
+from hccl_tools.launch.runs import directory, names, private_files, table_lock, writing
 from hccl_tools.launch.spawn import call, child
 from hccl_tools.launch.spawn import options as spawn_options
 from hccl_tools.launch.spawn.context import SpawnContext
@@ -175,12 +173,12 @@ def _write(
     if prepared.table_data is not None:
         lock = table_lock.take(prepared.table_data, plan.run_dir, os.environ)
     directory.create(plan.run_dir, mode=mode)
-    directory.write(plan.run_dir, PLAN_FILE, plan_json.as_bytes(plan, prepared.environment))
+    directory.write(plan.run_dir, names.PLAN, plan_json.as_bytes(plan, prepared.environment))
     if prepared.table_data is not None:
-        directory.write(plan.run_dir, TABLE_COPY, prepared.table_data)
+        directory.write(plan.run_dir, names.TABLE, prepared.table_data)
     private_dir = folder, private_files.make(folder)
     try:
-        private_files.write(folder, child.PAYLOAD, payload)
+        writing.write(folder, child.PAYLOAD, payload)
     except OSError as error:
         raise LaunchError(f"{folder} cannot be written to: {error.strerror}") from error
     return private_dir, (lock, directory.hold(plan.run_dir, kind="spawn"))

@@ -11,7 +11,7 @@ import sys
 import traceback
 from typing import Any
 
-from hccl_tools.launch.runs import private_files
+from hccl_tools.launch.runs import private_files, writing
 from hccl_tools.launch.spawn import failure as spawn_failure
 
 #: In a private directory: function and arguments; then one result or failure per rank.
@@ -26,13 +26,13 @@ def main(folder: str) -> None:
     failure = FAILURE.format(rank=rank)
     try:
         value = _call(os.path.join(folder, PAYLOAD))
-        private_files.write(folder, RESULT.format(rank=rank), _pickled(value))
+        writing.write(folder, RESULT.format(rank=rank), _pickled(value))
     except KeyboardInterrupt:
         sys.exit(_INTERRUPTED)
     except Exception as error:  # noqa: BLE001  (handed over to the parent)
         text = _traceback(error)
         sys.stderr.write(text)
-        private_files.write(folder, failure, spawn_failure.pickled(error, text))
+        writing.write(folder, failure, spawn_failure.pickled(error, text))
         sys.exit(1)
 
 

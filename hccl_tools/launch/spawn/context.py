@@ -228,7 +228,7 @@ class SpawnContext:
         self._report = report.make(
             outcome, run_dir=self.run_dir, killed_by_oom=oom.kills().since(self._oom_kills)
         )
-        if report.write(self._report, os.path.join(self.run_dir, "report.json")):
+        if report.write(self._report, self.run_dir):
             directory.note_end(self.run_dir, outcome.exit_code, outcome.reason)
         for descriptor in self._locks:
             if descriptor >= 0:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.runs.directory import HOLDER, LATEST
+from hccl_tools.launch.runs import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -105,8 +105,9 @@ def describe_leftovers(left: Sequence[Status]) -> str:
 
 def leftovers_of_last_run(log_dir: str) -> list[str]:
     """Return a warning if the last run in a log directory lost its launcher and left processes here."""
-    path = os.path.realpath(os.path.join(log_dir, LATEST))
-    if not os.path.exists(os.path.join(path, HOLDER)) or os.path.exists(os.path.join(path, "report.json")):
+    path = os.path.realpath(os.path.join(log_dir, names.LATEST))
+    has_report = os.path.exists(os.path.join(path, names.REPORT))
+    if has_report or not os.path.exists(os.path.join(path, names.LAUNCHER)):
         return []
     from hccl_tools.launch.runs import files, index  # noqa: PLC0415  (most runs have left their report)
 

@@ -62,15 +62,14 @@ class Reporter:
     def report_interrupt(self, attempt: Attempt) -> None:
         """Write a report as soon as the launcher is signalled: a batch system may not let it finish."""
         if attempt.state.reason == "signal":
-            report.write(self._report(attempt.outcome()), f"{self._run_dir}/report.json")
+            report.write(self._report(attempt.outcome()), self._run_dir)
 
     def report_end(self, outcome: Outcome, signals: Signals, locks: Sequence[int] = ()) -> None:
         """Write report.json, release the locks; after a failure run --notify, print report and verdict."""
         console, options = self._console, self._options
         made = self._report(outcome)
-        path = f"{self._run_dir}/report.json"
-        if unwritten := report.write(made, path):
-            console.say(f"cannot write {path}: {unwritten}")
+        if unwritten := report.write(made, self._run_dir):
+            console.say(f"cannot write {self._run_dir}/report.json: {unwritten}")
             directory.note_end(self._run_dir, outcome.exit_code, outcome.reason)
         for descriptor in locks:
             if descriptor >= 0:

@@ -7,12 +7,12 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.launch.logs.follower import generation
 from hccl_tools.launch.logs.terminal import Console
 from hccl_tools.launch.model.outcome import Outcome, RankEnd
 from hccl_tools.launch.processes import keeper as keepers
 from hccl_tools.launch.processes.keeper_protocol import Task
 from hccl_tools.launch.processes.signals import Signals
+from hccl_tools.launch.runs import names
 from hccl_tools.launch.supervise.attempt import Attempt
 from hccl_tools.launch.supervise.options import DEFAULTS, Supervision
 from hccl_tools.launch.supervise.progress import Progress
@@ -103,7 +103,9 @@ class HostSupervision:
         """Start the processes once and run them to their end."""
         options = self.options
         ends = [
-            RankEnd(process, os.path.join(self.run_dir, generation(process.log, options.restart + restart)))
+            RankEnd(
+                process, os.path.join(self.run_dir, names.generation(process.log, options.restart + restart))
+            )
             for process in self.processes
         ]
         attempt = Attempt(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.model.plan import FACTS_FILE, TABLE_COPY, Plan, RankProcess
+from hccl_tools.launch.model.plan import FACTS_FILE, Plan, RankProcess
 from hccl_tools.launch.mpi import planned_ranks
 from hccl_tools.launch.mpi.world import MpiWorld
 from hccl_tools.launch.planning.environment import inheritance
+from hccl_tools.launch.runs import names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +28,7 @@ def settle(run_dir: Path, *, start: Start = "mpi", count: int = 3) -> str:
     plan = Plan(
         ranks, start, "mpirun", str(run_dir), "/", count, common={"SAID": "to all"}, inheritance=inherited
     )
-    (run_dir / TABLE_COPY).write_bytes(TABLE)
+    (run_dir / names.TABLE).write_bytes(TABLE)
     path = run_dir / FACTS_FILE
     path.write_bytes(planned_ranks.pack(plan, TABLE))
     return str(path)
@@ -55,7 +56,7 @@ def test_what_mpirun_sets_is_kept_from_programs_that_read_the_table(tmp_path: Pa
 
 def test_another_table_is_noticed(tmp_path: Path) -> None:
     path = settle(tmp_path)
-    (tmp_path / TABLE_COPY).write_bytes(TABLE.replace(b"some", b"four"))
+    (tmp_path / names.TABLE).write_bytes(TABLE.replace(b"some", b"four"))
 
     assert planned_ranks.read(path, world(0), {}) is None
 

@@ -125,7 +125,7 @@ def test_the_counts_of_out_of_memory_kills_are_compared() -> None:
 def test_the_report_of_many_ranks_stays_readable(jobs: Jobs) -> None:
     _, job = jobs.run(*[SLEEP] * 20, sh("sleep 0.3; exit 3"))
     consequences = next(line for line in job.err.splitlines() if "as a consequence" in line)
-    assert consequences.endswith(", 12 more")
+    assert consequences.endswith(" and 12 more")
     assert len(job.report["consequences"]) == 20
 
 

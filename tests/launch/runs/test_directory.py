@@ -8,7 +8,7 @@ import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.planning import ports
-from hccl_tools.launch.runs import directory, private_files, table_lock
+from hccl_tools.launch.runs import directory, log_files, private_files, table_lock
 
 
 def test_name_holds_time_and_ending() -> None:
@@ -73,7 +73,7 @@ def test_log_outside_is_emptied_and_linked(own_directory: Path) -> None:
     log.write_text("old")
     (own_directory / "run").mkdir()
 
-    directory.fresh_log(str(own_directory / "run"), str(log), 0)
+    log_files.fresh_log(str(own_directory / "run"), str(log), 0)
 
     assert log.read_text() == ""
     assert (own_directory / "run" / "rank_0.log").readlink() == log
@@ -85,7 +85,7 @@ def test_log_outside_that_is_a_hard_link_is_not_emptied(own_directory: Path) -> 
     os.link(victim, log)
 
     with pytest.raises(LaunchError, match="a hard link or not a regular file"):
-        directory.fresh_log(str(own_directory), str(log), 0)
+        log_files.fresh_log(str(own_directory), str(log), 0)
 
     assert victim.read_text() == "precious"
 
@@ -118,5 +118,5 @@ def test_port_told_by_rank_0(own_directory: Path) -> None:
     (own_directory / "port").write_text("12345")
 
     assert ports.wait_for_port_file(str(own_directory / "port"), seconds=1) == 12345
-    with pytest.raises(UsageError, match="has not said"):
+    with pytest.raises(UsageError, match="did not publish its port"):
         ports.wait_for_port_file(str(own_directory / "absent"), seconds=0.01)

@@ -188,7 +188,7 @@ def test_logs_of_another_host_run_what_the_caller_has(sound: Path, host: str) ->
     if host == "elsewhere":
         asked = Path("asked").read_text().splitlines()
         assert asked[asked.index("--") + 1] == host
-        assert asked[-1].startswith(f"{sys.executable} -c ")
+        assert asked[-1].startswith(f"{sys.executable} -m hccl_tools logs ")
         assert "evil" not in "".join(asked)
     else:
         assert done.returncode == 2
@@ -222,7 +222,7 @@ def test_a_run_of_another_user_is_only_read(stranger: Stranger) -> None:
         ours.kill()
     assert shown.stdout == "\x1b[31mred\n"  # No terminal is there to be steered.
     assert away.returncode == 2
-    assert "belongs to nobody: only what lies on this host is read" in away.stderr
+    assert "belongs to nobody: only its files on this host are read" in away.stderr
     assert "its launcher was killed" in stopped.stderr or "no process of it is left" in stopped.stderr
 
 

@@ -1,0 +1,43 @@
+"""The names of the files in a run directory, and of the link to the latest one."""
+
+from __future__ import annotations
+
+import os
+
+#: Beside the run directories, a link to the latest.
+LATEST = "latest"
+PLAN = "plan.json"
+REPORT = "report.json"
+#: The copy of the rank table.
+TABLE = "rank_table.json"
+#: Process id, host, time, kind and start (in clock ticks since boot) of the launcher, a line each; locked
+#: while it lives.
+LAUNCHER = "launcher"
+#: The run directories of the other hosts of a job whose command was typed on each, by host.
+RUN_DIRS = "run_dirs.json"
+#: The node name of each host that has started its part, a line each.
+HOSTS = "hosts.jsonl"
+#: The output of mpirun or srun, and of the ssh that it starts.
+ENGINE_LOG = "engine.log"
+ENGINE_ERRORS = "engine_errors.log"
+SCHEDULER_LOG = "scheduler.log"
+#: The port that rank 0 chose, for MPI ranks that were started without ``launch``.
+PORT = "port"
+
+
+def rank_log(rank: int) -> str:
+    """Return the name of a rank's log."""
+    return f"rank_{rank}.log"
+
+
+def generation(log: str, restart: int) -> str:
+    """Return the name of a log after a restart: ``rank_0.restart_2.log``, ``workerlog.0.restart_2``.
+
+    Digits after the last dot are a rank, not a suffix.
+    """
+    if restart == 0:
+        return log
+    stem, suffix = os.path.splitext(log)
+    if suffix[1:].isdecimal():
+        return f"{log}.restart_{restart}"
+    return f"{stem}.restart_{restart}{suffix}"
