@@ -103,10 +103,10 @@ def _table(
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     wanted = Wanted(_first_devices(request, len(hosts)) or request.devices.listed)
-    asking = GatherOptions("slurm" if engine.uses_allocation else "mpirun", environ=environ)
+    how = GatherOptions("slurm" if engine.uses_allocation else "mpirun", environ=environ)
     try:
         facts = agreement.check(
-            survey_hosts(hosts, SurveyRequest(wanted, product=request.table.product), asking).answers
+            survey_hosts(hosts, SurveyRequest(wanted, product=request.table.product), how).answers
         )
         table = generation.table(facts, table_format=facts[0].table_format)
         report = outputs.check(table, product=facts[0].product, ignore=request.table.ignore)

@@ -1,7 +1,7 @@
-"""The options of msrun, torchrun, paddle.distributed.launch and fleetrun that ``launch`` does not share.
+"""Translate the options of msrun, torchrun, paddle.distributed.launch and fleetrun that ``launch`` lacks.
 
-Each is turned into an option of ``launch``, has no effect because ``launch`` always does what it asks for, or
-is refused with what to use instead. Options that ``launch`` has under the same name are not listed here.
+Each is translated to an option of ``launch``, has no effect because ``launch`` always does the same, or is
+refused with what to use instead. Options that ``launch`` has under the same name are not listed here.
 
 Sources: MindSpore 2.10 parallel/cluster/run.py and process_entity/_api.py; PyTorch torch/distributed/run.py
 and launch.py; Paddle distributed/launch/context/args_envs.py and distributed/fleet/launch.py.
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 class Foreign(NamedTuple):
     """An option of other launchers.
 
-    ``translate`` returns the options of ``launch`` for its value, or the hint of a refusal.
-    ``is_flag`` says that it takes no value.
+    ``translate`` returns the options of ``launch`` for its value, or the hint of a refusal. ``is_flag``:
+    whether it takes no value.
     """
 
     translate: Callable[[str], list[str] | str]
     is_flag: bool = False
 
     def options(self, typed: str, value: str) -> list[str]:
-        """Return the options of ``launch`` that mean the same; ``typed`` is the option as its user wrote it.
+        """Return the equivalent options of ``launch``; ``typed`` is the option as the user wrote it.
 
         Raises:
-            UsageError: ``launch`` has nothing of that kind; the hint says what to do.
+            UsageError: There is no equivalent; the hint has what to do.
         """
         found = self.translate(value)
         if isinstance(found, str):
@@ -48,7 +48,7 @@ def _never(instead: str) -> Callable[[str], str]:
 
 
 def _only(allowed: tuple[str, ...], instead: str) -> Callable[[str], list[str] | str]:
-    """Take values that ask for what ``launch`` does anyway, and refuse others."""
+    """Accept values that mean the default of ``launch``, and refuse others."""
     return lambda value: [] if value.lower() in allowed else instead
 
 
@@ -58,7 +58,7 @@ def _variable(name: str) -> Callable[[str], list[str]]:
 
 def _bind(how: str) -> Callable[[str], list[str] | str]:
     answers: dict[str, list[str]] = {"true": [f"--bind={how}"], "false": []}
-    own = f"use --bind {how}; for cores of your own: --no-python taskset ..."
+    own = f"use --bind {how}; for other cores: --no-python taskset ..."
     return lambda value: answers.get(value.lower(), own)
 
 
@@ -68,7 +68,7 @@ def _numa_binding(value: str) -> list[str] | str:
 
 
 def _tee(value: str) -> list[str] | str:
-    """Read ``3`` (all ranks) or ``0:3,1:1`` (by rank); a rank's two streams are one log here."""
+    """Read ``3`` (all ranks) or ``0:3,1:1`` (by rank); here a rank has one log for both streams."""
     if value.isdecimal():
         return ["--tail=all"] if int(value) else []
     pairs = [part.partition(":") for part in value.split(",")]
@@ -90,13 +90,13 @@ def _rendezvous(value: str) -> list[str] | str:
     return [f"--master={value}"] if int(port) else [f"--master-addr={host}"]
 
 
-_ELASTIC = "use a fixed --nnodes, and --max-restarts N for a new start after a failure"
-_PARAMETER_SERVERS = (
-    "parameter servers need their own launcher: ranks of launch meet in collective operations"
+_ELASTIC = "use a fixed --nnodes, and --max-restarts N to restart after a failure"
+_PARAMETER_SERVERS = "parameter servers need another launcher: launch starts ranks of collective training"
+_OWN_SERVICE = (
+    "leave it out: no rendezvous service is needed; --master-addr is the address of rank 0's machine"
 )
-_OWN_SERVICE = "leave it out: no rendezvous service is needed; --master-addr says where to meet"
-_PADDLE_ONLY = "it configures paddle's own launcher: leave it out, or start the job with that one"
-_IN_RANK_ORDER = "use a rank table (--rank-table), which says where each rank is, or --ips in rank order"
+_PADDLE_ONLY = "it configures paddle's launcher: leave it out, or use that launcher"
+_IN_RANK_ORDER = "use a rank table (--rank-table), which assigns the ranks, or --ips in rank order"
 
 OPTIONS: dict[str, Foreign] = {
     # msrun
@@ -114,7 +114,7 @@ OPTIONS: dict[str, Foreign] = {
     "--rdzv-backend": Foreign(_only(("static", "c10d"), _OWN_SERVICE)),
     "--rdzv-endpoint": Foreign(_rendezvous),
     "--rdzv-id": Foreign(_nothing),
-    "--rdzv-conf": Foreign(_never("leave it out: hosts wait for each other without it")),
+    "--rdzv-conf": Foreign(_never("leave it out: the hosts wait for each other anyway")),
     "--monitor-interval": Foreign(_nothing),
     "--start-method": Foreign(_nothing),
     "--signals-to-handle": Foreign(_nothing),
@@ -125,10 +125,10 @@ OPTIONS: dict[str, Foreign] = {
     "--local-ranks-filter": Foreign(lambda value: [f"--tail={value}"]),
     "--numa-binding": Foreign(_numa_binding),
     "--role": Foreign(_only(("default",), "use --env ROLE_NAME=NAME if the program reads it")),
-    "--local-addr": Foreign(_never("use --node-rank I, which says which machine this is")),
+    "--local-addr": Foreign(_never("use --node-rank I, the index of this machine")),
     "--event-log-handler": Foreign(_only(("null",), "use --notify CMD, or report.json in the run directory")),
     "--logs-specs": Foreign(_never("use --log-dir, --tail, --log-file or --flat-logs")),
-    "--run-path": Foreign(_never("leave it out and name the script"), is_flag=True),
+    "--run-path": Foreign(_never("leave it out and give the script"), is_flag=True),
     "--virtual-local-rank": Foreign(
         _never("leave it out: --start table lets each rank see all devices"), is_flag=True
     ),

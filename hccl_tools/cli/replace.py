@@ -50,7 +50,7 @@ def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
 
 def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: dict[str, Any]) -> RankTable:
     """Return the spare's table: read from a file, or made from a survey of the host."""
-    asking = {key: settings.pop(key) for key in ("engine", "gather_timeout", "ssh")}
+    how = {key: settings.pop(key) for key in ("engine", "gather_timeout", "ssh")}
     if name == "-" or name.endswith(".json") or os.path.lexists(name):
         return inputs.table(name)
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
@@ -63,7 +63,7 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
     ids = sorted(number for row in rows if (number := before.device_numbers[row]) is not None)
     wanted = Wanted(devices=",".join(map(str, ids)))
     request = SurveyRequest(wanted, product=settings["product"], table_format=before.format)
-    facts = gather_options.facts_of(name, request, asking)
+    facts = gather_options.facts_of(name, request, how)
     judged = product_of(before, settings["product"]).name
     if facts.product != judged:
         click.echo(

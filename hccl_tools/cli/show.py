@@ -77,8 +77,8 @@ def command(
     from hccl_tools.draw.showing import ShowOptions  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table is half a million objects without a cycle
-    asked = _Part(rank, server, here)
-    asked.check()
+    part = _Part(rank, server, here)
+    part.check()
     file = table_options.from_environment() if file is None else file
     table_options.wait_for(file, wait)
     report, table = _read(file, product)
@@ -87,9 +87,9 @@ def command(
 
         click.echo(fingerprint(table))
         return
-    chosen, way = _chosen(table, asked)
+    chosen, way = _chosen(table, part)
     view = ShowOptions(
-        report, table, asked.rank, way if asked.here else None, one_server=asked.here or server is not None
+        report, table, part.rank, way if part.here else None, one_server=part.here or server is not None
     )
     if output == "json":
         options.write([view.as_json(chosen)])
@@ -112,17 +112,17 @@ def _read(file: str, product: str | None) -> tuple[Report, RankTable]:
     return report, report.table
 
 
-def _chosen(table: RankTable, asked: _Part) -> tuple[list[ServerFacts], str]:
+def _chosen(table: RankTable, part: _Part) -> tuple[list[ServerFacts], str]:
     """Return the servers to show, and for ``--here`` how this host was recognised."""
     from hccl_tools.draw import description  # noqa: PLC0415
 
-    if asked.here:
+    if part.here:
         index, way = _this_host(table)
         return description.servers(table, [index]), way
-    if asked.server is not None:
-        return description.servers(table, [_named(table, asked.server)]), ""
-    if asked.rank is not None:
-        return description.servers(table, [_server_of_rank(table, asked.rank)]), ""
+    if part.server is not None:
+        return description.servers(table, [_named(table, part.server)]), ""
+    if part.rank is not None:
+        return description.servers(table, [_server_of_rank(table, part.rank)]), ""
     return description.servers(table), ""
 
 

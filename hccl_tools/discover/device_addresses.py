@@ -54,17 +54,17 @@ def find_addresses(
         DiscoveryError: A device has no address in either source, or the sources disagree.
         InputError: A tool or file that the user named cannot be used.
     """
-    asked, conf = query_sources(device_ids, site)
-    if not required and not any(one.tool.ips or one.conf.ips for one in asked):
-        reason = _why(asked[0])
+    readings, conf = query_sources(device_ids, site)
+    if not required and not any(one.tool.ips or one.conf.ips for one in readings):
+        reason = _why(readings[0])
         warning = f"no device has a network address; inside one super pod none is needed ({reason})"
-        return [DeviceFacts(one.device_id, source="none set") for one in asked], [warning]
-    _refuse_missing(asked, conf)
+        return [DeviceFacts(one.device_id, source="none set") for one in readings], [warning]
+    _refuse_missing(readings, conf)
     if prefer is None:
-        _refuse_disagreement(asked)
+        _refuse_disagreement(readings)
     first, second = ("conf", "tool") if prefer == "hccn.conf" else ("tool", "conf")
     devices, warnings = [], []
-    for one in asked:
+    for one in readings:
         chosen: Reading = getattr(one, first) if getattr(one, first).ips else getattr(one, second)
         devices.append(DeviceFacts(one.device_id, chosen.ips, chosen.source, place=chosen.place))
         if chosen is one.conf and one.tool.problem not in (None, "", hccn_tool.ABSENT, NOT_ASKED):
@@ -138,8 +138,8 @@ def _ask_tool(
             stopped = reading
 
 
-def _refuse_missing(asked: Sequence[SourceReadings], conf: HccnConf) -> None:
-    missing = [one for one in asked if not one.tool.ips and not one.conf.ips]
+def _refuse_missing(readings: Sequence[SourceReadings], conf: HccnConf) -> None:
+    missing = [one for one in readings if not one.tool.ips and not one.conf.ips]
     if not missing:
         return
     first, rest = missing[0], missing[1:]
@@ -170,8 +170,8 @@ def _hint(one: SourceReadings) -> str:
     return f"set one ({how}) or pass --hccn-conf PATH"
 
 
-def _refuse_disagreement(asked: Sequence[SourceReadings]) -> None:
-    apart = [one for one in asked if not one.agree()]
+def _refuse_disagreement(readings: Sequence[SourceReadings]) -> None:
+    apart = [one for one in readings if not one.agree()]
     if not apart:
         return
     differences = "; ".join(
@@ -180,6 +180,6 @@ def _refuse_disagreement(asked: Sequence[SourceReadings]) -> None:
         for one in apart
     )
     raise DiscoveryError(
-        f"the sources disagree about {len(apart)} of {len(asked)} addresses: {differences}",
+        f"the sources disagree about {len(apart)} of {len(readings)} addresses: {differences}",
         hint="--prefer hccn_tool uses the current addresses, --prefer hccn.conf those of the next boot",
     )

@@ -53,19 +53,19 @@ def _names(site: Site) -> frozenset[str]:
 
 def _addresses(device_ids: Sequence[int], site: Site, problems: list[str]) -> dict[int, DeviceState]:
     try:
-        asked, _conf = device_addresses.query_sources(device_ids, site)
+        found, _conf = device_addresses.query_sources(device_ids, site)
     except DiscoveryError as error:
         problems.append(error.message)
         return {device_id: DeviceState(problem=error.message) for device_id in device_ids}
-    return {one.device_id: DeviceState(one.tool.ips, one.conf.ips, one.tool.problem) for one in asked}
+    return {one.device_id: DeviceState(one.tool.ips, one.conf.ips, one.tool.problem) for one in found}
 
 
 def _levels(device_ids: Sequence[int], site: Site, nodes: Sequence[int]) -> dict[int, DeviceState]:
     from hccl_tools.discover.levels import query_devices  # noqa: PLC0415  (only for 2.0)
 
-    asked = query_devices(device_ids, site, nodes)
+    found = query_devices(device_ids, site, nodes)
     return {
-        device_id: DeviceState((*info.eids, *info.ips), problem=info.problem) for device_id, info in asked
+        device_id: DeviceState((*info.eids, *info.ips), problem=info.problem) for device_id, info in found
     }
 
 

@@ -123,11 +123,11 @@ def _by_ids(text: str, ids: str, seen: Visible | None, site: Site, product: Prod
 def _by_position(text: str, option: str, seen: Visible | None, site: Site, product: Product) -> Selection:
     """Read a range of indices among the visible devices, or among all if the visible ones are unknown."""
     parsed = parse(text, device_limit=product.device_limit, product=product.name)
-    asked = f'{option} "{text.strip()}"'
+    typed = f'{option} "{text.strip()}"'
     if option == "--device_num" and text.strip().isdecimal() and parsed.ids != (0,):
         number = parsed.ids[0]
         raise UsageError(
-            f"{asked} is ambiguous: device {number} alone, or {number} devices?",
+            f"{typed} is ambiguous: device {number} alone, or {number} devices?",
             hint=f'use "[{number},{number + 1})" or "[0,{number})"',
         )
     if seen is None:
@@ -138,18 +138,18 @@ def _by_position(text: str, option: str, seen: Visible | None, site: Site, produ
         if as_physical:
             hint = f"{option} gives indices among them; for physical ids use --devices {_compact(parsed.ids)}"
         there = count(len(seen.ids), "visible device")
-        raise UsageError(f"{asked} exceeds the {there} {seen}", hint=hint)
+        raise UsageError(f"{typed} exceeds the {there} {seen}", hint=hint)
     chosen = tuple(seen.ids[position] for position in parsed.ids)
     warnings = (*parsed.warnings, *_hidden(chosen, seen, site))
     if chosen == parsed.ids:
         return Selection(chosen, (), warnings)
     if as_physical and not seen.stated:
         raise UsageError(
-            f"{asked} is ambiguous here: physical devices {_listed(parsed.ids)}, or, as indices among the "
+            f"{typed} is ambiguous here: physical devices {_listed(parsed.ids)}, or, as indices among the "
             f"visible devices {seen}, {_listed(chosen)}?",
             hint=f"use --devices {_compact(parsed.ids)} or --devices {_compact(chosen)}",
         )
-    note = f"{asked} selects among the visible devices {seen}: physical devices {_listed(chosen)}"
+    note = f"{typed} selects among the visible devices {seen}: physical devices {_listed(chosen)}"
     return Selection(chosen, (note,), warnings)
 
 

@@ -65,12 +65,12 @@ class ToolOutput(NamedTuple):
 
     def summary(self) -> str:
         """Return what the tool printed as one line, stderr first, with the exit status."""
-        said = " / ".join(
+        printed = " / ".join(
             line.strip() for line in (self.stderr + "\n" + self.stdout).splitlines() if line.strip()
         )
-        said = said if len(said) <= _SHOWN else said[: _SHOWN - 3] + "..."
+        printed = printed if len(printed) <= _SHOWN else printed[: _SHOWN - 3] + "..."
         end = f"signal {-self.status}" if self.status < 0 else f"exit status {self.status}"
-        return f'"{said}" ({end})' if said else f"nothing ({end})"
+        return f'"{printed}" ({end})' if printed else f"nothing ({end})"
 
 
 class ToolHangsError(DiscoveryError):

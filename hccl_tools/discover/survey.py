@@ -118,10 +118,10 @@ def _devices(request: SurveyRequest, ids: Sequence[int], table_format: Format, s
 
 def _with_extras(facts: HostFacts, request: SurveyRequest) -> HostFacts:
     """Add the optional facts: the host's and the container's address, the devices' port."""
-    asked = {"host_ip": request.host_ip, "container_ip": request.container_ip}
+    extras = {"host_ip": request.host_ip, "container_ip": request.container_ip}
     if facts.table_format == "group_list":
-        asked["device_port"] = str(request.device_port or "")
-    if facts.table_format in {"2.0", "group_list"} and (extra := next(filter(asked.get, asked), None)):
+        extras["device_port"] = str(request.device_port or "")
+    if facts.table_format in {"2.0", "group_list"} and (extra := next(filter(extras.get, extras), None)):
         raise UsageError(f"a {facts.table_format} table has no {extra}", hint="leave it out, or make 1.0")
     environ = {} if request.simulate is not None else request.site.environ
     host_ip = _stated(request.host_ip, environ, HOST_VARIABLES, facts.server_id, "--host-ip")

@@ -203,7 +203,7 @@ def _over_srun(
     return _EngineOutcome(answers, causes, _indented(ended))
 
 
-#: Name of an engine -> how it asks the hosts.
+#: Name of an engine -> how it surveys the hosts.
 _ENGINES = {"mpirun": _over_mpirun, "slurm": _over_srun}
 
 

@@ -51,9 +51,9 @@ def listed(failures: Sequence[Failure]) -> str:
     return "\n".join(lines)
 
 
-def no_answer(failures: Sequence[Failure], asked: int) -> GatheringError:
+def no_answer(failures: Sequence[Failure], total: int) -> GatheringError:
     """Return the error for hosts that did not answer, or without facts."""
     return GatheringError(
-        f"no table is written: {len(failures)} of {asked} hosts did not answer\n{listed(failures)}",
-        hint="--allow-missing makes the table without them" if len(failures) < asked else None,
+        f"no table is written: {len(failures)} of {total} hosts did not answer\n{listed(failures)}",
+        hint="--allow-missing makes the table without them" if len(failures) < total else None,
     )

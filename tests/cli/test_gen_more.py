@@ -155,7 +155,7 @@ class TestTargets:
         assert followed.stdout == f"export RANK_TABLE_FILE={real}\n"
 
     def test_what_cannot_be(self, host: StandInHost) -> None:
-        assert "-o - writes none" in sentence(host, host.gen("--target", "torch", "-o", "-"), 2)
+        assert "-o - writes no file" in sentence(host, host.gen("--target", "torch", "-o", "-"), 2)
         done = host.gen("--target", "mindie", "--format", "group_list")
         assert "a group_list table has no container_ip" in sentence(host, done, 2)
 
