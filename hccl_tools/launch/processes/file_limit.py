@@ -1,22 +1,22 @@
-"""How many files a process may have open, and leaving behind those that it has inherited."""
+"""The limit on open files of a process, and the inherited files that it closes."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 
-#: So many are kept free for what is opened and closed again: /proc, logs of ranks to be started, reports.
+#: Descriptors that stay free for files that are open for a short time: /proc, logs of new ranks, reports.
 _KEPT_FREE = 6
 
 
 class FileLimit:
-    """The limit on this process's open files (``ulimit -n``), raised when it is come near to."""
+    """The limit on this process's open files (``ulimit -n``); it is raised when it is nearly reached."""
 
     def __init__(self) -> None:
         self._before: tuple[int, int] | None = None
 
     def allows(self, descriptor: int) -> bool:
-        """Whether a file may stay open: descriptors are numbered from below, so enough are free above it."""
+        """Return whether a file may stay open: the lowest free number is used first, so more are free."""
         if descriptor < file_limit() - _KEPT_FREE:
             return True
         if self._before is None:
@@ -27,8 +27,8 @@ class FileLimit:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (self._before[1], self._before[1]))
         return descriptor < file_limit() - _KEPT_FREE
 
-    def give_back(self) -> None:
-        """Set the limit as it was, for a program that is started: select() cannot take high numbers."""
+    def restore(self) -> None:
+        """Restore the limit for a program that is started: select() cannot take high numbers."""
         if self._before is not None:
             import resource  # noqa: PLC0415  (loaded when it was raised)
 
@@ -36,12 +36,12 @@ class FileLimit:
 
 
 def file_limit() -> int:
-    """The soft limit."""
+    """Return the soft limit."""
     return os.sysconf("SC_OPEN_MAX")
 
 
 def leave_callers_files(keep: set[int]) -> int:
-    """Close every inherited file but ``keep``; the terminal or pipe behind them must not wait for the keeper.
+    """Close every inherited file except ``keep``: a reader of such a pipe must not wait for the keeper.
 
     Returns:
         The launcher's stdin under a new number (the ranks do not inherit it), -1 if it has none.

@@ -205,7 +205,7 @@ class _KeeperProcess:
         code = 126
         try:
             stdin = self.stdin if index == self.stdin_for else 0
-            self.reaper.limit.give_back()
+            self.reaper.limit.restore()
             execute = partial(os.execve, task.program, task.argv, task.environment)
             self.child.exec(execute, parent=self.pid, stdin=stdin, log=log, cpus=task.cpus)
         except OSError as error:

@@ -128,7 +128,7 @@ def name_process(name: str) -> None:
 
 
 def signal_descriptor(signals: Iterable[int]) -> int:
-    """A descriptor that becomes readable when one of the (blocked) signals is pending."""
+    """Return a descriptor that is readable when one of the (blocked) signals is pending."""
     wanted = ctypes.create_string_buffer(_SIGSET_BYTES)
     _libc.sigemptyset(wanted)
     for number in signals:
@@ -141,7 +141,7 @@ def signal_descriptor(signals: Iterable[int]) -> int:
 
 
 def read_signals(descriptor: int) -> list[Received]:
-    """All signals that are pending on a descriptor of ``signal_descriptor``, which does not block."""
+    """Return all signals that are pending on a descriptor of ``signal_descriptor``; does not block."""
     received: list[Received] = []
     while True:
         try:

@@ -1,7 +1,7 @@
-"""Noticing the end of the process that has started this one: prted, orted, hydra_pmi_proxy, slurmstepd ...
+"""Watch the process that has started this one: prted, orted, hydra_pmi_proxy, slurmstepd ...
 
-An engine that loses one of its own processes may notice it late or never, or exit with 0; what that process
-has started notices it at once.
+An engine that loses one of its own processes may notice it late or never, or exit with 0; a child of that
+process notices it at once.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.processes.reactor import Reactor
 
-#: Seconds between two looks where the kernel (before 5.3) has no process descriptors.
-_LOOK = 0.25
+#: Seconds from one check to the next on kernels without process descriptors (before 5.3).
+_INTERVAL = 0.25
 
 
 class Parent:
@@ -29,23 +29,23 @@ class Parent:
 
     @property
     def gone(self) -> bool:
-        """Whether it has ended. One outside of our PID namespace (0) cannot be watched."""
+        """Whether it has ended. A parent outside of the PID namespace (0) cannot be watched."""
         return self.pid > 0 and os.getppid() != self.pid
 
     def watch(self, reactor: Reactor, act: Callable[[], None]) -> None:
         """Call ``act`` once when it has ended."""
         if self.pid > 0 and not on_end_of(self.pid, reactor, act):
-            self._look(reactor, act)
+            self._check(reactor, act)
 
-    def _look(self, reactor: Reactor, act: Callable[[], None]) -> None:
+    def _check(self, reactor: Reactor, act: Callable[[], None]) -> None:
         if self.gone:
             act()
         else:
-            reactor.at("parent", _LOOK, lambda: self._look(reactor, act))
+            reactor.at("parent", _INTERVAL, lambda: self._check(reactor, act))
 
 
 def on_end_of(pid: int, reactor: Reactor, act: Callable[[], None]) -> bool:
-    """Call ``act`` once when a process has ended; false where the kernel cannot tell, or it has gone."""
+    """Call ``act`` once when a process has ended; return False if it has, or the kernel cannot report it."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError:

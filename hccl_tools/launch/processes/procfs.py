@@ -1,4 +1,4 @@
-"""What /proc says about processes: parents, states, times, what they wait for."""
+"""Processes as /proc shows them: parents, states, times, what they wait for; signals to descendants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 #: PF_EXITING of the kernel's flags.
 _EXITING = 4
-#: States of a process that has ended and only waits to be collected.
+#: States of a process that has ended and waits to be reaped.
 ENDED_STATES = frozenset("ZX")
 
 
@@ -32,7 +32,7 @@ class Status(NamedTuple):
 
 
 def read(path: str) -> str:
-    """A small file of /proc or /sys, or "" where it cannot be read."""
+    """Return a small file of /proc or /sys, "" if it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -46,9 +46,9 @@ def read(path: str) -> str:
 
 
 def status(pid: int) -> Status | None:
-    """The status of a process, ``None`` when there is none of that number."""
+    """Return the status of a process, ``None`` if there is none of that number."""
     line = read(f"/proc/{pid}/stat")
-    # The second field is the program's name in brackets, and a name may hold blanks and brackets itself.
+    # The second field is the program's name in brackets, which may contain blanks and brackets itself.
     fields = line[line.rfind(")") + 2 :].split()
     if len(fields) < 20:
         return None
@@ -57,12 +57,12 @@ def status(pid: int) -> Status | None:
 
 
 def started(process: Status) -> float:
-    """When a process started, in seconds since the epoch."""
+    """Return when a process started, in seconds since the epoch."""
     return time.time() - float(read("/proc/uptime").split()[0]) + process.start / CLOCK_TICKS
 
 
 def user(pid: int) -> int:
-    """The user (by number) as whom a process acts, -1 when there is none of that number."""
+    """Return the effective user id of a process, -1 if there is no such process."""
     for line in read(f"/proc/{pid}/status").splitlines():
         if line.startswith("Uid:"):
             return int(line.split()[2])
@@ -70,10 +70,10 @@ def user(pid: int) -> int:
 
 
 def ends_with(pid: int) -> int:
-    """The wait status with which a process is ending and has not ended, 0 for one that is not or ends well.
+    """Return the wait status of a process that is exiting with a failure, 0 for any other.
 
-    Its connections are cut early in its end; with much memory or a slow device to give back, others may have
-    failed for it and ended before that end is complete.
+    Its connections are closed early in its exit. With much memory or a slow device to release, others may
+    fail because of it and end before that exit is complete.
     """
     line = read(f"/proc/{pid}/stat")
     fields = line[line.rfind(")") + 2 :].split()
@@ -83,13 +83,13 @@ def ends_with(pid: int) -> int:
 
 
 def processes() -> dict[int, Status]:
-    """Every process of this machine (this PID namespace) by number."""
+    """Return every process of this machine (this PID namespace) by number."""
     found = (status(int(name)) for name in os.listdir("/proc") if name.isdigit())
     return {process.pid: process for process in found if process is not None}
 
 
 def descendants(ancestor: int, *, since: int = 0, but: int = 0) -> list[Status]:
-    """The living descendants of a process, parents before children.
+    """Return the living descendants of a process, parents before children.
 
     Args:
         ancestor: Whose descendants; it is not among them.
@@ -110,29 +110,29 @@ def descendants(ancestor: int, *, since: int = 0, but: int = 0) -> list[Status]:
 
 
 def command(pid: int) -> str:
-    """The command line of a process, at most 120 characters of it."""
+    """Return the command line of a process, at most 120 characters of it."""
     words = read(f"/proc/{pid}/cmdline").rstrip("\0").replace("\0", " ").replace("\n", " ")
     return words if len(words) <= 120 else words[:117] + "..."
 
 
 def describe(pid: int) -> str:
-    """``process 4711 (python worker.py)``: a process in one phrase."""
+    """Return a process in one phrase, ``process 4711 (python worker.py)``."""
     return f"process {pid} ({command(pid) or 'ended'})"
 
 
 def variable(pid: int, name: str) -> str | None:
-    """An environment variable as the process was started with it."""
+    """Return an environment variable with which a process was started."""
     return environment(pid).get(name)
 
 
 def environment(pid: int) -> dict[str, str]:
-    """The variables with which a process was started; empty where they may not be read."""
+    """Return the variables with which a process was started; empty if they may not be read."""
     settings = (setting.partition("=") for setting in read(f"/proc/{pid}/environ").split("\0"))
     return {name: value for name, equals, value in settings if equals}
 
 
 def waits_in(pid: int) -> str:
-    """The kernel function in which a process sleeps, "" when it runs or the kernel does not tell."""
+    """Return the kernel function in which a process sleeps, "" if it runs or that is unknown."""
     channel = read(f"/proc/{pid}/wchan").strip()
     return "" if channel == "0" else channel
 

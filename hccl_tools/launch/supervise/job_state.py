@@ -129,7 +129,7 @@ class JobState:
         return []
 
     def _begin_failure(self, end: RankEnd, status: int, now: float) -> list[Decision]:
-        """A process is exiting with a failure, which began before the one that is reported next."""
+        """Take in that a process is exiting with a failure, which began before the one reported next."""
         decisions: list[Decision] = []
         if self.phase is Phase.RUNNING:
             self.first_failure, self._first_is_known = end, False
@@ -159,7 +159,7 @@ class JobState:
         if not self._processes_left:
             return [SetTimer(LEFTOVERS, self._timing.leftovers)]
         if not self._ranks_left:
-            # Nothing needs it any more; MindSpore's looks only every 5 s whether its ranks have gone.
+            # No rank needs the scheduler now; MindSpore's checks only every 5 s whether its ranks have ended.
             return [SetTimer(SCHEDULER, self.scheduler_wait)]
         return []
 
@@ -222,7 +222,7 @@ class JobState:
         since = now - self._interrupted
         if number == signal.SIGINT:
             return since > self._timing.repeat_sigint
-        # Without an interrupt before it is that of a batch system, say, in the grace time of a failure.
+        # Without an interrupt before, it may be a batch system's, in the grace time of a failure.
         is_second = self._interrupted > -_NEVER and self.second_sigterm_kills
         return number == signal.SIGTERM and is_second and since > self._timing.repeat_sigterm
 
@@ -251,7 +251,7 @@ class JobState:
         return shown + self.end("ended", now=now)
 
     def lose_keeper(self, traceback: str, now: float) -> list[Decision]:
-        """The keeper has ended before the job: it was killed (``traceback`` is empty), or it failed."""
+        """Take in the end of the keeper: it was killed (``traceback`` is empty), or it failed."""
         decisions: list[Decision] = []
         if traceback and self.phase is not Phase.OVER:
             failed = "the launcher's keeper process failed; this is a bug in hccl-tools"
