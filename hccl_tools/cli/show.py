@@ -10,7 +10,7 @@ import click
 from hccl_tools.cli import options, table_options
 from hccl_tools.cli.values import Choice, IntRange
 from hccl_tools.errors import TableError, UsageError
-from hccl_tools.notation.phrases import and_more, count, did_you_mean
+from hccl_tools.notation.phrases import and_more, count
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Report
@@ -136,12 +136,12 @@ def _server_of_rank(table: RankTable, rank: int) -> int:
 
 
 def _named(table: RankTable, wanted: str) -> int:
-    names = [server.server_id for server in table.servers]
+    from hccl_tools.transform.spare import index_of  # noqa: PLC0415  (only for --server)
+
     for index, server in enumerate(table.servers):
         if wanted in (server.server_id, server.host_ip, server.fields.get("pod_name")):
             return index
-    hint = did_you_mean(wanted, names) or f"its servers are {and_more(names)}"
-    raise TableError(f'the table has no server "{wanted}"', hint=hint)
+    return index_of(table, wanted)
 
 
 def _this_host(table: RankTable) -> tuple[int, str]:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import TableError
 from hccl_tools.formats import group_list
-from hccl_tools.notation.phrases import and_more, did_you_mean
 from hccl_tools.table.model import Group, RankTable, Server, SuperPod
+from hccl_tools.transform.spare import index_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,12 +61,9 @@ def subset(
 
 
 def _indices(table: RankTable, servers: Sequence[str] | None) -> list[int]:
-    names = [server.server_id for server in table.servers]
-    for name in servers or ():
-        if name not in names:
-            hint = did_you_mean(name, names) or f"its servers are {and_more(names)}"
-            raise TableError(f'the table has no server "{name}"', hint=hint)
-    return [index for index, name in enumerate(names) if servers is None or name in servers]
+    if servers is None:
+        return list(range(len(table.servers)))
+    return sorted({index_of(table, name) for name in servers})
 
 
 def _rows(table: RankTable, index: int, devices: Sequence[int] | None) -> list[int]:
