@@ -1,6 +1,6 @@
 """SARIF 2.1.0, for code scanning services: the first 1,000 findings of each rule in a file (``--all``: all).
 
-Rules with more stand in the run's ``properties.omitted`` with the number of the others.
+For rules with more, the run's ``properties.omitted`` has the number of the others.
 
 Source: OASIS "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
 """
@@ -108,7 +108,7 @@ def _location(report: Report, path: Path, where: SourceRange | None) -> dict[str
 
 
 def _uri(file: str) -> str:
-    """Return a file name as a relative reference, or as a ``file:`` URI where it is absolute."""
+    """Return a file name as a relative reference, or as a ``file:`` URI if it is absolute."""
     try:
         quoted = quote(os.fsencode(file))
     except UnicodeEncodeError:  # no file of this machine

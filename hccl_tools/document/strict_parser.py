@@ -167,9 +167,9 @@ class Reader:
             at = member.end()
         if not text.startswith('"', at):
             raise self._fail(at, "key")
-        inner.key, behind = self._text_at(at)
+        inner.key, end = self._text_at(at)
         self._note_key(inner, inner.key, at)
-        colon = self._skip(behind)
+        colon = self._skip(end)
         if not text.startswith(":", colon):
             raise self._fail(colon, "colon")
         return self._skip(colon + 1)
@@ -203,10 +203,10 @@ class Reader:
         found = _NUMBER.match(self._text, at)
         if not found:
             raise self._fail(at, "value")
-        behind = self._text[found.end() : found.end() + 1]
+        following = self._text[found.end() : found.end() + 1]
         # nlohmann's lexer reads a dot or an e after digits as a part of the number in any case.
-        if behind and not found[2] and behind in ("eE" if found[1] else ".eE"):
-            raise JsonError("number", f"{_short(found[0] + behind)} is not a JSON number",
+        if following and not found[2] and following in ("eE" if found[1] else ".eE"):
+            raise JsonError("number", f"{_short(found[0] + following)} is not a JSON number",
                             "write digits after it, or put the value in double quotes", at)  # fmt: skip
         value = number(found[0])
         if value is None:

@@ -69,8 +69,8 @@ class ParserState(NamedTuple):
     @property
     def word(self) -> str:
         """The run of letters, digits and dots around: ``192.168.1.2`` when read up to ``192.168``."""
-        behind = _WORD.match(self.text, self.at, self.at + 60)
-        return self.read + (behind[0] if behind else "")
+        rest = _WORD.match(self.text, self.at, self.at + 60)
+        return self.read + (rest[0] if rest else "")
 
     @property
     def read(self) -> str:

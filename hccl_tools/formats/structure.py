@@ -35,7 +35,7 @@ def objects(holder: _Object, key: str) -> list[_Object]:
     if type(entries) is not list or not entries:
         raise StructureError((key,), f"{key} is not a list with entries")
     if set(map(type, entries)) != {dict}:
-        raise StructureError((key,), f"{key} holds something that is not an object")
+        raise StructureError((key,), f"{key} has an entry that is not an object")
     return entries
 
 
@@ -57,7 +57,7 @@ def flat(column: list[list[Any]], kind: type, key: str) -> list[Any]:
     """Return the entries of many lists, all of one type, as one list."""
     entries = list(chain.from_iterable(column))
     if set(map(type, entries)) - {kind}:
-        raise StructureError((key,), f"{key} holds an entry of the wrong type")
+        raise StructureError((key,), f"{key} has an entry of the wrong type")
     return entries
 
 

@@ -43,7 +43,7 @@ def _server_ids(cluster: dict[str, Any]) -> list[tuple[int, str]]:
 
 @rule("HCC541", "cluster-structure", "fails-later", formats=_FORMATS, source=_SOURCE)
 def cluster_structure(subject: Subject) -> Iterator[Finding]:
-    """cluster_list or a cluster lacks what MindSpore reads: cluster_id, az_id, network_type, server_list.
+    """cluster_list is empty, or a cluster has no cluster_id, az_id, network_type or server_list.
 
     Example: /cluster_list = [{"cluster_id": "c0"}]
     Instead: /cluster_list = [{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]

@@ -25,7 +25,7 @@ DEEPEST_PATH = 100
 
 
 class Findings:
-    """Runs rules and collects what they find.
+    """Runs rules and collects their findings.
 
     Attributes:
         limit: Findings of one rule that are kept; ``None`` keeps all.

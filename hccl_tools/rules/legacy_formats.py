@@ -27,11 +27,6 @@ _HOST_PROCESS = (1 << 32) - 1
 _LONGEST_NAME = 127
 
 
-def is_lab(value: Any) -> bool:
-    """Whether a group_list document is of the lab form."""
-    return isinstance(value, dict) and "deploy_mode" in value
-
-
 @rule(
     "HCC115",
     "lab-table",

@@ -143,14 +143,14 @@ def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
     Base: a5
     Example: text {"version": "2.0"} end
     Instead: text {"version": "2.0"}
-    Hint: delete what follows the closing brace
+    Hint: delete the text after the closing brace
     """
     if subject.product.loader != "legacy" and subject.document is not None:
         offset = subject.document.trailing
         # Its parser treats a NUL byte as the end of the file.
         if offset is not None and subject.document.data[offset] != 0:
             yield Finding(
-                "text follows the table", hint="delete what follows the closing brace", offset=offset
+                "text follows the table", hint="delete the text after the closing brace", offset=offset
             )
 
 

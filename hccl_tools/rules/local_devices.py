@@ -177,7 +177,7 @@ def not_compared(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 1x2
     Example: host /devices/0 = ""; host is 10.0.0.1
     Instead: host
-    Hint: run the check where hccn_tool is on PATH and works, as root if it asks for it
+    Hint: run the check where hccn_tool is on PATH and works, as root if necessary
     """
     silent: dict[str, list[int]] = {}
     for row, device_id in rows_here(subject):
@@ -190,7 +190,7 @@ def not_compared(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"the address of {devices(ids)} is not compared: {why}",
             (),
-            "run the check where hccn_tool is on PATH and works, as root if it asks for it",
+            "run the check where hccn_tool is on PATH and works, as root if necessary",
         )
     for problem in subject.host.problems:
         if problem not in silent:

@@ -78,7 +78,7 @@ def several_servers_are_this_host(subject: Subject) -> Iterator[Finding]:
     "advice",
     formats=LOCAL,
     stage="none",
-    source="HCCL takes any text as server_id; MindIE and launchers take it for the host's address",
+    source="HCCL accepts any text as server_id; MindIE and launchers use it as the host's address",
 )
 def server_id_not_this_host_s(subject: Subject) -> Iterator[Finding]:
     """The server_id of the server with this host's devices is not an address of this host.

@@ -45,11 +45,11 @@ def base(text: str) -> str:
     >>> base("1.2 2x8 300i")
     'a 1.2 table of 2 servers with 8 devices each, product 300i'
     """
-    words, _, variables = text.partition("env ")
-    size = re.search(r"(\d+)x(\d+)", words)
-    pods = re.search(r"pods (\d+)", words)
-    kind = next((word for word in words.split() if word in ("1.0", "1.2", "2.0", "group_list", "lab")), None)
-    product = next((word for word in words.split() if word in PRODUCTS), None)
+    facts, _, variables = text.partition("env ")
+    size = re.search(r"(\d+)x(\d+)", facts)
+    pods = re.search(r"pods (\d+)", facts)
+    kind = next((fact for fact in facts.split() if fact in ("1.0", "1.2", "2.0", "group_list", "lab")), None)
+    product = next((fact for fact in facts.split() if fact in PRODUCTS), None)
     parts = [f"a {kind} table" if kind else "a table"]
     if size:
         each = " each" if size[1] != "1" else ""
@@ -61,12 +61,12 @@ def base(text: str) -> str:
 
 
 def _line(step: str) -> str:
-    for pattern, words in _STEPS:
+    for pattern, sentence in _STEPS:
         if found := re.fullmatch(pattern, step):
             if pattern.startswith("base"):
                 return base(found[1])
             values = [
                 int(part) if pattern.startswith(("size", "levels")) else part for part in found.groups()
             ]
-            return words.format(*values)
+            return sentence.format(*values)
     return step

@@ -214,7 +214,7 @@ def rule_by_id(rule_id: str) -> Rule:
 
 
 def chosen(select: Iterable[str], ignore: Iterable[str]) -> Callable[[RuleFacts], bool]:
-    """Return a function that tells whether ids, prefixes (``HCC2``) or names select a rule.
+    """Return a function that checks whether ids, prefixes (``HCC2``) or names select a rule.
 
     Raises:
         UsageError: A selector matches no rule.

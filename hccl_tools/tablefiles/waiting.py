@@ -132,12 +132,12 @@ def _count(stated: Any) -> int | None:
 def _progress(count: int | None, present: list[str], what: str) -> str:
     if count is None or count <= len(present):
         return "" if present else f"there is no {what} yet"
-    there = f"{len(present)} of {count} {what}s are listed"
+    listed = f"{len(present)} of {count} {what}s are listed"
     if present:
-        there += f" ({and_more(present, _SHOWN)})"
+        listed += f" ({and_more(present, _SHOWN)})"
     absent = _absent(count, present) if what == "instance" else []
     missing = f"missing: {and_more(absent, _SHOWN)}" if absent else f"{count - len(present)} missing"
-    return f"{there}, {missing}"
+    return f"{listed}, {missing}"
 
 
 def _ranks(count: int | None, entries: list[dict[str, Any]]) -> str:
