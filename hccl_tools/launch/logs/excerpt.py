@@ -1,22 +1,22 @@
-"""What to show of a failed rank's log: its last traceback, its last lines, HCCL's codes in them."""
+"""Extract from a failed rank's log: its last traceback, its last lines, HCCL's codes in them."""
 
 from __future__ import annotations
 
 import os
 import re
 
-#: How much of the end of a log is read, in bytes.
+#: Bytes read from the end of a log.
 _TAIL = 1 << 18
 _LONGEST_LINE = 400
 _MOST_TRACEBACK_LINES = 60
 _TRACEBACK = "Traceback (most recent call last):"
-#: Between two tracebacks of one failure Python says how they belong together.
+#: Python's lines between two tracebacks of one failure.
 _CHAINED = ("During handling of the above exception", "The above exception was the direct cause")
 _CODE = re.compile(r"(?<![A-Za-z0-9])E[IJ]\d{4}(?![A-Za-z0-9])")
 
 
 def log_end(path: str) -> list[str]:
-    """The lines at the end of a log, the newest last; of a line that was redrawn only its last state."""
+    """Return the lines at the end of a log, the newest last; of a redrawn line only its last state."""
     try:
         with open(path, "rb") as log:
             size = os.fstat(log.fileno()).st_size
@@ -26,7 +26,7 @@ def log_end(path: str) -> list[str]:
         return []
     lines = data.decode(errors="replace").split("\n")
     if size > _TAIL:
-        # It begins somewhere in the middle; of a line that never ends the end is all there is to show.
+        # The first line is incomplete; a log that is a single line is shown from its end.
         lines[0] = "" if any(lines[1:]) else "... " + lines[0][4 - _LONGEST_LINE :]
     return [_clean(line) for line in lines]
 
@@ -38,14 +38,14 @@ def _clean(line: str) -> str:
 
 
 def last_lines(lines: list[str], count: int = 20) -> list[str]:
-    """The last lines that are not empty and not words between our own processes."""
+    """Return the last lines that are not empty and not messages between our own processes."""
     return [line for line in lines if line and not line.startswith('{"hccl_tools":')][-count:]
 
 
 def last_traceback(lines: list[str]) -> list[str]:
-    """The last Python traceback, with those that it says led to it; [] if there is none.
+    """Return the last Python traceback, with those that led to it; [] if there is none.
 
-    Of a long one the beginning and the end are kept.
+    A long one is shortened in the middle.
     """
     starts = [number for number, line in enumerate(lines) if line.lstrip().startswith(_TRACEBACK)]
     if not starts:
@@ -68,12 +68,12 @@ def _traceback_end(lines: list[str], start: int) -> int:
     number = start + 1
     while number < len(lines) and lines[number].startswith(" " * (indent + 1)):
         number += 1
-    # The exception's own message may have several lines; an empty one ends it.
+    # The exception's message may have several lines; an empty line ends it.
     while number < len(lines) and lines[number].strip():
         number += 1
     return number
 
 
 def hccl_codes(lines: list[str]) -> list[str]:
-    """HCCL's error codes in the lines (EI0006, EJ0003, ...), in the order in which they first appear."""
+    """Return HCCL's error codes in the lines (EI0006, EJ0003, ...), in order of their first occurrence."""
     return list(dict.fromkeys(code for line in lines for code in _CODE.findall(line)))

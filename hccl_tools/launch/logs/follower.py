@@ -1,7 +1,7 @@
-"""Following the ranks' logs on the terminal: whole lines, none lost, none torn, none twice.
+"""Follow the ranks' logs on the terminal: in whole lines, each exactly once.
 
-The ranks write to their files themselves and never wait for us: the file is the buffer. We read on only when
-the terminal has taken what it was given, so a slow one costs no memory either.
+The ranks write to their files themselves and never wait for the launcher: the file is the buffer. The
+launcher reads on only when the terminal has accepted the previous data, so a slow one costs no memory.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ if TYPE_CHECKING:
 Style = Literal["auto", "prefix", "plain"]
 
 _CHUNK = 1 << 17
-#: The most of a log that is passed on in one go: other things are looked at in between.
-_MOST_PASSED_ON = 1 << 24
+#: Bytes of a log that are copied at once: other events are handled in between.
+_MOST_COPIED = 1 << 24
 #: A line longer than this is broken when several ranks share the terminal.
 _LONGEST_LINE = 1 << 20
-#: Seconds between two looks at quiet files: from the first to the last, doubling.
-_FIRST_LOOK, _LAST_LOOK = 0.01, 0.2
-#: A line that is redrawn with carriage returns and does not end is shown this often (terminal, other).
-_REDRAWN_EVERY = (1.0, 10.0)
+#: Seconds between two reads of a file that does not grow: at first, and after doubling.
+_FIRST_PAUSE_SECONDS = 0.01
+_LAST_PAUSE_SECONDS = 0.2
+#: Seconds between two states of a redrawn line that are shown: on a terminal, elsewhere.
+_REDRAWN_SECONDS = (1.0, 10.0)
 _COLORS = (36, 33, 32, 35, 34, 31)
 
 
 class Follower:
-    """One log and how far it has been shown, from ``offset`` on; ``prefix`` stands before each line."""
+    """One log, and the offset up to which it has been shown; ``prefix`` is put before each line."""
 
     def __init__(
         self,
@@ -47,15 +48,15 @@ class Follower:
         self.hidden = hidden
         self.prefix = prefix
         self.live = live
-        self.redrawn_every = _REDRAWN_EVERY[0 if live else 1]
+        self.redrawn_every = _REDRAWN_SECONDS[0 if live else 1]
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         self._offset = offset
         self._shown_at = time.monotonic()
-        #: Nobody writes to it any more.
+        #: No process writes to it any more.
         self.finished = False
 
     def read(self, *, last: bool = False) -> bytes:
-        """What can be shown now, "" when there is nothing; ``last`` includes a line without its end."""
+        """Return what can be shown now, possibly ""; ``last`` includes an incomplete line."""
         data = self._peek(_CHUNK)
         cut = data.rfind(b"\n") + 1
         if not cut and len(data) == _CHUNK:
@@ -73,13 +74,13 @@ class Follower:
         return self._prefixed(data) if self.prefix and data else data
 
     def show(self, stream: Stream) -> int:
-        """Show what has come, much of it without reading it; how many bytes that were."""
+        """Show new data, large amounts without reading them; return the number of bytes."""
         size = os.fstat(self._descriptor).st_size - self._offset
         if self.prefix or self.hidden or size < _CHUNK or not stream.takes_files:
             before = self._offset
             stream.send(self.read(last=self.finished))
             return self._offset - before
-        size = min(size, _MOST_PASSED_ON)
+        size = min(size, _MOST_COPIED)
         end = os.pread(self._descriptor, _CHUNK, self._offset + size - _CHUNK)
         cut = end.rfind(b"\n") + 1
         done = stream.send_file(self._descriptor, self._offset, size - (_CHUNK - cut if cut else 0))
@@ -89,7 +90,7 @@ class Follower:
         return done
 
     def fileno(self) -> int:
-        """The log's descriptor."""
+        """Return the log's descriptor."""
         return self._descriptor
 
     def close(self) -> None:
@@ -99,11 +100,11 @@ class Follower:
     def _peek(self, size: int) -> bytes:
         data = os.pread(self._descriptor, size, self._offset)
         if not data and os.fstat(self._descriptor).st_size < self._offset:
-            self._offset = 0  # Somebody emptied the file (`> rank_0.log`) to make room.
+            self._offset = 0  # The file was emptied (`> rank_0.log`) to make room.
         return data
 
     def _redrawn(self, data: bytes) -> bytes:
-        """The last state of a progress bar that has not ended its line, now and then."""
+        """Return the last state of a progress bar whose line is incomplete, if it is time to show it."""
         cut = data.rstrip(b"\r").rfind(b"\r") + 1 if self.prefix else 0
         if not cut or time.monotonic() - self._shown_at < self.redrawn_every:
             return b""
@@ -114,7 +115,7 @@ class Follower:
     def _prefixed(self, data: bytes) -> bytes:
         body = data.removesuffix(b"\n")
         if b"\r" in body:
-            # Of a line that was redrawn only the last state counts.
+            # Only the last state of a redrawn line is shown.
             body = b"\n".join(line.rstrip(b"\r").rpartition(b"\r")[2] for line in body.split(b"\n"))
         return self.prefix + body.replace(b"\n", b"\n" + self.prefix) + b"\n"
 
@@ -132,7 +133,7 @@ class Followers:
         hidden: tuple[bytes, ...] = (),
         tell: Callable[[str], None] | None = None,
     ) -> None:
-        """Follow nothing yet.
+        """Start without logs.
 
         Args:
             stream: Where the lines go.
@@ -140,7 +141,7 @@ class Followers:
             several: Whether more than one log will be followed.
             color: Whether prefixes are coloured.
             hidden: Lines that begin so are left out.
-            tell: Called with what the user should know, once.
+            tell: Called with a message for the user, once.
         """
         self._stream = stream
         self._prefixed = style == "prefix" or (style == "auto" and several)
@@ -149,11 +150,11 @@ class Followers:
         self._hidden, self._tell = hidden, tell
         self._limit = FileLimit()
         self._followers: list[Follower] = []
-        self._interval = _FIRST_LOOK
+        self._interval = _FIRST_PAUSE_SECONDS
         self.next_look = float("inf")
 
     def follow(self, path: str, rank: int) -> None:
-        """Begin to show a log that exists."""
+        """Start to show an existing log."""
         prefix = b""
         if self._prefixed:
             prefix = f"[rank {rank}] ".encode()
@@ -171,18 +172,18 @@ class Followers:
     def _tell_of_limit(self, path: str) -> None:
         if self._tell is not None:
             self._tell(
-                f"only {len(self._followers)} ranks are shown here, as no more files may be open"
+                f"only {len(self._followers)} ranks are shown here, because no more files may be open"
                 f" (`ulimit -n` is {file_limit()}); the logs of all are in {os.path.dirname(path)}"
             )
             self._tell = None
 
     def finish(self) -> None:
-        """Say that nobody writes any more to the logs so far: lines without an end are shown, too."""
+        """Mark all logs as complete: incomplete lines are shown as well."""
         for follower in self._followers:
             follower.finished = True
 
     def show(self) -> bool:
-        """Show what has come, as far as the stream takes it; false once nothing more is there now."""
+        """Show new data as far as the stream accepts it; return false when nothing is left for now."""
         shown = most = 0
         for follower in [*self._followers]:
             if self._stream.waiting or self._stream.closed:
@@ -192,10 +193,10 @@ class Followers:
             if follower.finished and not size and not self._stream.waiting:
                 self._followers.remove(follower)
                 follower.close()
-        # Fairness: when the stream took no more, the others come first next time.
+        # Fairness: when the stream accepts no more, the others come first next time.
         self._followers.append(self._followers.pop(0)) if self._followers else None
-        self._interval = _FIRST_LOOK if shown else min(2 * self._interval, _LAST_LOOK)
-        # A full chunk means that we are behind; otherwise a short pause makes for fewer, larger reads.
+        self._interval = _FIRST_PAUSE_SECONDS if shown else min(2 * self._interval, _LAST_PAUSE_SECONDS)
+        # A full chunk means that more is there; otherwise a short pause makes for fewer, larger reads.
         self.next_look = time.monotonic() + (0 if most > _CHUNK // 2 else self._interval)
         if self._stream.waiting or not self._followers:
             self.next_look = float("inf")

@@ -1,7 +1,7 @@
-"""Writing to the terminal (or pipe, or file) without ever waiting for it.
+"""Write to the terminal, a pipe or a file without ever waiting for it.
 
-A terminal under Ctrl-S or a slow reader must not keep the launcher from seeing a rank die: what it does not
-take at once waits here, and the logs are read on only when nothing waits.
+A terminal under Ctrl-S or a slow reader must not delay the launcher: data that it does not accept at once is
+queued here, and the logs are read on only when the queue is empty.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Stream:
 
     @property
     def waiting(self) -> bool:
-        """Whether the reader has not taken everything yet."""
+        """Whether data is queued."""
         return self._full or bool(self._waiting)
 
     def fileno(self) -> int:
-        """To poll() for POLLOUT while something waits."""
+        """Return the descriptor, to poll for POLLOUT while ``waiting``."""
         return self._descriptor
 
     def send(self, data: bytes) -> None:
-        """Write, as far as the reader takes it now."""
+        """Queue data and write what the reader accepts now."""
         if not data or self.closed:
             return
         if self._status and not self.midline:
@@ -52,17 +52,17 @@ class Stream:
         self.pump()
 
     def send_file(self, source: int, offset: int, count: int) -> int:
-        """Pass on a part of a file without reading it, as far as it is taken now.
+        """Copy a part of a file without reading it, as far as it is accepted now.
 
         Returns:
-            How many bytes were taken; -1 with ``takes_files`` false where the kernel cannot do that.
+            The number of bytes copied; -1, and ``takes_files`` false, where the kernel cannot do that.
         """
         try:
             done = os.sendfile(self._descriptor, source, offset, count)
         except BlockingIOError:
             done = 0
         except OSError as error:
-            # A file that was opened to append, or a kind of file that has no such way.
+            # A file that was opened to append, or a kind of file that sendfile() does not support.
             self.takes_files = False
             self.closed = error.errno not in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
             return 0 if self.closed else -1
@@ -71,19 +71,19 @@ class Stream:
         return done
 
     def say(self, text: str) -> None:
-        """Write lines of the launcher's own, starting on a new line."""
+        """Write the launcher's own lines, starting on a new line."""
         start = b"\n" if self.midline else b""
         self.send(start + text.encode(errors="surrogateescape") + b"\n")
 
     def show_status(self, text: str) -> None:
-        """Show one line below everything else, "" to take it away; for terminals only."""
+        """Show one line below everything else, "" to remove it; for terminals only."""
         before, self._status = self._status, text.encode()
         if before != self._status and not self.midline and not self._waiting:
             self._waiting += _ERASE + self._status
             self.pump()
 
     def pump(self) -> None:
-        """Hand over what waits, as far as it is taken now."""
+        """Write what is queued, as far as it is accepted now."""
         self._full = False
         if self.closed:
             self._waiting.clear()
@@ -96,22 +96,22 @@ class Stream:
             except BlockingIOError:
                 return
             except OSError:
-                self.closed = True  # The reader has gone (`| head`), or the disk behind it is full.
+                self.closed = True  # The reader has exited (`| head`), or the disk is full.
                 self._waiting.clear()
                 return
             del self._waiting[:done]
 
     def close(self) -> None:
-        """Give the descriptor back; what still waits is dropped."""
+        """Close the descriptor; queued data is dropped."""
         if self._owned:
             os.close(self._descriptor)
         self.closed = True
 
 
 def _open_without_waiting(descriptor: int) -> tuple[int, bool]:
-    """Our own, non-blocking opening of the file behind a descriptor, and whether writing may block.
+    """Open the file behind a descriptor again, non-blocking; return also whether writing may block.
 
-    Setting O_NONBLOCK on the descriptor itself would set it for everybody who shares it: the user's shell.
+    O_NONBLOCK on the descriptor itself would affect every process that shares it, such as the user's shell.
     """
     try:
         mode = os.fstat(descriptor).st_mode
@@ -135,9 +135,9 @@ def _takes(descriptor: int) -> bool:
 
 
 class Console:
-    """Where the ranks' lines go (``out``, stdout) and where the launcher speaks (``err``, stderr).
+    """The streams for the ranks' lines (``out``, stdout) and the launcher's (``err``, stderr).
 
-    Both are one stream where they lead to the same place, so that no line of one splits a line of the other.
+    Both are one stream where they lead to the same file, so that no line of one splits a line of the other.
     """
 
     def __init__(
@@ -146,8 +146,8 @@ class Console:
         """Prepare both streams.
 
         Args:
-            color: Whether to colour; ``None``: on a terminal in whose foreground we are, without NO_COLOR.
-            progress: Whether to show a progress line; ``None`` decides likewise.
+            color: Whether to colour; ``None``: in the foreground of a terminal, without NO_COLOR.
+            progress: Whether to show a progress line; ``None``: in the foreground of a terminal.
             out: The descriptor of the ranks' lines.
             err: The descriptor of the launcher's own lines.
         """
@@ -163,22 +163,22 @@ class Console:
 
     @property
     def streams(self) -> list[Stream]:
-        """The streams, each once."""
+        """Return the streams, each once."""
         return [self.out] if self.err is self.out else [self.out, self.err]
 
     @property
     def waiting(self) -> bool:
-        """Whether a reader has not taken everything yet."""
+        """Whether data is queued on either stream."""
         return any(stream.waiting for stream in self.streams)
 
     def say(self, text: str) -> None:
-        """A sentence of the launcher's own; the lines after its first one belong to it and are indented."""
+        """Write a message of the launcher; its lines after the first are indented."""
         first, *rest = [escaped(line, keep="\t") for line in text.split("\n") if line]
         indent = "" if all(line.startswith("  ") for line in rest) else "  "
         self.err.say("\n".join([f"hccl-tools: {first}", *(indent + line for line in rest)]))
 
     def wait(self, interrupt: int, seconds: float | None = None) -> None:
-        """Wait until a reader takes more, ``interrupt`` (-1 for none) is readable or the time is over."""
+        """Wait until a reader accepts more, ``interrupt`` (-1 for none) is readable or the time is over."""
         poller = select.poll()
         if interrupt >= 0:
             poller.register(interrupt, select.POLLIN)
@@ -191,19 +191,19 @@ class Console:
                 stream.pump()
 
     def drop(self) -> None:
-        """Stop writing to a reader that does not take what it was given."""
+        """Stop writing to streams with queued data."""
         for stream in self.streams:
             stream.closed = stream.closed or stream.waiting
             stream.pump()
 
     def abandon(self) -> None:
-        """Write nothing more: nobody is there to read it."""
+        """Stop writing to either stream."""
         for stream in self.streams:
             stream.closed = True
             stream.pump()
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the descriptors."""
         for stream in self.streams:
             stream.close()
 

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.runs.index import Run
 
-#: Seconds between two looks at a log.
+#: Seconds between two reads of a log.
 PAUSE = 0.1
-#: Seconds in which the logs of other hosts are there if the disk is shared.
-_SHARED_DISK_WAIT = 3.0
+#: Seconds until the logs of other hosts show on a shared disk.
+_SHARED_DISK_SECONDS = 3.0
 _BLOCK = 1 << 16
 
 
 def default_rank(run: Run) -> int:
-    """Return the rank whose log is looked for first: that which failed first, else this host's lowest."""
+    """Return the rank to show by default: the one that failed first, else the lowest of this host."""
     failure = index.report_of(run).get("first_failure")
     if failure and failure["rank"] >= 0:
         rank: int = failure["rank"]
@@ -35,9 +35,9 @@ def default_rank(run: Run) -> int:
 
 
 def by_host(run: Run, ranks: Sequence[int], *, scheduler: bool = False) -> dict[str, list[int]]:
-    """Return the ranks whose logs are looked for by the host that has them, "" for this one; -1: scheduler.
+    """Return the ranks by the host that has their logs, "" for this one; -1 is the scheduler.
 
-    A log that is here is read here, wherever its rank runs: the disk is shared.
+    A log that exists on this host is read here, wherever its rank runs: the disk is shared.
 
     Raises:
         InputError: The run has no such rank.
@@ -50,12 +50,12 @@ def by_host(run: Run, ranks: Sequence[int], *, scheduler: bool = False) -> dict[
 
 
 def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None = None) -> dict[str, str]:
-    """Return logs of this host by what stands before their lines where several are shown.
+    """Return the paths of logs of this host, by the prefix of their lines.
 
     Args:
-        run: Whose logs.
-        ranks: Which; -1 is MindSpore's scheduler.
-        while_: As long as this says so, a log that is not there yet is waited for.
+        run: The run.
+        ranks: The ranks; -1 is MindSpore's scheduler.
+        while_: Wait for missing logs while this returns true.
 
     Raises:
         InputError: There is no such log on this host.
@@ -76,31 +76,31 @@ def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None =
 
 
 def local(logs: Mapping[str, str], *, prefixed: bool, lines: int | None) -> list[Source]:
-    """Return what reads logs of this host, each of the last so many lines and what follows, or whole."""
+    """Return readers for logs of this host, each from its last ``lines`` lines or from its beginning."""
     return [
         _Shown(path, f"[{name}] ".encode() if prefixed else b"", lines=lines) for name, path in logs.items()
     ]
 
 
 def show(sources: Sequence[Source], *, is_over: Callable[[], bool], escape: bool = False) -> None:
-    r"""Write what comes to standard output until the run is over, or nothing can come any more.
+    r"""Write logs to standard output until the run is over, or no source has more.
 
     Args:
-        sources: What reads the logs.
-        is_over: Whether the run is over.
-        escape: Let what does not print stand as ``\u001b``: another user has written it.
+        sources: The readers of the logs.
+        is_over: Returns whether the run is over.
+        escape: Write unprintable characters as ``\u001b``, for logs of another user.
 
     Raises:
-        InputError: Some of it could not be had; what could was shown.
+        InputError: A log could not be read to its end; the others were shown.
     """
-    told: set[Source] = set()
+    reported: set[Source] = set()
     while True:
         over = is_over()
         while sum(_write(source.read(last=over), escape=escape) for source in sources):
             continue
         for source in sources:
-            if source.error and source not in told and len(sources) > 1:
-                told.add(source)
+            if source.error and source not in reported and len(sources) > 1:
+                reported.add(source)
                 sys.stderr.write(f"hccl-tools: {source.error.message}\n")
         if all(source.error or (over and source.ended) for source in sources):
             break
@@ -110,22 +110,22 @@ def show(sources: Sequence[Source], *, is_over: Callable[[], bool], escape: bool
 
 
 class Source(Protocol):
-    """Logs as they are shown.
+    """A reader of one or more logs.
 
     Attributes:
-        ended: Nothing more can come once the run is over.
-        error: Why nothing can come any more.
+        ended: Whether all is read, once the run is over.
+        error: Why reading failed.
     """
 
     ended: bool
     error: InputError | None
 
     def read(self, *, last: bool) -> bytes:
-        """Return whole lines that have come, "" for none now; ``last``: also one without its end."""
+        """Return new whole lines, possibly ""; ``last`` includes an incomplete line."""
 
 
 class _Shown:
-    """The log of one rank, over all restarts of the job; shown from the last one that there is now."""
+    """The log of one rank over all restarts of the job, from the latest one on."""
 
     def __init__(self, path: str, prefix: bytes, *, lines: int | None) -> None:
         self.ended = True
@@ -139,7 +139,7 @@ class _Shown:
         )
 
     def read(self, *, last: bool) -> bytes:
-        """What can be shown now; when a restart has a log of its own, the rest of this one first."""
+        """Return what can be shown now; a restart's log follows the rest of this one."""
         following = names.generation(self._path, self._restart + 1)
         restarted = os.path.exists(following)
         if (data := self._follower.read(last=last or restarted)) or not restarted:
@@ -174,10 +174,10 @@ def _is_read_here(run: Run, process: Mapping[str, Any]) -> bool:
     if hosts.is_on_this_host(run, process):
         return True
     if os.path.isabs(process["log"]):
-        return False  # Named by the user (`workerlog.0`): each host may have one that is called so.
-    # Of a run that has just begun nothing is known yet.
+        return False  # Named by the user (`workerlog.0`): each host may have a file of that name.
+    # The logs of a run that has just started may not exist yet.
     while not (there := os.path.exists(_path(run, process))) and run.state == "running":
-        if time.time() - run.started > _SHARED_DISK_WAIT:
+        if time.time() - run.started > _SHARED_DISK_SECONDS:
             break
         time.sleep(PAUSE)
     return there
@@ -203,7 +203,7 @@ def _write(data: bytes, *, escape: bool) -> int:
 
 
 def _offset_of_last(path: str, lines: int) -> int:
-    """Return where the last so many lines of a file begin."""
+    """Return the offset at which the last ``lines`` lines of a file begin."""
     with open(path, "rb") as file:
         position = size = file.seek(0, os.SEEK_END)
         tail = b""

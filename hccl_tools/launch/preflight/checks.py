@@ -1,4 +1,4 @@
-"""What would stop the job after minutes, found before its first rank: devices, ports, settings."""
+"""Check before the start what would stop the job after minutes: devices, ports, settings."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.model.plan import Plan, RankProcess
 
-#: HCCL's host ports where HCCL_IF_BASE_PORT does not say others; each rank of a host takes one.
+#: HCCL's host ports unless HCCL_IF_BASE_PORT is set; each rank of a host uses one.
 _HCCL_PORTS = range(60000, 60016)
 #: The switches of MindSpore's model suites that make N ranks one job instead of N single ones.
 _SWITCH_OFF = re.compile(
     r"\s*(distribute|run_distribute|use_parallel)\s*:\s*(false|no|off|0)\s*(#.*)?", re.IGNORECASE
 )
 _LARGEST_YAML = 1 << 20
-_ALL_THE_SAME = "--no-preflight starts all the same; --cpu rehearses without NPUs"
+_SKIP_HINT = "--no-preflight starts without these checks; --cpu rehearses without NPUs"
 
 
 class Findings(NamedTuple):
-    """What was found on this host: what stops the start, and what the user should know."""
+    """The findings on this host: errors prevent the start, warnings do not."""
 
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> Findings:
-    """Look for what would stop this host's part of a job.
+    """Check this host's part of a job.
 
     Args:
         plan: The job.
         environment: What the ranks inherit.
-        nodes: The device ids that this host or container holds.
+        nodes: The device ids of this host or container.
     """
     warnings = tuple(_switched_off(plan)) if plan.world_size > 1 else ()
     deviceless = plan.cpu or plan.devices_are_placeholders
@@ -53,12 +53,12 @@ def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> F
     return Findings((*errors, *_own_port(plan)), warnings)
 
 
-def refuse(findings: Findings, *, hint: str = _ALL_THE_SAME) -> None:
-    """Refuse the start with everything that stands against it.
+def refuse(findings: Findings, *, hint: str = _SKIP_HINT) -> None:
+    """Refuse the start with all errors.
 
     Args:
-        findings: What was found.
-        hint: How to start all the same.
+        findings: The findings on this host.
+        hint: How to start without the checks.
 
     Raises:
         LaunchError: There is an error among the findings.
@@ -67,7 +67,7 @@ def refuse(findings: Findings, *, hint: str = _ALL_THE_SAME) -> None:
         return
     what = findings.errors[0]
     if len(findings.errors) > 1:
-        what = f"{len(findings.errors)} things stand against the start on this host\n" + "\n".join(
+        what = f"{len(findings.errors)} problems prevent the start on this host\n" + "\n".join(
             f"  - {error}" for error in findings.errors
         )
     raise LaunchError(what, hint=hint)
@@ -78,7 +78,7 @@ def _devices(plan: Plan) -> dict[int, RankProcess]:
 
 
 def _missing_devices(plan: Plan, nodes: Sequence[int]) -> Iterator[str]:
-    """Yield the devices that are not here; without a table and without NPUs they were only counted."""
+    """Yield missing devices; without a table and without NPUs the device ids are placeholders."""
     missing = sorted(device for device in _devices(plan) if device not in nodes)
     if not missing or (plan.table is None and not nodes):
         return
@@ -94,7 +94,7 @@ def _unusable_devices(plan: Plan, environment: Mapping[str, str]) -> Iterator[st
     for device in _devices(plan):
         path = site.path(f"/dev/davinci{device}")
         if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
-            yield f"{path} may not be opened by this user: join its group (usually HwHiAiUser)"
+            yield f"{path} cannot be opened by this user: join its group (usually HwHiAiUser)"
 
 
 def _held_devices(plan: Plan) -> Iterator[str]:
@@ -111,10 +111,10 @@ def _hccl_ports(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
     base = environment.get("HCCL_IF_BASE_PORT")
     if base is not None:
         if not hccl_variables.is_base_port(base):
-            return  # Told with the other settings.
+            return  # Reported with the other settings.
         taken = [port for device in devices if not ports.is_free(port := int(base) + device)]
         if taken:
-            yield f"HCCL's port {', '.join(map(str, taken))} (HCCL_IF_BASE_PORT + device) is taken (EJ0003)"
+            yield f"HCCL's port {', '.join(map(str, taken))} (HCCL_IF_BASE_PORT + device) is in use (EJ0003)"
         return
     free = sum(ports.is_free(port) for port in _HCCL_PORTS)
     if free < len(devices):
@@ -135,7 +135,7 @@ def _settings(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _own_port(plan: Plan) -> Iterator[str]:
-    """Yield the port where the ranks meet, if that is here and somebody else listens on it."""
+    """Yield the ranks' rendezvous port if it is on this host and in use."""
     first = plan.ranks[0]
     name = "MS_SCHED_PORT" if "MS_SCHED_PORT" in first.environment else "MASTER_PORT"
     if first not in plan.local or name not in first.environment:
@@ -144,7 +144,7 @@ def _own_port(plan: Plan) -> Iterator[str]:
 
     port = int(first.environment[name])
     if not ports.is_free(port):
-        yield f"port {port} ({name}) is taken on this host: say another with --start-port"
+        yield f"port {port} ({name}) is in use on this host: choose another with --start-port"
 
 
 def _switched_off(plan: Plan) -> Iterator[str]:
@@ -161,5 +161,5 @@ def _switched_off(plan: Plan) -> Iterator[str]:
                     if match := _SWITCH_OFF.fullmatch(line.rstrip("\n")):
                         yield (
                             f"{path}:{number}: {match[1]} is {match[2]}: {plan.world_size} ranks would train "
-                            "side by side, each for itself; set it to True"
+                            "independently of each other; set it to True"
                         )

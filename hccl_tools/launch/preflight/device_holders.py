@@ -1,4 +1,4 @@
-"""Which processes hold a device: open descriptors on /dev/davinciN, and npu-smi's process table."""
+"""Find the processes that use a device: those with an open descriptor on /dev/davinciN."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Holder(NamedTuple):
     run: str | None
 
     def __str__(self) -> str:
-        """Return one line: who holds what, and since when."""
+        """Return one line with the device, the process and its age."""
         left = f", left over from run {self.run}" if self.run else ""
         return (
-            f"device {self.device} is held by process {self.pid} of {self.user}, {time_span(self.age)} old"
+            f"device {self.device} is in use by process {self.pid} of {self.user}, {time_span(self.age)} old"
             f"{left}: {self.command}"
         )
 
 
 def holders(devices: Iterable[int]) -> list[Holder]:
-    """Return the processes of this host that have one of the devices open; ours are not among them.
+    """Return the other processes of this host that have one of the devices open.
 
     Processes of other users are seen by root only.
     """

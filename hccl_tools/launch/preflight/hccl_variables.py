@@ -1,4 +1,4 @@
-"""HCCL's own variables: they pass unchanged, but values that HCCL refuses are told before the start."""
+"""Check HCCL's own variables: values that HCCL refuses are reported before the start."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _BASE_PORT_RANGE = (1024, 65520)
 def problems(
     environ: Mapping[str, str], *, is_local: Callable[[str], bool], interfaces: set[str]
 ) -> Iterator[str]:
-    """Yield what is wrong with HCCL's variables on this host, as sentences.
+    """Yield a sentence for each wrong HCCL variable on this host.
 
     Args:
         environ: What the ranks inherit.
-        is_local: Whether an address is this host's.
+        is_local: Returns whether an address belongs to this host.
         interfaces: The names of this host's network interfaces.
     """
     yield from _timeouts(environ)
     if (text := environ.get("HCCL_WHITELIST_DISABLE")) not in {None, "0", "1"}:
         yield f'HCCL_WHITELIST_DISABLE="{text}": HCCL takes 0 or 1 only'
     if (address := environ.get("HCCL_IF_IP")) and not is_local(address):
-        yield f"HCCL_IF_IP={address} is no address of this host"
+        yield f"HCCL_IF_IP={address} is not an address of this host"
     if (text := environ.get("HCCL_SOCKET_IFNAME")) and not _some_interface(text, interfaces):
-        yield f"HCCL_SOCKET_IFNAME={text} fits no interface of this host ({', '.join(sorted(interfaces))})"
+        yield f"HCCL_SOCKET_IFNAME={text} matches no interface of this host ({', '.join(sorted(interfaces))})"
     if (text := environ.get("HCCL_IF_BASE_PORT")) is not None and not is_base_port(text):
         yield f'HCCL_IF_BASE_PORT="{text}": HCCL takes {_BASE_PORT_RANGE[0]} to {_BASE_PORT_RANGE[1]}'
 
@@ -47,12 +47,12 @@ def _timeouts(environ: Mapping[str, str]) -> Iterator[str]:
         yield f'HCCL_CONNECT_TIMEOUT="{connect}": HCCL takes {first} to {last} seconds and refuses others'
         return
     if execute is not None and not execute.isdecimal():
-        yield f'HCCL_EXEC_TIMEOUT="{execute}" is no number of seconds'
+        yield f'HCCL_EXEC_TIMEOUT="{execute}" is not a number of seconds'
         return
     if connect is None and execute is None:
         return
     waits, limit = int(connect or _CONNECT_DEFAULT), int(execute or _EXEC_DEFAULT)
-    # 0 means: never.
+    # 0 means never.
     if limit and waits >= limit:
         yield (
             f"HCCL_CONNECT_TIMEOUT ({waits} s) is not below HCCL_EXEC_TIMEOUT ({limit} s): an "

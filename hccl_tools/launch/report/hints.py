@@ -1,4 +1,4 @@
-"""What an exit code, a signal or an HCCL code means, in one sentence that says what to do."""
+"""Explain an exit code, a signal or an HCCL code in one sentence with what to do."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import RankEnd
 
 _SIGNALS: dict[int, str] = {
-    signal.SIGSEGV: "it touched memory that is not its own: `python -X faulthandler` says where",
+    signal.SIGSEGV: "it accessed invalid memory: `python -X faulthandler` shows where",
     signal.SIGBUS: "often /dev/shm is full or too small (docker: --shm-size)",
-    signal.SIGABRT: "the program or a library gave up; its message stands above in the log",
+    signal.SIGABRT: "the program or a library aborted; its message is above in the log",
     signal.SIGILL: "the program was built for another kind of processor",
     signal.SIGFPE: "an integer was divided by zero in compiled code",
     signal.SIGTERM: "not sent by the launcher: by the program itself, a batch system, a script or a person",
@@ -31,12 +31,12 @@ _SIGNALS: dict[int, str] = {
 
 
 def for_end(end: RankEnd, *, killed_by_oom: bool | None) -> list[str]:
-    """Sentences on how a process ended.
+    """Return sentences on how a process ended.
 
     Args:
         end: The process.
-        killed_by_oom: Whether the kernel's or the cgroup's count of out-of-memory kills has risen meanwhile;
-            ``None`` where none can be read.
+        killed_by_oom: Whether the kernel's or the cgroup's count of out-of-memory kills has increased
+            meanwhile; ``None`` where none can be read.
     """
     if end.error:
         return [_cannot_run(end)]
@@ -48,7 +48,7 @@ def for_end(end: RankEnd, *, killed_by_oom: bool | None) -> list[str]:
 
 
 def for_traceback(lines: Iterable[str], argv: Sequence[str]) -> list[str]:
-    """Sentences on a traceback of ``argv``: its Python lacks a module."""
+    """Return sentences on a traceback of ``argv``, for a missing module."""
     missing = "ModuleNotFoundError: No module named "
     names = [line.removeprefix(missing) for line in lines if line.startswith(missing)]
     if not names or not os.path.basename(argv[0]).startswith("python"):
@@ -57,28 +57,28 @@ def for_traceback(lines: Iterable[str], argv: Sequence[str]) -> list[str]:
 
 
 def for_disk(log: str) -> list[str]:
-    """Say that the disk of a log is full."""
+    """Return a sentence where the disk of a log is full."""
     if not disk_space.is_full(os.path.dirname(log)):
         return []
     return ["the disk of its log is full: a write that failed may be the cause, and the log lacks its end"]
 
 
 def for_codes(codes: Iterable[str]) -> list[str]:
-    """One sentence per HCCL code that is known."""
+    """Return one sentence per known HCCL code."""
     return [f"{code}: {CODES[code].sentence}" for code in codes if code in CODES]
 
 
 def _killed(killed_by_oom: bool | None) -> str:
     if killed_by_oom:
         return (
-            "the kernel's out-of-memory killer did it (its count has risen): less memory per rank,"
+            "by the kernel's out-of-memory killer (its count has increased): use less memory per rank,"
             " fewer data-loading workers, or a larger limit"
         )
     if killed_by_oom is None:
-        return "most often the out-of-memory killer: see `dmesg`; or somebody's kill -9"
+        return "most often the out-of-memory killer (see `dmesg`), or a kill -9"
     return (
-        "not the out-of-memory killer (its count has not risen), nor the launcher: the program itself,"
-        " a batch system, a script or a person sent kill -9"
+        "not by the out-of-memory killer (its count has not increased) nor by the launcher: the program"
+        " itself, a batch system, a script or a person sent kill -9"
     )
 
 
@@ -86,25 +86,25 @@ def _cannot_run(end: RankEnd) -> str:
     program, reason = end.process.argv[0], os.strerror(end.error)
     if end.error == errno.ENOENT:
         if "/" in program and os.path.exists(program):
-            return f'"{program}" names an interpreter in its first line that is not there'
+            return f'"{program}" names a missing interpreter in its first line'
         where = "" if "/" in program else " on the PATH"
         return f'there is no program "{program}"{where}'
     if end.error == errno.ENOEXEC:
-        return f'"{program}" is no program: a script needs a first line such as #!/bin/sh, or `sh {program}`'
+        return (
+            f'"{program}" is not a program: a script needs a first line such as #!/bin/sh, or `sh {program}`'
+        )
     if end.error == errno.EACCES:
-        return f'"{program}" may not be run: `chmod +x` it, or start it as `python {program}`'
+        return f'"{program}" is not executable: `chmod +x` it, or start it as `python {program}`'
     return f'"{program}" cannot be run: {reason}'
 
 
 def _for_code(code: int) -> list[str]:
     if code == 120:
-        return ["Python could not write out its last output: is the disk full?"]
+        return ["Python could not flush its output: is the disk full?"]
     if code in (126, 127):
-        problem = "cannot be run" if code == 126 else "is not there"
-        return [f"as a shell reports it, a command that it was to run {problem}"]
+        problem = "cannot be executed" if code == 126 else "was not found"
+        return [f"in a shell this means that a command {problem}"]
     number = code - 128
     if number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGTERM):
-        return [
-            f"as a shell reports it, a process that it started was ended by {signal.Signals(number).name}"
-        ]
+        return [f"in a shell this means that a process was ended by {signal.Signals(number).name}"]
     return []

@@ -1,4 +1,4 @@
-"""How often the kernel has killed for want of memory: counted before and after, it explains a SIGKILL."""
+"""Count the out-of-memory kills of the kernel; an increase explains a SIGKILL."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from hccl_tools.launch.processes import procfs
 
 
 class Kills(NamedTuple):
-    """Out-of-memory kills so far, in our cgroup and on the whole machine; ``None`` where that is not told."""
+    """Out-of-memory kills so far, in our cgroup and on the whole machine; ``None`` where that is unknown."""
 
     cgroup: int | None
     machine: int | None
 
     def since(self, before: Kills) -> bool | None:
-        """Whether there has been one since; ``None`` if neither count can be read."""
+        """Return whether either count differs; ``None`` if neither can be read."""
         pairs = [pair for pair in zip(self, before, strict=True) if None not in pair]
         return any(now != then for now, then in pairs) if pairs else None
 
 
 def kills() -> Kills:
-    """The counts now."""
+    """Return the current counts."""
     return Kills(_in_cgroup(), _count(procfs.read("/proc/vmstat"), "oom_kill"))
 
 
@@ -33,7 +33,7 @@ def _in_cgroup() -> int | None:
             candidates = [f"/sys/fs/cgroup/memory{at}/memory.oom_control" for at in (path, "")]
         else:
             continue
-        # In a container the path may be the host's, with only our own part of the tree mounted.
+        # In a container the path may be the host's, while only the container's part of the tree is mounted.
         for candidate in candidates:
             if (count := _count(procfs.read(candidate), "oom_kill")) is not None:
                 return count

@@ -78,7 +78,7 @@ def test_device_that_another_process_holds(own_directory: Path) -> None:
         other.communicate()
 
     assert [(holder.pid, holder.device, holder.run) for holder in held] == [(other.pid, 5, "/log/old-run")]
-    assert f"device 5 is held by process {other.pid}" in errors[0]
+    assert f"device 5 is in use by process {other.pid}" in errors[0]
     assert "left over from run /log/old-run" in errors[0]
     assert device_holders.holders([5]) == []
 
@@ -100,7 +100,7 @@ def test_meeting_port_is_taken() -> None:
         port = taken.getsockname()[1]
         found = check(plan(0, cpu=True, variables={"MASTER_PORT": str(port)}))
 
-    assert f"port {port} (MASTER_PORT) is taken" in found.errors[0]
+    assert f"port {port} (MASTER_PORT) is in use" in found.errors[0]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_all_findings_are_told_at_once() -> None:
     with pytest.raises(LaunchError) as caught:
         checks.refuse(Findings(("one", "two")))
 
-    assert caught.value.message == "2 things stand against the start on this host\n  - one\n  - two"
+    assert caught.value.message == "2 problems prevent the start on this host\n  - one\n  - two"
     assert caught.value.exit_code == 125
     checks.refuse(Findings((), ("a warning",)))
 
@@ -137,12 +137,12 @@ def test_all_findings_are_told_at_once() -> None:
         ({"HCCL_CONNECT_TIMEOUT": "1836"}, "not below"),
         ({"HCCL_CONNECT_TIMEOUT": "600", "HCCL_EXEC_TIMEOUT": "600"}, "not below"),
         ({"HCCL_EXEC_TIMEOUT": "120"}, "not below"),
-        ({"HCCL_EXEC_TIMEOUT": "long"}, "no number"),
+        ({"HCCL_EXEC_TIMEOUT": "long"}, "not a number"),
         ({"HCCL_WHITELIST_DISABLE": "true"}, "0 or 1"),
-        ({"HCCL_IF_IP": "10.0.0.2"}, "no address of this host"),
-        ({"HCCL_SOCKET_IFNAME": "ib"}, "fits no interface"),
-        ({"HCCL_SOCKET_IFNAME": "=eth"}, "fits no interface"),
-        ({"HCCL_SOCKET_IFNAME": "^eth,lo,enp"}, "fits no interface"),
+        ({"HCCL_IF_IP": "10.0.0.2"}, "not an address of this host"),
+        ({"HCCL_SOCKET_IFNAME": "ib"}, "matches no interface"),
+        ({"HCCL_SOCKET_IFNAME": "=eth"}, "matches no interface"),
+        ({"HCCL_SOCKET_IFNAME": "^eth,lo,enp"}, "matches no interface"),
         ({"HCCL_IF_BASE_PORT": "1023"}, "1024 to 65520"),
     ],
 )

@@ -110,7 +110,7 @@ def test_a_sigkill_from_outside_is_told_from_the_out_of_memory_killer(jobs: Jobs
     if oom.kills() == (None, None):
         assert "most often the out-of-memory killer" in job.err
     else:
-        assert "not the out-of-memory killer" in job.err
+        assert "not by the out-of-memory killer" in job.err
     assert job.err.splitlines()[-1].endswith("is that of rank 0, ended by SIGKILL (128 + 9)")
 
 
@@ -221,8 +221,8 @@ def ended(status: int, *, error: int = 0, program: str = "python") -> RankEnd:
         (ended(signal.SIGTERM), "not sent by the launcher"),
         (ended(120 << 8), "disk"),
         (ended(137 << 8), "SIGKILL"),
-        (ended(127 << 8), "is not there"),
-        (ended(126 << 8), "cannot be run"),
+        (ended(127 << 8), "was not found"),
+        (ended(126 << 8), "cannot be executed"),
         (ended(127 << 8, error=2, program="nope"), "on the PATH"),
         (ended(126 << 8, error=12), "Cannot allocate memory"),
     ],

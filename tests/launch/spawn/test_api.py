@@ -468,7 +468,7 @@ def test_device_that_another_process_holds_is_told_before_anything_starts(npus: 
         rehearsed = caller(call.replace(")", ", nprocs=2, cpu=True)"), HCCL_TOOLS_ROOT=npus)
         other.communicate()
 
-    assert f"LaunchError: device 5 is held by process {other.pid}" in refused.stderr
+    assert f"LaunchError: device 5 is in use by process {other.pid}" in refused.stderr
     assert "preflight=False starts anyway" in refused.stderr
     assert not logs
     assert all_the_same.returncode == rehearsed.returncode == 0, all_the_same.stderr + rehearsed.stderr
@@ -489,7 +489,7 @@ def test_ranks_that_still_run_hold_their_devices(npus: str) -> None:
         HCCL_TOOLS_ROOT=npus,
     )
 
-    assert "device 4 is held by process" in done.stderr
+    assert "device 4 is in use by process" in done.stderr
     assert "left over from run " in done.stderr
 
 
