@@ -23,7 +23,7 @@ _SETTINGS = ("PMIX_MCA_", "PRTE_MCA_")
 
 
 class EngineRun(NamedTuple):
-    """How one run of an engine ended: what was output, its exit status, None where its time was up."""
+    """The result of one run of an engine: its output, and its exit status or None after the time limit."""
 
     output: EngineOutput
     status: int | None
