@@ -12,16 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError, UsageError
-from hccl_tools.launch.model.request import (
-    Devices,
-    Hosts,
-    LaunchRequest,
-    Logs,
-    Program,
-    StartChoice,
-    TableChoice,
-    Variables,
-)
+from hccl_tools.launch.model.request import Hosts, LaunchRequest, Program
 from hccl_tools.launch.planning import interpreter, planner, ports
 from hccl_tools.launch.processes import keeper
 from hccl_tools.launch.processes.keeper_protocol import Task
@@ -40,7 +31,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from hccl_tools.launch.planning.planner import PreparedLaunch
-    from hccl_tools.launch.spawn.options import SpawnKeywords, SpawnOptions
+    from hccl_tools.launch.spawn.keywords import SpawnKeywords
+    from hccl_tools.launch.spawn.options import SpawnOptions
 
 #: The first entry of sys.path is the working directory, whose files might hide Python's own modules.
 _CHILD = (
@@ -93,9 +85,9 @@ def spawn(
     payload = call.pickled(func, call.arguments(args))
     prepared = _prepare(wanted, folder)
     plan = prepared.plan
-    if wanted.preflight:
+    if wanted.start.preflight:
         _preflight(prepared)
-    private_dir, locks = _write(prepared, payload, folder, wanted.log_mode)
+    private_dir, locks = _write(prepared, payload, folder, wanted.logs.mode)
     guard = keeper.start(fresh=True, subreaper=False)
     tasks = [
         Task(process.argv[0], process.argv, process.environment, os.path.join(plan.run_dir, process.log), ())
@@ -103,7 +95,7 @@ def spawn(
     ]
     guard.start_tasks(tasks, prepared.shared_environment, plan.working_dir)
     context = SpawnContext(
-        guard, plan.local, plan.run_dir, private_dir, grace=wanted.grace, tail=wanted.tail, locks=locks
+        guard, plan.local, plan.run_dir, private_dir, grace=wanted.grace, tail=wanted.logs.tail, locks=locks
     )
     if join:
         context.join()
@@ -121,34 +113,30 @@ def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
         LaunchError: The table or the devices do not allow the start.
     """
     start = wanted.start
-    if start is None:
-        start, _reason = interpreter.choose_start(interpreter.installed_frameworks(sys.path), cpu=wanted.cpu)
+    if start.method is None:
+        frameworks = interpreter.installed_frameworks(sys.path)
+        start = start._replace(method=interpreter.choose_start(frameworks, cpu=start.cpu)[0])
     # The options of this interpreter (-W, -X, -O ...) are for the ranks as well.
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
     argv = (sys.executable, *flags, "-c", _CHILD.format(root=IMPORT_ROOT, folder=folder))
     request = LaunchRequest(
         Program(argv, "program", sys.executable),
-        TableChoice(
-            wanted.rank_table,
-            from_environment=wanted.devices is None,
-            product=wanted.product,
-            ignore=wanted.ignore,
-        ),
+        wanted.table,
         # paddle's endpoints are set under every start, so there is always a port.
         Hosts(start_port=wanted.start_port or ports.free_port()),
-        Devices(wanted.ranks if wanted.devices is None else len(wanted.devices), physical=wanted.devices),
-        StartChoice(start, cpu=wanted.cpu),
-        Variables(wanted.env),
-        Logs(wanted.log_dir),
+        wanted.devices,
+        start,
+        wanted.variables,
+        wanted.logs,
     )
     try:
         prepared = planner.prepare(request, environ=dict(os.environ), working_dir=os.getcwd())
     except UsageError as error:
         raise SpawnOptionError(error.message, hint=error.hint) from error
     here = sum(process.rank >= 0 for process in prepared.plan.local)
-    if wanted.ranks not in {None, here}:
+    if wanted.devices.ranks not in {None, here}:
         own = count(here, "rank")
-        raise SpawnOptionError(f"nprocs={wanted.ranks}, but the table has {own} on this machine")
+        raise SpawnOptionError(f"nprocs={wanted.devices.ranks}, but the table has {own} on this machine")
     return prepared
 
 

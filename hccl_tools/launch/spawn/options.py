@@ -2,98 +2,54 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
-import warnings
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import UsageError
+from hccl_tools.launch.model.request import Devices, Logs, StartChoice, TableChoice, Variables, Watch
 from hccl_tools.launch.planning import log_paths
 from hccl_tools.launch.planning.visible_devices import present_devices, visible_devices
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
+from hccl_tools.launch.spawn import keywords
 from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.notation import assignments, device_range, phrases
 from hccl_tools.table.product_names import read_name
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.model.request import Tail
     from hccl_tools.launch.planning.visible_devices import VisibleDevices
 
-_DEVICE_OPTIONS = ("npus", "devices", "gpus", "xpus", "selected_devices")
 _STARTS = ("table", "cluster", "torch")
 _METHODS = ("spawn", "fork", "forkserver")
-#: Backend -> what paddle is told of it.
+#: Backend -> the variables that choose it for paddle.
 _BACKENDS: dict[str, dict[str, str]] = {
     "auto": {},
     "hccl": {"PADDLE_DISTRI_BACKEND": "xccl"},
     "xccl": {"PADDLE_DISTRI_BACKEND": "xccl"},
     "gloo": {"PADDLE_DISTRI_BACKEND": "gloo"},
 }
-#: Names that paddle has given up, and what they are called now.
-_OLD_NAMES = {"selected_devices": "devices", "started_port": "start_port", "use_paddlecloud": None}
-_OF_SEVERAL_MACHINES = ("ips", "cluster_node_ips", "node_ip")
-#: By these a rank knows where its result belongs.
+#: From these a rank knows where to write its result.
 _OWN_VARIABLES = frozenset({"RANK_ID", RUN_VARIABLE})
-_GRACE = 15.0
+#: More devices than any host has.
 _HIGHEST_DEVICE = 1024
-
-Devices = str | int | Iterable[int | str] | None
-FilePath = str | os.PathLike[str]
-
-
-class SpawnKeywords(TypedDict, total=False):
-    """The options of ``spawn``, as its docstring describes them; the old names are left out."""
-
-    npus: Devices
-    devices: Devices
-    gpus: Devices
-    xpus: Devices
-    rank_table: FilePath | None
-    cpu: bool
-    start: Literal["table", "cluster", "torch"] | None
-    env: Mapping[str, str | int] | None
-    log_dir: FilePath
-    log_mode: str | int
-    tail: int | str | Iterable[int] | None
-    grace: float
-    preflight: bool
-    product: str | None
-    ignore: str | Iterable[str]
-    start_port: int | None
-    backend: Literal["auto", "hccl", "xccl", "gloo"]
-    start_method: Literal["spawn", "fork", "forkserver"]
-    print_config: bool
-
-
-SUPPORTED = tuple(SpawnKeywords.__annotations__)
-#: The parameters of ``spawn`` that are no options: a misspelt option may be one of them.
-_PARAMETERS = ("func", "args", "nprocs", "join", "daemon")
 
 
 class SpawnOptions(NamedTuple):
-    """One call of ``spawn``, checked.
+    """One call of ``spawn``, checked: records of the launch that it makes, and what is spawn's own."""
 
-    ``devices`` are physical ids in rank order, ``ranks`` the number of ranks where only that was said; both
-    are ``None`` where table or visible devices decide. ``grace`` is in seconds.
-    """
-
-    devices: tuple[int, ...] | None
-    ranks: int | None
-    rank_table: str | None
-    start: Start | None
-    cpu: bool
-    env: dict[str, str]
-    log_dir: str
-    log_mode: int
+    table: TableChoice
+    #: Physical ids in rank order, and the number of ranks; neither where the table decides.
+    devices: Devices
+    start: StartChoice
+    variables: Variables
+    logs: Logs
+    #: 1024 to 65535; by default a free port.
     start_port: int | None
-    product: str | None
-    ignore: tuple[str, ...]
+    #: From SIGTERM to SIGKILL, in seconds.
     grace: float
-    tail: Tail
-    preflight: bool
 
 
 def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) -> SpawnOptions:
@@ -102,67 +58,56 @@ def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) ->
     Raises:
         SpawnOptionError: An option is unknown, has a value that it does not take, or contradicts another.
     """
-    _check_names(options)
+    keywords.check(options)
     cpu, rank_table = bool(options.get("cpu")), options.get("rank_table")
     count = _count(nprocs)
-    devices = _devices(count, options, environ, cpu=cpu)
-    if devices is None and count is None and rank_table is None:
-        devices = _all_visible(environ, cpu=cpu)
-    # A fresh interpreter is what all three come to here.
+    physical = _devices(count, options, environ, cpu=cpu)
+    if physical is None and count is None and rank_table is None:
+        physical = _all_visible(environ, cpu=cpu)
+    # Each of the methods starts a new interpreter.
     _choice("start_method", options.get("start_method", "spawn"), _METHODS)
     _choice("backend", backend := options.get("backend", "auto"), tuple(_BACKENDS))
     start = options.get("start")
     if start is not None:
         _choice("start", start, _STARTS)
     return SpawnOptions(
-        devices=devices,
-        ranks=count if devices is None else None,
-        rank_table=None if rank_table is None else _path("rank_table", rank_table),
-        start=start,
-        cpu=cpu,
-        env={**_BACKENDS[backend], **_env(options.get("env"))},
-        log_dir=_path("log_dir", options.get("log_dir", "log")),
-        log_mode=_log_mode(options.get("log_mode", 0o700)),
+        TableChoice(
+            None if rank_table is None else _path("rank_table", rank_table),
+            from_environment=physical is None,
+            product=_product(options.get("product")),
+            ignore=_words("ignore", options.get("ignore", ())),
+        ),
+        Devices(count if physical is None else len(physical), physical=physical),
+        StartChoice(start, cpu=cpu, preflight=bool(options.get("preflight", True))),
+        Variables({**_BACKENDS[backend], **_env(options.get("env"))}),
+        Logs(
+            _path("log_dir", options.get("log_dir", Logs().dir)),
+            _log_mode(options.get("log_mode", Logs().mode)),
+            tail=_tail(options.get("tail", 0)),
+        ),
         start_port=_port(options),
-        product=_product(options.get("product")),
-        ignore=_words("ignore", options.get("ignore", ())),
-        grace=_seconds("grace", options.get("grace", _GRACE)),
-        tail=_tail(options.get("tail", 0)),
-        preflight=bool(options.get("preflight", True)),
+        grace=_seconds("grace", options.get("grace", Watch().grace)),
     )
+
+
+@contextmanager
+def _reading(option: str, value: Any) -> Iterator[None]:
+    """Name the option in an error about its value."""
+    try:
+        yield
+    except UsageError as error:
+        raise SpawnOptionError(f"{option}={value!r}: {error.message}", hint=error.hint) from error
 
 
 def _product(name: Any) -> str | None:
     """Return a product's own name, and print how another name was read."""
     if name is None:
         return None
-    try:
+    with _reading("product", name):
         reading = read_name(str(name))
-    except UsageError as error:
-        raise SpawnOptionError(f"product={name!r}: {error.message}", hint=error.hint) from error
     if reading.note:
         print(f"note: {reading.note}", file=sys.stderr)
     return reading.product.name
-
-
-def _check_names(options: Mapping[str, Any]) -> None:
-    for name in options:
-        if name in _OF_SEVERAL_MACHINES:
-            raise SpawnOptionError(
-                f"{name}: spawn starts processes on this machine only",
-                hint="for several machines put the function into a script and use `hccl-tools launch --ips`",
-            )
-        if name not in SUPPORTED and name not in _OLD_NAMES:
-            close = difflib.get_close_matches(name, (*_PARAMETERS, *SUPPORTED), n=1)
-            hint = f"did you mean {close[0]}?" if close else f"options: {', '.join(sorted(SUPPORTED))}"
-            raise SpawnOptionError(f"the option {name} of spawn is not supported ({hint})", hint=hint)
-        if name in _OLD_NAMES:
-            now = _OLD_NAMES[name]
-            text = f"spawn: {name} is an old name" + (f" of {now}" if now else " and without effect")
-            warnings.warn(text, DeprecationWarning, stacklevel=4)
-    given = [name for name in (*_DEVICE_OPTIONS, "rank_table") if options.get(name) not in (None, "")]
-    if len(given) > 1:
-        raise SpawnOptionError(f"{given[0]} and {given[1]} name the same thing: give one of them")
 
 
 def _count(nprocs: Any) -> int | None:
@@ -175,19 +120,15 @@ def _devices(
     count: int | None, options: Mapping[str, Any], environ: Mapping[str, str], *, cpu: bool
 ) -> tuple[int, ...] | None:
     """Return the physical devices that were named, in rank order, or ``None``."""
-    name = next((name for name in _DEVICE_OPTIONS if options.get(name) not in (None, "")), None)
+    name = next((name for name in keywords.DEVICE_OPTIONS if options.get(name) not in (None, "")), None)
     if name is None:
         return None
     value = options[name]
     text = value if isinstance(value, str) else ",".join(map(str, _listed(value)))
-    try:
+    with _reading(name, value):
         devices = device_range.parse(
             text, device_limit=_HIGHEST_DEVICE, product="a host", beyond="name devices of this host"
         ).ids
-    except UsageError as error:
-        raise SpawnOptionError(
-            f"{name}={value!r} names no devices: {error.message}", hint=error.hint
-        ) from error
     if count not in {None, len(devices)}:
         raise SpawnOptionError(f"nprocs={count}, but {name} names {phrases.count(len(devices), 'device')}")
     visible = _visible(environ, cpu=cpu)
@@ -229,10 +170,8 @@ def _path(name: str, value: Any) -> str:
 
 
 def _log_mode(value: Any) -> int:
-    try:
+    with _reading("log_mode", value):
         return log_paths.parse_mode(f"{value:03o}" if isinstance(value, int) else str(value))
-    except UsageError as error:
-        raise SpawnOptionError(f"log_mode={value!r}: {error.message}", hint=error.hint) from error
 
 
 def _env(value: Any) -> dict[str, str]:
