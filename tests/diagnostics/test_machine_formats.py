@@ -1,4 +1,4 @@
-"""The outputs for programs: JSON, GitHub annotations, SARIF, one line a finding."""
+"""The outputs for programs: JSON, GitHub annotations, SARIF, one line per finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where things stand in a document: spans, lines, columns."""
+"""Positions in a document: spans, lines, columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parsed values are judged like the file that would hold them; what no file holds is refused, not raised."""
+"""Parsed values are checked like a file with them; values that no file can have are findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading whole files: what is none is refused with one sentence, and nothing makes it wait."""
+"""Reading whole files: anything else is refused with one sentence, without waiting."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_no_permission(tmp_path: Path) -> None:
     file = tmp_path / "table.json"
     file.write_text("{}")
     file.chmod(0)
-    if os.access(file, os.R_OK):  # root reads everything: ask as nobody
+    if os.access(file, os.R_OK):  # root reads everything: read it as the user nobody
         tmp_path.chmod(0o755)
         code = (
             "import os, sys; sys.path[:0] = [sys.argv[1]]\n"
@@ -114,13 +114,13 @@ def test_no_permission(tmp_path: Path) -> None:
         )
         handle = os.open(tmp_path, os.O_PATH)
         try:
-            told = subprocess.run(
+            printed = subprocess.run(
                 [sys.executable, "-c", code, str(Path(__file__).parents[2]), f"/proc/self/fd/{handle}"],
                 capture_output=True, text=True, check=True, pass_fds=[handle],
             ).stdout  # fmt: skip
         finally:
             os.close(handle)
-        assert told == "no permission to read table.json\n"
+        assert printed == "no permission to read table.json\n"
     else:
         assert refusal(file).message == f"no permission to read {file}"
 

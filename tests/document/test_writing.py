@@ -1,4 +1,4 @@
-"""Writing whole files: the old one or the new one, whatever happens in between."""
+"""Atomic writing: readers see the old file or the new one, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def test_the_pieces_become_the_file(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("umask")
 def test_modes(tmp_path: Path) -> None:
-    new, old, told = tmp_path / "new.json", tmp_path / "old.json", tmp_path / "told.json"
+    new, old, given = tmp_path / "new.json", tmp_path / "old.json", tmp_path / "given.json"
     old.touch()
     old.chmod(0o604)
 
     write_atomically(new, ["x"])
     write_atomically(old, ["x"])
-    write_atomically(told, ["x"], mode=0o666)
-    assert [mode(file) for file in (new, old, told)] == [0o640, 0o604, 0o666]
+    write_atomically(given, ["x"], mode=0o666)
+    assert [mode(file) for file in (new, old, given)] == [0o640, 0o604, 0o666]
 
     write_atomically(old, ["x"], mode=0o400)
     assert mode(old) == 0o400
@@ -166,13 +166,13 @@ def test_a_file_size_limit_leaves_the_old_file(tmp_path: Path, target: Path) -> 
         "try: write_atomically(sys.argv[1], ['x' * 10_000] * 100)\n"
         "except WriteError as error: print(error.message)\n"
     )
-    told = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", code, str(target)],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
 
-    assert told == f"{target} cannot be written: it would exceed the file size limit\n"
+    assert printed == f"{target} cannot be written: it would exceed the file size limit\n"
     assert target.read_text() == OLD
     assert names(tmp_path) == ["table.json"]
 
@@ -228,11 +228,11 @@ def test_a_full_disk(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
 
-    told = in_own_mounts(
+    printed = in_own_mounts(
         'mount -t tmpfs -o size=64k tmpfs "$2"; echo old > "$1"', f"{disk}/t.json", str(disk)
     )
 
-    assert told == f"{disk}/t.json cannot be written: the disk is full\nt.json\n"
+    assert printed == f"{disk}/t.json cannot be written: the disk is full\nt.json\n"
 
 
 @pytest.mark.bed
@@ -241,9 +241,9 @@ def test_a_read_only_file_system(tmp_path: Path) -> None:
     disk.mkdir()
     commands = 'mount -t tmpfs tmpfs "$2"; echo old > "$1"; mount -o remount,ro "$2"'
 
-    told = in_own_mounts(commands, f"{disk}/t.json", str(disk))
+    printed = in_own_mounts(commands, f"{disk}/t.json", str(disk))
 
-    assert told == f"{disk}/t.json cannot be written: the file system is read-only\nt.json\n"
+    assert printed == f"{disk}/t.json cannot be written: the file system is read-only\nt.json\n"
 
 
 @pytest.mark.bed
@@ -251,8 +251,8 @@ def test_a_mounted_file_is_refused_with_the_reason(tmp_path: Path, target: Path)
     other = tmp_path / "other.json"
     other.touch()
 
-    told = in_own_mounts(f'mount --bind "$1" "{other}"; set -- "{other}" "$2"', str(target), str(tmp_path))
+    printed = in_own_mounts(f'mount --bind "$1" "{other}"; set -- "{other}" "$2"', str(target), str(tmp_path))
 
-    assert told.startswith(f"{other} cannot be written: it is a mount point")
+    assert printed.startswith(f"{other} cannot be written: it is a mount point")
     assert names(tmp_path) == ["other.json", "table.json"]
     assert target.read_text() == OLD

@@ -1,4 +1,4 @@
-"""The range grammar: what each form gives, and what each mistake is told."""
+"""The grammar of device ranges: the ids of each form, and the message for each mistake."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def test_closed_bracket_is_half_open_where_nothing_else_is_possible() -> None:
     ],
 )
 def test_closed_bracket_is_refused_elsewhere(text: str, limit: int, parts: tuple[str, ...]) -> None:
-    told = refusal(text, limit)
-    assert [part for part in parts if part not in told] == []
+    message = refusal(text, limit)
+    assert [part for part in parts if part not in message] == []
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_closed_bracket_is_refused_elsewhere(text: str, limit: int, parts: tuple
     ],
 )
 def test_mistakes_name_the_token(text: str, parts: tuple[str, ...]) -> None:
-    told = refusal(text)
-    assert [part for part in parts if part not in told] == []
-    assert len(told) < 400
+    message = refusal(text)
+    assert [part for part in parts if part not in message] == []
+    assert len(message) < 400
 
 
 @given(st.lists(st.integers(0, 63), unique=True, min_size=1), st.sampled_from(["", " ", "  "]))

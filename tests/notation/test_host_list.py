@@ -1,4 +1,4 @@
-"""Lists of hosts: what they mean, what is refused and why."""
+"""Lists of hosts: their expansion, and the messages for mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HCCL's verdict on version 1.1, key by key (topoinfo_ranktableHeterog.cc and the checks behind it)."""
+"""HCCL's verdict on version 1.1, key by key (topoinfo_ranktableHeterog.cc and the checks after it)."""
 
 from __future__ import annotations
 

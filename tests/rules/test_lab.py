@@ -1,4 +1,4 @@
-"""The old "lab" form of group_list tables is judged to the end."""
+"""The checks of the old "lab" form of group_list tables."""
 
 from __future__ import annotations
 

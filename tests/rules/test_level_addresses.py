@@ -1,4 +1,4 @@
-"""The addresses of 2.0 tables are what ``inet_pton`` takes."""
+"""The addresses of 2.0 tables are those that ``inet_pton`` accepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether HCCL loads a file at all: its name, its size."""
+"""The rules on the name and the size of a file."""
 
 from __future__ import annotations
 

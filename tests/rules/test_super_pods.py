@@ -1,4 +1,4 @@
-"""What HCCL makes of a super_pod_list that is none."""
+"""Invalid super_pod_list values, and how HCCL reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Golden files: an output as a person last read it; `pytest --update-golden` writes them anew."""
+"""Golden files: outputs that were reviewed; `pytest --update-golden` writes them again."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FOLDER = Path(__file__).parent.parent / "data" / "golden"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="write the golden files anew")
+    parser.addoption("--update-golden", action="store_true", help="write the golden files again")
 
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Hold a text against the golden file of a name, or write that file."""
+    """Compare a text with the golden file of a name, or write that file."""
 
     def check(name: str, text: str) -> None:
         file = FOLDER / name

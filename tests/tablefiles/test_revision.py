@@ -1,4 +1,4 @@
-"""Where a changed table goes."""
+"""The file names of changed tables."""
 
 from __future__ import annotations
 

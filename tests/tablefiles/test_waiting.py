@@ -1,4 +1,4 @@
-"""Waiting for a table: what is ready, who is missing, and files that change under the reader."""
+"""Waiting for a table: when it is ready, which entries are missing, and files that change while read."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ def test_a_folder_is_not_waited_for(tmp_path: Path) -> None:
 def test_the_time_is_over(tmp_path: Path) -> None:
     path = tmp_path / "hccl.json"
     path.write_text(json.dumps(group_list(1, 2)))
-    told: list[str] = []
+    reported: list[str] = []
 
     with pytest.raises(TableError) as caught:
-        waiting.wait(str(path), seconds=0.05, report=told.append)
+        waiting.wait(str(path), seconds=0.05, report=reported.append)
 
     why = 'its status is "initializing"; 1 of 2 instances are listed (job0), missing: job1'
     assert caught.value.message == f"{path} is not ready after 0.05 s: {why}"
-    assert told == [f"waiting for {path}: {why}"]
+    assert reported == [f"waiting for {path}: {why}"]
 
 
 def test_standard_input_is_not_waited_for() -> None:
@@ -145,7 +145,7 @@ def in_background(action: Callable[[], None]) -> threading.Thread:
 def test_a_config_map_is_completed_while_it_is_waited_for(tmp_path: Path) -> None:
     config = ConfigMap(tmp_path / "config")
     config.publish(json.dumps(group_list(0, 2)))
-    told: list[str] = []
+    reported: list[str] = []
 
     def operator() -> None:
         for instances in (1, 2):
@@ -156,11 +156,11 @@ def test_a_config_map_is_completed_while_it_is_waited_for(tmp_path: Path) -> Non
 
     thread = in_background(operator)
     path = config.folder / "hccl.json"
-    waiting.wait(str(path), seconds=60, report=told.append)
+    waiting.wait(str(path), seconds=60, report=reported.append)
     thread.join()
 
     assert checker.validate(path).verdict == "accepted"
-    assert told[0].endswith("0 of 2 instances are listed, 2 missing")
+    assert reported[0].endswith("0 of 2 instances are listed, 2 missing")
 
 
 def test_a_config_map_that_changes_all_the_time_is_always_read(tmp_path: Path) -> None:

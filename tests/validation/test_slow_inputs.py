@@ -1,4 +1,4 @@
-"""A table in which everything is wrong costs no more than its size. Nothing is timed: calls are counted."""
+"""The cost of a table with a fault in every entry is linear in its size. Calls are counted, not timed."""
 
 from __future__ import annotations
 
