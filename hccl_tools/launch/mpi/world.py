@@ -70,7 +70,7 @@ def from_environment(environ: Mapping[str, str]) -> MpiWorld:
 def _number(environ: Mapping[str, str], name: str) -> int:
     text = environ.get(name, "")
     if not text.isdecimal():
-        raise UsageError(f'{name}="{text}" is no number', hint="start the ranks with mpirun or srun")
+        raise UsageError(f'{name}="{text}" is not a number', hint="start the ranks with mpirun or srun")
     return int(text)
 
 

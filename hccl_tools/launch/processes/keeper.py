@@ -46,7 +46,7 @@ class Keeper:
         self.begun = getattr(procfs.status(pid), "start", 0)
 
     @property
-    def gone(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the keeper has ended."""
         return self._reader.ended
 
@@ -106,7 +106,7 @@ class Keeper:
         poller = select.poll()
         poller.register(self.fileno(), select.POLLIN)
         deadline = time.monotonic() + wait
-        while not self.gone and (left := deadline - time.monotonic()) > 0:
+        while not self.has_ended and (left := deadline - time.monotonic()) > 0:
             poller.poll(left * 1000)
             self.events()
 

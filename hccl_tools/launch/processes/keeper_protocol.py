@@ -14,17 +14,35 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Commands.
-START, SIGNAL = 1, 2
-#: The targets of a SIGNAL: all processes of the job, the ranks' own processes, or (0 and above) one of them.
-EVERYONE, RANKS = -1, -2
+#: Commands: start processes, send a signal.
+START = 1
+SIGNAL = 2
 
-#: Events: a process runs; it could not be started; it is exiting with a failure; it ended; no process is
-#: left; the keeper failed (the last event; its traceback follows); the keeper is ready (the first event; it
-#: has the keeper's process id).
-STARTED, CANNOT_RUN, ENDING, ENDED, EMPTY, BROKEN, READY = range(1, 8)
-#: What a CANNOT_RUN was about.
-PROGRAM, LOG, FORK, DIRECTORY = 0, 1, 2, 3
+#: The targets of a SIGNAL; 0 and above is one process by its index.
+EVERYONE = -1
+#: The ranks' own processes, without what they have started.
+RANKS = -2
+
+#: Events: a process runs.
+STARTED = 1
+#: A process could not be started.
+CANNOT_RUN = 2
+#: A process is exiting with a failure.
+ENDING = 3
+#: A process has ended.
+ENDED = 4
+#: No process is left.
+EMPTY = 5
+#: The keeper failed; the last event, which its traceback follows.
+BROKEN = 6
+#: The keeper is ready; the first event, with the keeper's process id.
+READY = 7
+
+#: The causes of a CANNOT_RUN, as indexes of ABOUT.
+PROGRAM = 0
+LOG = 1
+FORK = 2
+DIRECTORY = 3
 ABOUT = ("run the program", "write {log}", "start {name}", "enter the working directory")
 
 COMMAND_HEAD = struct.Struct("<BI")

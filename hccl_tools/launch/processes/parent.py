@@ -28,7 +28,7 @@ class Parent:
         self.name = procfs.read(f"/proc/{self.pid}/comm").strip() or "the parent process"
 
     @property
-    def gone(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether it has ended. A parent outside of the PID namespace (0) cannot be watched."""
         return self.pid > 0 and os.getppid() != self.pid
 
@@ -38,7 +38,7 @@ class Parent:
             self._check(reactor, act)
 
     def _check(self, reactor: Reactor, act: Callable[[], None]) -> None:
-        if self.gone:
+        if self.has_ended:
             act()
         else:
             reactor.at("parent", _INTERVAL, lambda: self._check(reactor, act))

@@ -14,8 +14,12 @@ from typing import Any
 from hccl_tools.launch.runs import private_files, writing
 from hccl_tools.launch.spawn import failure as spawn_failure
 
-#: In a private directory: function and arguments; then one result or failure per rank.
-PAYLOAD, RESULT, FAILURE = "spawn.pickle", "result_{rank}.pickle", "failure_{rank}.pickle"
+#: The file with function and arguments, in a private directory.
+PAYLOAD = "spawn.pickle"
+#: The file with the result of a rank.
+RESULT = "result_{rank}.pickle"
+#: The file with the exception of a rank.
+FAILURE = "failure_{rank}.pickle"
 _INTERRUPTED = 130
 _preparing = False
 

@@ -174,7 +174,7 @@ class SpawnContext:
         for event in self._keeper.events():
             self._receive(event)
         self._shown.show()
-        if self._keeper.gone:
+        if self._keeper.has_ended:
             self._act(self._state.lose_keeper(self._keeper.failure, time.monotonic()))
         self._reactor.run_due()
         if self._state.is_over:
@@ -201,7 +201,7 @@ class SpawnContext:
                 self._act(self._state.judge(decision.end, time.monotonic()))
             elif isinstance(decision, Say):
                 sys.stderr.write(f"hccl-tools: {decision.text}\n")
-            elif decision is Step.GIVE_UP and self._keeper.gone:
+            elif decision is Step.GIVE_UP and self._keeper.has_ended:
                 self._record_kills()
 
     def _act_on_timer(self, name: str) -> None:

@@ -128,7 +128,7 @@ class Attempt:
         for number in self.signals.read():
             self._receive_signal(number)
         self.reactor.run_ready(ready)
-        if self.keeper.gone:
+        if self.keeper.has_ended:
             self._act(self.state.lose_keeper(self.keeper.failure, time.monotonic()))
         if time.monotonic() >= self.followers.next_look:
             self.followers.show()

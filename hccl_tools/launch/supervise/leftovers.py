@@ -41,7 +41,7 @@ def end_job(
     Returns:
         The processes that are left, as they are stuck in the kernel.
     """
-    if not keeper.gone:
+    if not keeper.has_ended:
         left = keeper.descendants()
         if all(process.state == "D" for process in left):
             return left

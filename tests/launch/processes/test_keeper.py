@@ -262,7 +262,7 @@ def events(kept: keeper.Keeper) -> list[Event]:
     deadline = time.monotonic() + LONG
     while not any(event.kind == keeper_protocol.EMPTY for event in seen):
         assert time.monotonic() < deadline
-        assert not kept.gone
+        assert not kept.has_ended
         seen += kept.events()
         time.sleep(0.001)
     return seen
