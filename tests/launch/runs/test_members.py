@@ -239,7 +239,8 @@ def test_a_process_of_another_user_is_not_part_of_our_run(sound: Path, stranger:
         assert other.stdout is not None
         other.stdout.readline()
 
-        assert "left" not in tools("jobs").stdout
+        runs = json.loads(tools("jobs", "-f", "json").stdout)["runs"]
+        assert [one["left"] for one in runs if one["path"] == str(sound)] == [0]
         assert "no process of it is left" in tools("stop", str(sound)).stderr
         assert other.poll() is None
         other.kill()

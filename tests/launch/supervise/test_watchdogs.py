@@ -171,7 +171,8 @@ def test_the_disk_is_named_as_the_cause(
     assert "logs and report.json" not in done.stderr
     last = done.stderr.splitlines()[-1]
     assert ("the disk of" in last) if options else ("hint: the disk of its log is full" in done.stderr)
-    (listed,) = run("jobs").stdout.splitlines()[1:]
+    name = (small_disk / "latest").resolve().name  # other tests have runs on this host as well
+    (listed,) = [line for line in run("jobs").stdout.splitlines() if name in line]
     assert f"  {state}  " in listed
     assert f"  {code}  " in listed
     assert f"has already ended: exit code {code}" in run("stop", "latest").stderr
