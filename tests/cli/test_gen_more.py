@@ -41,6 +41,7 @@ def sentence(host: StandInHost, done: subprocess.CompletedProcess[str], code: in
     return line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("product", PRODUCTS)
 def test_a_host_with_tools_gives_the_table_of_the_simulated_one(tmp_path: Path, product: str) -> None:
     host = made(tmp_path, product)
@@ -85,6 +86,7 @@ def test_another_host_s_2_0_table_is_found_out(tmp_path: Path) -> None:
     assert 'not "000000000000002000100000dfdf00b0"' in done.stdout
 
 
+@pytest.mark.slow
 def test_two_hosts_of_one_chassis(tmp_path: Path) -> None:
     """Layer 0 spans both, and each counts its devices from 0."""
     hosts = [make_host(tmp_path / name, described("a5"), nodes=range(8)) for name in ("one", "two")]

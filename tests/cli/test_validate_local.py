@@ -200,6 +200,7 @@ def a3(folder: Path, **differs: Any) -> StandInHost:
     return make_host(folder / "host", product="a3", devices=devices, nodes=range(16), **differs)
 
 
+@pytest.mark.slow
 def test_super_device_ids_after_a_swap(tmp_path: Path) -> None:
     host = with_table(a3(tmp_path))
     assert (checked(host).returncode, found(checked(host))) == (0, set())

@@ -120,7 +120,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(found for key, item in inside for found in places(item, (*path, key)))]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=4 * settings().max_examples, deadline=None)
 @given(st.data())
 def test_nothing_that_is_put_anywhere_raises(data: st.DataObject) -> None:
     value = json.loads(json.dumps(table(data.draw(st.sampled_from(FORMAT_NAMES)))))

@@ -61,6 +61,7 @@ def test_ranks_of_a_table_add_up(tmp_path: Path) -> None:
         assert f"rank {rank} of 4 (local rank {3 - rank}): sum 10, expected 10" in log
 
 
+@pytest.mark.slow
 @needs_torch
 def test_alone_it_is_one_rank_of_one(tmp_path: Path) -> None:
     done = subprocess.run(

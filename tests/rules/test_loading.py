@@ -74,6 +74,7 @@ def test_numbers_are_as_long_as_hccl_s_library_writes_them(number: str, written:
     assert compact_size.of(document.value) == len(f'{{"a":[{written}]}}')
 
 
+@pytest.mark.slow
 def test_numbers_grow_when_hccl_writes_them() -> None:
     text = json.dumps({**table("1.0", 1, 2), "x": "@"}).replace('"@"', "[" + "1e14," * 2_330_500 + "1]")
     report = validate(text.encode())

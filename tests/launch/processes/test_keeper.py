@@ -88,6 +88,7 @@ def test_a_keeper_that_fails_says_why(jobs: Jobs) -> None:
     assert job.is_gone(2.0)
 
 
+@pytest.mark.slow
 def test_a_job_ends_without_a_keeper_that_is_held(jobs: Jobs) -> None:
     """By a debugger, as here, or the cgroup's freezer: SIGCONT does not help, SIGKILL does."""
     job = jobs.start(*[BREEDER] * 2, grace=0.2)

@@ -12,11 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from hccl_tools.launch.processes import procfs
 from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.slow
 
 LAUNCH = ("launch", "--no-table", "-n", "2", "--start", "table", "--tail", "0", "--no-python", "sh", "-c")
 

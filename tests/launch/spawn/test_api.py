@@ -17,6 +17,8 @@ import pytest
 import hccl_tools
 from hccl_tools.launch.spawn.errors import RankFacts, RankFailedError, failure
 
+pytestmark = pytest.mark.slow
+
 WORK = """\
 import json, os, signal, subprocess, sys, time
 import hccl_tools

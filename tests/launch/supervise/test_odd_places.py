@@ -14,6 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 HELLO = "import os, sys; print(sys.argv[1:], os.environ.get('A')); sys.exit(int(os.environ.get('CODE', 0)))\n"
 LAUNCH = (sys.executable, "-m", "hccl_tools", "launch", "--no-table", "-n", "2", "--start", "table")
 
