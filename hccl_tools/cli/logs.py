@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from hccl_tools.cli.options import EITHER_SPELLING
-from hccl_tools.cli.values import Choice, IntRange
+from hccl_tools.cli.values import EITHER_SPELLING, Choice, IntRange
 
 
 @click.command("logs", context_settings=dict(EITHER_SPELLING))

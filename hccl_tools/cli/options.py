@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from hccl_tools.cli import product_option
-from hccl_tools.cli.values import Choice
+from hccl_tools.cli.values import EITHER_SPELLING, Choice
 from hccl_tools.errors import InputError, UsageError
 from hccl_tools.notation.phrases import did_you_mean
 from hccl_tools.rules import job_variables
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
-
-#: Settings of a command whose options may be written with underscores or hyphens: --device_num, --device-num.
-#: Choices are matched the same way: group_list, group-list.
-EITHER_SPELLING = {"token_normalize_func": lambda name: name.replace("_", "-")}
 
 
 def command(name: str, *, epilog: str) -> Callable[[Callable[..., Any]], click.Command]:

@@ -15,6 +15,11 @@ else:
     _Choice = click.Choice  # not generic before click 8.4
 
 
+#: Settings of a command whose options may be written with underscores or hyphens: --device_num, --device-num.
+#: Choices are matched the same way: group_list, group-list.
+EITHER_SPELLING = {"token_normalize_func": lambda name: name.replace("_", "-")}
+
+
 class Choice(_Choice):
     """One of a few names: accepted with ``_`` or ``-``, shown as declared."""
 
