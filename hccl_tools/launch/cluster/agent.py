@@ -9,7 +9,6 @@ it.
 from __future__ import annotations
 
 import os
-import select
 import time
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes import timing
 from hccl_tools.launch.processes.parent import Parent
+from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.report import oom, report
 from hccl_tools.launch.runs import node_names
 from hccl_tools.records import NamedTuple
@@ -108,7 +108,7 @@ class AgentLink:
             while not is_released and not self._connection.closed:
                 if (left := deadline - time.monotonic()) <= 0:
                     break
-                select.select([self._connection], [], [], left)
+                wait_readable(left, self._connection)
                 is_released = any(message.get("word") == "go" for message in self._connection.messages())
         self._connection.close()
         return 0 if is_released and not self._srun else outcome.exit_code
@@ -185,7 +185,7 @@ def _connect(variable: str, srun: str) -> Connection:
 def _is_welcome(connection: Connection) -> bool:
     deadline = time.monotonic() + TIMING.answer
     while not connection.closed and (left := deadline - time.monotonic()) > 0:
-        select.select([connection], [], [], left)
+        wait_readable(left, connection)
         for message in connection.messages():
             return message.get("word") == "welcome"
     return False

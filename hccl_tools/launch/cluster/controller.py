@@ -24,6 +24,7 @@ from hccl_tools.launch.cluster.verdict import Finding, Reports
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes.file_limit import FileLimit
+from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.runs import node_names
 
@@ -114,10 +115,7 @@ class Controller:
         )
         deadline = time.monotonic() + seconds
         while self._agents.connected and (left := deadline - time.monotonic()) > 0:
-            poller = select.poll()
-            poller.register(attempt.signals.fileno(), select.POLLIN)
-            poller.register(self._order.fileno(), select.POLLIN)
-            poller.poll(left * 1000)
+            wait_readable(left, attempt.signals, self._order)
             if ENDING & set(attempt.signals.read()):
                 self._agents.broadcast("kill")
             self._read_ready()

@@ -7,7 +7,6 @@ other hosts are done, since it forwards their messages, and so does each host wh
 
 from __future__ import annotations
 
-import select
 import signal
 import time
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.launch.cluster.peer_link import TIMING
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.processes import signals as received
+from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.notation.phrases import and_more
 
@@ -86,11 +86,8 @@ class PeerCoordination:
         began = time.monotonic()
         self._deadline = began + TIMING.acknowledge
         while not self._is_released():
-            poller = select.poll()
-            poller.register(signals.fileno(), select.POLLIN)
-            for server in self._link.others:
-                poller.register(self._link.connections[server].fileno(), select.POLLIN)
-            poller.poll(TIMING.poll * 1000)
+            peers = (self._link.connections[server] for server in self._link.others)
+            wait_readable(TIMING.poll, signals, *peers)
             for number in signals.read():
                 self._handle_signal(number)
             self._read()

@@ -8,7 +8,6 @@ down or unreachable.
 from __future__ import annotations
 
 import json
-import select
 import time
 from collections import deque
 from contextlib import suppress
@@ -19,6 +18,7 @@ from hccl_tools.launch.cluster import membership
 from hccl_tools.launch.cluster.membership import HostManifest
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.processes import timing
+from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.runs import directory, names
@@ -139,10 +139,6 @@ class PeerLink:
         """
         if not self.is_leader:
             self.broadcast("ready", restart, has=values)
-        poller = select.poll()
-        poller.register(signals.fileno(), select.POLLIN)
-        for server in self.others:
-            poller.register(self.connections[server].fileno(), select.POLLIN)
         began = time.monotonic()
         notify_at = began + TIMING.notice
         while not self._all_ready(restart, values):
@@ -153,7 +149,7 @@ class PeerLink:
             if time.monotonic() > notify_at:
                 notify("waiting for the other hosts to end their ranks")
                 notify_at = float("inf")
-            poller.poll(1000)
+            wait_readable(1.0, signals, *(self.connections[server] for server in self.others))
 
     def _all_ready(self, restart: int, values: dict[str, str]) -> bool:
         for server, message in self.receive(restart):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import select
 import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import transport
 from hccl_tools.launch.cluster.membership import HINT, PROTOCOL, TIMING, Membership, missing_hosts_error
+from hccl_tools.launch.processes.reactor import wait_readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,12 +76,10 @@ class RendezvousClient:
         Raises:
             LaunchError: This host is refused.
         """
-        poller = select.poll()
-        poller.register(connection.fileno(), select.POLLIN)
         answer_by = time.monotonic() + TIMING.answer
         missing = ""
         while not connection.closed and time.monotonic() < min(deadline, answer_by):
-            poller.poll(TIMING.retry * 1000)
+            wait_readable(TIMING.retry, connection)
             for message in connection.messages():
                 kind = message.get("word") if message.get("kind") == PROTOCOL else None
                 if kind == "refused":

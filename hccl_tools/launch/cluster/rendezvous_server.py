@@ -7,7 +7,6 @@ of HCCL, or not at all. The connections stay open (see ``peer_link``); the port 
 
 from __future__ import annotations
 
-import select
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from hccl_tools.launch.cluster.membership import (
 )
 from hccl_tools.launch.cluster.rendezvous_client import RendezvousClient
 from hccl_tools.launch.planning import ports
+from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
@@ -158,12 +158,7 @@ class RendezvousServer:
 
     def poll_once(self) -> None:
         """Run one poll() and handle new, readable and closed connections."""
-        poller = select.poll()
-        for listener in self.listeners:
-            poller.register(listener.fileno(), select.POLLIN)
-        for connection in (*self.unidentified, *self.members.values()):
-            poller.register(connection.fileno(), select.POLLIN)
-        poller.poll(TIMING.poll * 1000)
+        wait_readable(TIMING.poll, *self.listeners, *self.unidentified, *self.members.values())
         for server, member in list(self.members.items()):
             if any(member.messages()) or member.closed:  # A member sends nothing until it is released.
                 member.close()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import marshal
 import os
-import select
 import signal
 import sys
 import time
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.processes import keeper_protocol, linux, procfs
 from hccl_tools.launch.processes.process_limit import why_not_started
+from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:
@@ -103,11 +103,9 @@ class Keeper:
 
     def wait_gone(self, wait: float) -> None:
         """Wait until the keeper has ended, at most so many seconds; its last events are discarded."""
-        poller = select.poll()
-        poller.register(self.fileno(), select.POLLIN)
         deadline = time.monotonic() + wait
         while not self.has_ended and (left := deadline - time.monotonic()) > 0:
-            poller.poll(left * 1000)
+            wait_readable(left, self)
             self.events()
 
     def _send(self, kind: int, body: bytes) -> None:

@@ -8,6 +8,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
+
+    class HasFileno(Protocol):
+        """A file, socket or connection."""
+
+        def fileno(self) -> int:
+            """Return its descriptor."""
+
+
+def wait_readable(seconds: float, *files: int | HasFileno) -> None:
+    """Wait until one of some files is readable, or the time is over; select(2) takes no file above 1023."""
+    poller = select.poll()
+    for file in files:
+        poller.register(file, select.POLLIN)
+    poller.poll(max(0.0, seconds) * 1000)
 
 
 class Reactor:
