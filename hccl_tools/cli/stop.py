@@ -36,5 +36,5 @@ def command(ctx: click.Context, run: str, log_dir: str, wait: float, now: bool) 
     from hccl_tools.launch.runs import index, stop  # noqa: PLC0415  (`--help` does not need it)
 
     found = stop.stop(index.resolve(run, log_dir), wait=wait, now=now)
-    click.echo(found.said, err=True)
+    click.echo(found.message, err=True)
     ctx.exit(0 if found.over else 1)

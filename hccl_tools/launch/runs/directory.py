@@ -1,4 +1,4 @@
-"""The directory of one launch: its name, owner and mode, the lock of its launcher, its ``latest`` link."""
+"""The run directory: its path, owner and mode, the lock of its launcher, the ``latest`` link."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ from hccl_tools.launch.runs import names, writing
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Set for every process of a job, so that one left over from an older run is known as such.
+#: Set for every process of a job; identifies processes left over from an older run.
 RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
-#: The mode of a run directory that nobody else may look into.
+#: The mode of a run directory that other users cannot read.
 PRIVATE = 0o700
 _OTHERS_WRITE = 0o022
-#: The beginning of a line there that says how a run without a report ended: exit code and reason follow.
+#: The beginning of a line of the launcher's file; exit code and reason of a run without a report follow.
 ENDED = "ended "
-#: How often, and with what pause in seconds, the lock of a run is tried.
-_TRIES, _PAUSE = 4, 0.005
+#: Attempts to take the lock of a run.
+_LOCK_ATTEMPTS = 4
+#: Seconds between two attempts.
+_LOCK_RETRY_SECONDS = 0.005
 
 
 def path_for(
     log_dir: str, environ: Mapping[str, str], *, now: float | None = None, ending: str | None = None
 ) -> str:
-    """Return the absolute path of a new run directory, ``log/20261121-101530-`` and 32 digits. Make nothing.
+    """Return the absolute path of a new run directory, ``log/20261121-101530-`` and 32 digits; not created.
 
     ``%j`` in ``log_dir`` stands for Slurm's job id. Inside a Slurm job the name ends with the id as well.
     """
@@ -42,15 +44,15 @@ def path_for(
 
 
 def create(run_dir: str, *, shared: bool = False, mode: int = PRIVATE) -> None:
-    """Make the run directory.
+    """Create the run directory.
 
     Args:
         run_dir: Its path.
-        shared: It may be there already, made by another process of the job; it has to be this user's.
-        mode: Who may use it, as for ``chmod``; the umask does not change that.
+        shared: Another process of the job may have created it already, as the same user.
+        mode: Its mode, independent of the umask.
 
     Raises:
-        LaunchError: It cannot be made, or is there and another user's.
+        LaunchError: It cannot be created, or belongs to another user.
     """
     try:
         os.makedirs(run_dir, PRIVATE)  # The mode is that of the last one.
@@ -68,22 +70,22 @@ def create(run_dir: str, *, shared: bool = False, mode: int = PRIVATE) -> None:
 
 def _not_made(run_dir: str, error: OSError) -> LaunchError:
     return LaunchError(
-        f"the run directory {run_dir} cannot be made: {error.strerror}",
-        hint="name a place you may write to with --log-dir",
+        f"cannot create the run directory {run_dir}: {error.strerror}",
+        hint="choose a writable directory with --log-dir",
     )
 
 
 def check_owner(run_dir: str, mode: int) -> None:
-    """Refuse a run directory that another user has made, or may write to without having been allowed to.
+    """Refuse a run directory of another user, or one that others can write to although ``mode`` excludes it.
 
     Raises:
-        LaunchError: It is such a one.
+        LaunchError: It is refused.
     """
     about = os.lstat(run_dir)
     if not is_own(run_dir):
         raise LaunchError(
-            f"the run directory {run_dir} is not this user's",
-            hint="give the job a --log-dir of your own",
+            f"the run directory {run_dir} belongs to another user",
+            hint="choose a directory of your own with --log-dir",
         )
     if about.st_mode & _OTHERS_WRITE & ~mode:
         raise LaunchError(
@@ -92,7 +94,7 @@ def check_owner(run_dir: str, mode: int) -> None:
 
 
 def is_own(run_dir: str) -> bool:
-    """Tell whether a directory is this user's, also where a server of NFS calls root by another name."""
+    """Return whether a directory belongs to this user, also where an NFS server maps root to another user."""
     about = os.lstat(run_dir)
     if not stat.S_ISDIR(about.st_mode) or about.st_uid == os.geteuid():
         return stat.S_ISDIR(about.st_mode)
@@ -109,7 +111,7 @@ def is_own(run_dir: str) -> bool:
 
 
 def discard(run_dir: str) -> None:
-    """Remove the directory of a run that has not come about, with the files that were written into it."""
+    """Remove the directory of a run that did not start, with its files."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(run_dir):
             os.unlink(entry.path)
@@ -117,7 +119,7 @@ def discard(run_dir: str) -> None:
 
 
 def point_latest_to(run_dir: str) -> None:
-    """Let ``latest`` beside a run directory point there."""
+    """Point ``latest`` in the parent directory to a run directory."""
     parent, name = os.path.split(run_dir)
     link, fresh = (
         os.path.join(parent, names.LATEST),
@@ -127,7 +129,7 @@ def point_latest_to(run_dir: str) -> None:
         os.symlink(name, fresh)
         os.replace(fresh, link)
     except OSError:
-        # A file system without links, or a real directory of that name: the run itself is not touched by it.
+        # A file system without links, or a real directory of that name: the run itself is not affected.
         _remove_quietly(fresh)
 
 
@@ -144,17 +146,15 @@ def write(run_dir: str, name: str, data: bytes) -> str:
 
 
 def file_mode(run_dir: str) -> int:
-    """Return the mode of the files in a run directory: whoever may look into it may read them."""
+    """Return the mode of the files in a run directory: readable by the users who can read the directory."""
     return os.stat(run_dir).st_mode & 0o666
 
 
 def hold(run_dir: str, *, kind: str = "launch") -> int:
-    """Mark a run as running: a locked file that names this process, until the returned descriptor is closed.
+    """Mark a run as running by a locked file with this process's id, and point ``latest`` to the run.
 
-    From then on ``latest`` is this run. ``kind`` says whether the process is a launcher or the program that
-    called ``spawn``.
-
-    The kernel releases it when the launcher ends, however it ends; ``hccl-tools jobs`` looks at it.
+    The lock is held until the returned descriptor is closed; the kernel closes it when the launcher ends.
+    ``hccl-tools jobs`` checks the lock. ``kind`` is ``launch``, or ``spawn`` for a program that called it.
 
     Raises:
         LaunchError: The file cannot be written.
@@ -166,7 +166,7 @@ def hold(run_dir: str, *, kind: str = "launch") -> int:
     except OSError:
         return -1
     if not _is_ours(descriptor):
-        # Held on this very disk by the launcher that has started us.
+        # Locked, on this shared disk, by the launcher that started this process.
         os.close(descriptor)
         return -1
     try:
@@ -182,9 +182,9 @@ def hold(run_dir: str, *, kind: str = "launch") -> int:
 
 
 def note_end(run_dir: str, exit_code: int, reason: str) -> None:
-    """Note how this process's run has ended where its report cannot be written.
+    """Record how this process's run ended where its report cannot be written.
 
-    The file that marks the run as running has its block of the disk, so that this works on a full one.
+    The launcher's file already has a block of the disk, so this works on a full one.
     """
     with contextlib.suppress(OSError, ValueError), open(os.path.join(run_dir, names.LAUNCHER), "r+") as file:
         if int(file.readline()) == os.getpid() and file.readline().strip() == os.uname().nodename:
@@ -193,12 +193,12 @@ def note_end(run_dir: str, exit_code: int, reason: str) -> None:
 
 
 def _is_ours(descriptor: int) -> bool:
-    """Take the lock; `hccl-tools jobs` may be looking at it this very moment."""
-    for _ in range(_TRIES):
+    """Take the lock, which `hccl-tools jobs` may hold for a moment."""
+    for _ in range(_LOCK_ATTEMPTS):
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
-        time.sleep(_PAUSE)
+        time.sleep(_LOCK_RETRY_SECONDS)
     return False
 
 

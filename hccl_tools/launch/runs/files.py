@@ -1,6 +1,6 @@
-"""The files of a run directory as data: checked once where they are read, whatever has written them.
+"""Read and check the files of a run directory.
 
-Another version may have, a disk may have been full, and a run directory may be another user's.
+Another version may have written them, the disk may have been full, the directory may be another user's.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _KINDS = ("launch", "spawn")
 
 
 class MalformedRunError(UsageError):
-    """A run directory holds a file that cannot be what it should be."""
+    """A file of a run directory is malformed."""
 
 
 class Holder(NamedTuple):
-    """What the launcher of a run has noted of itself.
+    """What the launcher of a run has recorded about itself.
 
-    ``pid`` is 0 and ``host`` "" where nothing is noted. ``start`` is in clock ticks since boot, 0 where it is
-    not noted; ``ended`` is the exit code and reason where the launcher could not leave a report.
+    ``pid`` is 0 and ``host`` "" where nothing is recorded. ``start`` is in clock ticks since boot, 0 where it
+    is unknown; ``ended`` is the exit code and reason where the launcher could not write a report.
     """
 
     pid: int = 0
@@ -43,7 +43,7 @@ class Holder(NamedTuple):
 
 
 def is_run(path: str) -> bool:
-    """Tell whether a directory is that of a run which this user may look into."""
+    """Return whether a path is a run directory that this user can read."""
     return os.path.isfile(os.path.join(path, names.PLAN))
 
 
@@ -66,10 +66,10 @@ def report(path: str) -> dict[str, Any]:
 
 
 def elsewhere(path: str) -> dict[str, str]:
-    """Return where the other hosts of a job have their parts of the run, by host.
+    """Return the run directories of the other hosts of a job, by host.
 
     Raises:
-        MalformedRunError: The file says something else.
+        MalformedRunError: The file has other contents.
     """
     found = _json(path, names.RUN_DIRS)
     if not all(map(_is_path, found.values())):
@@ -78,10 +78,10 @@ def elsewhere(path: str) -> dict[str, str]:
 
 
 def holder(path: str) -> Holder:
-    """Return what the launcher of a run has noted of itself.
+    """Return what the launcher of a run has recorded about itself.
 
     Raises:
-        MalformedRunError: The file says something else.
+        MalformedRunError: The file has other contents.
     """
     data = _read(path, names.LAUNCHER, 4096)
     if not data:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_on_this_host(run: Run, process: Mapping[str, Any]) -> bool:
-    """Tell whether a process of a run's plan was planned for this host."""
+    """Return whether a process of a run's plan is on this host."""
     plan = index.plan_of(run)
     # In the plan of an engine's command all processes are "here".
     if not plan.get("command") and run.host in {"", os.uname().nodename}:
@@ -32,9 +32,9 @@ def is_on_this_host(run: Run, process: Mapping[str, Any]) -> bool:
 
 
 def path_on(run: Run, host: str) -> str:
-    """Return where a host of a run has its part of it: the same path, unless each was started by hand.
+    """Return the run directory on a host of a run: the same path, unless the command was typed on each.
 
     Raises:
-        MalformedRunError: What the launchers have told each other of that is not there as they write it.
+        MalformedRunError: The file with the directories of the other hosts is malformed.
     """
     return files.elsewhere(run.path).get(host) or run.path

@@ -1,4 +1,4 @@
-"""Runs on disk: which there are, which still run, how they ended."""
+"""The runs on disk and their states."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.runs import directory, files, names
 from hccl_tools.launch.runs import members as run_members
+from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import escaped
 
 _MOST_NAMED = 8
@@ -22,18 +23,18 @@ class Run(NamedTuple):
 
     Attributes:
         path: Its run directory, absolute.
-        state: ``running``, ``ended`` (there is a report), ``killed`` (its launcher has left none) or
-            ``elsewhere`` (its launcher is on another host, and nothing here says whether it runs).
-        pid: The launcher's, 0 where nobody noted it.
+        state: ``running``, ``ended`` (with a report), ``killed`` (its launcher left none) or ``elsewhere``
+            (its launcher is on another host, and whether it runs is unknown here).
+        pid: The launcher's, 0 where it is not recorded.
         host: Where the launcher ran.
-        started: Seconds since the epoch, 0.0 where nobody noted it.
-        ranks: How many the plan has, on all its hosts.
+        started: Seconds since the epoch, 0.0 where it is not recorded.
+        ranks: The number of ranks on all hosts.
         exit_code: Of an ended run.
         command: What its ranks run.
         reason: Why an ended run ended, as in its report.
-        kind: ``launch``, or ``spawn``: then the launcher is somebody's program.
-        hosts: How many hosts the plan has.
-        left: Processes of it on this host, where its launcher was killed (as far as ``find`` has looked).
+        kind: ``launch``, or ``spawn``: then the launcher is a user's program.
+        hosts: The number of hosts.
+        left: The processes on this host that a killed launcher left; counted by ``find`` only.
     """
 
     path: str
@@ -61,9 +62,9 @@ class Run(NamedTuple):
 
 
 def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
-    """Return the runs below a log directory, oldest first, and those that run elsewhere on this host.
+    """Return the runs in a log directory, oldest first, and those of other directories that run on this host.
 
-    What cannot be read is left out and, unless ``quiet``, named on stderr.
+    Unreadable ones are left out and, unless ``quiet``, named on stderr.
     """
     here = os.path.abspath(log_dir)
     found_names = sorted(os.listdir(here)) if os.path.isdir(here) else []
@@ -78,13 +79,13 @@ def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
         skipped += [(path, why)] if why else []
     if skipped and not quiet:
         _tell_skipped(skipped)
-    # By time: names begin with it, but tell whole seconds only.
+    # By time: names begin with it, but in whole seconds only.
     found.sort(key=lambda run: (os.path.dirname(run.path) != here, run.started, run.path))
     return [run._replace(left=members[run.path]) if run.state == "killed" else run for run in found]
 
 
 def _tried(path: str) -> tuple[Run | None, str]:
-    """Return the run in a directory, or why that cannot be read."""
+    """Return the run in a directory, or why it cannot be read."""
     try:
         return read(path), ""
     except files.MalformedRunError as error:
@@ -103,7 +104,7 @@ def _is_closed(path: str) -> bool:
 
 
 def resolve(name: str, log_dir: str) -> Run:
-    """Return the run that a user means: a path, a name in the log directory, its beginning, or ``latest``.
+    """Return a run by its path, its name in the log directory, the beginning of that, or ``latest``.
 
     Raises:
         UsageError: There is no such run, or more than one, or it cannot be read.
@@ -114,7 +115,7 @@ def resolve(name: str, log_dir: str) -> Run:
             return read(os.path.realpath(path))
         if _is_closed(path):
             raise UsageError(
-                f"{os.path.realpath(path)} belongs to {user_of(path)}, and you may not look into it",
+                f"{os.path.realpath(path)} belongs to {user_of(path)}, and you cannot read it",
                 hint="ask them to open it, or to launch with --log-mode 750",
             )
     all_runs = [run for run in find(log_dir) if run.name.startswith(name)]
@@ -123,8 +124,8 @@ def resolve(name: str, log_dir: str) -> Run:
     if len(found) == 1:
         return found[0]
     if found:
-        shown = ", ".join(run.name for run in found[:4])
-        raise UsageError(f'"{name}" could be any of {shown}', hint="type more of it")
+        shown = and_more([run.name for run in found])
+        raise UsageError(f'"{name}" is ambiguous: {shown}', hint="type more of it")
     raise UsageError(
         f'there is no run "{name}" in {log_dir}', hint="`hccl-tools jobs` lists them; see --log-dir"
     )
@@ -142,15 +143,15 @@ def user_of(path: str) -> str:
 
 
 def is_own(run: Run) -> bool:
-    """Tell whether a run is this user's; those of others are only looked at."""
+    """Return whether a run belongs to this user; those of others are only read."""
     return directory.is_own(run.path)
 
 
 def read(path: str) -> Run:
-    """Return what a run directory says.
+    """Return the run in a run directory.
 
     Raises:
-        MalformedRunError: It holds something else than a run.
+        MalformedRunError: A file in it is malformed.
     """
     plan, report, holder = files.plan(path), files.report(path), files.holder(path)
     ranks = [process for process in plan.get("processes", []) if process["rank"] >= 0]
@@ -193,19 +194,19 @@ def report_of(run: Run) -> dict[str, Any]:
 
 
 def processes(run: Run) -> list[int]:
-    """Return the processes of this host that belong to a run, whoever their parent is now."""
+    """Return the processes of this host that belong to a run, also orphaned ones."""
     return [pid for pid, path in run_members.members() if path == run.path]
 
 
 def is_over(run: Run) -> bool:
-    """Tell whether a run that was there a moment ago has ended; one elsewhere has when it left its report."""
+    """Return whether a run has ended; one elsewhere has once its report exists."""
     if is_held(run.path):
         return False
     return run.state != "elsewhere" or bool(report_of(run))
 
 
 def is_held(path: str) -> bool:
-    """Tell whether a launcher holds the lock of a run."""
+    """Return whether a launcher holds the lock of a run."""
     try:
         with open(files.open_data(os.path.join(path, names.LAUNCHER)), "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def let_others_read(run_dir: str, logs: Iterable[str]) -> None:
-    """Make the logs of a run directory that others may look into, which the umask would keep them from."""
+    """Create the logs of a run directory that other users can read, independent of the umask."""
     mode = file_mode(run_dir)
     if mode & 0o077:
         for log in logs:
@@ -26,12 +26,13 @@ def let_others_read(run_dir: str, logs: Iterable[str]) -> None:
 
 
 def fresh_log(run_dir: str, log: str, rank: int) -> int:
-    """Empty a log that lies outside the run directory (``--log-file``) and link to it from there.
+    """Empty a log outside the run directory (``--log-file``) and create a link to it in the run directory.
 
-    Return a descriptor that keeps it this run's until it is closed: two runs would empty each other's.
+    Returns:
+        A descriptor that locks the log: two runs would empty each other's.
 
     Raises:
-        LaunchError: It cannot be written, or another run writes it now.
+        LaunchError: It cannot be written, or another run is writing it.
     """
     path = os.path.join(run_dir, log)
     try:
@@ -47,13 +48,13 @@ def fresh_log(run_dir: str, log: str, rank: int) -> int:
 
 
 def _check_single(descriptor: int, path: str) -> None:
-    """Refuse to empty a file that has another name as well: it may be anything, put there by another user."""
+    """Refuse to empty a file with a second name: another user may have linked any file there."""
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
         os.close(descriptor)
         raise LaunchError(
-            f"the log {path} is not a file of its own, but a hard link or not a regular file",
-            hint="remove it, or name another with --log-file or --log-dir",
+            f"the log {path} is a hard link or not a regular file",
+            hint="remove it, or choose another with --log-file or --log-dir",
         )
 
 
@@ -64,7 +65,7 @@ def _take(descriptor: int, path: str) -> None:
         os.close(descriptor)
         raise LaunchError(
             f"another run is writing the log {path}",
-            hint="wait for it (`hccl-tools jobs`), or name another with --log-file or --log-dir",
+            hint="wait for it (`hccl-tools jobs`), or choose another with --log-file or --log-dir",
         ) from None
     except OSError:
-        pass  # A disk without locks goes without.
+        pass  # The file system has no locks.

@@ -1,4 +1,4 @@
-"""The processes of this host that were started for some run, by what their environment says."""
+"""Find the processes of this host that belong to a run, by a variable in their environment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def members() -> Iterator[tuple[int, str]]:
-    """Yield every process of this host that was started for some run, and that run's directory.
+    """Yield every process of this host that belongs to a run, with its run directory.
 
     A process that claims a run of another user is left out, unless it is this user's own.
     """
@@ -32,7 +32,7 @@ def _may_claim(pid: int, path: str) -> bool:
 
 
 def run_of(pid: int) -> str | None:
-    """Return the run directory of the job that a process was started for, ``None`` where none is known."""
+    """Return the run directory of a process, ``None`` where it has none."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             data = b"\0" + file.read()

@@ -1,7 +1,7 @@
-"""Files that a process executes or unpickles, and locks: in a directory of this user alone, on this host.
+"""A private directory of this user on this host, for locks and for files that are executed or unpickled.
 
-Others may write to a log directory, and can then put another directory in the place of a run's. Here every
-directory and every file is checked for its owner before it is used. XDG_RUNTIME_DIR is not the first choice:
+Other users may be able to write to a log directory and replace a run directory in it. In the private
+directory the owner of every directory and file is checked before it is used. XDG_RUNTIME_DIR is not the first choice:
 systemd removes that directory when the user logs out, and a job may go on.
 """
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _JOB = "job-"
-#: Where others may write as well: the directory made there is checked before it is used.
+#: Other users can write there, too: the directory created in it is checked before it is used.
 _TMP = "/tmp"  # noqa: S108  # nosec B108
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108  # nosec B108
-#: How the files begin by which the first MPI rank of a host tells the others what it found out.
+#: The beginning of the names of files with what the first MPI rank of a host prepared for the others.
 SHIMS = "ranks-"
-#: Seconds after which what a killed process has left is removed: nobody is about to lock or read it.
-_ABANDONED = 600.0
+#: Age in seconds from which files of killed processes are removed.
+_ABANDONED_SECONDS = 600.0
 
 
 def new_path(environ: Mapping[str, str]) -> str:
-    """Return the path of a new directory for one job, with a name that cannot be guessed; nothing is made.
+    """Return the path of a new directory for one job, with a random name; create nothing.
 
     Raises:
-        LaunchError: There is no place for it.
+        LaunchError: There is no safe place for it.
     """
     return os.path.join(place(environ), _JOB + os.urandom(16).hex())
 
 
 def place(environ: Mapping[str, str]) -> str:
-    """Return the path of this user's private directory, which need not be there yet.
+    """Return the path of this user's private directory, which may not exist yet.
 
     Raises:
-        LaunchError: No place for it is safe; the message says why not the first one.
+        LaunchError: There is no safe place for it; the message explains the first one.
     """
     found = [(path, _problem(path)) for path in _paths(environ)]
     for path, problem in found:
@@ -54,10 +54,10 @@ def place(environ: Mapping[str, str]) -> str:
 
 
 def make(path: str) -> int:
-    """Make a private directory of a job; return a descriptor that keeps it until that is closed.
+    """Create a private directory of a job; return a descriptor that protects it from removal.
 
     Raises:
-        LaunchError: It cannot be made.
+        LaunchError: It cannot be created.
     """
     parent = os.path.dirname(path)
     ensure(parent)
@@ -67,22 +67,22 @@ def make(path: str) -> int:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         fcntl.flock(descriptor, fcntl.LOCK_SH)
     except OSError as error:
-        raise LaunchError(f"the private directory {path} cannot be made: {error.strerror}") from error
+        raise LaunchError(f"cannot create the private directory {path}: {error.strerror}") from error
     return descriptor
 
 
 def ensure(path: str) -> None:
-    """Make this user's private directory where it is not there.
+    """Create this user's private directory if it does not exist.
 
     Raises:
-        LaunchError: It cannot be made, or is not this user's.
+        LaunchError: It cannot be created, or belongs to another user.
     """
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:
         pass
     except OSError as error:
-        raise LaunchError(f"the private directory {path} cannot be made: {error.strerror}") from error
+        raise LaunchError(f"cannot create the private directory {path}: {error.strerror}") from error
     if problem := _problem(path):
         raise LaunchError(f"no private directory for this user: {problem}")
     os.chmod(path, 0o700)
@@ -120,17 +120,17 @@ def _paths(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _problem(path: str) -> str:
-    """Return why a directory cannot be private to this user, "" where it is, or can be made so."""
+    """Return why a path cannot be this user's private directory, "" where it can."""
     parent = os.path.dirname(path)
     try:
         above = os.stat(parent)
         if above.st_mode & stat.S_IWOTH and not above.st_mode & stat.S_ISVTX:
-            return f"every user may rename what lies in {parent}"
+            return f"every user can rename files in {parent}"
         about = os.lstat(path)
     except FileNotFoundError as error:
         if error.filename == path and os.access(parent, os.W_OK | os.X_OK, effective_ids=True):
             return ""
-        return f"{parent} is not there or cannot be written to"
+        return f"{parent} does not exist or is not writable"
     except OSError as error:
         return f"{path}: {error.strerror}"
     if not stat.S_ISDIR(about.st_mode):
@@ -139,21 +139,21 @@ def _problem(path: str) -> str:
 
 
 def _remove_abandoned(parent: str) -> None:
-    """Remove what killed processes have left: directories that no process keeps, and old files of shims."""
-    old = time.time() - _ABANDONED
+    """Remove files of killed processes: directories that no process has locked, and old files of shims."""
+    old = time.time() - _ABANDONED_SECONDS
     for entry in list(os.scandir(parent)):
         try:
             if entry.stat(follow_symlinks=False).st_mtime > old:
                 continue
             if entry.name.startswith(SHIMS):
                 os.unlink(entry.path)
-            elif entry.name.startswith(_JOB) and _is_kept_by_nobody(entry.path):
+            elif entry.name.startswith(_JOB) and _is_unlocked(entry.path):
                 remove(entry.path)
         except OSError:
             continue
 
 
-def _is_kept_by_nobody(path: str) -> bool:
+def _is_unlocked(path: str) -> bool:
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

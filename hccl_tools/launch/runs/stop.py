@@ -1,4 +1,4 @@
-"""The end of a run, asked for from outside: its launcher ends it; what has lost its launcher is killed."""
+"""End a run by its launcher, or kill the processes that a killed launcher left."""
 
 from __future__ import annotations
 
@@ -23,32 +23,36 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.runs.index import Run
 
-#: Seconds between two looks; from SIGTERM to the SIGINT at which a launcher kills; for SIGKILL to work.
-_PAUSE, _BEFORE_NOW, _KILL_WAIT = 0.05, 0.3, 5.0
-#: Seconds by which the time of day and the clock that counts from boot may have drifted apart.
-_CLOCKS_DIFFER = 60.0
+#: Seconds between two checks.
+_POLL_SECONDS = 0.05
+#: Seconds from SIGTERM to the SIGINT at which a launcher kills its ranks.
+_SIGINT_DELAY_SECONDS = 0.3
+#: Seconds for SIGKILL to take effect.
+_KILL_SECONDS = 5.0
+#: Seconds of drift between the wall clock and the clock since boot.
+_CLOCK_DRIFT_SECONDS = 60.0
 
 
 class Stopped(NamedTuple):
-    """What became of a request to stop: ``over`` when nothing is left of the run; what to tell the user."""
+    """The result of a request to stop: whether nothing of the run is left, and a message for the user."""
 
     over: bool
-    said: str
+    message: str
 
 
 def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
     """End a run.
 
     Args:
-        run: Which.
-        wait: Seconds for its launcher, whose own grace time is among them.
+        run: The run.
+        wait: Seconds for its launcher to end, its grace time included.
         now: Kill the ranks without their grace time.
 
     Raises:
         UsageError: It runs on another host, or belongs to another user.
     """
     if run.state in {"running", "elsewhere"} and run.host not in {"", os.uname().nodename}:
-        # On a shared disk its lock may well be seen here; its process id means another process.
+        # On a shared disk its lock may be visible here, but its process id is another process on this host.
         raise UsageError(
             f"the launcher of {run.name} is on {run.host}, this is {os.uname().nodename}",
             hint=_what_to_type(run, now=now) if index.is_own(run) else f"ask {index.user_of(run.path)}",
@@ -60,9 +64,9 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
     if run.kind == "spawn":
         return _spawned(run, left, wait=0.0 if now else wait)
     _signal(run, signal.SIGTERM)
-    _signal(run, signal.SIGCONT)  # A stopped launcher would sleep over it.
+    _signal(run, signal.SIGCONT)  # For a stopped launcher.
     if now:
-        _wait(run, _BEFORE_NOW)
+        _wait(run, _SIGINT_DELAY_SECONDS)
         _signal(run, signal.SIGINT)
     began = time.monotonic()
     if not _wait(run, wait):
@@ -93,7 +97,7 @@ def _what_to_type(run: Run, *, now: bool) -> str:
 
 
 def _check_owner(run: Run) -> None:
-    """Refuse to end a run of another user; root may, as that user's processes alone are ended."""
+    """Refuse to end a run of another user; root may end it."""
     if os.geteuid() != 0 and not index.is_own(run):
         raise UsageError(
             f"{run.name} belongs to {index.user_of(run.path)}",
@@ -102,32 +106,32 @@ def _check_owner(run: Run) -> None:
 
 
 def _user(run: Run) -> int:
-    """Return whose processes a run may consist of: its directory's owner's."""
+    """Return the user that the processes of a run must have: the owner of its directory."""
     return os.geteuid() if index.is_own(run) else os.stat(run.path).st_uid
 
 
 def _processes(run: Run) -> list[int]:
-    """Return what is left of a run on this host; what another user has started is not part of it."""
+    """Return the processes of a run on this host; those of other users are not part of it."""
     user = _user(run)
     return [pid for pid in index.processes(run) if pid > 1 and procfs.user(pid) == user]
 
 
-def _send(pid: int, number: int, is_meant: Callable[[int], bool]) -> None:
-    """Signal a process if it is the one that is meant; another may have its number by now.
+def _send(pid: int, number: int, is_expected: Callable[[int], bool]) -> None:
+    """Signal a process if it is the expected one: another may have its process id.
 
     Raises:
-        ProcessLookupError: There is none, or it is another.
+        ProcessLookupError: It has ended.
     """
     try:
         descriptor = os.pidfd_open(pid)
     except OSError as error:
         if error.errno not in {errno.ENOSYS, errno.EPERM}:
             raise ProcessLookupError from error
-        if is_meant(pid):  # Before Linux 5.3 there is a moment between the two.
+        if is_expected(pid):  # Before Linux 5.3 there is a moment between the two.
             os.kill(pid, number)
         return
     try:
-        if not is_meant(pid):
+        if not is_expected(pid):
             raise ProcessLookupError
         signal.pidfd_send_signal(descriptor, number)
     finally:
@@ -135,14 +139,14 @@ def _send(pid: int, number: int, is_meant: Callable[[int], bool]) -> None:
 
 
 def _is_launcher(run: Run, pid: int) -> bool:
-    """Tell whether a process is the launcher of a run: by its user and by the time at which it started."""
+    """Return whether a process is the launcher of a run, by its user and start time."""
     noted, process = files.holder(run.path), procfs.status(pid)
     if process is None or pid <= 1 or procfs.user(pid) != _user(run):
         return False
     if noted.start:
         return process.start == noted.start
-    # Of a run of an older version: it cannot have started after it noted itself.
-    return procfs.started(process) < noted.started + _CLOCKS_DIFFER
+    # A run of an older version: the launcher started before it wrote its file.
+    return procfs.started(process) < noted.started + _CLOCK_DRIFT_SECONDS
 
 
 def _without_launcher(run: Run, left: list[int]) -> Stopped:
@@ -154,29 +158,29 @@ def _without_launcher(run: Run, left: list[int]) -> Stopped:
     over = _kill(run)
     many = "" if len(left) == 1 else "es"
     end = "killed" if over else "some of them are stuck in the kernel"
-    return Stopped(over, f"{what}; {len(left)} process{many} it had left: {end}")
+    return Stopped(over, f"{what}; {len(left)} process{many} it left: {end}")
 
 
 def _spawned(run: Run, left: list[int], *, wait: float) -> Stopped:
-    """End the ranks only: the launcher is the user's own program, and is told by their end."""
+    """End the ranks only: the launcher is the user's own program, which sees their end."""
     for pid in left:
         with contextlib.suppress(ProcessLookupError):
             _send(pid, signal.SIGTERM, partial(_is_member, run))
     deadline = time.monotonic() + wait
     while _processes(run) and time.monotonic() < deadline:
-        time.sleep(_PAUSE)
+        time.sleep(_POLL_SECONDS)
     over = _kill(run)
-    return Stopped(over, f"the ranks of {run.name} have ended; pid {run.pid}, which called spawn, is told so")
+    return Stopped(over, f"the ranks of {run.name} have ended; pid {run.pid}, which called spawn, sees that")
 
 
 def _signal(run: Run, number: int) -> None:
     try:
         _send(run.pid, number, partial(_is_launcher, run))
     except ProcessLookupError:
-        # The lock is held: by a process of another container, where the number means another process.
+        # A process of another container holds the lock; its process id is another process here.
         if index.is_held(run.path):
             raise UsageError(
-                f"process {run.pid} is not the launcher of {run.name}, whose lock is held all the same",
+                f"process {run.pid} is not the launcher of {run.name}, but its lock is held",
                 hint="if it runs in another container of this host, stop it there",
             ) from None
 
@@ -190,7 +194,7 @@ def _wait(run: Run, seconds: float) -> bool:
     while held := index.is_held(run.path):
         if time.monotonic() > deadline:
             break
-        time.sleep(_PAUSE)
+        time.sleep(_POLL_SECONDS)
     return not held
 
 
@@ -205,7 +209,7 @@ def _kill(run: Run) -> bool:
                 _send(pid, signal.SIGKILL, partial(_is_member, run))
         return left
 
-    return procfs.kill_until_gone(kill, timeout=_KILL_WAIT)
+    return procfs.kill_until_gone(kill, timeout=_KILL_SECONDS)
 
 
 def _resume_keepers(left: list[int]) -> None:
@@ -226,5 +230,5 @@ def _others(run: Run) -> str:
         return ""
     where = ", ".join(sorted(hosts))
     if plan.get("meeting"):
-        return f"; so do its ranks on {where}: the launcher there has been told"
-    return f"; the ranks on {where} have a launcher there: type the same on each"
+        return f"; its ranks on {where} end as well"
+    return f"; the ranks on {where} have their own launcher: run the same command there"

@@ -1,4 +1,4 @@
-"""The lock that keeps a user's table from running twice on a host at the same time."""
+"""The lock that prevents a table from running twice on a host at the same time."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def take(data: bytes, run_dir: str, environ: Mapping[str, str]) -> int:
-    """Take the lock of a table on this host and return its descriptor; it is held until that is closed.
+    """Take the lock of a table on this host and return its descriptor, which holds it until it is closed.
 
-    The kernel releases it when the launcher ends, however it ends. A host without a place where only this
-    user could hold the lock goes without; then the descriptor is -1.
+    The kernel releases it when the launcher ends, however it ends. Without a
+    private directory for the lock there is none; the descriptor is -1 then.
 
     Raises:
         LaunchError: Another launch of the same table is running; the message names its pid and directory.

@@ -347,6 +347,6 @@ def test_stop_and_jobs_know_the_other_hosts(hosts: Any) -> None:
     assert [(run["ranks"], run["hosts"]) for run in found] == [(4, 2)]
     assert header.split() == ["directory", "state", "ranks", "hosts", "age", "exit", "program"]
     assert stopped.returncode == 0
-    assert "exit code 143; so do its ranks on node0: the launcher there has been told" in stopped.stderr
+    assert "exit code 143; its ranks on node0 end as well" in stopped.stderr
     assert job.end() == [143, 143]
     assert ": the launcher on node1 received SIGTERM" in job.said[0]

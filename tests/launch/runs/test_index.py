@@ -130,7 +130,7 @@ def test_stop_ends_what_a_killed_launcher_has_left() -> None:
         done = run("stop")
 
         assert left.wait(10) == -signal.SIGKILL
-    assert (done.returncode, "has lost its launcher; 1 process it had left: killed" in done.stderr) == (
+    assert (done.returncode, "has lost its launcher; 1 process it left: killed" in done.stderr) == (
         0,
         True,
     )
@@ -153,7 +153,7 @@ def test_what_a_killed_launcher_has_left_is_named_by_every_command() -> None:
 
     done = run("stop", path)
 
-    assert "has lost its launcher; 2 processes it had left: killed" in done.stderr
+    assert "has lost its launcher; 2 processes it left: killed" in done.stderr
     assert eventually(lambda: not any(is_same(process) for process in own.values()))
 
 

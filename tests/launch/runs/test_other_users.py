@@ -185,7 +185,7 @@ def test_a_run_directory_of_another_user_is_refused(stranger: Stranger) -> None:
     place = stranger.folder / "run"
     stranger.python("import os, sys; os.mkdir(sys.argv[1]); os.chmod(sys.argv[1], 0o777)", str(place))
 
-    with pytest.raises(LaunchError, match=f"the run directory {place} is not this user's"):
+    with pytest.raises(LaunchError, match=f"the run directory {place} belongs to another user"):
         directory.create(str(place), shared=True)
     assert not list(place.iterdir())
     place.rmdir()
