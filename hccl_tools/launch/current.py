@@ -1,4 +1,4 @@
-"""Who a script is, whatever has started it: ``hccl_tools.current_rank()``."""
+"""The rank of the current process, under any launcher: ``hccl_tools.current_rank()``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
 
 
 class CurrentRank(NamedTuple):
-    """The place of this process in its job.
+    """The rank of this process and its job.
 
     Attributes:
         rank: 0 to ``world_size - 1``.
-        world_size: How many ranks the job has.
-        device_id: The device as this process counts those it sees, ``None`` where nobody said.
-        local_rank: Its place among the ranks of this server, ``None`` where nobody said.
-        launched: Whether any launcher has started this process as a rank.
-        source: Whose variables said so (``RANK_ID``, ``OMPI_COMM_WORLD_RANK`` ...), "" outside any launcher.
+        world_size: The number of ranks of the job.
+        device_id: The device, counted among the devices visible to this process; ``None`` if unknown.
+        local_rank: The index among the ranks of this server, ``None`` if unknown.
+        launched: Whether a launcher started this process as a rank.
+        source: The variable with the rank (``RANK_ID``, ``OMPI_COMM_WORLD_RANK`` ...), "" without a launcher.
         table: The rank table, as RANK_TABLE_FILE names it; ``None`` where there is none.
     """
 
@@ -32,7 +32,7 @@ class CurrentRank(NamedTuple):
 
 
 class _Launcher(NamedTuple):
-    """What a launcher calls rank, world size, device and local rank."""
+    """A launcher's variables for rank, world size, device and local rank."""
 
     rank: str
     size: str
@@ -40,8 +40,8 @@ class _Launcher(NamedTuple):
     local: str
 
 
-#: Both numbers must be there for a row to count; MS_NODE_ID is a number only where somebody has fixed the
-#: rank. The first row is our own and that of the guides' loops and of msrun.
+#: A row counts if both rank and world size are numbers; MS_NODE_ID is one only where the rank was set. The
+#: first row is that of ``launch``, of the guides' loops and of msrun.
 _LAUNCHERS = (
     _Launcher("RANK_ID", "RANK_SIZE", "DEVICE_ID", "LOCAL_RANK"),
     _Launcher("RANK", "WORLD_SIZE", "DEVICE_ID", "LOCAL_RANK"),
@@ -51,19 +51,19 @@ _LAUNCHERS = (
     _Launcher("PMI_RANK", "PMI_SIZE", "DEVICE_ID", "MPI_LOCALRANKID"),
     _Launcher("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "", "SLURM_LOCALID"),
 )
-#: How far up the variables are compared: shells and scripts between a launcher and its rank.
+#: Ancestors whose variables are compared: shells and scripts between a launcher and its rank.
 _GENERATIONS = 16
 
 
 def current_rank(environ: Mapping[str, str] | None = None) -> CurrentRank:
     """Return which rank this process is; rank 0 of 1 with ``launched=False`` outside any launcher.
 
-    Where launchers contradict each other (a RANK_ID that is left in the shell from which mpirun was started),
-    the one counts whose variables were set last on the way to this process. A RANK_ID above 0 that no
-    RANK_SIZE bears out is rank 0 of 1 as well, with a ``RuntimeWarning``.
+    Where launchers contradict each other (a RANK_ID left in the shell from which mpirun was started), the
+    variables that were set last on the way to this process have precedence. A RANK_ID above 0 without a
+    matching RANK_SIZE gives rank 0 of 1 as well, with a ``RuntimeWarning``.
 
     Args:
-        environ: The environment to read instead of this process's; then the first of the launchers counts.
+        environ: The environment to read instead of this process's; the first launcher has precedence then.
 
     >>> current_rank({"RANK_ID": "1", "RANK_SIZE": "4", "DEVICE_ID": "5"})[:3]
     (1, 4, 5)
@@ -71,7 +71,7 @@ def current_rank(environ: Mapping[str, str] | None = None) -> CurrentRank:
     own = environ is None
     environ = os.environ if environ is None else environ
     if environ.get("MS_ROLE") == "MS_SCHED":
-        return CurrentRank()  # MindSpore's scheduler bears numbers as well, and is no rank.
+        return CurrentRank()  # MindSpore's scheduler has these variables, but is not a rank.
     found = {launcher: place for launcher in _LAUNCHERS if (place := _place(launcher, environ))}
     if not found:
         _warn_of_half_a_place(environ)
@@ -81,7 +81,7 @@ def current_rank(environ: Mapping[str, str] | None = None) -> CurrentRank:
         launchers = _set_last(launchers, environ)
     launcher = launchers[0]
     rank, size = found[launcher]
-    # Those that say the same tell the local rank first: LOCAL_RANK alone may be left over.
+    # Launchers that agree on the rank come first for the local rank: LOCAL_RANK alone may be left over.
     agreeing = [other.local for other in found if found[other] == (rank, size) and other != launcher]
     local = (_number(environ.get(name)) for name in (*agreeing, launcher.local))
     return CurrentRank(
@@ -97,7 +97,7 @@ def current_rank(environ: Mapping[str, str] | None = None) -> CurrentRank:
 
 def _place(launcher: _Launcher, environ: Mapping[str, str]) -> tuple[int, int] | None:
     """Return rank and world size as a launcher has set them, ``None`` if it has not."""
-    # Outside a step, in a batch script's own process, Slurm's numbers describe the job and no rank.
+    # Outside a step, in a batch script's own process, Slurm's variables describe the job, not a rank.
     if launcher.rank == "SLURM_PROCID" and "SLURM_STEP_ID" not in environ:
         return None
     rank, size = _number(environ.get(launcher.rank)), _number(environ.get(launcher.size))
@@ -105,7 +105,7 @@ def _place(launcher: _Launcher, environ: Mapping[str, str]) -> tuple[int, int] |
 
 
 def _warn_of_half_a_place(environ: Mapping[str, str]) -> None:
-    """Warn where the guides' loop has set RANK_ID, and RANK_SIZE not or too small: all would be rank 0."""
+    """Warn where RANK_ID is set, and RANK_SIZE is missing or too small: all processes would be rank 0."""
     launcher = _LAUNCHERS[0]
     if not _number(environ.get(launcher.rank)):
         return
@@ -114,14 +114,14 @@ def _warn_of_half_a_place(environ: Mapping[str, str]) -> None:
     size = environ.get(launcher.size)
     has = f"{launcher.size} is not set" if size is None else f"{launcher.size} is {size or 'empty'}"
     warnings.warn(
-        f"{launcher.rank} is {environ[launcher.rank]}, but {has}: this process takes itself for rank 0 of 1",
+        f"{launcher.rank} is {environ[launcher.rank]}, but {has}: this process runs as rank 0 of 1",
         RuntimeWarning,
         stacklevel=3,
     )
 
 
 def _set_last(launchers: list[_Launcher], environ: Mapping[str, str]) -> list[_Launcher]:
-    """Return those whose variables the nearest ancestor that had others did not have yet."""
+    """Return the launchers whose variables differ from those of the nearest ancestor that had others."""
     from hccl_tools.launch.processes import procfs  # noqa: PLC0415  (only where launchers contradict each other)
 
     process = procfs.status(os.getpid())

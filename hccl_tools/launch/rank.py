@@ -1,8 +1,8 @@
 """The shim between mpirun and one rank: ``mpirun -n 2 python -m hccl_tools.launch.rank train.py``.
 
-It turns what mpirun says (OMPI_COMM_WORLD_RANK) into what frameworks read (RANK_ID, DEVICE_ID ...), starts
-the program as its child, and stays: log, signals, exit code. Every rank pays for what is loaded here, so
-under ``launch``, which has settled everything, this loads next to nothing.
+It translates mpirun's variables (OMPI_COMM_WORLD_RANK) into those that frameworks read (RANK_ID, DEVICE_ID),
+starts the program as its child, and handles its log, signals and exit code. Every rank pays for the imports,
+so under ``launch``, which has prepared everything, there are almost none.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run one rank and return its exit code; mistakes become one message, from the first rank of a host."""
+    """Run one rank and return its exit code; the first rank of a host prints errors of the user."""
     world = None
     args = sys.argv[1:] if args is None else args
     try:
         if args[:1] != ["--facts"]:
             from hccl_tools.launch.mpi import options as rank_options  # noqa: PLC0415  (not under `launch`)
 
-            rank_options.parse(args)  # A wrong call is told even where mpirun has not started it.
+            rank_options.parse(args)  # Wrong options are reported also without mpirun.
         world = mpi_world.from_environment(os.environ)
         link = launcher_link.from_environment(os.environ, world.rank)
         prepared = _prepared(args, world, os.environ)
@@ -43,14 +43,14 @@ def main(args: list[str] | None = None) -> int:
         else:
             from hccl_tools.launch.mpi import first_rank  # noqa: PLC0415  (rare)
 
-            # mpirun ends all at the first bad exit, and the one that tells the reason may be slower.
+            # mpirun ends all ranks at the first bad exit; the rank that prints the reason may be slower.
             first_rank.wait_for_end()
         return error.exit_code
     return shim.run(prepared, link)
 
 
 def _prepared(args: list[str], world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank:
-    """Return what this process has to start: as the launcher has settled it, else found out here."""
+    """Return what this process has to start, as the launcher prepared it, else prepared here."""
     if args[:1] == ["--facts"]:
         from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (only under `launch`)
 

@@ -55,12 +55,12 @@ def _prctl(option: int, value: int) -> None:
 
 
 def become_subreaper(wanted: bool = True) -> None:
-    """Let orphaned descendants become children of this process instead of init's."""
+    """Make orphaned descendants children of this process instead of init."""
     _prctl(_PR_SET_CHILD_SUBREAPER, int(wanted))
 
 
 def die_with_parent(signal_number: int) -> None:
-    """Ask for a signal when the parent ends; the caller then checks that the parent was still there."""
+    """Request a signal at the parent's end; the caller then checks that the parent has not ended before."""
     _prctl(_PR_SET_PDEATHSIG, signal_number)
 
 

@@ -21,7 +21,7 @@ _INTERVAL = 0.25
 
 
 class Parent:
-    """The process that has started this one."""
+    """The parent process."""
 
     def __init__(self) -> None:
         self.pid = os.getppid()

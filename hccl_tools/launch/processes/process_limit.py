@@ -1,4 +1,4 @@
-"""Why no further process may be started."""
+"""Explain why a process cannot be started."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 
 def why_not_started(number: int) -> str:
-    """Return what the errno of a failed fork means, with the limit that was reached where that is known."""
+    """Return the meaning of the errno of a failed fork, with the limit that was reached if known."""
     reason = os.strerror(number)
     if number != errno.EAGAIN:
         return reason

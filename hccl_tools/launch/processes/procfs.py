@@ -141,7 +141,7 @@ def signal_all(ancestor: int, *numbers: int, since: int = 0, but: int = 0) -> in
     """Send one or more signals to every living descendant; return how many there were."""
     found = descendants(ancestor, since=since, but=but)
     for process in found:
-        # It may have ended meanwhile, or have become another user's (sudo).
+        # It may have ended, or run as another user now (sudo).
         with suppress(ProcessLookupError, PermissionError):
             for number in numbers:
                 os.kill(process.pid, number)

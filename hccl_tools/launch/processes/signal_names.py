@@ -1,4 +1,4 @@
-"""The names of signals as reports have them: ``SIGKILL``, and ``signal 35`` for one without a name."""
+"""Signal names in reports: ``SIGKILL``, and ``signal 35`` for one without a name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _NAMELESS = "signal "
 
 
 def signal_name(number: int) -> str:
-    """Return ``SIGKILL`` for 9, ``signal 35`` for a number that Python has no name for."""
+    """Return ``SIGKILL`` for 9, ``signal 35`` for a number without a name in Python."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -16,7 +16,7 @@ def signal_name(number: int) -> str:
 
 
 def signal_number(name: str) -> int:
-    """Return the number of what ``signal_name`` has written.
+    """Return the number for a result of ``signal_name``.
 
     Raises:
         ValueError: It is not such a name.

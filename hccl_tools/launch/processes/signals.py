@@ -24,12 +24,12 @@ _JOB_CONTROL = frozenset({signal.SIGTSTP, signal.SIGCONT})
 
 
 def allow_background_output() -> None:
-    """Let a background job write to its terminal even under ``stty tostop``, which would stop it."""
+    """Allow a background job to write to its terminal under ``stty tostop``, which would stop it."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
 
 
 class Signals:
-    """While entered, the signals above wait to be read instead of taking effect."""
+    """A context in which the signals above are queued to be read instead of taking effect."""
 
     def __init__(self) -> None:
         handled = ENDING | FORWARDED | _JOB_CONTROL
@@ -104,7 +104,7 @@ def spawn(argv: list[str], *, stdin: int = -1, stdout: int = 2, stderr: int = 2,
         stdin: A descriptor; without one it reads /dev/null.
         stdout: A descriptor.
         stderr: A descriptor.
-        **variables: Set on top of our own environment.
+        **variables: Added to the launcher's environment.
     """
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     source = null if stdin < 0 else stdin

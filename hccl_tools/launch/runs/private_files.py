@@ -1,8 +1,8 @@
 """A private directory of this user on this host, for locks and for files that are executed or unpickled.
 
 Other users may be able to write to a log directory and replace a run directory in it. In the private
-directory the owner of every directory and file is checked before it is used. XDG_RUNTIME_DIR is not the first choice:
-systemd removes that directory when the user logs out, and a job may go on.
+directory the owner of every directory and file is checked before it is used. XDG_RUNTIME_DIR is not the
+first choice: systemd removes that directory when the user logs out, and a job may go on.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def test_latest_that_is_a_directory_is_left_alone() -> None:
 def test_place_where_nothing_can_be_made() -> None:
     Path("log").write_text("a file")
 
-    with pytest.raises(LaunchError, match="cannot create the run directory .*: Not a directory"):
+    with pytest.raises(LaunchError, match=r"cannot create the run directory .*: Not a directory"):
         directory.create(str(Path.cwd() / "log" / "run"))
 
 
