@@ -98,7 +98,7 @@ def names_cause(trial: Trial, said: str, *, host: str, broken: Mapping[int, str]
         "supervisor": rf"lost contact with the supervisor{on} ",
         "keeper": rf"keeper process{on} was killed",
         # mpirun of Open MPI ends when an ssh does, and MPICH's proxy when its own ssh does.
-        "ssh": rf"{processes}|mpi\S* failed first: |mpirun has ended|(?:prte|orte)\S* \(pid \d+\)",
+        "ssh": rf"{processes}|mpi\S* failed first: |mpirun ended|(?:prte|orte)\S* \(pid \d+\)",
         "launcher-term": "received SIGTERM",
         "launcher-int": "received SIGINT",
         "scancel": r"received SIG(?:TERM|HUP)",
