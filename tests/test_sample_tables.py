@@ -43,7 +43,7 @@ def test_two_machines() -> None:
     hosts = [survey(SurveyRequest(simulate=f"910a:{n}", server_ip=f"10.0.0.{n}")) for n in (1, 2)]
     table = generation.table(hosts)
 
-    assert outputs.text(table) == (FOLDER / generation.file_name(table)).read_text()
+    assert outputs.table_text(table) == (FOLDER / generation.file_name(table)).read_text()
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.json")), ids=lambda path: path.name)

@@ -114,7 +114,7 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     product = facts[0].product
     report = outputs.check(table, product=product, ignore=settings["ignore"])
     if not report.ok:
-        click.echo(unwritten.shown(report, facts), err=True, nl=False)
+        click.echo(unwritten.findings_text(report, facts), err=True, nl=False)
         raise unwritten.refusal(report)
     if to_stdout:
         outputs.print_out(table)

@@ -120,7 +120,7 @@ def _table(
         ) from error
     warnings = [f"{host}: {said}" for host, one in zip(hosts, facts, strict=True) for said in one.warnings]
     notes = (f"the rank table was made on the spot, of {len(hosts)} hosts", *warnings)
-    data = outputs.text(table).encode()
+    data = outputs.table_text(table).encode()
     return JobTable("", table, data, f"{facts[0].product}: {facts[0].product_source}", notes)
 
 

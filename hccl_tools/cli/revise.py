@@ -68,7 +68,7 @@ def _check(new: bytes, to_stdout: bool, **judged: Any) -> None:
 
     report = validate(new, **judged)._replace(file=unwritten.NAME)
     if not report.ok:
-        click.echo(outputs.shown(report), err=to_stdout, nl=False)
+        click.echo(outputs.findings_text(report), err=to_stdout, nl=False)
         raise unwritten.refusal(report)
     if report.table is None:
         raise TableError(f"no table is written: {report.format_reason}")

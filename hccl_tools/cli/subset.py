@@ -51,7 +51,7 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     of_servers, of_ranks = count(len(before.servers), "server"), count(len(before), "rank")
     kept = f"{len(after.servers)} of {of_servers}, {len(after)} of {of_ranks}"
     changes = [f"kept: {kept}", f"the ranks are renumbered, 0 to {len(after) - 1}"]
-    new = outputs.text(after).encode()
+    new = outputs.table_text(after).encode()
     revise.deliver(file, inputs.data(file), before, after, new, changes=changes, **settings)
 
 

@@ -113,7 +113,9 @@ def deliver(
     report = outputs.check(table, product=product, ignore=ignore, name=unwritten.NAME)
     to_stdout = output == outputs.STDOUT
     if not report.ok:
-        click.echo(outputs.shown(report) + _origins_of_errors(report, origins), err=to_stdout, nl=False)
+        click.echo(
+            outputs.findings_text(report) + _origins_of_errors(report, origins), err=to_stdout, nl=False
+        )
         raise unwritten.refusal(report)
     if to_stdout:
         outputs.print_out(table)

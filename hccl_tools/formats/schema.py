@@ -79,7 +79,7 @@ class Node(NamedTuple):
     is_leaf: bool
 
 
-def text(table_format: str) -> str:
+def schema_text(table_format: str) -> str:
     """Return the text of a format's schema file.
 
     Raises:
@@ -94,7 +94,7 @@ def text(table_format: str) -> str:
 @cache
 def load(table_format: str) -> dict[str, Any]:
     """Return a format's schema, parsed."""
-    schema: dict[str, Any] = json.loads(text(table_format))
+    schema: dict[str, Any] = json.loads(schema_text(table_format))
     return schema
 
 

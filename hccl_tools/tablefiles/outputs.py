@@ -81,11 +81,11 @@ def check(
     report = checker.check_table(table, product=product, ignore=ignore)
     if report.ok:
         return report
-    report = checker.validate(text(table).encode(), product=product, ignore=ignore)
+    report = checker.validate(table_text(table).encode(), product=product, ignore=ignore)
     return report._replace(file=name or file_name(table))
 
 
-def shown(report: Report) -> str:
+def findings_text(report: Report) -> str:
     """Return the findings as ``validate`` shows them."""
     from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
 
@@ -99,14 +99,14 @@ def refusal(report: Report) -> TableError:
     return TableError(f"no table is written: {first.message}{more}", hint=first.hint)
 
 
-def text(table: RankTable) -> str:
+def table_text(table: RankTable) -> str:
     """Return the whole text of a table."""
     return "".join(formats.write(table))
 
 
 def print_out(table: RankTable) -> None:
     """Print a table on standard output; see ``print_text``."""
-    print_text(text(table))
+    print_text(table_text(table))
 
 
 def print_text(whole: str) -> None:

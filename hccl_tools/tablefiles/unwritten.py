@@ -28,7 +28,7 @@ def refusal(report: Report) -> TableError:
     return TableError(f"no table is written: it has {count(len(report.errors), 'error')}")
 
 
-def shown(report: Report, facts: Sequence[HostFacts]) -> str:
+def findings_text(report: Report, facts: Sequence[HostFacts]) -> str:
     """Return the errors of a table made from the facts of hosts, with the source of each value."""
     origins = _origins(report.table, facts) if report.table is not None else {}
     return "".join(f"{escaped(line)}\n" for line in _lines(report, origins))

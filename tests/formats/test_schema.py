@@ -36,7 +36,7 @@ def test_schema_names_rules_that_exist(table_format: str) -> None:
 @pytest.mark.parametrize("table_format", schema.NAMES)
 def test_schema_holds_no_string_patterns(table_format: str) -> None:
     assert not any(
-        f'"{keyword}"' in schema.text(table_format) for keyword in ("pattern", "format", "maxLength")
+        f'"{keyword}"' in schema.schema_text(table_format) for keyword in ("pattern", "format", "maxLength")
     )
 
 
@@ -72,7 +72,7 @@ def test_missing_keys_are_named_one_by_one() -> None:
 
 def test_unknown_format_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match=r'unknown format "3\.0"'):
-        schema.text("3.0")
+        schema.schema_text("3.0")
 
 
 def test_violations_are_counted_and_the_first_of_each_rule_kept() -> None:

@@ -102,5 +102,5 @@ def make_table(
         raise LaunchError(f"no table can be made of these devices: {first.message}", hint=first.hint)
     notes = ("the rank table was made on the spot", *facts.warnings)
     return JobTable(
-        path, table, outputs.text(table).encode(), f"{facts.product}: {facts.product_source}", notes
+        path, table, outputs.table_text(table).encode(), f"{facts.product}: {facts.product_source}", notes
     )
