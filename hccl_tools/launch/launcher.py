@@ -40,11 +40,11 @@ def launch(request: LaunchRequest) -> int:
     """
     signals.allow_background_output()
     link: PeerLink | None = None
-    part: AgentLink | None = None
+    agent: AgentLink | None = None
     try:
         # First of all, so that it comes up while this process reads its table.
         guard = keeper.current() or keeper.start()
-        part = _part_of_job(request)
+        agent = _connect_to_launcher(request)
         prepared = prepared_launch(request)
         plan = prepared.plan
         # A supervisor checks its own host.
@@ -58,28 +58,28 @@ def launch(request: LaunchRequest) -> int:
         between = _between_restarts(prepared, request, link)
         # Both are released by the kernel when this process ends, however it does.
         locks = [lock, *_hold(prepared, request, again=bool(request.part and request.part.restart))]
-        door = _open_door(plan)
+        controller = _open_controller(plan)
     except BaseException as error:
         if started := keeper.current():
             started.close()
         if isinstance(error, HcclToolsError):
-            _tell_refusal(error, part, link)
+            _report_refusal(error, agent, link)
         raise
-    _announce(plan, warnings, part)
+    _announce(plan, warnings, agent)
     from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (a refused launch does not need it)
 
     outcome = supervisor.supervise(
         engines.of(plan).processes(plan),
         run_dir=plan.run_dir,
-        environment={**prepared.shared_environment, **(door.environment if door else {})},
+        environment={**prepared.shared_environment, **(controller.environment if controller else {})},
         working_dir=plan.working_dir,
-        options=_supervision(request, plan, between=between, link=link, part=part, door=door),
+        options=_supervision(request, plan, between=between, link=link, agent=agent, controller=controller),
         keeper=guard,
         locks=locks,
     )
     _remove_private(plan)
-    code = outcome.exit_code if part is None else part.end(outcome)
-    for connected in (link, door):
+    code = outcome.exit_code if agent is None else agent.end(outcome)
+    for connected in (link, controller):
         if connected is not None:
             connected.close()
     return code
@@ -90,12 +90,12 @@ def _remove_private(plan: Plan) -> None:
         private_files.remove(plan.private_dir)
 
 
-def _announce(plan: Plan, warnings: Sequence[str], part: AgentLink | None) -> None:
+def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> None:
     # The launcher that started this host's part of a job has printed the rest.
-    for line in (*(announcement.lines(plan) if part is None else ()), *warnings):
+    for line in (*(announcement.lines(plan) if agent is None else ()), *warnings):
         sys.stderr.write(f"hccl-tools: {line}\n")
-    if part is not None:
-        part.begin(plan)
+    if agent is not None:
+        agent.begin(plan)
 
 
 def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
@@ -109,7 +109,7 @@ def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
     except (UsageError, LaunchError):
         raise
     except HcclToolsError as error:
-        # Whatever stands against a start is a refusal: 125, so that nobody takes it for a rank's own code.
+        # Every error before the start is a refusal: 125, to tell it from a rank's own code.
         raise LaunchError(error.message, hint=error.hint) from error
     if prepared.plan.supervisor and engines.of(prepared.plan).names_hosts:
         from hccl_tools.launch.planning import host_names  # noqa: PLC0415  (only such a job names its hosts)
@@ -148,8 +148,8 @@ def _lock(prepared: PreparedLaunch) -> int:
     return table_lock.take(prepared.table_data + part.encode(), prepared.plan.run_dir, os.environ)
 
 
-def _part_of_job(request: LaunchRequest) -> AgentLink | None:
-    """Connect to the launcher that has started this one for its host's part of a job, if any has."""
+def _connect_to_launcher(request: LaunchRequest) -> AgentLink | None:
+    """Connect to the launcher that started this one as an agent, if any."""
     if request.part is None:
         return None
     os.dup2(1, 2)  # Shown where the job was started; the engine's own stderr is not.
@@ -158,7 +158,7 @@ def _part_of_job(request: LaunchRequest) -> AgentLink | None:
     return AgentLink(os.environ)
 
 
-def _open_door(plan: Plan) -> Controller | None:
+def _open_controller(plan: Plan) -> Controller | None:
     """Let what the engine will start connect: a supervisor on each host, or a shim for each rank here."""
     if not (plan.supervisor or plan.shim_command):
         return None
@@ -170,12 +170,12 @@ def _open_door(plan: Plan) -> Controller | None:
         raise LaunchError(f"no TCP port for the job's processes to connect to: {error.strerror}") from error
 
 
-def _tell_refusal(error: HcclToolsError, part: AgentLink | None, link: PeerLink | None) -> None:
-    """Say to the other hosts, or to the launcher that has started this part, why it does not come about."""
+def _report_refusal(error: HcclToolsError, agent: AgentLink | None, link: PeerLink | None) -> None:
+    """Report to the other hosts, or to the launcher that started this agent, why this part does not start."""
     if link is not None:
         link.abort(error.message)
-    if part is not None:
-        part.refuse(error)
+    if agent is not None:
+        agent.refuse(error)
 
 
 def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> list[int]:
@@ -218,8 +218,8 @@ def _supervision(
     *,
     between: Any,
     link: PeerLink | None,
-    part: AgentLink | None,
-    door: Controller | None,
+    agent: AgentLink | None,
+    controller: Controller | None,
 ) -> Any:
     from hccl_tools.launch.supervise.options import Supervision  # noqa: PLC0415
 
@@ -228,11 +228,11 @@ def _supervision(
         stdin_rank=request.logs.stdin_rank,
         restart=request.part.restart if request.part else 0,
         before_restart=between,
-        reports=part is None,
+        reports=agent is None,
         join_peers=_peers(link),
         cpus=None if plan.shim_command else plan.cores,
-        **_shown(plan, request.logs.tail, part, door),
-        # Where all ranks are here nobody needs the scheduler after them; elsewhere some may still run.
+        **_shown(plan, request.logs.tail, agent, controller),
+        # Without ranks on other hosts, no rank needs the scheduler any longer.
         scheduler_wait=_SCHEDULER_WAIT if plan.local_server is None else _SCHEDULER_WAIT_FOR_OTHERS,
     )
 
@@ -245,14 +245,14 @@ def _peers(link: PeerLink | None) -> JoinPeers | None:
     return partial(peer_coordination.join, link)
 
 
-def _shown(plan: Plan, tail: Tail, part: AgentLink | None, door: Controller | None) -> dict[str, Any]:
+def _shown(plan: Plan, tail: Tail, agent: AgentLink | None, controller: Controller | None) -> dict[str, Any]:
     """Return what is shown, and what watches the job and explains its end besides the supervision."""
     found: dict[str, Any] = {"tail": tail}
-    if door is not None:
+    if controller is not None:
         from hccl_tools.launch.cluster import engine_output  # noqa: PLC0415  (an engine's jobs only)
 
-        found = engine_output.display_options(plan, tail, door.watch)
-        found["explain"] = door.explain
-    elif part is not None:
-        found |= {"on_attempt": part.watch, "explain": part.report_end}
+        found = engine_output.display_options(plan, tail, controller.watch)
+        found["explain"] = controller.explain
+    elif agent is not None:
+        found |= {"on_attempt": agent.watch, "explain": agent.report_end}
     return found

@@ -54,8 +54,8 @@ def _prepared(args: list[str], world: MpiWorld, environ: Mapping[str, str]) -> P
     if args[:1] == ["--facts"]:
         from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (only under `launch`)
 
-        if told := planned_ranks.read(args[1], world, environ):
-            return told
+        if planned := planned_ranks.read(args[1], world, environ):
+            return planned
     from hccl_tools.launch.mpi import options as rank_options  # noqa: PLC0415  (only where nothing is settled)
     from hccl_tools.launch.mpi import shared_preparation  # noqa: PLC0415
 

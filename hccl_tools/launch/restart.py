@@ -1,7 +1,7 @@
-"""``--max-restarts``: what is done between two starts of all ranks on all hosts.
+"""``--max-restarts``: prepare the next start of all ranks on all hosts.
 
-The table is read and judged again, and each start has logs of its own. Where an engine brings the job to its
-hosts it is the engine that starts anew; hosts that were started by hand wait for each other.
+The table is read and checked again, and each start has its own logs. An engine is started again; hosts on
+which the command was typed wait for each other.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 
 def check(plan: Plan, request: LaunchRequest) -> None:
-    """Refuse restarts where this host cannot see to it that all hosts begin again together.
+    """Refuse restarts of hosts that are not connected.
 
     Raises:
-        LaunchError: The job has several hosts, each was started by hand, and they do not meet.
+        LaunchError: The command was typed on several hosts without a rendezvous.
     """
     restarts = request.watch.max_restarts
     if restarts and plan.local_server is not None and plan.rendezvous is None and request.part is None:
         raise LaunchError(
-            f"--max-restarts {restarts}: hosts that do not meet cannot start again together",
-            hint="leave --no-preflight out, or start the job once for all hosts: --engine mpirun or slurm",
+            f"--max-restarts {restarts}: hosts without a rendezvous cannot restart together",
+            hint="omit --no-preflight, or start the job once for all hosts: --engine mpirun or slurm",
         )
 
 
 def between(
     prepared: PreparedLaunch, request: LaunchRequest, link: PeerLink | None
 ) -> Callable[[int, Signals], Sequence[RankProcess]]:
-    """Return what a supervisor calls before each restart; it returns the processes to start.
+    """Return the function that a supervisor calls before each restart; it returns the processes to start.
 
-    That raises LaunchError where the table cannot be used any more, here or on another host of ``link``.
+    It raises LaunchError where the table has changed, here or on another host of ``link``.
     """
 
     def before(number: int, signals: Signals) -> Sequence[RankProcess]:
@@ -64,7 +64,7 @@ def between(
 def _check_table(prepared: PreparedLaunch, request: LaunchRequest) -> None:
     table = prepared.plan.table
     if table is None or request.table.made is not None or not os.path.exists(table):
-        return  # The copy in the run directory is all there is, and nobody changes that.
+        return  # Only the copy in the run directory exists, which does not change.
     from hccl_tools.launch.planning import table_source  # noqa: PLC0415  (a restart is rare)
 
     try:
@@ -73,7 +73,7 @@ def _check_table(prepared: PreparedLaunch, request: LaunchRequest) -> None:
         raise LaunchError(f"the table has changed: {error.message}", hint=error.hint) from error
     if loaded.data != prepared.table_data:
         raise LaunchError(
-            f"{table} is another table by now", hint="start the job anew: its ranks have other places"
+            f"{table} has changed since the start; ranks would move", hint="start the job again"
         )
 
 
@@ -81,8 +81,8 @@ def _processes(prepared: PreparedLaunch, number: int) -> Sequence[RankProcess]:
     plan = prepared.plan
     if plan.supervisor:
         at = plan.supervisor.index("--")
-        told = (*plan.supervisor[:at], f"--restart={number}", *plan.supervisor[at:])
-        plan = plan._replace(supervisor=told)
+        command = (*plan.supervisor[:at], f"--restart={number}", *plan.supervisor[at:])
+        plan = plan._replace(supervisor=command)
     elif plan.shim_command:
         from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (for MPI ranks only)
 

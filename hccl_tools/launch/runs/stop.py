@@ -76,8 +76,8 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
         return Stopped(False, f"{run.name} has not ended within {wait:g} s (launcher: pid {run.pid}){hint}")
     code = index.read(run.path).exit_code
     what = "its launcher was killed" if code is None else f"exit code {code}"
-    said = f"{run.name} has ended after {time.monotonic() - began:.1f} s: {what}{_others(run)}"
-    return Stopped(_kill(run), said)
+    message = f"{run.name} has ended after {time.monotonic() - began:.1f} s: {what}{_others(run)}"
+    return Stopped(_kill(run), message)
 
 
 def _what_to_type(run: Run, *, now: bool) -> str:

@@ -311,7 +311,7 @@ def test_restarts_need_the_meeting(hosts: Any) -> None:
     job = hosts(2, SLEEP, "--max-restarts", "1", "--no-preflight")
 
     assert job.end() == [125, 125]
-    assert "hosts that do not meet cannot start again together" in job.said[0]
+    assert "hosts without a rendezvous cannot restart together" in job.said[0]
 
 
 def test_the_start_port_is_free_for_the_ranks(hosts: Any) -> None:
