@@ -13,12 +13,12 @@ import pytest
 
 import hccl_tools
 from hccl_tools.launch import engines
-from tests.support.import_graph import FLOORS, MODULES, PACKAGE, imports_of, room_of, rooms, tree_of
+from tests.support.import_graph import LAYERS, MODULES, PACKAGE, folder_of, folders, imports_of, tree_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FLOOR_OF = {room: number for number, floor in enumerate(FLOORS) for room in floor}
+LAYER_OF = {folder: number for number, layer in enumerate(LAYERS) for folder in layer}
 #: Facts about the host know nothing about tables, except what their formats and products are called.
 DISCOVER_MAY_IMPORT = {"errors", "notation", "programs", "table"}
 
@@ -29,19 +29,19 @@ MOST_MODULES = 20  # in a folder
 LARGE_FOLDERS = {"rules", "cli"}
 
 
-def test_every_room_has_its_floor() -> None:
-    assert {room for floor in FLOORS for room in floor} == set(rooms())
+def test_every_folder_has_its_layer() -> None:
+    assert {folder for layer in LAYERS for folder in layer} == set(folders())
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_point_down(module: str) -> None:
-    here = room_of(module)
-    if here in {"", "launch"}:  # the package itself hands out the public names of every room
+    here = folder_of(module)
+    if here in {"", "launch"}:  # the package itself hands out the public names of every folder
         return
     wrong = {
         name
         for name in imports_of(module)
-        if room_of(name) != here and FLOOR_OF[room_of(name)] >= FLOOR_OF[here]
+        if folder_of(name) != here and LAYER_OF[folder_of(name)] >= LAYER_OF[here]
     }
 
     assert wrong == set()
@@ -57,13 +57,13 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def test_discovery_knows_nothing_about_tables() -> None:
-    assert rooms()["discover"] <= DISCOVER_MAY_IMPORT
+    assert folders()["discover"] <= DISCOVER_MAY_IMPORT
 
 
 def test_no_folder_is_crowded() -> None:
-    count = Counter(room_of(module) for module, path in MODULES.items() if path.name != "__init__.py")
+    count = Counter(folder_of(module) for module, path in MODULES.items() if path.name != "__init__.py")
 
-    assert {room for room, modules in count.items() if modules > MOST_MODULES} <= LARGE_FOLDERS
+    assert {folder for folder, modules in count.items() if modules > MOST_MODULES} <= LARGE_FOLDERS
 
 
 def run_python(code: str) -> str:

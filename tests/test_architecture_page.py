@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.support.rooms_picture import picture
+from tests.support.folder_picture import picture
 
 if TYPE_CHECKING:
     import pytest
@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
 def test_the_picture_shows_the_imports(request: pytest.FixtureRequest) -> None:
-    file = ROOT / "docs" / "rooms.svg"
+    file = ROOT / "docs" / "architecture.svg"
     if request.config.getoption("--update-golden"):
         file.write_text(picture(), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""The imports of the package, read from its sources: which module, and which room, imports which."""
+"""The imports of the package, read from its sources: which module, and which folder, imports which."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import hccl_tools
 
 PACKAGE = Path(hccl_tools.__file__).parent
 
-#: The rooms from the lowest floor to the highest. A room is a folder, or a module beside the folders; the
-#: rooms of ``launch`` are listed one by one. A module imports from its own room and from lower floors only.
-FLOORS: tuple[tuple[str, ...], ...] = (
+#: The folders from the lowest layer to the highest; those of ``launch`` are listed one by one. A module
+#: beside the folders counts as one. A module imports from its own folder and from lower layers only.
+LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "records", "version"),
     ("notation",),
     ("document", "programs"),
@@ -71,18 +71,18 @@ def imports_of(module: str) -> frozenset[str]:
     return frozenset(name for name in found if name in MODULES) - {module, "hccl_tools"}
 
 
-def room_of(module: str) -> str:
-    """Return the room of a module: ``hccl_tools.formats.v1_0`` -> ``formats``; '' for the package itself."""
+def folder_of(module: str) -> str:
+    """Return the folder of a module: ``hccl_tools.formats.v1_0`` -> ``formats``; '' for the package."""
     inside = module.split(".")[1:]
     depth = 2 if inside[:1] == ["launch"] and len(inside) > 1 else 1
     return ".".join(inside[:depth])
 
 
-def rooms() -> dict[str, frozenset[str]]:
-    """Return for each room those that it imports from."""
+def folders() -> dict[str, frozenset[str]]:
+    """Return for each folder those that it imports from."""
     graph: dict[str, set[str]] = {}
     for module in MODULES:
-        if (here := room_of(module)) not in {"", "launch"}:  # these two packages hold nothing but rooms
-            there = {room_of(name) for name in imports_of(module)}
+        if (here := folder_of(module)) not in {"", "launch"}:  # the package, and a folder of folders
+            there = {folder_of(name) for name in imports_of(module)}
             graph.setdefault(here, set()).update(there - {here, ""})
-    return {room: frozenset(there) for room, there in graph.items()}
+    return {folder: frozenset(there) for folder, there in graph.items()}

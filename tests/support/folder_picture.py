@@ -1,7 +1,7 @@
-"""The picture of the rooms in ``docs/architecture.md``, drawn from the imports.
+"""The picture of the folders in ``docs/architecture.md``, drawn from the imports.
 
-Each row holds rooms that do not import each other. A line leads from a room to those it imports from; a line
-that a longer way implies is left out, as are the lines into ``errors``, ``records`` and ``version``.
+Each row holds folders that do not import each other. A line leads from a folder to those it imports from. A
+line that a longer path implies is left out, as are the lines into ``errors``, ``records`` and ``version``.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import NamedTuple
 
-from tests.support.import_graph import FLOORS, rooms
+from tests.support.import_graph import LAYERS, folders
 
 _ROW, _BOX, _MARGIN, _WIDTH = 62, 30, 14, 940
 _GAP, _LETTER, _PADDING, _LANE = 18, 7.4, 20, 10
 _SWEEPS = 40
-#: Between the middles of the rooms of the lowest row.
+#: Between the middles of the folders of the lowest row.
 _APART = 140
 _IN_LAUNCH = "launch."
 _STYLE = """
@@ -28,23 +28,23 @@ path { fill: none; stroke: #8c99a8; stroke-width: 1.2; }
 
 
 class Node(NamedTuple):
-    """A room in its row, or the place where the line between two rooms crosses a row."""
+    """A folder in its row, or the place where the line between two folders crosses a row."""
 
     row: int
-    room: str
+    folder: str
     target: str = ""
 
     @property
     def width(self) -> float:
         """Its width in pixels."""
-        return _LANE if self.target else len(self.room) * _LETTER + _PADDING
+        return _LANE if self.target else len(self.folder) * _LETTER + _PADDING
 
 
 def picture() -> str:
     """Return the picture as SVG."""
-    above = _reduced({room: set(below) - set(FLOORS[0]) for room, below in rooms().items()})
+    above = _reduced({folder: set(below) - set(LAYERS[0]) for folder, below in folders().items()})
     row_of = _rows(above)
-    ways = [_way(room, other, row_of) for room, below in above.items() for other in sorted(below)]
+    ways = [_way(folder, other, row_of) for folder, below in above.items() for other in sorted(below)]
     x = _positions(row_of, ways)
     left = min(x[node] - node.width / 2 for node in x) - _MARGIN
     width = max(x[node] + node.width / 2 for node in x) + _MARGIN - left
@@ -53,44 +53,44 @@ def picture() -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {view}>',
-            "<title>The rooms of hccl_tools and what each imports from</title>",
+            "<title>The folders of hccl_tools and what each imports from</title>",
             f"<style>{_STYLE}</style>",
             f'<rect x="{left:.0f}" width="{width:.0f}" height="{height}" class="paper"/>',
             *(_line(way, x, height) for way in ways),
-            *(_box(Node(row, room), x, height) for room, row in sorted(row_of.items())),
+            *(_box(Node(row, folder), x, height) for folder, row in sorted(row_of.items())),
             "</svg>\n",
         ]
     )
 
 
 def _reduced(graph: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Leave out what a room also reaches through another one that it imports from."""
+    """Leave out what a folder also reaches through another one that it imports from."""
 
-    def reached(room: str) -> set[str]:
-        return set().union(*({other} | reached(other) for other in graph[room]))
+    def reached(folder: str) -> set[str]:
+        return set().union(*({other} | reached(other) for other in graph[folder]))
 
-    reach = {room: reached(room) for room in graph}
+    reach = {folder: reached(folder) for folder in graph}
     return {
-        room: {other for other in below if not any(other in reach[between] for between in below)}
-        for room, below in graph.items()
+        folder: {other for other in below if not any(other in reach[between] for between in below)}
+        for folder, below in graph.items()
     }
 
 
 def _rows(graph: dict[str, set[str]]) -> dict[str, int]:
-    """Return the row of each room, 0 for the lowest: one above the highest that it imports from."""
+    """Return the row of each folder, 0 for the lowest: one above the highest that it imports from."""
     rows: dict[str, int] = {}
-    for room in (room for floor in FLOORS for room in floor):
-        rows[room] = 1 + max((rows[other] for other in graph[room]), default=-1)
-    for room in FLOORS[0]:
-        rows[room] = 0
-    return {room: row + (room not in FLOORS[0]) for room, row in rows.items()}
+    for folder in (folder for layer in LAYERS for folder in layer):
+        rows[folder] = 1 + max((rows[other] for other in graph[folder]), default=-1)
+    for folder in LAYERS[0]:
+        rows[folder] = 0
+    return {folder: row + (folder not in LAYERS[0]) for folder, row in rows.items()}
 
 
-def _way(room: str, other: str, row_of: dict[str, int]) -> list[Node]:
-    """Return the nodes of the line from a room down to another."""
-    between = range(row_of[room] - 1, row_of[other], -1)
-    middle = [Node(row, room, other) for row in between]
-    return [Node(row_of[room], room), *middle, Node(row_of[other], other)]
+def _way(folder: str, other: str, row_of: dict[str, int]) -> list[Node]:
+    """Return the nodes of the line from a folder down to another."""
+    between = range(row_of[folder] - 1, row_of[other], -1)
+    middle = [Node(row, folder, other) for row in between]
+    return [Node(row_of[folder], folder), *middle, Node(row_of[other], other)]
 
 
 def _positions(row_of: dict[str, int], ways: list[list[Node]]) -> dict[Node, float]:
@@ -100,7 +100,7 @@ def _positions(row_of: dict[str, int], ways: list[list[Node]]) -> dict[Node, flo
         for upper, lower in pairwise(way):
             neighbours[upper].append(lower)
             neighbours[lower].append(upper)
-    nodes = {Node(row, room) for room, row in row_of.items()} | set(neighbours)
+    nodes = {Node(row, folder) for folder, row in row_of.items()} | set(neighbours)
     rows: dict[int, list[Node]] = defaultdict(list)
     for node in sorted(nodes):
         rows[node.row].append(node)
@@ -114,8 +114,8 @@ def _positions(row_of: dict[str, int], ways: list[list[Node]]) -> dict[Node, flo
                     x[node] = sum(near) / len(near)
             _spread(sorted(rows[number], key=lambda node: (x[node], node)), x)
     middle = (min(x.values()) + max(x.values())) / 2
-    for place, room in enumerate(FLOORS[0]):  # Without lines: in the middle.
-        x[Node(0, room)] = middle + (place - (len(FLOORS[0]) - 1) / 2) * _APART
+    for place, folder in enumerate(LAYERS[0]):  # Without lines: in the middle.
+        x[Node(0, folder)] = middle + (place - (len(LAYERS[0]) - 1) / 2) * _APART
     return x
 
 
@@ -146,11 +146,11 @@ def _line(way: list[Node], x: dict[Node, float], height: int) -> str:
 
 def _box(node: Node, x: dict[Node, float], height: int) -> str:
     top, left = _top(node, height), x[node] - node.width / 2
-    is_inner = node.room.startswith(_IN_LAUNCH)
+    is_inner = node.folder.startswith(_IN_LAUNCH)
     return (
-        f'<g class="{"launch" if is_inner else "room"}">'
+        f'<g class="{"launch" if is_inner else "folder"}">'
         f'<rect x="{left:.0f}" y="{top}" width="{node.width:.0f}" height="{_BOX}" rx="4"/>'
-        f'<text x="{x[node]:.0f}" y="{top + _BOX / 2:.0f}">{node.room}</text></g>'
+        f'<text x="{x[node]:.0f}" y="{top + _BOX / 2:.0f}">{node.folder}</text></g>'
     )
 
 
