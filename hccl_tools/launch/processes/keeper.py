@@ -118,12 +118,13 @@ class Keeper:
 _started: list[Keeper] = []
 
 
-def start(*, fresh: bool = True, subreaper: bool = True) -> Keeper:
+def start(*, subreaper: bool = True) -> Keeper:
     """Start the keeper.
 
+    It gets a new interpreter, which is ready while the launcher still reads its table. Each rank then costs a
+    third less than with a fork, which copies the memory of its parent and is the fallback.
+
     Args:
-        fresh: Start a new interpreter for it instead of forking. It is ready while the launcher still reads
-            its table, and each rank then costs a third less: a fork copies what its parent has in memory.
         subreaper: Make this process a subreaper too, so that it can end the job if the keeper is killed.
             A library call in a user's process does not change that.
 
@@ -136,9 +137,7 @@ def start(*, fresh: bool = True, subreaper: bool = True) -> Keeper:
     commands, to_keeper = os.pipe()
     from_keeper, events = os.pipe()
     try:
-        pid = (_start_interpreter(commands, events, launcher) if fresh else 0) or _fork(
-            commands, events, launcher
-        )
+        pid = _start_interpreter(commands, events, launcher) or _fork(commands, events, launcher)
     except OSError as error:
         os.close(to_keeper)
         os.close(from_keeper)

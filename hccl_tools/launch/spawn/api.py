@@ -88,7 +88,7 @@ def spawn(
     if wanted.start.preflight:
         _preflight(prepared)
     private_dir, locks = _write(prepared, payload, folder, wanted.logs.mode)
-    guard = keeper.start(fresh=True, subreaper=False)
+    guard = keeper.start(subreaper=False)
     tasks = [
         Task(process.argv[0], process.argv, process.environment, os.path.join(plan.run_dir, process.log), ())
         for process in plan.local

@@ -236,9 +236,12 @@ def test_a_rank_starts_with_a_clean_state(jobs: Jobs) -> None:
 
 
 @pytest.fixture(params=["forked", "fresh"])
-def kept(request: pytest.FixtureRequest) -> Iterator[keeper.Keeper]:
+def kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[keeper.Keeper]:
     """A keeper without a supervisor, forked or with an interpreter of its own."""
-    started = keeper.start(fresh=request.param == "fresh", subreaper=False)
+    with monkeypatch.context() as patch:
+        if request.param == "forked":
+            patch.setattr(sys, "executable", "/nowhere/python")
+        started = keeper.start(subreaper=False)
     yield started
     started.close()
 
