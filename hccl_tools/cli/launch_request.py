@@ -95,7 +95,7 @@ def _program(options: dict[str, Any], *, own_python: bool) -> Program:
 
     argv = tuple(options["program"])
     if not argv:
-        raise UsageError("what is to be started?", hint="hccl-tools launch --rank-table FILE train.py")
+        raise UsageError("PROGRAM is missing", hint="hccl-tools launch --rank-table FILE train.py")
     kind, argv, python = interpreter.split_typed_python(_kind(options), argv, options["python"])
     return Program(argv, kind, python, own_python)
 
@@ -128,7 +128,7 @@ def _start(options: dict[str, Any]) -> Start | None:
 
 
 def _per_node(text: str | None, *, cpu: bool) -> int | None:
-    """Read ``--nproc-per-node``: a number, or one of torchrun's words for "as many as there are"."""
+    """Read ``--nproc-per-node``: a number, or one of torchrun's values for every visible device."""
     if text is None or text in _ALL_VISIBLE:
         return None
     if text == "cpu" and cpu:
@@ -179,10 +179,10 @@ def _size(options: dict[str, Any]) -> tuple[Hosts, Devices]:
 def _ranks_and_machines(
     count: int | None, per_node: int | None, node_count: int | None, named: int
 ) -> tuple[int | None, int | None]:
-    """Return the ranks in all and the machines, as far as they were said in any way; ``named``: by --ips.
+    """Return the number of ranks and of machines, as far as known; ``named`` is the number in ``--ips``.
 
-    Two of the three numbers make the third: torchrun's users give the machines and the ranks on each, msrun's
-    all ranks and those on each machine.
+    Two of the three numbers give the third: torchrun has the machines and the ranks on each, msrun has all
+    ranks and those on each machine.
     """
     if per_node is None:
         return count, node_count

@@ -1,4 +1,4 @@
-"""The table that ``launch`` makes on the spot where a job has many hosts and names none: all are asked."""
+"""Build the rank table at launch for ``--hostfile`` or a Slurm allocation."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def with_table(
 ) -> LaunchRequest:
     """Return the request with the table of its hosts: those of ``--hostfile``, else of the Slurm allocation.
 
-    A request for this host alone, or one that has its table, comes back as it is.
+    A request for this host alone, or with a table, is returned unchanged.
 
     Raises:
-        UsageError: The hosts cannot be asked for what the other options say.
-        LaunchError: A host has not answered, or HCCL would refuse the table.
+        UsageError: Other options exclude ``--hostfile``.
+        LaunchError: A host did not answer, or HCCL would refuse the table.
     """
     if options["hostfile"]:
         from hccl_tools.notation import host_list  # noqa: PLC0415
@@ -50,7 +50,7 @@ def with_table(
 
 
 def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the nodes of a Slurm allocation that the job is for; none where it is for this host alone."""
+    """Return the nodes of the Slurm allocation that the job uses; none for a job of this host alone."""
     size = (request.devices.ranks, request.devices.per_node, request.hosts.node_count)
     named = (*size, request.devices.listed, request.part, request.table.file)
     if (
@@ -80,7 +80,7 @@ def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str,
 
 
 def _refuse_many_jobs(environ: Mapping[str, str]) -> None:
-    """Refuse to be one of the processes of a step that would each make a table of its own node."""
+    """Refuse to be one of several processes of a step: each would make a table of its own node."""
     tasks = environ.get("SLURM_STEP_NUM_TASKS", "1")
     if tasks not in {"", "1"}:
         raise UsageError(
@@ -93,7 +93,7 @@ def _refuse_many_jobs(environ: Mapping[str, str]) -> None:
 def _table(
     hosts: Sequence[str], engine: Engine, request: LaunchRequest, environ: Mapping[str, str]
 ) -> JobTable:
-    """Ask the hosts and make their table, judged as ``gen`` judges it."""
+    """Query the hosts and make their table, checked as ``gen`` checks it."""
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
     from hccl_tools.gathering import agreement  # noqa: PLC0415
@@ -125,7 +125,7 @@ def _table(
 
 
 def _first_devices(request: LaunchRequest, count: int) -> str | None:
-    """Return the range that means as many devices of each host as there are ranks for it."""
+    """Return the range of the first devices of each host, one for each of its ranks."""
     if request.devices.ranks is not None and request.devices.ranks % count:
         raise UsageError(f"{request.devices.ranks} ranks cannot be shared out evenly to {count} hosts")
     per_host = request.devices.per_node if request.devices.ranks is None else request.devices.ranks // count

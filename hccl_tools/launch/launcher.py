@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines
@@ -22,15 +22,18 @@ if TYPE_CHECKING:
     from hccl_tools.launch.cluster.controller import Controller
     from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.plan import Plan
-    from hccl_tools.launch.model.request import LaunchRequest, Tail
+    from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
-    from hccl_tools.launch.supervise.options import JoinPeers
+    from hccl_tools.launch.supervise.options import BeforeRestart, JoinPeers, Supervision
 
-_SCHEDULER_WAIT, _SCHEDULER_WAIT_FOR_OTHERS = 0.2, 60.0
+#: Seconds that MindSpore's scheduler may take to end after the ranks of this host.
+_SCHEDULER_WAIT = 0.2
+#: The same in seconds where ranks of other hosts may still need it.
+_SCHEDULER_WAIT_FOR_OTHERS = 60.0
 
 
 def launch(request: LaunchRequest) -> int:
-    """Start the job, see it to its end and return the exit code.
+    """Start the job, wait for its end and return the exit code.
 
     Args:
         request: What to start, and how to watch and end it.
@@ -42,7 +45,7 @@ def launch(request: LaunchRequest) -> int:
     link: PeerLink | None = None
     agent: AgentLink | None = None
     try:
-        # First of all, so that it comes up while this process reads its table.
+        # First, so that it starts while this process reads its table.
         guard = keeper.current() or keeper.start()
         agent = _connect_to_launcher(request)
         prepared = prepared_launch(request)
@@ -55,7 +58,7 @@ def launch(request: LaunchRequest) -> int:
             from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (several hosts, started by hand)
 
             link = consistency.connect_peers(prepared, request)
-        between = _between_restarts(prepared, request, link)
+        before_restart = _before_restart(prepared, request, link)
         # Both are released by the kernel when this process ends, however it does.
         locks = [lock, *_hold(prepared, request, again=bool(request.part and request.part.restart))]
         controller = _open_controller(plan)
@@ -73,7 +76,9 @@ def launch(request: LaunchRequest) -> int:
         run_dir=plan.run_dir,
         environment={**prepared.shared_environment, **(controller.environment if controller else {})},
         working_dir=plan.working_dir,
-        options=_supervision(request, plan, between=between, link=link, agent=agent, controller=controller),
+        options=_supervision(
+            request, plan, before_restart=before_restart, link=link, agent=agent, controller=controller
+        ),
         keeper=guard,
         locks=locks,
     )
@@ -118,18 +123,20 @@ def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
     return prepared
 
 
-def _between_restarts(prepared: PreparedLaunch, request: LaunchRequest, link: PeerLink | None) -> Any:
-    """Return what is done before each restart; nothing is where none is allowed."""
+def _before_restart(
+    prepared: PreparedLaunch, request: LaunchRequest, link: PeerLink | None
+) -> BeforeRestart | None:
+    """Return what the supervisor calls before each restart, ``None`` without restarts."""
     if not request.watch.max_restarts:
         return None
     from hccl_tools.launch import restart  # noqa: PLC0415  (few ask for it)
 
     restart.check(prepared.plan, request)
-    return restart.between(prepared, request, link)
+    return restart.before_restart(prepared, request, link)
 
 
 def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str, ...]:
-    """Refuse what would fail later; return what the user should know."""
+    """Refuse what would fail later; return warnings for the user."""
     from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a dry run does not need it)
 
     environment = {**prepared.shared_environment, **typed}
@@ -141,7 +148,7 @@ def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str,
 def _lock(prepared: PreparedLaunch) -> int:
     if prepared.table_data is None:
         return -1
-    # By server, as hosts may share a disk; and as a whole, lest two jobs each hold a host the other needs.
+    # By server, as hosts may share a disk; or whole, so that two jobs cannot each lock a host of the other.
     part = "all" if prepared.plan.supervisor else str(prepared.plan.local_server)
     from hccl_tools.launch.runs import table_lock  # noqa: PLC0415  (only with a table)
 
@@ -179,7 +186,7 @@ def _report_refusal(error: HcclToolsError, agent: AgentLink | None, link: PeerLi
 
 
 def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> list[int]:
-    """Make the run directory, whole or not at all; return what holds it. A shared one is there already."""
+    """Make the run directory, completely or not at all; return its locks. A shared one exists already."""
     run_dir, shared = prepared.plan.run_dir, request.part is not None
     directory.create(run_dir, shared=shared, mode=request.logs.mode)
     try:
@@ -216,43 +223,38 @@ def _supervision(
     request: LaunchRequest,
     plan: Plan,
     *,
-    between: Any,
+    before_restart: BeforeRestart | None,
     link: PeerLink | None,
     agent: AgentLink | None,
     controller: Controller | None,
-) -> Any:
-    from hccl_tools.launch.supervise.options import Supervision  # noqa: PLC0415
+) -> Supervision:
+    from hccl_tools.launch.supervise.options import Supervision  # noqa: PLC0415  (a refused launch does without)
 
-    return Supervision(
+    supervision = Supervision(
         watch=request.watch,
+        tail=request.logs.tail,
         stdin_rank=request.logs.stdin_rank,
         restart=request.part.restart if request.part else 0,
-        before_restart=between,
+        before_restart=before_restart,
         reports=agent is None,
-        join_peers=_peers(link),
+        join_peers=_join_peers(link),
         cpus=None if plan.shim_command else plan.cores,
-        **_shown(plan, request.logs.tail, agent, controller),
         # Without ranks on other hosts, no rank needs the scheduler any longer.
         scheduler_wait=_SCHEDULER_WAIT if plan.local_server is None else _SCHEDULER_WAIT_FOR_OTHERS,
     )
+    if controller is not None:
+        from hccl_tools.launch.cluster import engine_output  # noqa: PLC0415  (an engine's jobs only)
+
+        supervision = engine_output.shown_by(supervision, plan, controller.watch)
+        return supervision._replace(explain=controller.explain)
+    if agent is not None:
+        return supervision._replace(on_attempt=agent.watch, explain=agent.report_end)
+    return supervision
 
 
-def _peers(link: PeerLink | None) -> JoinPeers | None:
+def _join_peers(link: PeerLink | None) -> JoinPeers | None:
     if link is None:
         return None
     from hccl_tools.launch.cluster import peer_coordination  # noqa: PLC0415  (several hosts, started by hand)
 
     return partial(peer_coordination.join, link)
-
-
-def _shown(plan: Plan, tail: Tail, agent: AgentLink | None, controller: Controller | None) -> dict[str, Any]:
-    """Return what is shown, and what watches the job and explains its end besides the supervision."""
-    found: dict[str, Any] = {"tail": tail}
-    if controller is not None:
-        from hccl_tools.launch.cluster import engine_output  # noqa: PLC0415  (an engine's jobs only)
-
-        found = engine_output.display_options(plan, tail, controller.watch)
-        found["explain"] = controller.explain
-    elif agent is not None:
-        found |= {"on_attempt": agent.watch, "explain": agent.report_end}
-    return found

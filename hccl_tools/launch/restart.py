@@ -13,13 +13,14 @@ from hccl_tools.errors import HcclToolsError, LaunchError
 from hccl_tools.launch import engines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.plan import Plan, RankProcess
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.processes.signals import Signals
+    from hccl_tools.launch.supervise.options import BeforeRestart
 
 
 def check(plan: Plan, request: LaunchRequest) -> None:
@@ -36,10 +37,8 @@ def check(plan: Plan, request: LaunchRequest) -> None:
         )
 
 
-def between(
-    prepared: PreparedLaunch, request: LaunchRequest, link: PeerLink | None
-) -> Callable[[int, Signals], Sequence[RankProcess]]:
-    """Return the function that a supervisor calls before each restart; it returns the processes to start.
+def before_restart(prepared: PreparedLaunch, request: LaunchRequest, link: PeerLink | None) -> BeforeRestart:
+    """Return what a supervisor calls before each restart.
 
     It raises LaunchError where the table has changed, here or on another host of ``link``.
     """

@@ -269,13 +269,13 @@ def test_dry_run_as_json() -> None:
 @pytest.mark.parametrize(
     ("args", "code", "sentence"),
     [
-        ([], 2, "what is to be started?"),
+        ([], 2, "PROGRAM is missing"),
         (["--no-such-option", "hello.py"], 2, "no such option"),
         (["--rank-table", "absent.json", "hello.py"], 125, "absent.json"),
         (["--rank-table", ".", "hello.py"], 125, "is a directory without"),
         (["--rank-table", "empty.json", "hello.py"], 125, "empty.json"),
         (["--rank-table", "hello.py", "hello.py"], 125, "hello.py"),
-        (["hello.py"], 2, "how many ranks"),
+        (["hello.py"], 2, "the number of ranks is missing"),
         (["-n", "1", "--rank-table", "absent.json", "--all-here", "hello.py"], 125, "absent.json"),
         (["-n", "0", "hello.py"], 2, "-n"),
         (["--no-table", "-n", "1", "absent.py"], 127, '"absent.py" is not there'),

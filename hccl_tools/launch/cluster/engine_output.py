@@ -7,7 +7,7 @@ its own messages.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hccl_tools.launch import engines
 from hccl_tools.launch.runs import names
@@ -15,9 +15,11 @@ from hccl_tools.launch.runs import names
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hccl_tools.launch.logs.follower import Style
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.request import Tail
     from hccl_tools.launch.supervise.attempt import Attempt
+    from hccl_tools.launch.supervise.options import Supervision
 
 
 def show_rank_logs(attempt: Attempt, plan: Plan, shown: Tail) -> None:
@@ -32,18 +34,19 @@ def show_rank_logs(attempt: Attempt, plan: Plan, shown: Tail) -> None:
         attempt.followers.follow(path, rank)
 
 
-def display_options(plan: Plan, tail: Tail, watch: Callable[[Attempt], None]) -> dict[str, Any]:
-    """Return the options of ``Supervision`` for the display; ``watch`` is called with every attempt.
+def shown_by(supervision: Supervision, plan: Plan, watch: Callable[[Attempt], None]) -> Supervision:
+    """Return a supervision that shows what an engine has started; ``watch`` is called with every attempt.
 
     Supervisors write what they show to the engine's output, which also has MPICH's messages about a process
     that was killed.
     """
     if plan.supervisor:
-        return {"tail": (0,), "hidden": engines.of(plan).hidden_output, "on_attempt": watch}
+        return supervision._replace(tail=(0,), hidden=engines.of(plan).hidden_output, on_attempt=watch)
+    tail = supervision.tail
 
     def watch_and_show(attempt: Attempt) -> None:
         watch(attempt)
         show_rank_logs(attempt, plan, tail)
 
-    style = "prefix" if tail == "all" or len(tail) > 1 else "auto"
-    return {"tail": (), "log_style": style, "on_attempt": watch_and_show}
+    style: Style = "prefix" if tail == "all" or len(tail) > 1 else "auto"
+    return supervision._replace(tail=(), log_style=style, on_attempt=watch_and_show)

@@ -88,9 +88,7 @@ def parse(args: list[str]) -> RankOptions:
         print(USAGE, end="")
         raise SystemExit(0)
     if not program:
-        raise UsageError(
-            "what is to be started?", hint="mpirun -n 2 python -m hccl_tools.launch.rank train.py"
-        )
+        raise UsageError("PROGRAM is missing", hint="mpirun -n 2 python -m hccl_tools.launch.rank train.py")
     last = {name: given[-1] for name, given in values.items()}
     kind, named, python = _program(flags, tuple(program), last.get("--python"))
     return RankOptions(

@@ -28,7 +28,7 @@ def cores_of(
     The ranks take their shares in the order of their devices: that is the order in which hosts wire them.
 
     Raises:
-        LaunchError: There are fewer cores than ranks, or this host tells of no NUMA nodes.
+        LaunchError: There are fewer cores than ranks, or this host lists no NUMA nodes.
     """
     if bind == "none" or not placements:
         return {}
@@ -53,7 +53,7 @@ def _numa(usable: list[int], ranks: int, environ: Mapping[str, str]) -> list[tup
     nodes = [share for cores in numa_nodes(environ) if (share := tuple(sorted(cores & set(usable))))]
     if not nodes:
         raise LaunchError(
-            f"--bind numa: {_NODES} tells of no NUMA nodes that this process may use",
+            f"--bind numa: {_NODES} lists no NUMA node that this process may use",
             hint="use --bind cores, or leave it out",
         )
     return [nodes[index * len(nodes) // max(ranks, len(nodes))] for index in range(ranks)]

@@ -85,7 +85,7 @@ def _check_all_here(devices: Devices, count: int, *, cpu: bool) -> None:
         allowed = f"--max-ranks {devices.max_ranks}"
         raise LaunchError(
             f"the table has {count} ranks, more than {allowed} allows on one machine",
-            hint=f"add --max-ranks {count} if this machine can bear them",
+            hint=f"add --max-ranks {count} if this machine has the memory for them",
         )
 
 

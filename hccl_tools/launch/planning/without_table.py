@@ -70,7 +70,7 @@ def _this_host(names: tuple[str, ...], hosts: Hosts) -> int:
     """Return the index of this host among the hosts of a job.
 
     Raises:
-        LaunchError: It is not among them, or cannot be told from them.
+        LaunchError: None of them is this host, or more than one.
     """
     if hosts.node_rank is not None:
         if hosts.node_rank >= len(names):
@@ -80,7 +80,7 @@ def _this_host(names: tuple[str, ...], hosts: Hosts) -> int:
         return 0
     if not hosts.ips:
         raise UsageError(
-            f"which of the {len(names)} machines is this?",
+            f"--node-rank is missing: the job has {len(names)} machines",
             hint="add --node-rank 0 on the first, 1 on the next",
         )
     found = [index for index, name in enumerate(names) if is_local(name) and not is_loopback(name)]
@@ -105,7 +105,7 @@ def _master_address(names: tuple[str, ...], hosts: Hosts) -> str:
         return LOOPBACK
     if packed(names[0]) is None:
         raise UsageError(
-            "where do the machines meet?", hint="add --master-addr, the address of the first machine"
+            "--master-addr is missing: the machines have no address", hint="add that of the first machine"
         )
     if is_loopback(names[0]):
         raise UsageError(
@@ -154,7 +154,7 @@ def choose_devices(
                 hint="say how many, or --cpu --nproc-per-node cpu for a rank on each core",
             )
         raise UsageError(
-            "how many ranks, and on which devices?",
+            "the number of ranks is missing",
             hint="name a table (--rank-table FILE), devices (--devices 4-7) or a count (-n 4)",
         )
     if available and count <= len(available):

@@ -43,6 +43,21 @@ class JoinPeers(Protocol):
         """Return the connection; ``restart`` counts the starts from 0."""
 
 
+class BeforeRestart(Protocol):
+    """Prepares a restart of all ranks."""
+
+    def __call__(self, number: int, signals: Signals) -> Sequence[RankProcess]:
+        """Return the processes to start.
+
+        Args:
+            number: Of the restart, from 1.
+            signals: Those that this launcher has received.
+
+        Raises:
+            HcclToolsError: There can be no restart.
+        """
+
+
 class Supervision(NamedTuple):
     """How the part of a job on this host is supervised: the user's options and what the launcher connects."""
 
@@ -63,9 +78,8 @@ class Supervision(NamedTuple):
     scheduler_wait: float = 15.0
     #: The cores each rank is bound to; a rank without an entry may use all.
     cpus: Mapping[int, Sequence[int]] | None = None
-    #: Called with the number of the restart (1, 2, ...) and the signals received; returns the processes to
-    #: start then; raises HcclToolsError where there can be none.
-    before_restart: Callable[[int, Signals], Sequence[RankProcess]] | None = None
+    #: Called before each restart.
+    before_restart: BeforeRestart | None = None
     #: Lines of a log that begin so are not shown on the terminal.
     hidden: tuple[bytes, ...] = ()
     #: Called with the outcome of an attempt before it is reported: an engine replaces its own process by the

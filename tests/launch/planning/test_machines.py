@@ -88,7 +88,7 @@ def test_two_of_ranks_machines_and_ranks_on_each_make_the_third(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ((*MSRUN,), "which of the 2 machines is this?"),
+        ((*MSRUN,), "--node-rank is missing: the job has 2 machines"),
         ((*MSRUN, "--nnodes=3", "--node_rank=0"), "8 ranks are not 3 machines of 4"),
         (("--worker_num=8", "--local_worker_num=3"), "8 ranks do not make up machines of 3"),
         (("--devices", "0,1", "--nproc-per-node", "3"), "3 ranks per machine, but --devices names 2"),
