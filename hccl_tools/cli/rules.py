@@ -71,4 +71,4 @@ def _print_list(rules: list[Rule]) -> None:
     for rule in rules:
         facts = rule.facts
         code = facts.hccl_code or "-"
-        click.echo(f"{facts.id}  {facts.name:<{width}}  {facts.consequence:<11}  {code:<6}  {rule.title}")
+        click.echo(f"{facts.id}  {facts.name:<{width}}  {facts.consequence:<11}  {code:<6}  {facts.title}")

@@ -12,14 +12,11 @@ from hccl_tools.rules.address_columns import (
     packed_addresses,
     server_count,
 )
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.table.addresses import family, is_unset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_SERVERS = ("1.0", "1.2")
-_LEGACY = (*_SERVERS, "group_list")
 
 
 @rule(
@@ -27,7 +24,6 @@ _LEGACY = (*_SERVERS, "group_list")
     "mixed-device-ip-families",
     "refused",
     code="EI0001",
-    formats=_LEGACY,
     needs=("device_ip",),
     stage="check",
     source="config.cc:382-468",
@@ -67,7 +63,7 @@ def mixed_device_ip_families(subject: Subject) -> Iterator[Finding]:
     "invalid-host-ip",
     "refused",
     code="EI0014",
-    formats=_SERVERS,
+    formats=SERVER_LIST,
     needs=("host_ip",),
     source="topoinfo_ranktableConcise.cc:314-320",
 )
@@ -91,7 +87,7 @@ def invalid_host_ip(subject: Subject) -> Iterator[Finding]:
     "mixed-host-ip-families",
     "refused",
     code="EI0014",
-    formats=_SERVERS,
+    formats=SERVER_LIST,
     needs=("host_ip",),
     stage="check",
     source="config.cc:382-420",
@@ -124,7 +120,7 @@ def mixed_host_ip_families(subject: Subject) -> Iterator[Finding]:
     "HCC409",
     "host-network-without-host-ip",
     "refused",
-    formats=_SERVERS,
+    formats=SERVER_LIST,
     needs=("host_ip", "device_ip", "rank_id"),
     stage="check",
     source="topoinfo_ranktableConcise.cc:198",

@@ -14,14 +14,12 @@ from hccl_tools.rules.address_columns import (
     packed_addresses,
     servers_unread,
 )
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.table.addresses import is_unset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SERVERS = ("1.0", "1.2")
-_LEGACY = (*_SERVERS, "group_list")
 _HOW = "`hccn_tool -i N -ip -g` shows a device's address"
 
 
@@ -42,7 +40,6 @@ def _missing(subject: Subject, value: Any, index: int, hosts: list[bool]) -> boo
     "device-ip-missing",
     "refused",
     code="EI0014",
-    formats=_LEGACY,
     needs=("device_ip", "host_ip"),
     source="topoinfo_ranktableConcise.cc:513-544, topoinfo_ranktableStandard.cc:555",
 )
@@ -75,7 +72,6 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
     "device-ip-no-text",
     "refused",
     code="EI0017",
-    formats=_LEGACY,
     needs=("host_ip",),
     source="topoinfo_ranktableConcise.cc:513-544",
 )
@@ -98,9 +94,7 @@ def device_ip_no_text(subject: Subject) -> Iterator[Finding]:
     "HCC611",
     "device-ip-dropped",
     "advice",
-    formats=_LEGACY,
     needs=("host_ip",),
-    stage="none",
     source="topoinfo_ranktableConcise.cc:513-544",
 )
 def device_ip_dropped(subject: Subject) -> Iterator[Finding]:
@@ -145,7 +139,6 @@ def _refuses_no_text(subject: Subject, index: int, hosts: list[bool]) -> bool:
     "invalid-device-ip",
     "refused",
     code="EI0014",
-    formats=_LEGACY,
     needs=("device_ip",),
     source="hccl_ip_address.cc:43",
 )
@@ -180,7 +173,6 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
     "duplicate-device-ip",
     "refused",
     code="EI0014",
-    formats=_LEGACY,
     needs=("device_ip",),
     source="topoinfo_ranktableConcise.cc:505-570",
 )
@@ -215,7 +207,7 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
     "HCC405",
     "address-count",
     "refused",
-    formats=_SERVERS,
+    formats=SERVER_LIST,
     needs=("device_ip",),
     source="topoinfo_ranktableConcise.cc:349-363",
 )

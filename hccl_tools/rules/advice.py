@@ -7,24 +7,14 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.rules.address_columns import addresses_read, all_plain, packed_addresses
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.table.addresses import AF_INET, is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SERVERS = ("1.0", "1.2")
-_LEGACY = (*_SERVERS, "group_list")
 
-
-@rule(
-    "HCC605",
-    "blanks-in-server-id",
-    "advice",
-    formats=_LEGACY,
-    stage="none",
-    source="hccl_communicator_attrs_host.cc:286 (SalTrim)",
-)
+@rule("HCC605", "blanks-in-server-id", "advice", source="hccl_communicator_attrs_host.cc:286 (SalTrim)")
 def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
     """A server_id begins or ends with blanks.
 
@@ -44,14 +34,7 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule(
-    "HCC606",
-    "loopback-server-id",
-    "advice",
-    formats=_LEGACY,
-    stage="none",
-    source="users' tables: hccl_8p_01234567_127.0.0.1.json",
-)
+@rule("HCC606", "loopback-server-id", "advice", source="users' tables: hccl_8p_01234567_127.0.0.1.json")
 def loopback_server_id(subject: Subject) -> Iterator[Finding]:
     """A table of several servers has a loopback server_id, which is a different machine on each host.
 
@@ -75,8 +58,7 @@ def loopback_server_id(subject: Subject) -> Iterator[Finding]:
     "HCC607",
     "no-server-count",
     "advice",
-    formats=_SERVERS,
-    stage="none",
+    formats=SERVER_LIST,
     source="rank_table_config_910.md, `server_count` (required); topoinfo_ranktableConcise.cc:251 (optional)",
 )
 def no_server_count(subject: Subject) -> Iterator[Finding]:
@@ -98,8 +80,7 @@ def no_server_count(subject: Subject) -> Iterator[Finding]:
     "HCC608",
     "unused-super-pods",
     "advice",
-    formats=_SERVERS,
-    stage="none",
+    formats=SERVER_LIST,
     source="topoinfo_ranktableConcise.cc:866-876",
 )
 def unused_super_pods(subject: Subject) -> Iterator[Finding]:
@@ -129,9 +110,7 @@ def unused_super_pods(subject: Subject) -> Iterator[Finding]:
     "HCC609",
     "same-address-twice",
     "advice",
-    formats=_LEGACY,
     needs=("device_ip",),
-    stage="none",
     source="topoinfo_ranktableParser.cc:532 (texts are compared)",
 )
 def same_address_twice(subject: Subject) -> Iterator[Finding]:
@@ -165,9 +144,7 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
     "HCC612",
     "some-devices-without-address",
     "advice",
-    formats=_LEGACY,
     needs=("device_ip",),
-    stage="none",
     source="topoinfo_ranktableConcise.cc:513-544 (needed between servers only)",
 )
 def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
@@ -197,9 +174,8 @@ def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
     "HCC610",
     "rank-order",
     "advice",
-    formats=_SERVERS,
+    formats=SERVER_LIST,
     needs=("rank_id", "device_id"),
-    stage="none",
     source="MindSpore rank_table.md",
 )
 def rank_order(subject: Subject) -> Iterator[Finding]:

@@ -18,8 +18,6 @@ from hccl_tools.table.hccl_values import read_uint
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FORMATS = ("1.0", "1.2")
-
 
 def _rows(subject: Subject) -> Iterator[tuple[int, Any]]:
     """Yield the rows with a backup_device_ip that HCCL reads, and its value."""
@@ -36,14 +34,7 @@ def _addresses(value: Any) -> list[str]:
     return parts if parts[-1] else parts[:-1]
 
 
-@rule(
-    "HCC441",
-    "backup-ip",
-    "refused",
-    code="EI0014",
-    formats=_FORMATS,
-    source="topoinfo_ranktableConcise.cc:572-620",
-)
+@rule("HCC441", "backup-ip", "refused", code="EI0014", source="topoinfo_ranktableConcise.cc:572-620")
 def backup_ip(subject: Subject) -> Iterator[Finding]:
     """A backup_device_ip is not an IP address, or is used twice.
 
@@ -75,7 +66,7 @@ def backup_ip(subject: Subject) -> Iterator[Finding]:
             first.setdefault(address, row)
 
 
-@rule("HCC442", "backup-port", "refused", formats=_FORMATS, source="topoinfo_ranktableConcise.cc:732-760")
+@rule("HCC442", "backup-port", "refused", source="topoinfo_ranktableConcise.cc:732-760")
 def backup_port(subject: Subject) -> Iterator[Finding]:
     """A backup_device_port beside a backup_device_ip is not within 1 to 65535.
 
@@ -103,7 +94,6 @@ def backup_port(subject: Subject) -> Iterator[Finding]:
     "HCC443",
     "backup-partner",
     "refused",
-    formats=_FORMATS,
     needs=("device_id", "device_ip"),
     stage="check",
     source="topoinfo_ranktableConcise.cc:773-833",

@@ -16,7 +16,6 @@ from hccl_tools.table.addresses import family
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FORMATS = ("1.0",)
 _SOURCE = "MindSpore rank_table.md, Cross Cluster"
 _OK = '[{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]'
 #: The keys that a cluster needs, each with message and hint.
@@ -41,7 +40,7 @@ def _server_ids(cluster: dict[str, Any]) -> list[tuple[int, str]]:
     return [(index, name) for index, name in ids if isinstance(name, str)]
 
 
-@rule("HCC541", "cluster-structure", "fails-later", formats=_FORMATS, source=_SOURCE)
+@rule("HCC541", "cluster-structure", "fails-later", source=_SOURCE)
 def cluster_structure(subject: Subject) -> Iterator[Finding]:
     """cluster_list is empty, or a cluster has no cluster_id, az_id, network_type or server_list.
 
@@ -74,7 +73,7 @@ def cluster_structure(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC542", "network-type", "fails-later", formats=_FORMATS, source=_SOURCE)
+@rule("HCC542", "network-type", "fails-later", source=_SOURCE)
 def network_type(subject: Subject) -> Iterator[Finding]:
     """A cluster's network_type is not "ROCE", the only supported one.
 
@@ -90,7 +89,7 @@ def network_type(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC543", "duplicate-cluster-id", "fails-later", formats=_FORMATS, source=_SOURCE)
+@rule("HCC543", "duplicate-cluster-id", "fails-later", source=_SOURCE)
 def duplicate_cluster_id(subject: Subject) -> Iterator[Finding]:
     """Two clusters have the same cluster_id.
 
@@ -112,7 +111,7 @@ def duplicate_cluster_id(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC544", "cluster-servers", "fails-later", formats=_FORMATS, needs=("server_id",), source=_SOURCE)
+@rule("HCC544", "cluster-servers", "fails-later", needs=("server_id",), source=_SOURCE)
 def cluster_servers(subject: Subject) -> Iterator[Finding]:
     """A server is not in exactly one cluster, or a cluster has a server that is not in server_list.
 
@@ -151,7 +150,7 @@ def cluster_servers(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC545", "cluster-addresses", "fails-later", formats=_FORMATS, source=_SOURCE)
+@rule("HCC545", "cluster-addresses", "fails-later", source=_SOURCE)
 def cluster_addresses(subject: Subject) -> Iterator[Finding]:
     """A server_ip or dpu_ip is not an IP address.
 

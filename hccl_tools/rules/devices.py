@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import NAME_THE_CHIP
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
 from hccl_tools.rules.topology import device_sets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LEGACY = ("1.0", "1.2", "group_list")
-_ALL = (*_LEGACY, "2.0")
 #: A group_list is the format of the 910A: HCCL accepts only ids up to 7 in it, on every product.
 GROUP_LIST_LIMIT = 8
 
@@ -36,7 +34,6 @@ def _all_in_range(subject: Subject) -> bool:
     "HCC301",
     "device-id-no-number",
     "refused",
-    formats=_ALL,
     needs=("device_id",),
     source="topoinfo_ranktableConcise.cc:423",
 )
@@ -63,7 +60,6 @@ def device_id_no_number(subject: Subject) -> Iterator[Finding]:
     "HCC302",
     "device-id-too-high",
     "refused",
-    formats=_ALL,
     needs=("device_id",),
     source="topoinfo_ranktableConcise.cc:420-444, device_capacity.cc:238",
 )
@@ -92,7 +88,7 @@ def device_id_too_high(subject: Subject) -> Iterator[Finding]:
     "duplicate-device-id",
     "refused",
     code="EI0014",
-    formats=_LEGACY,
+    formats=LEGACY,
     needs=("device_id", "server_id"),
     stage="topology",
     source="topoinfo_parse.cc:165",

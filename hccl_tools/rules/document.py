@@ -66,7 +66,13 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
         yield Finding(f"not a rank table: {found.reason}", hint=hint)
 
 
-@rule("HCC601", "duplicate-key", "advice", source="topoinfo_ranktableParser.cc:127 (nlohmann::json)")
+@rule(
+    "HCC601",
+    "duplicate-key",
+    "advice",
+    stage="load",
+    source="topoinfo_ranktableParser.cc:127 (nlohmann::json)",
+)
 def duplicate_key(subject: Subject) -> Iterator[Finding]:
     """An object has a key twice; HCCL silently uses the last.
 
@@ -87,7 +93,7 @@ def duplicate_key(subject: Subject) -> Iterator[Finding]:
     yield from repeat(COUNTED, subject.document.duplicate_count - len(subject.document.duplicates))
 
 
-@rule("HCC602", "ignored-text", "advice", source="topoinfo_ranktableParser.cc:127 (operator>>)")
+@rule("HCC602", "ignored-text", "advice", stage="load", source="topoinfo_ranktableParser.cc:127 (operator>>)")
 def ignored_text(subject: Subject) -> Iterator[Finding]:
     """Text follows the closing brace of the table; HCCL ignores it.
 

@@ -16,14 +16,11 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Path
 
-_FORMATS = ("group_list",)
 #: GROUP_NAME_MAX_LEN, in bytes.
 LONGEST_NAME = 127
 
 
-@rule(
-    "HCC511", "group-count", "refused", formats=_FORMATS, source="topoinfo_ranktableStandard.cc:281-289, :421"
-)
+@rule("HCC511", "group-count", "refused", source="topoinfo_ranktableStandard.cc:281-289, :421")
 def group_count(subject: Subject) -> Iterator[Finding]:
     """group_count is not the number of groups.
 
@@ -35,13 +32,7 @@ def group_count(subject: Subject) -> Iterator[Finding]:
     yield from _count(subject.table.declared.get("group_count"), len(groups), ("group_count",))
 
 
-@rule(
-    "HCC512",
-    "device-or-instance-count",
-    "refused",
-    formats=_FORMATS,
-    source="topoinfo_ranktableStandard.cc:364-371, :517",
-)
+@rule("HCC512", "device-or-instance-count", "refused", source="topoinfo_ranktableStandard.cc:364-371, :517")
 def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
     """device_count or instance_count is not the number of the group's devices or instances.
 
@@ -70,7 +61,6 @@ def _count(text: str | None, count: int, path: Path) -> Iterator[Finding]:
     "group-name",
     "refused",
     code="EI0014",
-    formats=_FORMATS,
     needs=("group_name",),
     source="topoinfo_ranktableStandard.cc:435-438",
 )
@@ -90,7 +80,6 @@ def group_name(subject: Subject) -> Iterator[Finding]:
     "pod-name",
     "refused",
     code="EI0014",
-    formats=_FORMATS,
     needs=("pod_name",),
     source="topoinfo_ranktableStandard.cc:533-537",
 )

@@ -15,14 +15,11 @@ from hccl_tools.table.hccl_values import read_uint
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SERVERS = ("1.0", "1.2")
-
 
 @rule(
     "HCC411",
     "empty-device-ip",
     "fails-later",
-    formats=_SERVERS,
     needs=("device_ip",),
     source="topoinfo_ranktableConcise.cc:533; guide, `device_ip`",
 )
@@ -54,13 +51,7 @@ def empty_device_ip(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule(
-    "HCC422",
-    "shared-host-port",
-    "fails-later",
-    formats=_SERVERS,
-    source="rank_table_config_a3.md, `host_port`",
-)
+@rule("HCC422", "shared-host-port", "fails-later", source="rank_table_config_a3.md, `host_port`")
 def shared_host_port(subject: Subject) -> Iterator[Finding]:
     """Two devices of one server have the same host_port, which only one of them can bind.
 
@@ -154,14 +145,7 @@ def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-@rule(
-    "HCC412",
-    "host-ip-v6",
-    "forbidden",
-    formats=_SERVERS,
-    needs=("host_ip",),
-    source="rank_table_config_a3.md, `host_ip`",
-)
+@rule("HCC412", "host-ip-v6", "forbidden", needs=("host_ip",), source="rank_table_config_a3.md, `host_ip`")
 def host_ip_v6(subject: Subject) -> Iterator[Finding]:
     """A host_ip is an IPv6 address; the parser accepts it, the guide does not allow it.
 

@@ -27,13 +27,7 @@ _HOST_PROCESS = (1 << 32) - 1
 _LONGEST_NAME = 127
 
 
-@rule(
-    "HCC115",
-    "lab-table",
-    "refused",
-    formats=("lab",),
-    source="topoinfo_ranktableStandard.cc:152-167, :364-412",
-)
+@rule("HCC115", "lab-table", "refused", source="topoinfo_ranktableStandard.cc:152-167, :364-412")
 def lab_table(subject: Subject) -> Iterator[Finding]:
     """A table of the old "lab" form (deploy_mode) is incomplete or contradicts itself.
 

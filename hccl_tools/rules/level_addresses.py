@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Path
 
-_FORMATS = ("2.0",)
 _MOST_PORTS = 16
 _HIGHEST_LISTEN_PORT = 65536
 
 
-@rule("HCC455", "addr-type", "refused", formats=_FORMATS, source="address_info.cc:25-37")
+@rule("HCC455", "addr-type", "refused", source="address_info.cc:25-37")
 def addr_type(subject: Subject) -> Iterator[Finding]:
     """An addr_type is not EID, IPV4 or IPV6.
 
@@ -49,7 +48,7 @@ def _each_typed(subject: Subject) -> Iterator[tuple[Path, Entry]]:
         yield from each_address(subject)
 
 
-@rule("HCC456", "addr", "refused", code="EI0014", formats=_FORMATS, source="address_info.cc:43-65")
+@rule("HCC456", "addr", "refused", code="EI0014", source="address_info.cc:43-65")
 def addr(subject: Subject) -> Iterator[Finding]:
     """An addr does not match its addr_type: an EID has 32 hex digits, an IPv4 address has no leading zeros.
 
@@ -88,7 +87,7 @@ def _addr_fault(path: Path, entry: Entry) -> Iterator[Finding]:
         yield Finding(message, (*path, "addr"), "write the address in the form of its addr_type")
 
 
-@rule("HCC457", "backup-addr", "refused", formats=_FORMATS, source="address_info.cc:95-159")
+@rule("HCC457", "backup-addr", "refused", source="address_info.cc:95-159")
 def backup_addr(subject: Subject) -> Iterator[Finding]:
     """A backup_addr does not match the addr_type of its entry, or the addr_type is EID.
 
@@ -114,7 +113,7 @@ def backup_addr(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-@rule("HCC458", "ports", "refused", formats=_FORMATS, source="address_info.cc:77-92")
+@rule("HCC458", "ports", "refused", source="address_info.cc:77-92")
 def ports(subject: Subject) -> Iterator[Finding]:
     """An address has more than 16 different ports, or a port that is empty or longer than 32 bytes.
 
@@ -146,7 +145,7 @@ def ports(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-@rule("HCC459", "plane-id", "refused", formats=_FORMATS, source="address_info.cc:70")
+@rule("HCC459", "plane-id", "refused", source="address_info.cc:70")
 def plane_id(subject: Subject) -> Iterator[Finding]:
     """A plane_id is longer than 1024 bytes.
 
@@ -164,7 +163,7 @@ def plane_id(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC460", "listen-port", "refused", formats=_FORMATS, source="control_plane.cc")
+@rule("HCC460", "listen-port", "refused", source="control_plane.cc")
 def listen_port(subject: Subject) -> Iterator[Finding]:
     """The listen_port of a control_plane is not within 1 to 65536.
 
@@ -181,7 +180,7 @@ def listen_port(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC461", "detour", "refused", formats=_FORMATS, source="rank_table_info.cc:153")
+@rule("HCC461", "detour", "refused", source="rank_table_info.cc:153")
 def detour(subject: Subject) -> Iterator[Finding]:
     """The value of detour is neither "true" nor "false".
 

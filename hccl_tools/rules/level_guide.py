@@ -16,14 +16,7 @@ if TYPE_CHECKING:
 _NPUS_OF_A_HOST = 8
 
 
-@rule(
-    "HCC333",
-    "unsorted-rank-list",
-    "fails-later",
-    formats=("2.0",),
-    needs=("rank_id",),
-    source="rank_graph_builder.cc:282",
-)
+@rule("HCC333", "unsorted-rank-list", "fails-later", needs=("rank_id",), source="rank_graph_builder.cc:282")
 def unsorted_rank_list(subject: Subject) -> Iterator[Finding]:
     """rank_list is not sorted by rank_id.
 
@@ -47,7 +40,6 @@ def unsorted_rank_list(subject: Subject) -> Iterator[Finding]:
     "HCC334",
     "duplicate-device",
     "fails-later",
-    formats=("2.0",),
     needs=("device_id", "local_id"),
     source="hccl_rules, not checked in 2.0: local_id and device_id inside a server",
 )
@@ -81,13 +73,7 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
                     )
 
 
-@rule(
-    "HCC462",
-    "first-layer",
-    "forbidden",
-    formats=("2.0",),
-    source="rank_table_config_a5.md, `net_layer`, `net_type`",
-)
+@rule("HCC462", "first-layer", "forbidden", source="rank_table_config_a5.md, `net_layer`, `net_type`")
 def first_layer(subject: Subject) -> Iterator[Finding]:
     """The levels of a rank do not start with layer 0 of net_type TOPO_FILE_DESC, or have a gap.
 

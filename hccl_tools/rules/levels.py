@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Path
 
-_FORMATS = ("2.0",)
 #: The local_id of a spare device (BACKUP_LOCAL_ID).
 SPARE = 64
 HIGHEST_LAYER = 7
@@ -25,7 +24,7 @@ _NET_TYPES = frozenset({"TOPO_FILE_DESC", "CLOS", "1DMESH", "2DMESH", "A3_SERVER
 _USUAL_LAYERS = ([0], [0, 1], [0, 1, 2], [0, 1, 2, 3])
 
 
-@rule("HCC331", "local-id", "refused", formats=_FORMATS, source="new_rank_info.cc:47-63")
+@rule("HCC331", "local-id", "refused", source="new_rank_info.cc:47-63")
 def local_id(subject: Subject) -> Iterator[Finding]:
     """A local_id is not within 0 to 64, or a spare (local_id 64) has no replaced_local_id from 0 to 63.
 
@@ -52,15 +51,7 @@ def local_id(subject: Subject) -> Iterator[Finding]:
                 yield Finding(message, ("rank_list", row, *key), "add the local_id that the spare replaces")
 
 
-@rule(
-    "HCC332",
-    "spare-device",
-    "refused",
-    code="EI0014",
-    formats=_FORMATS,
-    stage="check",
-    source="rank_table_info.cc:90-144",
-)
+@rule("HCC332", "spare-device", "refused", code="EI0014", stage="check", source="rank_table_info.cc:90-144")
 def spare_device(subject: Subject) -> Iterator[Finding]:
     """The table has two spare devices, or a rank has the local_id that the spare replaces.
 
@@ -90,13 +81,7 @@ def spare_device(subject: Subject) -> Iterator[Finding]:
         )
 
 
-@rule(
-    "HCC451",
-    "net-layer",
-    "refused",
-    formats=_FORMATS,
-    source="rank_level_info.cc:39, new_rank_info.cc:77-103",
-)
+@rule("HCC451", "net-layer", "refused", source="rank_level_info.cc:39, new_rank_info.cc:77-103")
 def net_layer(subject: Subject) -> Iterator[Finding]:
     """A net_layer is not within 0 to 7, or the levels of a rank are not in ascending order.
 
@@ -124,7 +109,7 @@ def net_layer(subject: Subject) -> Iterator[Finding]:
             previous = number
 
 
-@rule("HCC452", "net-instance-id", "refused", formats=_FORMATS, source="rank_level_info.cc:43")
+@rule("HCC452", "net-instance-id", "refused", source="rank_level_info.cc:43")
 def net_instance_id(subject: Subject) -> Iterator[Finding]:
     """A net_instance_id is empty or longer than 1024 bytes.
 
@@ -144,7 +129,7 @@ def net_instance_id(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC453", "net-type", "refused", formats=_FORMATS, source="rank_level_info.cc:22, :50")
+@rule("HCC453", "net-type", "refused", source="rank_level_info.cc:22, :50")
 def net_type(subject: Subject) -> Iterator[Finding]:
     """A net_type is unknown to HCCL.
 
@@ -163,14 +148,7 @@ def net_type(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule(
-    "HCC454",
-    "uneven-rank-addresses",
-    "refused",
-    formats=_FORMATS,
-    stage="check",
-    source="rank_table_info.cc:127-196",
-)
+@rule("HCC454", "uneven-rank-addresses", "refused", stage="check", source="rank_table_info.cc:127-196")
 def uneven_rank_addresses(subject: Subject) -> Iterator[Finding]:
     """Ranks of one network instance have different numbers of addresses.
 

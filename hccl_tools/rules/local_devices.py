@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.discover.recognition import listed_addresses, same
 from hccl_tools.notation.phrases import devices
 from hccl_tools.rules.local_host import GENERATE, rows_here
-from hccl_tools.rules.registry import LOCAL, Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.hccl_values import read_uint
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ def _state(subject: Subject, device_id: int) -> DeviceState | None:
     "device-not-on-this-host",
     "refused",
     code="EI0014",
-    formats=LOCAL,
     stage="topology",
     source="topoinfo_ranktableConcise.cc:181 (devicePhyId)",
 )
@@ -67,7 +66,6 @@ def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
     "address-not-the-device-s",
     "fails-later",
     code="EI0014",
-    formats=LOCAL,
     stage="none",
     source="HCCL fault guide, EI0014 (inconsistent with the network adapter); ra_rdev_init_check_ip",
 )
@@ -105,7 +103,6 @@ def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
     "super-device-id-not-the-device-s",
     "refused",
     code="EI0014",
-    formats=LOCAL,
     stage="topology",
     source="hccl_communicator_attrs.cc:199 (the driver's SDID)",
 )
@@ -135,8 +132,6 @@ def super_device_id_not_the_device_s(subject: Subject) -> Iterator[Finding]:
     "HCC641",
     "stale-hccn-conf",
     "advice",
-    formats=LOCAL,
-    stage="none",
     source="users' machines: one address of 32 in hccn.conf was out of date",
 )
 def stale_hccn_conf(subject: Subject) -> Iterator[Finding]:
@@ -163,14 +158,7 @@ def stale_hccn_conf(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule(
-    "HCC643",
-    "not-compared",
-    "advice",
-    formats=LOCAL,
-    stage="none",
-    source="the sources of addresses: hccn_tool, npu-smi",
-)
+@rule("HCC643", "not-compared", "advice", source="the sources of addresses: hccn_tool, npu-smi")
 def not_compared(subject: Subject) -> Iterator[Finding]:
     """A fact about this host is unknown, so the table was not compared with it.
 

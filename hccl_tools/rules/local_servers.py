@@ -8,7 +8,7 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.discover.recognition import same
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.rules.local_host import GENERATE, here
-from hccl_tools.rules.registry import LOCAL, Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import is_loopback
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     "HCC551",
     "no-server-is-this-host",
     "fails-later",
-    formats=LOCAL,
     stage="none",
     source="HCCL rank table guides, `server_id`, `device_ip`: they are those of the host a rank runs on",
 )
@@ -47,7 +46,6 @@ def no_server_is_this_host(subject: Subject) -> Iterator[Finding]:
     "HCC552",
     "several-servers-are-this-host",
     "fails-later",
-    formats=LOCAL,
     needs=("server_id",),
     stage="none",
     source="HCCL rank table guides, `server_id`: one entry for each machine",
@@ -76,8 +74,6 @@ def several_servers_are_this_host(subject: Subject) -> Iterator[Finding]:
     "HCC642",
     "server-id-not-this-host-s",
     "advice",
-    formats=LOCAL,
-    stage="none",
     source="HCCL accepts any text as server_id; MindIE and launchers use it as the host's address",
 )
 def server_id_not_this_host_s(subject: Subject) -> Iterator[Finding]:

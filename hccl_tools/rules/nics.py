@@ -23,7 +23,6 @@ from hccl_tools.rules.topology import blanks, devices_place, rows_by_server, tri
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_FORMATS = ("1.0", "1.2", "group_list")
 #: HCCL_AISERVER_DEVICE_NUM: HCCL checks servers with eight devices.
 FULL_SERVER = 8
 
@@ -32,7 +31,6 @@ FULL_SERVER = 8
     "HCC410",
     "uneven-addresses",
     "refused",
-    formats=_FORMATS,
     needs=("device_ip", "host_ip", "device_id", "rank_id"),
     stage="topology",
     source="topoinfo_parse.cc:208-269",

@@ -107,7 +107,7 @@ def index(rules: Iterable[Rule]) -> str:
                 "| rule | name | consequence | HCCL | what |",
                 "| --- | --- | --- | --- | --- |",
             ]
-        what = rule.title.replace("|", "\\|")
+        what = facts.title.replace("|", "\\|")
         lines.append(
             f"| [{facts.id}]({facts.id}.md) | {facts.name} | {facts.consequence} | {facts.hccl_code or ''} | {what} |"
         )

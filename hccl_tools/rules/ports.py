@@ -20,7 +20,6 @@ _UINT64 = 1 << 64
     "HCC421",
     "port-out-of-range",
     "refused",
-    formats=("1.0", "1.2", "2.0"),
     needs=_KEYS,
     source="topoinfo_ranktableConcise.cc:622-723; new_rank_info.cc:28",
 )

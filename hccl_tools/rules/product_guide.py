@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation.phrases import count
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.rules.topology import device_sets, devices_place, other_chip, servers_of_refused_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SERVERS = ("1.0", "1.2")
-_LEGACY = (*_SERVERS, "group_list")
 _GUIDE = "HCCL guide, constraints.md"
 
 
@@ -24,7 +22,7 @@ _GUIDE = "HCCL guide, constraints.md"
     "HCC205",
     "ranks-across-servers",
     "forbidden",
-    formats=_SERVERS,
+    formats=SERVER_LIST,
     needs=("rank_id",),
     source="HCCL guide, rank_table_config_910.md, `rank_id`",
 )
@@ -52,7 +50,6 @@ def ranks_across_servers(subject: Subject) -> Iterator[Finding]:
     "HCC307",
     "devices-on-one-machine",
     "forbidden",
-    formats=_LEGACY,
     needs=("device_id",),
     stage="topology",
     source=f"{_GUIDE}, Atlas training series",
@@ -79,7 +76,6 @@ def devices_on_one_machine(subject: Subject) -> Iterator[Finding]:
     "HCC308",
     "devices-across-machines",
     "forbidden",
-    formats=_LEGACY,
     stage="topology",
     source=f"{_GUIDE}, Atlas training series",
 )
@@ -107,7 +103,6 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     "HCC309",
     "devices-across-groups",
     "forbidden",
-    formats=_LEGACY,
     needs=("device_id",),
     stage="topology",
     source=f"{_GUIDE}, Atlas training series",
@@ -142,14 +137,7 @@ def _other_machine(subject: Subject, rule_id: str) -> str:
     return f"HCCL itself lets it pass: --ignore {rule_id}, {other_chip(subject)}"
 
 
-@rule(
-    "HCC310",
-    "several-servers",
-    "forbidden",
-    formats=_LEGACY,
-    stage="topology",
-    source=f"{_GUIDE}, Atlas 300I Duo",
-)
+@rule("HCC310", "several-servers", "forbidden", stage="topology", source=f"{_GUIDE}, Atlas 300I Duo")
 def several_servers(subject: Subject) -> Iterator[Finding]:
     """The job spans several servers, and the product (300I Duo) works on one.
 

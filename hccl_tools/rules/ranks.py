@@ -12,7 +12,6 @@ from hccl_tools.table.hccl_values import read_integer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FORMATS = ("1.0", "1.2", "2.0")
 _UINT32_MAX = 0xFFFFFFFF
 #: rank_table_info.cc:35, MAX_RANKCOUNT.
 MOST_RANKS = 65536
@@ -33,7 +32,6 @@ def _are_0_to_n(subject: Subject) -> bool:
     "rank-id-no-number",
     "refused",
     code="EI0014",
-    formats=_FORMATS,
     needs=("rank_id",),
     source="topoinfo_ranktableConcise.cc:459",
 )
@@ -60,7 +58,6 @@ def rank_id_no_number(subject: Subject) -> Iterator[Finding]:
     "rank-id-too-high",
     "refused",
     code="EI0014",
-    formats=_FORMATS,
     needs=("rank_id",),
     stage="check",
     source="config.cc:359; rank_table_info.cc:69",
@@ -89,7 +86,6 @@ def rank_id_too_high(subject: Subject) -> Iterator[Finding]:
     "duplicate-rank-id",
     "refused",
     code="EI0014",
-    formats=_FORMATS,
     needs=("rank_id",),
     stage="check",
     source="config.cc:359; rank_table_info.cc:69",

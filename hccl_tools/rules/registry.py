@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
 
-_SERVER_LIST = ("1.0", "1.2")
-_LEGACY = (*_SERVER_LIST, "group_list")
-_ALL = (*_LEGACY, "2.0")
+#: The formats with ``server_list``, those of the legacy loader, and all.
+SERVER_LIST = ("1.0", "1.2")
+LEGACY = (*SERVER_LIST, "group_list")
+_ALL = (*LEGACY, "2.0")
 #: The formats of rules that compare a table of any format with this host.
 LOCAL = ("local",)
 #: The modules that declare the rules, and their formats; empty for rules on documents of any kind.
@@ -36,26 +37,26 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "structure": _ALL,
     "legacy_formats": ("lab",),
     "version_1_1": ("1.1",),
-    "servers": _LEGACY,
+    "servers": LEGACY,
     "groups": ("group_list",),
-    "ranks": (*_SERVER_LIST, "2.0"),
+    "ranks": (*SERVER_LIST, "2.0"),
     "devices": _ALL,
-    "addresses": _LEGACY,
-    "address_families": _LEGACY,
-    "ports": (*_SERVER_LIST, "2.0"),
-    "backup_links": _SERVER_LIST,
+    "addresses": LEGACY,
+    "address_families": LEGACY,
+    "ports": (*SERVER_LIST, "2.0"),
+    "backup_links": SERVER_LIST,
     "super_pods": ("1.2",),
     "super_devices": ("1.2",),
-    "topology": _LEGACY,
-    "nics": _LEGACY,
+    "topology": LEGACY,
+    "nics": LEGACY,
     "levels": ("2.0",),
     "level_addresses": ("2.0",),
     "level_guide": ("2.0",),
-    "product_guide": _LEGACY,
-    "late_failures": _SERVER_LIST,
+    "product_guide": LEGACY,
+    "late_failures": SERVER_LIST,
     "clusters": ("1.0",),
-    "advice": _LEGACY,
-    "spelling": _LEGACY,
+    "advice": LEGACY,
+    "spelling": LEGACY,
     "local_servers": LOCAL,
     "local_devices": LOCAL,
 }
@@ -142,11 +143,6 @@ class Rule(NamedTuple):
     stage: Stage
     needs: tuple[str, ...]
 
-    @property
-    def title(self) -> str:
-        """The first line of the docstring."""
-        return self.facts.title
-
 
 _RULES: dict[str, Rule] = {}
 
@@ -158,8 +154,8 @@ def rule(
     *,
     source: str,
     code: str | None = None,
-    formats: tuple[str, ...] = (),
-    stage: Stage = "parse",
+    formats: tuple[str, ...] | None = None,
+    stage: Stage | None = None,
     needs: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Subject], Iterable[Finding]]], Callable[[Subject], Iterable[Finding]]]:
     """Declare a rule.
@@ -170,8 +166,8 @@ def rule(
         consequence: What happens to a job with such a table.
         source: The guide's section, or the file and line of HCCL's source.
         code: The error code that HCCL shows; ``None`` if HCCL only logs the fault.
-        formats: The table formats to which the rule applies; empty for documents of any kind.
-        stage: When HCCL finds the fault.
+        formats: The table formats to which the rule applies, if they are not those of its family.
+        stage: When HCCL finds the fault: while parsing by default, and never for advice.
         needs: The keys that must not be damaged for the rule to run.
     """
 
@@ -179,7 +175,9 @@ def rule(
         if rule_id in _RULES:
             raise ValueError(f"{rule_id} is both {_RULES[rule_id].facts.name} and {name}")
         facts = RuleFacts(rule_id, name, consequence, source, code, check.__doc__ or "")
-        _RULES[rule_id] = Rule(facts, check, formats, stage, needs)
+        own = FAMILIES.get(check.__module__.rpartition(".")[2], ()) if formats is None else formats
+        when = stage or ("none" if consequence == "advice" else "parse")
+        _RULES[rule_id] = Rule(facts, check, own, when, needs)
         return check
 
     return declare

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.table.hccl_values import byte_length, read_uint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FORMATS = ("1.0", "1.2")
 #: SERVERID_MAX_LENGTH, in bytes.
 LONGEST_SERVER_ID = 64
 
@@ -21,7 +20,7 @@ LONGEST_SERVER_ID = 64
     "server-count",
     "refused",
     code="EI0014",
-    formats=_FORMATS,
+    formats=SERVER_LIST,
     source="topoinfo_ranktableConcise.cc:235-269",
 )
 def server_count(subject: Subject) -> Iterator[Finding]:
@@ -50,7 +49,6 @@ def server_count(subject: Subject) -> Iterator[Finding]:
     "HCC502",
     "server-id-length",
     "refused",
-    formats=(*_FORMATS, "group_list"),
     needs=("server_id",),
     source="topoinfo_ranktableConcise.cc:289-300",
 )
@@ -83,10 +81,9 @@ def server_id_length(subject: Subject) -> Iterator[Finding]:
     "duplicate-server-id",
     "refused",
     code="EI0014",
-    formats=_FORMATS,
+    formats=SERVER_LIST,
     needs=("server_id",),
     source="topoinfo_ranktableConcise.cc:306",
-    stage="parse",
 )
 def duplicate_server_id(subject: Subject) -> Iterator[Finding]:
     """Two servers have the same server_id.

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation.likeness import likeness
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
 from hccl_tools.table.hccl_values import are_digits, read_uint
 from hccl_tools.table.sparse_column import first_row
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.table.model import Column
 
-_SERVERS = ("1.0", "1.2")
-_LEGACY = (*_SERVERS, "group_list")
 _NUMBER_KEYS = ("rank_id", "device_id", "host_port", "device_port", "super_device_id")
 #: Keys that HCCL reads in 1.x and group_list tables: those of the schemas (a test compares them).
 READ_KEYS = frozenset(
@@ -46,9 +44,8 @@ _KNOWN = frozenset(
     "HCC603",
     "sloppy-number",
     "advice",
-    formats=_SERVERS,
+    formats=SERVER_LIST,
     needs=_NUMBER_KEYS,
-    stage="none",
     source="sal.cc:185 (std::stoull)",
 )
 def sloppy_number(subject: Subject) -> Iterator[Finding]:
@@ -86,14 +83,7 @@ def _are_plain(column: Column) -> bool:
     )
 
 
-@rule(
-    "HCC604",
-    "misspelt-key",
-    "advice",
-    formats=_LEGACY,
-    stage="none",
-    source="topoinfo_ranktableConcise.cc (unknown keys are ignored)",
-)
+@rule("HCC604", "misspelt-key", "advice", source="topoinfo_ranktableConcise.cc (unknown keys are ignored)")
 def misspelt_key(subject: Subject) -> Iterator[Finding]:
     """A key is similar to one that HCCL reads; HCCL ignores the key as it is.
 

@@ -13,7 +13,6 @@ from hccl_tools.table.hccl_values import read_column, read_uint
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FORMATS = ("1.2",)
 #: The super_device_id that stands for a missing one (INVALID_UINT).
 NO_SUPER_DEVICE = 0xFFFFFFFF
 
@@ -23,7 +22,6 @@ NO_SUPER_DEVICE = 0xFFFFFFFF
     "super-device-id-no-number",
     "refused",
     code="EI0014",
-    formats=_FORMATS,
     needs=("super_device_id",),
     source="topoinfo_ranktableConcise.cc:835-862",
 )
@@ -57,7 +55,6 @@ def _numbers(subject: Subject) -> list[int | None]:
     "HCC527",
     "super-device-id-missing",
     "refused",
-    formats=_FORMATS,
     needs=("super_device_id",),
     stage="check",
     source="topoinfo_ranktableConcise.cc:1001-1020",
@@ -89,7 +86,6 @@ def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
     "HCC528",
     "duplicate-super-device-id",
     "refused",
-    formats=_FORMATS,
     needs=("super_device_id", "server_id"),
     stage="check",
     source="topoinfo_ranktableConcise.cc:1025-1044",

@@ -13,7 +13,6 @@ from hccl_tools.table.hccl_values import byte_length
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_FORMATS = ("1.2",)
 _LONGEST_POD_ID = 127
 
 
@@ -22,7 +21,6 @@ _LONGEST_POD_ID = 127
     "super-pod-structure",
     "refused",
     code="EI0014",
-    formats=_FORMATS,
     source="topoinfo_ranktableConcise.cc:879-972",
 )
 def super_pod_structure(subject: Subject) -> Iterator[Finding]:
@@ -78,14 +76,7 @@ def _entry_faults(entry: Any, index: int) -> Iterator[Finding]:
             )
 
 
-@rule(
-    "HCC522",
-    "empty-super-pod-id",
-    "refused",
-    code="EI0014",
-    formats=_FORMATS,
-    source="topoinfo_ranktableConcise.cc:903-911",
-)
+@rule("HCC522", "empty-super-pod-id", "refused", code="EI0014", source="topoinfo_ranktableConcise.cc:903-911")
 def empty_super_pod_id(subject: Subject) -> Iterator[Finding]:
     """A super_pod_id is empty, so HCCL skips the super pod and its servers.
 
@@ -108,14 +99,7 @@ def empty_super_pod_id(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule(
-    "HCC523",
-    "super-pod-id",
-    "refused",
-    code="EI0014",
-    formats=_FORMATS,
-    source="topoinfo_ranktableConcise.cc:915",
-)
+@rule("HCC523", "super-pod-id", "refused", code="EI0014", source="topoinfo_ranktableConcise.cc:915")
 def super_pod_id(subject: Subject) -> Iterator[Finding]:
     """A super_pod_id is longer than 127 bytes, or two super pods have the same one.
 
@@ -148,7 +132,6 @@ def super_pod_id(subject: Subject) -> Iterator[Finding]:
     "unknown-super-pod-server",
     "refused",
     code="EI0014",
-    formats=_FORMATS,
     needs=("server_id",),
     source="topoinfo_ranktableConcise.cc:949-972",
 )
@@ -176,7 +159,6 @@ def unknown_super_pod_server(subject: Subject) -> Iterator[Finding]:
     "HCC525",
     "server-without-super-pod",
     "refused",
-    formats=_FORMATS,
     needs=("server_id",),
     stage="check",
     source="topoinfo_ranktableConcise.cc:1003",

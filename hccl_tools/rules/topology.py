@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.table.model import Column
 
-_FORMATS = ("1.0", "1.2", "group_list")
 _FOUR = 4
 #: The device counts that HCCL accepts on a server with two devices that are connected by HCCS.
 _COUNTS = (1, 2, 4, 8)
@@ -84,7 +83,6 @@ def devices_place(subject: Subject, server_id: str) -> Path:
     "device-count",
     "refused",
     code="EI0014",
-    formats=_FORMATS,
     needs=("device_id",),
     stage="topology",
     source="hccl_communicator_attrs_host.cc:621-673",
@@ -156,7 +154,6 @@ def servers_of_refused_count(subject: Subject) -> list[str]:
     "four-device-set",
     "refused",
     code="EI0014",
-    formats=_FORMATS,
     needs=("device_id",),
     stage="topology",
     source="topoinfo_parse.cc:32, :278-317",
@@ -192,7 +189,6 @@ def four_device_set(subject: Subject) -> Iterator[Finding]:
     "uneven-servers",
     "refused",
     code="EI0014",
-    formats=_FORMATS,
     needs=("server_id",),
     stage="check",
     source="config.cc:483-530",

@@ -35,7 +35,7 @@ _OWN_KEYS: dict[str | int, str] = {
 }  # fmt: skip
 
 
-@rule("HCC114", "heterogeneous-table", "refused", formats=("1.1",), source="topoinfo_ranktableHeterog.cc")
+@rule("HCC114", "heterogeneous-table", "refused", source="topoinfo_ranktableHeterog.cc")
 def heterogeneous_table(subject: Subject) -> Iterator[Finding]:
     """The version is 1.1, but the table is not a valid heterogeneous table.
 

@@ -58,7 +58,7 @@ def test_rule_is_documented(rule: Rule) -> None:
     assert re.fullmatch(r"HCC[1-6]\d\d", facts.id)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", facts.name)
     assert facts.source
-    assert 10 <= len(rule.title) <= 120
+    assert 10 <= len(rule.facts.title) <= 120
     assert facts.hccl_code is None or re.fullmatch(r"EI\d{4}", facts.hccl_code)
     assert (facts.consequence == "advice") == facts.id.startswith("HCC6")
 
