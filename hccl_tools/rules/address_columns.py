@@ -7,11 +7,11 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.rules import job_variables
+from hccl_tools.rules.registry import shared
 from hccl_tools.table.addresses import AF_INET, UNSET, family, inet_pton, is_unset, packed
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
-    from hccl_tools.table.model import Column
 
 #: The addresses of a device without any: one shared list, never changed.
 _NONE: list[str] = []
@@ -35,25 +35,22 @@ def hosts_set(subject: Subject) -> list[bool]:
     return [server.host_ip is not None and not is_unset(server.host_ip) for server in subject.table.servers]
 
 
+@shared
 def addresses_read(subject: Subject) -> list[list[str]]:
     """For each row, the addresses that HCCL reads from device_ip, split at commas.
 
     HCCL does not read the addresses of a group_list instance that is alone in its group.
     """
-    known: list[list[str]] | None = subject.memo.get("addresses")
-    if known is None:
-        table = subject.table
-        known = [_split(value) for value in table.device_ips]
-        if table.format == "group_list":
-            known = [
-                [text] if addresses else _NONE
-                for text, addresses in zip(table.device_ips, known, strict=True)
-            ]
-            for index in servers_unread(subject):
-                for row in table.servers[index].rows:
-                    known[row] = _NONE
-        subject.memo["addresses"] = known
-    return known
+    table = subject.table
+    found = [_split(value) for value in table.device_ips]
+    if table.format == "group_list":
+        found = [
+            [text] if addresses else _NONE for text, addresses in zip(table.device_ips, found, strict=True)
+        ]
+        for index in servers_unread(subject):
+            for row in table.servers[index].rows:
+                found[row] = _NONE
+    return found
 
 
 class PackedAddresses(dict[str, bytes | None]):
@@ -64,23 +61,20 @@ class PackedAddresses(dict[str, bytes | None]):
         return value
 
 
-def packed_addresses(subject: Subject) -> PackedAddresses:
+@shared
+def packed_addresses(_subject: Subject) -> PackedAddresses:
     """Return the mapping from texts to addresses that the rules on one table share."""
-    known: PackedAddresses = subject.memo.setdefault("packed addresses", PackedAddresses())
-    return known
+    return PackedAddresses()
 
 
+@shared
 def servers_unread(subject: Subject) -> frozenset[int]:
     """Return the group_list instances whose addresses HCCL does not read: those alone in their group.
 
     In the old "lab" form (deploy_mode) HCCL reads all addresses.
     """
-    known: frozenset[int] | None = subject.memo.get("servers unread")
-    if known is None:
-        groups = () if "deploy_mode" in subject.table.fields else subject.table.groups or ()
-        known = frozenset(group.servers[0] for group in groups if len(group.servers) == 1)
-        subject.memo["servers unread"] = known
-    return known
+    groups = () if "deploy_mode" in subject.table.fields else subject.table.groups or ()
+    return frozenset(group.servers[0] for group in groups if len(group.servers) == 1)
 
 
 def _split(value: Any) -> list[str]:
@@ -92,16 +86,10 @@ def _split(value: Any) -> list[str]:
     return parts if parts[-1] else parts[:-1]
 
 
+@shared
 def all_plain(subject: Subject) -> bool:
     """Whether every device has exactly one valid address and all differ, checked on the whole column."""
-    known: bool | None = subject.memo.get("addresses are plain")
-    if known is None:
-        known = _are_plain(subject, subject.table.columns.get("device_ip", [None]))
-        subject.memo["addresses are plain"] = known
-    return known
-
-
-def _are_plain(subject: Subject, ips: Column) -> bool:
+    ips = subject.table.columns.get("device_ip", [None])
     try:
         text = "".join(ips)
     except TypeError:  # not all values are strings

@@ -12,7 +12,7 @@ from hccl_tools.rules.address_columns import (
     packed_addresses,
     server_count,
 )
-from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule
+from hccl_tools.rules.registry import SERVER_LIST, Finding, Subject, rule, shared
 from hccl_tools.table.addresses import family, is_unset
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ def host_network_without_host_ip(subject: Subject) -> Iterator[Finding]:
             )
 
 
+@shared
 def rank_0_uses_host(subject: Subject) -> bool:
     """Whether rank 0 has a host_ip and no device_ip, which makes the whole job use the host network."""
     hosts = hosts_set(subject)

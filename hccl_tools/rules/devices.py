@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
 from hccl_tools.notation.phrases import NAME_THE_CHIP
-from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule
+from hccl_tools.rules.registry import LEGACY, Finding, Subject, rule, shared
 from hccl_tools.rules.topology import device_sets
 
 if TYPE_CHECKING:
@@ -21,13 +21,11 @@ def _limit(subject: Subject) -> int:
     return GROUP_LIST_LIMIT if subject.table.format == "group_list" else subject.product.device_limit
 
 
+@shared
 def _all_in_range(subject: Subject) -> bool:
-    known: bool | None = subject.memo.get("device ids in range")
-    if known is None:
-        right = range(_limit(subject))
-        ids: set[Any] = set(right) if subject.table.format == "2.0" else set(map(str, right))
-        known = subject.memo["device ids in range"] = ids.issuperset(subject.table.device_ids)
-    return known
+    right = range(_limit(subject))
+    ids: set[Any] = set(right) if subject.table.format == "2.0" else set(map(str, right))
+    return ids.issuperset(subject.table.device_ids)
 
 
 @rule(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.rules.registry import shared
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -16,21 +18,16 @@ LONGEST = {"net_instance_id": 1024, "plane_id": 1024, "addr": 256, "port": 32}
 Entry = dict[str, Any]
 
 
+@shared
 def all_levels(subject: Subject) -> list[Entry]:
     """Return the levels of all ranks, in file order."""
-    known: list[Entry] | None = subject.memo.get("levels")
-    if known is None:
-        known = subject.memo["levels"] = list(chain.from_iterable(subject.table.column("level_list")))
-    return known
+    return list(chain.from_iterable(subject.table.column("level_list")))
 
 
+@shared
 def level_addresses(subject: Subject) -> list[Entry]:
     """Return every address of every level, in file order."""
-    known: list[Entry] | None = subject.memo.get("level addresses")
-    if known is None:
-        lists = (level["rank_addr_list"] for level in all_levels(subject))
-        known = subject.memo["level addresses"] = list(chain.from_iterable(lists))
-    return known
+    return list(chain.from_iterable(level["rank_addr_list"] for level in all_levels(subject)))
 
 
 def each_level(subject: Subject) -> Iterator[tuple[Path, Entry]]:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.recognition import Recognised, listed_addresses, recognise, same
+from hccl_tools.rules.registry import shared
 
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
@@ -14,12 +15,10 @@ if TYPE_CHECKING:
 GENERATE = "make a new table on this host: `hccl-tools gen`"
 
 
+@shared
 def here(subject: Subject) -> Recognised:
-    """Return which servers of the table this host is; the result is kept."""
-    known: Recognised | None = subject.memo.get("recognised")
-    if known is None:
-        known = subject.memo["recognised"] = recognise(subject.table, subject.host)
-    return known
+    """Return which servers of the table this host is."""
+    return recognise(subject.table, subject.host)
 
 
 def rows_here(subject: Subject) -> list[tuple[int, int]]:

@@ -98,11 +98,10 @@ def _on_host(subject: Subject, rows: Sequence[int]) -> bool:
     """Whether all ranks of a server use the host network, for which HCCL does not check addresses."""
     if subject.table.format == "group_list":
         return False
-    on_host = subject.memo.get("rank 0 uses host")
-    if on_host is None:
-        on_host = subject.memo["rank 0 uses host"] = rank_0_uses_host(subject)
     positions = subject.table.columns.get("net_position")
-    return bool(on_host) or (positions is not None and all(positions[row] == "host" for row in rows))
+    return rank_0_uses_host(subject) or (
+        positions is not None and all(positions[row] == "host" for row in rows)
+    )
 
 
 def _message(server_id: str, nics: tuple[int, ...]) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.notation.phrases import count
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_values import read_integer
 
 if TYPE_CHECKING:
@@ -17,14 +17,11 @@ _UINT32_MAX = 0xFFFFFFFF
 MOST_RANKS = 65536
 
 
+@shared
 def _are_0_to_n(subject: Subject) -> bool:
     """Whether the rank ids are 0 to N-1, checked on the whole column."""
-    known: bool | None = subject.memo.get("ranks are 0 to n")
-    if known is None:
-        numbers, size = subject.table.rank_numbers, len(subject.table)
-        known = numbers == list(range(size)) or set(numbers) == set(range(size))
-        subject.memo["ranks are 0 to n"] = known
-    return known
+    numbers, size = subject.table.rank_numbers, len(subject.table)
+    return numbers == list(range(size)) or set(numbers) == set(range(size))
 
 
 @rule(

@@ -8,8 +8,9 @@ sorts or reads configuration. Its docstring is its documentation page: a title, 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from hccl_tools.diagnostics.diagnostic import Consequence, Path, Related, RuleFacts
 from hccl_tools.errors import UsageError
@@ -30,6 +31,7 @@ LEGACY = (*SERVER_LIST, "group_list")
 _ALL = (*LEGACY, "2.0")
 #: The formats of rules that compare a table of any format with this host.
 LOCAL = ("local",)
+_T = TypeVar("_T")
 #: The modules that declare the rules, and their formats; empty for rules on documents of any kind.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "loading": (),
@@ -93,7 +95,7 @@ class Subject:
         not_json: Why the value that the caller passed is not JSON.
         table: The table; set only for rules on tables.
         env: The environment variables of the job.
-        memo: Results that several rules share.
+        memo: Results that several rules share, by the name of their function; see ``shared``.
         host: The state of this host; set only for the rules of ``LOCAL``.
         product_reason: Why the table is checked for this product.
         product_is_assumed: Whether the product was not named by the user.
@@ -128,6 +130,19 @@ class Subject:
         """Return the name of a device in messages: its rank."""
         rank = self.table.column("rank_id")[row]
         return f'rank "{rank}"' if isinstance(rank, str) else f"rank {rank}"
+
+
+def shared(compute: Callable[[Subject], _T]) -> Callable[[Subject], _T]:
+    """Make a function compute its result once for each subject, for several rules."""
+
+    @wraps(compute)
+    def once(subject: Subject) -> _T:
+        if compute.__name__ not in subject.memo:
+            subject.memo[compute.__name__] = compute(subject)
+        result: _T = subject.memo[compute.__name__]
+        return result
+
+    return once
 
 
 class Rule(NamedTuple):

@@ -6,7 +6,7 @@ memo of the subject after a reader has refused the document.
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from itertools import repeat
 from operator import getitem
 from typing import TYPE_CHECKING, Any
@@ -19,20 +19,12 @@ if TYPE_CHECKING:
 
     from hccl_tools.formats.schema import Violation, Violations
 
-_FORMATS = ("1.0", "1.2", "2.0", "group_list")
 #: The similarity from which on a key is a misspelling of the missing one, 0 to 1.
 _ALIKE = 0.75
+_rule = partial(rule, consequence="refused", stage="structure")
 
 
-@rule(
-    "HCC105",
-    "no-status",
-    "refused",
-    code="EI0017",
-    formats=_FORMATS,
-    stage="structure",
-    source="topoinfo_ranktableParser.cc:310",
-)
+@_rule("HCC105", "no-status", code="EI0017", source="topoinfo_ranktableParser.cc:310")
 def no_status(subject: Subject) -> Iterator[Finding]:
     """The status is missing or not a string.
 
@@ -43,15 +35,7 @@ def no_status(subject: Subject) -> Iterator[Finding]:
     yield from _violated(subject, "HCC105")
 
 
-@rule(
-    "HCC107",
-    "no-version",
-    "refused",
-    code="EI0017",
-    formats=_FORMATS,
-    stage="structure",
-    source="topoinfo_ranktableParser.cc:296-340",
-)
+@_rule("HCC107", "no-version", code="EI0017", source="topoinfo_ranktableParser.cc:296-340")
 def no_version(subject: Subject) -> Iterator[Finding]:
     """The version is missing or not a string.
 
@@ -65,15 +49,7 @@ def no_version(subject: Subject) -> Iterator[Finding]:
     yield from _violated(subject, "HCC107")
 
 
-@rule(
-    "HCC108",
-    "unknown-version",
-    "refused",
-    code="EI0014",
-    formats=_FORMATS,
-    stage="structure",
-    source="config.cc:44-59",
-)
+@_rule("HCC108", "unknown-version", code="EI0014", source="config.cc:44-59")
 def unknown_version(subject: Subject) -> Iterator[Finding]:
     """The version is unknown to HCCL, or does not match the kind of table.
 
@@ -84,15 +60,7 @@ def unknown_version(subject: Subject) -> Iterator[Finding]:
     yield from _violated(subject, "HCC108")
 
 
-@rule(
-    "HCC111",
-    "missing-key",
-    "refused",
-    code="EI0017",
-    formats=_FORMATS,
-    stage="structure",
-    source="topoinfo_ranktableParser.cc:336-470",
-)
+@_rule("HCC111", "missing-key", code="EI0017", source="topoinfo_ranktableParser.cc:336-470")
 def missing_key(subject: Subject) -> Iterator[Finding]:
     """A required key is missing.
 
@@ -103,15 +71,7 @@ def missing_key(subject: Subject) -> Iterator[Finding]:
     yield from _violated(subject, "HCC111")
 
 
-@rule(
-    "HCC112",
-    "wrong-type",
-    "refused",
-    code="EI0017",
-    formats=_FORMATS,
-    stage="structure",
-    source="topoinfo_ranktableParser.cc:336-470",
-)
+@_rule("HCC112", "wrong-type", code="EI0017", source="topoinfo_ranktableParser.cc:336-470")
 def wrong_type(subject: Subject) -> Iterator[Finding]:
     """A value has the wrong JSON type.
 
@@ -125,14 +85,7 @@ def wrong_type(subject: Subject) -> Iterator[Finding]:
     yield from _violated(subject, "HCC112")
 
 
-@rule(
-    "HCC113",
-    "list-size",
-    "refused",
-    formats=_FORMATS,
-    stage="structure",
-    source="topoinfo_ranktableParser.cc:363, :457; new_rank_info.cc:77",
-)
+@_rule("HCC113", "list-size", source="topoinfo_ranktableParser.cc:363, :457; new_rank_info.cc:77")
 def list_size(subject: Subject) -> Iterator[Finding]:
     """A list has too few or too many entries.
 

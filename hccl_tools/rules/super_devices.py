@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.diagnostics.wording import quoted
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.rules.super_pod_list import is_used, listed_pods
 from hccl_tools.table.hccl_values import read_column, read_uint
 
@@ -44,11 +44,9 @@ def super_device_id_no_number(subject: Subject) -> Iterator[Finding]:
             )
 
 
+@shared
 def _numbers(subject: Subject) -> list[int | None]:
-    known: list[int | None] | None = subject.memo.get("super device numbers")
-    if known is None:
-        known = subject.memo["super device numbers"] = read_column(subject.table.column("super_device_id"))
-    return known
+    return read_column(subject.table.column("super_device_id"))
 
 
 @rule(

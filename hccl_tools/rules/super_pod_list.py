@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from hccl_tools.rules.registry import shared
 
+if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
     from hccl_tools.table.model import SuperPod
 
@@ -46,18 +46,14 @@ def pod_count(subject: Subject) -> int:
     return len(entries) if isinstance(entries, list) else 0
 
 
+@shared
 def listed_pods(subject: Subject) -> list[ListedPod]:
     """Return the super pods that HCCL reads: well-formed, and with an id."""
-    known: list[ListedPod] | None = subject.memo.get("listed pods")
-    if known is None:
-        known = subject.memo["listed pods"] = list(_listed_pods(listed_entries(subject)))
-    return known
-
-
-def _listed_pods(entries: Any) -> Iterator[ListedPod]:
+    entries, found = listed_entries(subject), []
     for index, entry in enumerate(entries) if isinstance(entries, list) else ():
         name = entry.get("super_pod_id") if isinstance(entry, dict) else None
         servers = entry.get("server_list") if isinstance(entry, dict) else None
         if isinstance(name, str) and name and isinstance(servers, list):
             names = [server.get("server_id") for server in servers if isinstance(server, dict)]
-            yield ListedPod(index, name, [name for name in names if isinstance(name, str)])
+            found.append(ListedPod(index, name, [name for name in names if isinstance(name, str)]))
+    return found

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation import phrases
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Subject, rule, shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,35 +25,31 @@ def other_chip(subject: Subject) -> str:
     return f"or, if the chip is not a {chip}, name it: --product {phrases.EXAMPLE_CHIP}"
 
 
+@shared
 def rows_by_server(subject: Subject) -> dict[str, Sequence[int]]:
     """Return the rows of each server_id, in order of appearance; a group_list may list a server twice."""
-    known: dict[str, Sequence[int]] | None = subject.memo.get("rows by server")
-    if known is None:
-        servers = subject.table.servers
-        known = {server.server_id: server.rows for server in servers}
-        if len(known) != len(servers):
-            merged: dict[str, list[int]] = {}
-            for server in servers:
-                merged.setdefault(server.server_id, []).extend(server.rows)
-            known = dict(merged)
-        subject.memo["rows by server"] = known
-    return known
+    servers = subject.table.servers
+    found = {server.server_id: server.rows for server in servers}
+    if len(found) == len(servers):
+        return found
+    merged: dict[str, list[int]] = {}
+    for server in servers:
+        merged.setdefault(server.server_id, []).extend(server.rows)
+    return dict(merged)
 
 
+@shared
 def device_sets(subject: Subject) -> dict[str, tuple[int, ...]]:
     """Return each server's device ids, ascending; rows whose id cannot be read are left out."""
-    known: dict[str, tuple[int, ...]] | None = subject.memo.get("device sets")
-    if known is None:
-        numbers = subject.table.device_numbers
-        sorted_once: dict[tuple[int | None, ...], tuple[int, ...]] = {}
-        known = {}
-        for server_id, rows in rows_by_server(subject).items():
-            listed = tuple(_taken(numbers, rows))
-            if listed not in sorted_once:
-                sorted_once[listed] = tuple(sorted(number for number in listed if number is not None))
-            known[server_id] = sorted_once[listed]
-        subject.memo["device sets"] = known
-    return known
+    numbers = subject.table.device_numbers
+    sorted_once: dict[tuple[int | None, ...], tuple[int, ...]] = {}
+    found = {}
+    for server_id, rows in rows_by_server(subject).items():
+        listed = tuple(_taken(numbers, rows))
+        if listed not in sorted_once:
+            sorted_once[listed] = tuple(sorted(number for number in listed if number is not None))
+        found[server_id] = sorted_once[listed]
+    return found
 
 
 def _taken(column: Column, rows: Sequence[int]) -> Column:
@@ -68,14 +64,14 @@ def trimmed(server_id: str) -> str:
 
 def devices_place(subject: Subject, server_id: str) -> Path:
     """Return the path of a server's (first) list of devices."""
-    places: dict[str, int] | None = subject.memo.get("places of servers")
-    if places is None:
-        places = {}
-        for index, server in enumerate(subject.table.servers):
-            places.setdefault(server.server_id, index)
-        subject.memo["places of servers"] = places
-    index = places[server_id]
+    index = _first_entries(subject)[server_id]
     return subject.server_path(index, "devices" if subject.table.format == "group_list" else "device")
+
+
+@shared
+def _first_entries(subject: Subject) -> dict[str, int]:
+    servers = subject.table.servers
+    return {servers[index].server_id: index for index in reversed(range(len(servers)))}
 
 
 @rule(
