@@ -105,42 +105,6 @@ def product_of(chip: Chip) -> str | None:
     return known.name if known is not None else None
 
 
-def npu_ids(tool: str, site: Site) -> list[tuple[int, int]]:
-    """Return NPU id and chip count of each card from ``npu-smi info -l``; the ids may have gaps.
-
-    A card without a chip count has one chip.
-
-    Raises:
-        DiscoveryError: The tool fails or lists nothing.
-    """
-    answer = run_tool([tool, "info", "-l"], site)
-    found: list[tuple[int, int]] = []
-    for key, value in _pairs(answer.stdout):
-        number = _number(value)
-        if key == "NPU ID" and number is not None:
-            found.append((number, 1))
-        elif key == "Chip Count" and number is not None and found:
-            found[-1] = (found[-1][0], number)
-    if answer.status != 0 or not found:
-        raise DiscoveryError(
-            f"`npu-smi info -l` printed {answer.summary()}", hint="check that `npu-smi info` works"
-        )
-    return found
-
-
-def board(tool: str, npu_id: int, site: Site) -> dict[str, str]:
-    """Return the fields of ``npu-smi info -t board -i N`` (``PCI Device ID``, ``Board ID`` ...).
-
-    Raises:
-        DiscoveryError: It fails or lists nothing.
-    """
-    answer = run_tool([tool, "info", "-t", "board", "-i", str(npu_id)], site)
-    found = dict(_pairs(answer.stdout))
-    if answer.status != 0 or not found:
-        raise DiscoveryError(f"`npu-smi info -t board -i {npu_id}` printed {answer.summary()}")
-    return found
-
-
 def super_pod_place(tool: str, npu_id: int, chip_id: int, site: Site) -> SuperPodPlace:
     """Return a chip's place in its super pod.
 

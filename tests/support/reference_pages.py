@@ -1,0 +1,110 @@
+"""Write the pages in docs that are made from the rules and the products.
+
+``python -m tests.support.reference_pages`` writes docs/rules and docs/products.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hccl_tools.diagnostics.hccl_codes import CODES
+from hccl_tools.rules.pages import CONSEQUENCES, page
+from hccl_tools.rules.registry import all_rules
+from hccl_tools.table.products import PRODUCTS, Product
+
+DOCS = Path(__file__).parents[2] / "docs"
+_FAMILIES = {
+    "1": "File and structure",
+    "2": "Ranks",
+    "3": "Devices",
+    "4": "Network",
+    "5": "Servers and super pods",
+    "6": "Advice",
+}
+_PRODUCTS = """# Products
+
+Made from the table of products by `python -m tests.support.reference_pages`.
+
+`--product` and `HCCL_TOOLS_PRODUCT` take a product's name, or the name of its chip or machine in any
+spelling. `...` stands for any ending. `gen` writes the first format; HCCL takes all of them. If no product is
+named, a table is judged for the product that has its format in the column "assumed for". "Simulated" is the
+device count of `--simulate`.
+
+| product | title | chips | machines | device ids | formats | assumed for | simulated |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+def products() -> str:
+    """Return the text of docs/products.md."""
+    return _PRODUCTS + "".join(f"| {' | '.join(_cells(product))} |\n" for product in PRODUCTS.values())
+
+
+def _cells(product: Product) -> list[str]:
+    chips = [chip.replace("*", "...") for chip in product.chips]
+    formats = sorted(product.formats, key=lambda name: name != product.default_format)
+    return [
+        f"`{product.name}`",
+        product.title,
+        ", ".join([*chips, *(f"SoC name `{name}`" for name in product.soc_names)]),
+        ", ".join(product.machines),
+        f"0 to {product.device_limit - 1}",
+        ", ".join(formats),
+        ", ".join(product.assumed_for),
+        str(product.simulated.devices) if product.simulated else "",
+    ]
+
+
+def _index() -> str:
+    lines = [
+        "# The rules", "",
+        "Generated from the rules by `python -m tests.support.reference_pages`.", "",
+        *(f"* **{name}**: {text}" for name, text in CONSEQUENCES.items()),
+    ]  # fmt: skip
+    family = ""
+    for rule in all_rules().values():
+        facts = rule.facts
+        if facts.id[3] != family:
+            family = facts.id[3]
+            lines += [
+                "",
+                f"## {_FAMILIES[family]}",
+                "",
+                "| rule | name | consequence | HCCL | what |",
+                "| --- | --- | --- | --- | --- |",
+            ]
+        what = facts.title.replace("|", "\\|")
+        link, code = f"[{facts.id}]({facts.id}.md)", facts.hccl_code or ""
+        lines.append(f"| {link} | {facts.name} | {facts.consequence} | {code} | {what} |")
+    return "\n".join([*lines, "", *_codes(), ""])
+
+
+def _codes() -> list[str]:
+    return [
+        "## HCCL's error codes", "",
+        "`hccl-tools rules EI0014` shows a code and its rules.", "",
+        "| code | HCCL's name | meaning | what to do |",
+        "| --- | --- | --- | --- |",
+        *(f"| {code} | {facts.name} | {facts.meaning} | {facts.remedy} |" for code, facts in CODES.items()),
+    ]  # fmt: skip
+
+
+def rules() -> dict[str, str]:
+    """Return the pages of docs/rules by file name."""
+    of_rules = {f"{rule_id}.md": page(rule) for rule_id, rule in all_rules().items()}
+    return {"README.md": _index(), **of_rules}
+
+
+def write() -> None:
+    """Write all pages and remove those of rules that no longer exist."""
+    wanted = rules()
+    for old in (DOCS / "rules").glob("*.md"):
+        if old.name not in wanted:
+            old.unlink()
+    for name, text in wanted.items():
+        (DOCS / "rules" / name).write_text(text, encoding="utf-8")
+    (DOCS / "products.md").write_text(products(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
