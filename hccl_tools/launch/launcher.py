@@ -35,9 +35,6 @@ _SCHEDULER_WAIT_FOR_OTHERS = 60.0
 def launch(request: LaunchRequest) -> int:
     """Start the job, wait for its end and return the exit code.
 
-    Args:
-        request: What to start, and how to watch and end it.
-
     Raises:
         LaunchError: The launch is refused; nothing has been started.
     """
@@ -126,7 +123,6 @@ def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
 def _before_restart(
     prepared: PreparedLaunch, request: LaunchRequest, link: PeerLink | None
 ) -> BeforeRestart | None:
-    """Return what the supervisor calls before each restart, ``None`` without restarts."""
     if not request.watch.max_restarts:
         return None
     from hccl_tools.launch import restart  # noqa: PLC0415  (few ask for it)
@@ -156,7 +152,6 @@ def _lock(prepared: PreparedLaunch) -> int:
 
 
 def _connect_to_launcher(request: LaunchRequest) -> AgentLink | None:
-    """Connect to the launcher that started this one as an agent, if any."""
     if request.part is None:
         return None
     os.dup2(1, 2)  # Shown where the job was started; the engine's own stderr is not.
@@ -178,7 +173,6 @@ def _open_controller(plan: Plan) -> Controller | None:
 
 
 def _report_refusal(error: HcclToolsError, agent: AgentLink | None, link: PeerLink | None) -> None:
-    """Report to the other hosts, or to the launcher that started this agent, why this part does not start."""
     if link is not None:
         link.abort(error.message)
     if agent is not None:

@@ -164,11 +164,6 @@ class Controller:
             self._agent_lost(agent)
 
     def _handle(self, agent: Agent, message: dict[str, Any]) -> None:
-        """Handle one message.
-
-        Raises:
-            KeyError, TypeError, ValueError: It is not one of this protocol.
-        """
         if not agent.is_ours:
             if message["hello"] != self._token:
                 raise ValueError(message)
@@ -205,7 +200,6 @@ class Controller:
             self._ending.release()
 
     def _record(self, agent: Agent, cause: Cause, end: RankEnd | None = None, *, lost: bool = False) -> None:
-        """Record why an agent's part ends early, and end the job."""
         if end is not None and any(finding.agent == agent.number for finding in self._reports.findings):
             return  # It has reported more than the failure of its rank.
         if cause.reason == "daemon" and not lost and self._is_engine(agent.parent):

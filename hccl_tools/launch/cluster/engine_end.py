@@ -73,7 +73,6 @@ class EngineEnd:
             attempt.call_later("engine", TIMING.end, self._end_engine)
 
     def _terminate(self, number: int) -> None:
-        """Have supervisors terminate the ranks."""
         attempt = self._attempt
         attempt.state.extra_grace = TIMING.report
         if self._agents.missing:
@@ -84,14 +83,12 @@ class EngineEnd:
         self.release()
 
     def _give_up(self, number: int) -> None:
-        """Stop waiting for agents that have not connected."""
         if self._agents.missing:
             self._given_up = True
             self._attempt.keeper.signal(number)
             self.release()
 
     def _end_engine(self) -> None:
-        """End an engine that is still running after all ranks have ended."""
         attempt = self._attempt
         if not attempt.state.is_ending:
             name = next(end for end in attempt.state.ends if end.process.rank >= 0).process.name

@@ -21,9 +21,7 @@ def loss(plan: Plan, number: int, pid: int) -> Cause:
     """Return the cause of a job that has lost an agent.
 
     Args:
-        plan: The job.
         number: The server of a lost supervisor, or the rank of a lost shim on this host.
-        pid: The lost process.
     """
     if plan.supervisor:
         return Cause.lost(name(plan, number), "host", describe_loss(plan, "supervisor", number))

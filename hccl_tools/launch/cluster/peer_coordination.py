@@ -188,7 +188,6 @@ class PeerCoordination:
             self._adopt_cause(cause)
 
     def _adopt_cause(self, cause: Cause) -> None:
-        """End this host's part because of another host's cause."""
         attempt = self._attempt
         if attempt.state.ranks_ended_well and not (cause.reason == "failed" and self._may_restart):
             attempt.say(f"{cause.message}, after all ranks of this host had exited with 0")
@@ -212,7 +211,6 @@ class PeerCoordination:
             self._adopt_cause(cause)
 
     def _warn_unacknowledged(self) -> None:
-        """Name the hosts that have not acknowledged the end of the job."""
         silent: set[int] = set()
         if self._link.is_leader:
             if self._cause is not None:

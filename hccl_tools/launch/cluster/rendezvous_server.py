@@ -56,11 +56,9 @@ def join(
     Rank 0's host gets a connection to each of the others, which get one to it.
 
     Args:
-        own: This host.
         hosts: The names of the servers, by index.
         master: The server of rank 0, whose host listens.
         address: Its address, and the port.
-        notify: Called with a line for the user while hosts are missing.
         wait: Seconds for all hosts to join.
         discovery_port: The port where hosts with another start port find this one.
 

@@ -34,9 +34,7 @@ def watch(
     """End the job when a process that mpiexec needs to reach a host has ended.
 
     Args:
-        attempt: This start of the job.
         hosts: Returns the hosts whose supervisor has not connected, and how many have disconnected.
-        run_dir: The run directory, for the messages of ssh.
         lost: Called with what was lost after all hosts had connected.
     """
 

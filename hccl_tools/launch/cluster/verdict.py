@@ -76,9 +76,7 @@ def decide(plan: Plan, outcome: Outcome, reports: Reports) -> None:
     """Replace the engine in an outcome by its ranks, and its exit code by the verdict.
 
     Args:
-        plan: The job.
         outcome: How the engine's own process ended here, and why if this launcher has ended the job.
-        reports: What the agents have reported.
     """
     engine = _engine(outcome)
     scheduler = [end for end in outcome.ends if end is not engine]
@@ -118,7 +116,6 @@ def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> N
 
 
 def _unreported(plan: Plan, reports: Reports) -> list[int]:
-    """Return the ranks that were not reported to have exited with 0."""
     ends = reports.ranks
     return [rank for rank in range(plan.world_size) if rank not in ends or ends[rank].status != 0]
 

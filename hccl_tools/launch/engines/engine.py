@@ -76,7 +76,6 @@ class Engine:
         """Return the program of the engine.
 
         Args:
-            environ: The caller's environment.
             wanted: The program that the user names (``--mpirun``).
             hosts: The hosts of the job, in rank order.
 

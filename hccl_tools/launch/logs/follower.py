@@ -136,10 +136,7 @@ class Followers:
         """Start without logs.
 
         Args:
-            stream: Where the lines go.
             style: Whether lines get a prefix; ``auto`` does when there are several logs to tell apart.
-            several: Whether more than one log will be followed.
-            color: Whether prefixes are coloured.
             hidden: Lines that begin so are left out.
             tell: Called with a message for the user, once.
         """

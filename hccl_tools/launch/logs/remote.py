@@ -122,11 +122,7 @@ def start(
     """Start to read logs on another host of a run.
 
     Args:
-        run: The run, as this host has it.
-        host: The host, as the plan names it.
         ranks: The ranks; -1 is MindSpore's scheduler.
-        options: More options of ``logs`` there.
-        typed_ssh: The value of ``--ssh``.
 
     Raises:
         UsageError: There is no such ssh, the run is another user's, or the host is not a host name.

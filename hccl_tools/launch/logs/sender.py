@@ -24,11 +24,9 @@ def serve(path: str, ranks: Sequence[int], *, follow: bool, lines: int | None, p
     """Print logs of a run as this host has them.
 
     Args:
-        path: The run directory on this host.
         ranks: The ranks whose logs are on this host; -1 is MindSpore's scheduler.
         follow: Wait for the run directory and the logs, and continue until standard input ends.
         lines: Begin at most this many lines before the end; ``None``: at the beginning.
-        prefixed: Put the rank before each line.
 
     Raises:
         InputError: There is no such run or log on this host.

@@ -148,8 +148,6 @@ class Console:
         Args:
             color: Whether to colour; ``None``: in the foreground of a terminal, without NO_COLOR.
             progress: Whether to show a progress line; ``None``: in the foreground of a terminal.
-            out: The descriptor of the ranks' lines.
-            err: The descriptor of the launcher's own lines.
         """
         self.out = Stream(out)
         self.err = self.out if _same_place(out, err) else Stream(err)

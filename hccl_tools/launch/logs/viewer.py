@@ -53,7 +53,6 @@ def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None =
     """Return the paths of logs of this host, by the prefix of their lines.
 
     Args:
-        run: The run.
         ranks: The ranks; -1 is MindSpore's scheduler.
         while_: Wait for missing logs while this returns true.
 
@@ -86,8 +85,6 @@ def show(sources: Sequence[Source], *, is_over: Callable[[], bool], escape: bool
     r"""Write logs to standard output until the run is over, or no source has more.
 
     Args:
-        sources: The readers of the logs.
-        is_over: Returns whether the run is over.
         escape: Write unprintable characters as ``\u001b``, for logs of another user.
 
     Raises:
@@ -203,7 +200,6 @@ def _write(data: bytes, *, escape: bool) -> int:
 
 
 def _offset_of_last(path: str, lines: int) -> int:
-    """Return the offset at which the last ``lines`` lines of a file begin."""
     with open(path, "rb") as file:
         position = size = file.seek(0, os.SEEK_END)
         tail = b""

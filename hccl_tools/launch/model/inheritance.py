@@ -26,13 +26,6 @@ class Inheritance(NamedTuple):
 def composed(
     environ: Mapping[str, str], inheritance: Inheritance, common: Mapping[str, str], own: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the environment of one process.
-
-    Args:
-        environ: The environment of the process that starts it.
-        inheritance: What is removed of that.
-        common: What is set for every process of the job.
-        own: What is set for this process.
-    """
+    """Return the environment of one process."""
     inherited = {name: value for name, value in environ.items() if not inheritance.removes(name)}
     return {**inherited, **common, **own}

@@ -36,8 +36,6 @@ def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> F
     """Check this host's part of a job.
 
     Args:
-        plan: The job.
-        environment: What the ranks inherit.
         nodes: The device ids of this host or container.
     """
     warnings = tuple(_switched_off(plan)) if plan.world_size > 1 else ()
@@ -55,10 +53,6 @@ def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> F
 
 def refuse(findings: Findings, *, hint: str = _SKIP_HINT) -> None:
     """Refuse the start with all errors.
-
-    Args:
-        findings: The findings on this host.
-        hint: How to start without the checks.
 
     Raises:
         LaunchError: There is an error among the findings.

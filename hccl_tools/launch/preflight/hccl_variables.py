@@ -17,13 +17,7 @@ _BASE_PORT_RANGE = (1024, 65520)
 def problems(
     environ: Mapping[str, str], *, is_local: Callable[[str], bool], interfaces: set[str]
 ) -> Iterator[str]:
-    """Yield a sentence for each wrong HCCL variable on this host.
-
-    Args:
-        environ: What the ranks inherit.
-        is_local: Returns whether an address belongs to this host.
-        interfaces: The names of this host's network interfaces.
-    """
+    """Yield a sentence for each wrong HCCL variable on this host."""
     yield from _timeouts(environ)
     if (text := environ.get("HCCL_WHITELIST_DISABLE")) not in {None, "0", "1"}:
         yield f'HCCL_WHITELIST_DISABLE="{text}": HCCL takes 0 or 1 only'

@@ -73,8 +73,6 @@ class Keeper:
 
         Args:
             tasks: What to start; their ``environment`` comes on top of the common one.
-            environment: The common environment.
-            directory: The working directory of all.
             stdin: The index of the task that gets the launcher's stdin; the others get /dev/null.
         """
         body = ([tuple(task) for task in tasks], dict(environment), directory, stdin)

@@ -47,8 +47,6 @@ def serve(commands: int, events: int, launcher: int) -> NoReturn:
 
 
 class _KeeperProcess:
-    """The keeper's state: tasks to start, running processes, events to send."""
-
     def __init__(self, commands: int, events: int, launcher: int) -> None:
         os.setsid()
         linux.reset_signals()

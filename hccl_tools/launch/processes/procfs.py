@@ -161,7 +161,6 @@ def kill_until_gone(
         kill: Sends SIGKILL to the processes that are left, and returns something false if there are none.
         timeout: Seconds after which the processes that are left count as stuck in the kernel.
         longest_pause: Seconds between two rounds at most; the first pause is 1 ms, and each is doubled.
-        wait: Waits so many seconds.
 
     Returns:
         Whether no process is left.

@@ -102,9 +102,6 @@ def spawn(argv: list[str], *, stdin: int = -1, stdout: int = 2, stderr: int = 2,
     Args:
         argv: The program, as a path, and its arguments.
         stdin: A descriptor; without one it reads /dev/null.
-        stdout: A descriptor.
-        stderr: A descriptor.
-        **variables: Added to the launcher's environment.
     """
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     source = null if stdin < 0 else stdin

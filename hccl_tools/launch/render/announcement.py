@@ -27,6 +27,5 @@ def lines(plan: Plan) -> Iterator[str]:
 
 
 def _run_dir(plan: Plan) -> str:
-    """Return the run directory as a short path."""
     relative = os.path.relpath(plan.run_dir, plan.working_dir)
     return plan.run_dir if relative.startswith("..") else relative

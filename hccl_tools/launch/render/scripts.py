@@ -68,7 +68,6 @@ def check_options(typed: Collection[str], target: str) -> None:
 
     Args:
         typed: The options on the command line, by their canonical names (``--grace``).
-        target: The value of ``--emit``.
 
     Raises:
         UsageError: The target does not support one of them.

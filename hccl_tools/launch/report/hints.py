@@ -34,7 +34,6 @@ def for_end(end: RankEnd, *, killed_by_oom: bool | None) -> list[str]:
     """Return sentences on how a process ended.
 
     Args:
-        end: The process.
         killed_by_oom: Whether the kernel's or the cgroup's count of out-of-memory kills has increased
             meanwhile; ``None`` where none can be read.
     """

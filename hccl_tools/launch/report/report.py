@@ -38,8 +38,6 @@ def make(
     """Return the report of a job's end, ready for JSON; times in seconds.
 
     Args:
-        outcome: How the job ended.
-        run_dir: The run directory.
         killed_by_oom: Whether the out-of-memory killer was active meanwhile; ``None`` if that is unknown.
         earlier: The ``attempts`` of the report on the start before this one, where this is a restart.
         duration: Seconds of the whole job; by default those of this start.

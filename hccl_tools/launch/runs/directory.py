@@ -47,7 +47,6 @@ def create(run_dir: str, *, shared: bool = False, mode: int = PRIVATE) -> None:
     """Create the run directory.
 
     Args:
-        run_dir: Its path.
         shared: Another process of the job may have created it already, as the same user.
         mode: Its mode, independent of the umask.
 

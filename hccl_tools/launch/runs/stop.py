@@ -44,7 +44,6 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
     """End a run.
 
     Args:
-        run: The run.
         wait: Seconds for its launcher to end, its grace time included.
         now: Kill the ranks without their grace time.
 
