@@ -52,7 +52,7 @@ def command(  # noqa: PLR0917  (click hands them over by name)
     hccl-tools logs 20261121-101530 -n 50  the last 50 lines
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.launch.logs import viewer  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.launch.runs import index  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.launch.runs import directory, index  # noqa: PLC0415  (`--help` does not need it)
 
     if serve:
         from hccl_tools.launch.logs import sender  # noqa: PLC0415  (on another host only)
@@ -80,5 +80,5 @@ def command(  # noqa: PLR0917  (click hands them over by name)
         here = viewer.paths(found, wanted.get("", ()), while_=still_runs)
         sources += viewer.local(here, prefixed=prefixed, lines=lines)
         # The output of another user must not control this user's terminal.
-        escape = sys.stdout.isatty() and not index.is_own(found)
+        escape = sys.stdout.isatty() and not directory.is_own(found.path)
         viewer.show(sources, is_over=lambda: still_runs is None or not still_runs(), escape=escape)

@@ -249,6 +249,6 @@ def _supervision(
 def _join_peers(link: PeerLink | None) -> JoinPeers | None:
     if link is None:
         return None
-    from hccl_tools.launch.cluster import peer_coordination  # noqa: PLC0415  (several hosts, started by hand)
+    from hccl_tools.launch.cluster.peer_coordination import PeerCoordination  # noqa: PLC0415  (several hosts, started by hand)
 
-    return partial(peer_coordination.join, link)
+    return partial(PeerCoordination, link)

@@ -28,31 +28,18 @@ if TYPE_CHECKING:
     from hccl_tools.launch.supervise.attempt import Attempt
 
 
-def join(
-    link: PeerLink,
-    attempt: Attempt,
-    *,
-    run_dir: str,
-    restart: int,
-    may_restart: bool,
-    first_failure: Callable[[RankEnd], RankFailure],
-) -> PeerCoordination:
-    """Connect one start of the job with those on its other hosts; ``restart`` counts the starts from 0."""
-    if restart == 0:
-        link.keep_run_dirs(run_dir)
-    return PeerCoordination(
-        attempt, link, restart=restart, may_restart=may_restart, first_failure=first_failure
-    )
-
-
 class PeerCoordination:
-    """One start of the job on this host, coordinated with those on the other hosts."""
+    """One start of the job on this host, coordinated with those on its other hosts.
+
+    ``restart`` counts the starts from 0.
+    """
 
     def __init__(
         self,
-        attempt: Attempt,
         link: PeerLink,
+        attempt: Attempt,
         *,
+        run_dir: str,
         restart: int,
         may_restart: bool,
         first_failure: Callable[[RankEnd], RankFailure],
@@ -69,6 +56,8 @@ class PeerCoordination:
         self._disconnected: set[int] = set()
         self._announced, self._all_ended, self._reported_waiting = False, False, False
         self._deadline = float("inf")
+        if restart == 0:
+            link.keep_run_dirs(run_dir)
         attempt.on_ending.append(self._announce_end)
         attempt.on_kill.append(lambda: link.broadcast("kill", restart))
         attempt.on_end.append(self._rank_ended)

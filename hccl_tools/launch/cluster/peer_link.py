@@ -60,7 +60,6 @@ class PeerLink:
 
     Attributes:
         own: This host's server.
-        master: The server of rank 0's host.
         hosts: The names of the servers, by index.
         connections: By server; closed ones stay.
         run_dirs: The run directories, by server.
@@ -76,7 +75,7 @@ class PeerLink:
         joined: Membership,
         describe_loss: Callable[[int], str],
     ) -> None:
-        self.own, self.master, self.hosts, self.describe_loss = own, master, hosts, describe_loss
+        self.own, self.hosts, self.describe_loss = own, hosts, describe_loss
         self.connections, self.run_dirs = joined.connections, joined.run_dirs
         self.is_leader = own == master
         #: Received messages that were not handled yet, with the server of each.

@@ -25,6 +25,7 @@ from hccl_tools.launch.cluster.membership import (
 )
 from hccl_tools.launch.cluster.rendezvous_client import RendezvousClient
 from hccl_tools.launch.planning import ports
+from hccl_tools.launch.processes.file_limit import FileLimit
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.notation.phrases import and_more
 
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 #: Seconds for all hosts to join: a person may type the command on one after the other.
 WAIT = 600.0
-#: Files that a launcher may need besides its connections.
-_OTHER_FILES = 512
 
 
 def join(
@@ -72,23 +71,11 @@ def join(
         )
         return client.join(deadline, wait)
     server = RendezvousServer(own, hosts, address)
-    _raise_file_limit(len(hosts))
     try:
         server.listen(address[1], discovery_port)
         return server.wait_for_all(deadline, wait, notify)
     finally:
         server.close()
-
-
-def _raise_file_limit(connections: int) -> None:
-    """Raise RLIMIT_NOFILE for this process. Ranks are unaffected: the keeper starts them."""
-    import resource  # noqa: PLC0415  (rank 0's host only)
-
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + _OTHER_FILES
-    if soft != resource.RLIM_INFINITY and wanted > soft:
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 class RendezvousServer:
@@ -103,6 +90,7 @@ class RendezvousServer:
         self.unidentified: dict[Connection, tuple[float, bool]] = {}
         #: Whether each listens on the discovery port.
         self.listeners: dict[socket.socket, bool] = {}
+        self.limit = FileLimit()  # Ranks are unaffected: the keeper starts them.
         self.refusal = ""
         self.complete = False
 
@@ -170,6 +158,7 @@ class RendezvousServer:
                     newcomer.close()
         for listener, at_discovery in self.listeners.items():
             while (new := transport.accept(listener)) is not None:
+                self.limit.allows(new.fileno())
                 self.unidentified[new] = (time.monotonic(), at_discovery)
 
     def admit(self, newcomer: Connection, message: dict[str, Any], *, at_discovery: bool) -> bool:

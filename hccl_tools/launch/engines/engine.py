@@ -72,8 +72,8 @@ class Engine:
         """Return the engine for one of its implementations."""
         return self
 
-    def locate(self, environ: Mapping[str, str], wanted: str | None, hosts: Sequence[str]) -> Located:
-        """Return the program of the engine.
+    def locate(self, environ: Mapping[str, str], wanted: str | None, hosts: Sequence[str]) -> Located:  # noqa: ARG002  (for engines with a program)
+        """Return the program of the engine, if it needs one.
 
         Args:
             wanted: The program that the user names (``--mpirun``).
@@ -82,11 +82,11 @@ class Engine:
         Raises:
             LaunchError: There is none, or it cannot start this job.
         """
-        raise NotImplementedError
+        return Located()
 
-    def command(self, plan: Plan) -> list[str]:
+    def command(self, plan: Plan) -> list[str]:  # noqa: ARG002
         """Return the command line that starts the agents of a plan; empty if no program is needed."""
-        raise NotImplementedError
+        return []
 
     def keeps_stderr_apart(self, plan: Plan) -> bool:  # noqa: ARG002  (for engines that do)
         """Return whether the stderr of the engine goes to a file of its own."""

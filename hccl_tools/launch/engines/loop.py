@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.engines.engine import Engine, Located
+from hccl_tools.launch.engines.engine import Engine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from hccl_tools.launch.model.plan import Plan, RankProcess
 
 
@@ -18,14 +16,6 @@ class Loop(Engine):
     name = "loop"
     starts_all_hosts = False
     names_hosts = False
-
-    def locate(self, environ: Mapping[str, str], wanted: str | None, hosts: Sequence[str]) -> Located:  # noqa: ARG002
-        """Return no program."""
-        return Located()
-
-    def command(self, plan: Plan) -> list[str]:  # noqa: ARG002
-        """Return no command."""
-        return []
 
     def processes(self, plan: Plan) -> tuple[RankProcess, ...]:
         """Return the ranks of this host, and the scheduler if it runs here."""

@@ -11,7 +11,7 @@ import tempfile
 from typing import IO, TYPE_CHECKING, cast
 
 from hccl_tools.errors import InputError, UsageError
-from hccl_tools.launch.runs import hosts, index, names, node_names
+from hccl_tools.launch.runs import directory, files, hosts, index, names, node_names
 from hccl_tools.notation import host_list
 from hccl_tools.programs import slurm, ssh
 
@@ -127,7 +127,7 @@ def start(
     Raises:
         UsageError: There is no such ssh, the run is another user's, or the host is not a host name.
     """
-    if not index.is_own(run):
+    if not directory.is_own(run.path):
         raise UsageError(
             f"{run.name} belongs to {index.user_of(run.path)}: only its files on this host are read",
             hint="its log is on another host: look there, or ask its owner",
@@ -137,7 +137,7 @@ def start(
     path = hosts.path_on(run, host)
     chosen = ["--scheduler" if rank < 0 else f"--rank={rank}" for rank in ranks]
     there = [sys.executable, "-m", "hccl_tools", "logs", *options, *chosen, "--", path]
-    job, srun = index.plan_of(run).get("slurm_job") or "", slurm.find_srun(os.environ)
+    job, srun = files.plan(run.path).get("slurm_job") or "", slurm.find_srun(os.environ)
     node = node_names.node_names(run.path).get(host, "")
     if job.isdecimal() and srun and run.state == "running" and not host_list.why_not_a_host(node):
         return RemoteLogs(host, [*slurm.step_command(srun, job, node), *there], path)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hccl_tools.errors import InputError
 from hccl_tools.launch.logs.follower import Follower
-from hccl_tools.launch.runs import hosts, index, names
+from hccl_tools.launch.runs import files, hosts, names
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _BLOCK = 1 << 16
 
 def default_rank(run: Run) -> int:
     """Return the rank to show by default: the one that failed first, else the lowest of this host."""
-    failure = index.report_of(run).get("first_failure")
+    failure = files.report(run.path).get("first_failure")
     if failure and failure["rank"] >= 0:
         rank: int = failure["rank"]
         return rank
@@ -148,11 +148,11 @@ class _Shown:
 
 
 def _ranks(run: Run) -> list[dict[str, Any]]:
-    return [process for process in index.plan_of(run).get("processes", []) if process["rank"] >= 0]
+    return [process for process in files.plan(run.path).get("processes", []) if process["rank"] >= 0]
 
 
 def _planned(run: Run, rank: int) -> dict[str, Any]:
-    for process in index.plan_of(run).get("processes", []):
+    for process in files.plan(run.path).get("processes", []):
         if process["rank"] == rank:
             found: dict[str, Any] = process
             return found

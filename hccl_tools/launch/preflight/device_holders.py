@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.launch.processes import procfs
@@ -50,24 +51,13 @@ def holders(devices: Iterable[int]) -> list[Holder]:
 
 
 def _open_devices(pid: int) -> set[int]:
-    directory = f"/proc/{pid}/fd"
     found: set[int] = set()
-    try:
-        names = os.listdir(directory)
-    except OSError:
-        return found
-    for name in names:
-        target = _target(f"{directory}/{name}")
-        if match := _NODE.search(target):
-            found.add(int(match[1]))
+    with suppress(OSError):
+        for link in os.scandir(f"/proc/{pid}/fd"):
+            with suppress(OSError):  # The process may have closed it.
+                if match := _NODE.search(os.readlink(link)):
+                    found.add(int(match[1]))
     return found
-
-
-def _target(link: str) -> str:
-    try:
-        return os.readlink(link)
-    except OSError:
-        return ""
 
 
 def _holder(pid: int, device: int) -> Holder:
@@ -77,7 +67,7 @@ def _holder(pid: int, device: int) -> Holder:
         user = "an unknown user"
     status = procfs.status(pid)
     age = max(0.0, _uptime() - status.start / procfs.CLOCK_TICKS) if status else 0.0
-    return Holder(pid, device, user, procfs.command(pid), age, procfs.variable(pid, RUN_VARIABLE))
+    return Holder(pid, device, user, procfs.command(pid), age, procfs.environment(pid).get(RUN_VARIABLE))
 
 
 def _uptime() -> float:

@@ -22,8 +22,6 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 
-_SFD_NONBLOCK = os.O_NONBLOCK
-_SFD_CLOEXEC = os.O_CLOEXEC
 _SIGSET_BYTES = 128
 _SIGINFO_BYTES = 128
 _SIGINFO_HEAD = struct.Struct("=IiiI")  # ssi_signo, ssi_errno, ssi_code, ssi_pid
@@ -133,7 +131,7 @@ def signal_descriptor(signals: Iterable[int]) -> int:
     _libc.sigemptyset(wanted)
     for number in signals:
         _libc.sigaddset(wanted, number)
-    descriptor: int = _libc.signalfd(-1, wanted, _SFD_NONBLOCK | _SFD_CLOEXEC)
+    descriptor: int = _libc.signalfd(-1, wanted, os.O_NONBLOCK | os.O_CLOEXEC)
     if descriptor < 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error), "signalfd")

@@ -26,7 +26,6 @@ class Status(NamedTuple):
     pid: int
     parent: int
     state: str
-    session: int
     cpu: int
     start: int
 
@@ -53,7 +52,7 @@ def status(pid: int) -> Status | None:
     if len(fields) < 20:
         return None
     cpu = int(fields[11]) + int(fields[12])
-    return Status(pid, int(fields[1]), fields[0], int(fields[3]), cpu, int(fields[19]))
+    return Status(pid, int(fields[1]), fields[0], cpu, int(fields[19]))
 
 
 def started(process: Status) -> float:
@@ -113,16 +112,6 @@ def command(pid: int) -> str:
     """Return the command line of a process, at most 120 characters of it."""
     words = read(f"/proc/{pid}/cmdline").rstrip("\0").replace("\0", " ").replace("\n", " ")
     return words if len(words) <= 120 else words[:117] + "..."
-
-
-def describe(pid: int) -> str:
-    """Return a process in one phrase, ``process 4711 (python worker.py)``."""
-    return f"process {pid} ({command(pid) or 'ended'})"
-
-
-def variable(pid: int, name: str) -> str | None:
-    """Return an environment variable with which a process was started."""
-    return environment(pid).get(name)
 
 
 def environment(pid: int) -> dict[str, str]:

@@ -109,7 +109,7 @@ def _end(end: RankEnd) -> dict[str, Any]:
 
 
 def _stuck(process: procfs.Status) -> dict[str, Any]:
-    rank = procfs.variable(process.pid, "RANK_ID")
+    rank = procfs.environment(process.pid).get("RANK_ID")
     return {
         "pid": process.pid,
         "rank": int(rank) if rank and rank.isdigit() else None,

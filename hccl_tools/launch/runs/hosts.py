@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.runs import files, index
+from hccl_tools.launch.runs import files
 from hccl_tools.notation import host_list
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def is_on_this_host(run: Run, process: Mapping[str, Any]) -> bool:
     """Return whether a process of a run's plan is on this host."""
-    plan = index.plan_of(run)
+    plan = files.plan(run.path)
     # In the plan of an engine's command all processes are "here".
     if not plan.get("command") and run.host in {"", os.uname().nodename}:
         return bool(process.get("here", True))

@@ -7,10 +7,10 @@ import os
 import sys
 import time
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.runs import directory, files, names
+from hccl_tools.launch.runs import files, names
 from hccl_tools.launch.runs import members as run_members
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import escaped
@@ -142,11 +142,6 @@ def user_of(path: str) -> str:
         return f"user {uid}"
 
 
-def is_own(run: Run) -> bool:
-    """Return whether a run belongs to this user; those of others are only read."""
-    return directory.is_own(run.path)
-
-
 def read(path: str) -> Run:
     """Return the run in a run directory.
 
@@ -175,24 +170,6 @@ def read(path: str) -> Run:
     )
 
 
-def plan_of(run: Run) -> dict[str, Any]:
-    """Return a run's plan as ``plan.json`` has it, empty where it cannot be read.
-
-    Raises:
-        MalformedRunError: It is not a plan.
-    """
-    return files.plan(run.path)
-
-
-def report_of(run: Run) -> dict[str, Any]:
-    """Return a run's report as ``report.json`` has it, empty while there is none.
-
-    Raises:
-        MalformedRunError: It is not a report.
-    """
-    return files.report(run.path)
-
-
 def processes(run: Run) -> list[int]:
     """Return the processes of this host that belong to a run, also orphaned ones."""
     return [pid for pid, path in run_members.members() if path == run.path]
@@ -202,7 +179,7 @@ def is_over(run: Run) -> bool:
     """Return whether a run has ended; one elsewhere has once its report exists."""
     if is_held(run.path):
         return False
-    return run.state != "elsewhere" or bool(report_of(run))
+    return run.state != "elsewhere" or bool(files.report(run.path))
 
 
 def is_held(path: str) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.runs import files, index, members, names
+from hccl_tools.launch.runs import directory, files, index, members, names
 from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import as_root
 
@@ -54,7 +54,9 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
         # On a shared disk its lock may be visible here, but its process id is another process on this host.
         raise UsageError(
             f"the launcher of {run.name} is on {run.host}, this is {os.uname().nodename}",
-            hint=_what_to_type(run, now=now) if index.is_own(run) else f"ask {index.user_of(run.path)}",
+            hint=_what_to_type(run, now=now)
+            if directory.is_own(run.path)
+            else f"ask {index.user_of(run.path)}",
         )
     _check_owner(run)
     left = _processes(run)
@@ -87,7 +89,7 @@ def _what_to_type(run: Run, *, now: bool) -> str:
         return f"see {os.path.join(run.path, names.PLAN)}: that is not a host name"
     stop = [sys.executable, "-m", "hccl_tools", "stop", run.path]
     command = shlex.join([*stop, "--now"] if now else stop)
-    job, node = index.plan_of(run).get("slurm_job") or "", run.host.partition(".")[0]
+    job, node = files.plan(run.path).get("slurm_job") or "", run.host.partition(".")[0]
     if not job.isdecimal():
         return f"ssh -- {run.host} {shlex.quote(command)}"
     if node not in node_names.node_names(run.path).values():
@@ -97,7 +99,7 @@ def _what_to_type(run: Run, *, now: bool) -> str:
 
 def _check_owner(run: Run) -> None:
     """Refuse to end a run of another user; root may end it."""
-    if os.geteuid() != 0 and not index.is_own(run):
+    if os.geteuid() != 0 and not directory.is_own(run.path):
         raise UsageError(
             f"{run.name} belongs to {index.user_of(run.path)}",
             hint=as_root(f"stop {shlex.quote(run.path)}"),
@@ -106,7 +108,7 @@ def _check_owner(run: Run) -> None:
 
 def _user(run: Run) -> int:
     """Return the user that the processes of a run must have: the owner of its directory."""
-    return os.geteuid() if index.is_own(run) else os.stat(run.path).st_uid
+    return os.geteuid() if directory.is_own(run.path) else os.stat(run.path).st_uid
 
 
 def _processes(run: Run) -> list[int]:
@@ -223,7 +225,7 @@ def _resume_keepers(left: list[int]) -> None:
 
 def _others(run: Run) -> str:
     """Return what becomes of the ranks on other hosts that have their own launchers."""
-    plan = index.plan_of(run)
+    plan = files.plan(run.path)
     hosts = {process["host"] for process in plan.get("processes", []) if not process.get("here", True)}
     if not hosts:
         return ""

@@ -124,5 +124,5 @@ def leftovers_of_last_run(log_dir: str) -> list[str]:
 
 
 def _describe(pid: int) -> str:
-    rank = procfs.variable(pid, "RANK_ID")
-    return procfs.describe(pid) + (f" of rank {rank}" if rank else "")
+    rank = procfs.environment(pid).get("RANK_ID")
+    return f"process {pid} ({procfs.command(pid) or 'ended'})" + (f" of rank {rank}" if rank else "")
