@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hccl_tools.cli.other_launchers import Foreign
     from hccl_tools.launch.model.request import LaunchRequest
 
-#: ``python -m hccl_tools.launch`` runs under this name and says by it that its own interpreter is meant.
+#: ``python -m hccl_tools.launch`` runs under this name, which selects its own interpreter for the ranks.
 MODULE_NAME = "python -m hccl_tools.launch"
 
 
@@ -57,7 +57,7 @@ def _emitted(request: LaunchRequest, options: dict[str, Any]) -> str:
 
 
 def _remarks(program: tuple[str, ...], context: click.Context) -> tuple[str, ...]:
-    """Return a note where the program gets what may be meant for ``launch``, none after ``--``."""
+    """Return a note if the program gets options that ``launch`` has too; none after ``--``."""
     if context.meta[TYPED_OPTIONS][-1:] == ("--",):
         return ()
     shown = (option for option in command.params if not getattr(option, "hidden", False))
@@ -67,7 +67,7 @@ def _remarks(program: tuple[str, ...], context: click.Context) -> tuple[str, ...
         return ()
     verb = "goes" if len(found) == 1 else "go"
     listed = ", ".join(found[:4]) + (" ..." if len(found) > 4 else "")
-    where = f"{listed} {verb} to {program[0]}, not to launch, whose options stand before the program"
+    where = f"{listed} {verb} to {program[0]}, not to launch, whose options precede the program"
     return (f"{where} (`--` before the program turns this note off)",)
 
 

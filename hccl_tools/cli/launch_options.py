@@ -28,30 +28,30 @@ GROUPS: dict[str, list[Option]] = {
         _flag("--no-python", help="PROGRAM is any program, not a Python script."),
         _option("--python", metavar="PATH", help="The ranks' Python; by default your shell's `python`."),
         _option("--env", multiple=True, metavar="K=V", help="Set a variable for every rank. Repeatable."),
-        _option("--env-file", multiple=True, metavar="FILE", help="Set those of a file of K=V lines."),
+        _option("--env-file", multiple=True, metavar="FILE", help="Set variables from a file of K=V lines."),
     ],
     "Where": [
         _option("--rank-table", "--rank-table-file", "rank_table",
                 metavar="FILE", help="The rank table; by default $RANK_TABLE_FILE."),
         _option("--wait", type=Seconds(), metavar="SECONDS",
-                help="Wait so long for a table that is still being completed."),
+                help="Wait up to SECONDS for an incomplete table."),
         _option("-n", "--worker-num", "--np", "count", type=IntRange(min=1), metavar="N",
-                help="How many ranks in all."),
+                help="The number of ranks of the job."),
         _option("--devices", "--gpus", "--npus", "--xpus", "--selected-gpu", "--selected-gpus",
                 "--selected-npus", "--selected-xpus", "devices", metavar="LIST",
                 help="Devices, counted within the visible: 4-7 or 0,1 or [4,8)."),
-        _flag("--no-table", help="Start N ranks without any rank table."),
+        _flag("--no-table", help="Start N ranks without a rank table."),
         _option("--server", metavar="ID", help="Which server of the table this host is."),
         _option(
             "--product",
             metavar="NAME",
             callback=product_option.read,
-            help=product_option.help_text("this host's, else what the table's format is for"),
+            help=product_option.help_text("this host's, else the product of the table's format"),
         ),
         _option("--ignore", multiple=True, metavar="RULES", help="Rules to leave out: HCC304 or HCC4,HCC6."),
-        _flag("--no-preflight", help="Do not look for what would stop the job before its start."),
-        _flag("--no-local-check", help="Do not hold the table against this host's devices."),
-        _flag("--ignore-visible", help="Use devices outside ASCEND_VISIBLE_DEVICES all the same."),
+        _flag("--no-preflight", help="Skip the checks before the start."),
+        _flag("--no-local-check", help="Do not compare the table with this host's devices."),
+        _flag("--ignore-visible", help="Allow devices outside ASCEND_VISIBLE_DEVICES."),
     ],
     "Rehearse without NPUs": [
         _flag("--cpu", help="Run the same job on the CPU (MindSpore's mccl, torch's gloo)."),
@@ -63,29 +63,29 @@ GROUPS: dict[str, list[Option]] = {
         _option("--engine", type=Choice(engines.names()), default="loop", show_default=True,
                 help="The program that starts the job on its hosts."),
         _option("--mpirun", metavar="PROGRAM",
-                help="--engine mpirun with this mpirun or mpiexec (Open MPI's, MPICH's), not with PATH's."),
+                help="The mpirun or mpiexec of --engine mpirun; by default the first on PATH."),
         _option("--start", type=Choice(["auto", "table", "cluster", "mpi", "torch"]), default="auto",
                 show_default=True, help="How the framework finds its peers."),
         _option("--bind", type=Choice(["none", "cores", "numa"]), default="none", show_default=True,
                 help="Share the cores among a host's ranks, or give each a NUMA node's."),
         _option("--start-port", "--master-port", "start_port", type=IntRange(1024, 65535), metavar="PORT",
-                help="Where the ranks meet; by default a free port, 18118 on several hosts."),
+                help="The rendezvous port; by default a free one, 18118 on several hosts."),
         _option("--master-addr", "master_address", metavar="ADDRESS", help="The address of rank 0's host."),
-        _flag("--keep-mpi", help="Let OMPI_*, PMIX_*, PMI_* of your shell through, for mpi4py."),
+        _flag("--keep-mpi", help="Keep OMPI_*, PMIX_*, PMI_* in the ranks' environment (for mpi4py)."),
         _flag("--pass-table", help="With --start torch: set RANK_TABLE_FILE as well."),
     ],
     "Several machines (type the command once)": [
         _option("--hostfile", metavar="FILE",
-                help="Ask these hosts for their devices, make the table on the spot, start by mpirun."),
+                help="Query these hosts, build the table, start over mpirun."),
         _option("--export", multiple=True, metavar="NAME",
-                help="Take this variable to other hosts, besides PATH, ASCEND_*, HCCL_* ... Repeatable."),
-        _flag("--no-export", help="Take no variables there but those of --export."),
+                help="Also export this variable, besides PATH, ASCEND_*, HCCL_* ... Repeatable."),
+        _flag("--no-export", help="Export only the variables named by --export."),
     ],
     "Several machines (type the same command on each)": [
         _option("--ips", metavar="A,B", help="The machines' addresses; rank 0 is on the first."),
-        _option("--nnodes", "node_count", metavar="N", help="How many machines."),
+        _option("--nnodes", "node_count", metavar="N", help="The number of machines."),
         _option("--node-rank", "--rank", "node_rank", type=IntRange(min=0), metavar="I",
-                help="Which of them this is, where the address does not tell."),
+                help="The index of this machine, if its address does not identify it."),
         _option("--nproc-per-node", "--local-worker-num", "per_node", metavar="N",
                 help="Ranks on each machine."),
     ],
@@ -93,9 +93,9 @@ GROUPS: dict[str, list[Option]] = {
         _option("--log-dir", default="log", show_default=True, metavar="DIR",
                 help="Where the run's directory is made; %j is Slurm's job id."),
         _option("--log-mode", metavar="MODE",
-                help="Who may look into it, as for chmod: 750 for your group; by default only you."),
-        _option("--log-file", metavar="FILE", help="Rank 0's log goes to this file instead."),
-        _flag("--flat-logs", help="paddle's names: DIR/workerlog.0, workerlog.1, ..."),
+                help="Its mode, as for chmod: 750 for your group; by default 700."),
+        _option("--log-file", metavar="FILE", help="Write rank 0's log to this file instead."),
+        _flag("--flat-logs", help="Name the logs as paddle does: DIR/workerlog.0, workerlog.1, ..."),
         _flag("--buffered", help="Do not set PYTHONUNBUFFERED=1 for the ranks."),
         _option("--tail", default="0", show_default=True, metavar="RANKS",
                 help="The ranks to follow on the terminal: 0,3 or all or none."),
@@ -107,15 +107,15 @@ GROUPS: dict[str, list[Option]] = {
         _option("--grace", type=Seconds(), default=15.0, show_default=True, metavar="SECONDS",
                 help="From SIGTERM to SIGKILL, for all ranks together."),
         _option("--timeout", type=Seconds(above=True), metavar="SECONDS",
-                help="End the job then (exit code 124): 3600, 90m, 2h."),
+                help="Kill the job after this time (exit code 124): 3600, 90m, 2h."),
         _option("--early-exit-warn", type=Seconds(), default=60.0, show_default=True,
-                metavar="SECONDS", help="Tell when others go on this long after a rank's good end."),
+                metavar="SECONDS", help="Warn when other ranks still run this long after one exited with 0."),
         _option("--hang-warn", type=Seconds(), default=600.0, show_default=True, metavar="SECONDS",
-                help="Tell when no rank has written or computed for so long."),
+                help="Warn when no rank has written or used the CPU for this time."),
         _option("--max-restarts", type=IntRange(min=0), default=0, show_default=True, metavar="N",
-                help="Start the whole job anew after a failure."),
+                help="Restart the whole job up to N times after a failure."),
         _option("--notify", metavar="CMD",
-                help="If the job does not end well, run this with the report as JSON on its stdin."),
+                help="After a failure, run CMD with the report as JSON on its stdin."),
     ],
     "Look first": [
         _option("--dry-run", type=Choice(["text", "json"]), metavar="[=json]",
@@ -124,14 +124,14 @@ GROUPS: dict[str, list[Option]] = {
                 help="Print a script, or that tool's command, which starts the same job."),
     ],
     _HABITS: [
-        # What a launch on several hosts tells the supervisor of each host.
+        # What a launch on several hosts passes to the supervisor of each host.
         _option("--run-dir", hidden=True),
         _option("--restart", type=IntRange(min=0), default=0, hidden=True),
         _option("--master", hidden=True),
     ],
 }  # fmt: skip
 
-#: Options whose value may be left out, and what is meant then.
+#: Options whose value may be omitted, with their value in that case.
 BARE = {"--dry-run": "text"}
 #: mpirun's spelling, which click would read as ``-n p``.
 SPELLINGS = {"-np": "-n"}
@@ -149,7 +149,7 @@ hccl-tools launch -n 2 --engine mpirun train.py
 hccl-tools launch --no-table -n 4 -m package.module
 hccl-tools launch --hostfile hosts train.py
 
-These look before they start, rehearse without NPUs, start MPI processes, and make the table of many hosts.
+These print the plan, rehearse without NPUs, start MPI processes, and make the table of many hosts.
 Options end at PROGRAM: what follows it is the program's own. The options of torchrun, msrun and paddle
 are understood as well (--nproc_per_node, --master_addr, --worker_num, --log_dir, --gpus, --ips), or refused
 with what to use instead.

@@ -118,8 +118,8 @@ def _table(
         raise LaunchError(
             error.message, hint=None if "--allow-missing" in str(error.hint) else error.hint
         ) from error
-    warnings = [f"{host}: {said}" for host, one in zip(hosts, facts, strict=True) for said in one.warnings]
-    notes = (f"the rank table was made on the spot, of {len(hosts)} hosts", *warnings)
+    warnings = [f"{host}: {text}" for host, one in zip(hosts, facts, strict=True) for text in one.warnings]
+    notes = (f"the rank table was made at launch, of {len(hosts)} hosts", *warnings)
     data = outputs.table_text(table).encode()
     return JobTable("", table, data, f"{facts[0].product}: {facts[0].product_source}", notes)
 

@@ -29,7 +29,7 @@ def command(name: str, *, epilog: str) -> Callable[[Callable[..., Any]], click.C
 
 def product(function: _F) -> _F:
     """Add ``--product``."""
-    text = product_option.help_text("what the table's format is for")
+    text = product_option.help_text("the product of the table's format")
     return click.option("--product", metavar="NAME", callback=product_option.read, help=text)(function)
 
 

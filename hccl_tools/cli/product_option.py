@@ -21,14 +21,14 @@ def help_text(otherwise: str) -> str:
 
 
 def format_help() -> str:
-    """Return the help of ``gen --format``, with the formats that differ from the usual one."""
+    """Return the help of ``gen --format``, with the products whose default format differs."""
     usual = default().default_format
     others = [
         f"{product.default_format} on {product.name}"
         for product in PRODUCTS.values()
         if product.default_format != usual
     ]
-    return f"The table's format. Default: the product's: {', '.join(others)}, else {usual}."
+    return f"The table's format. Default: {', '.join(others)}, else {usual}."
 
 
 def simulate_help() -> str:

@@ -51,7 +51,7 @@ class JobTable(NamedTuple):
     @property
     def conflict_hint(self) -> str:
         """What to do about an option that contradicts the table."""
-        hint = "leave it out: the table says which machines, ranks and devices"
+        hint = "leave it out: the table defines the machines, ranks and devices"
         return f"{hint}; {self.why}" if self.why else hint
 
 

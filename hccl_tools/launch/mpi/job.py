@@ -60,7 +60,7 @@ class RankJob(NamedTuple):
 
     @property
     def ranks_meet(self) -> bool:
-        """Whether the ranks meet at a port of rank 0's host."""
+        """Whether the ranks need a rendezvous port on rank 0's host."""
         return composition.ranks_meet(self.start, cpu=self.cpu)
 
 
@@ -214,7 +214,7 @@ def _in_order(
             raise LaunchError(
                 f"--devices names {_listed(outside)}, outside the visible {_listed(visible.chosen or ())} "
                 f"({visible.source})",
-                hint="name visible devices, or say --ignore-visible if the variable is wrong",
+                hint="name visible devices, or use --ignore-visible if the variable is wrong",
             )
         if len(devices) < world.local_size:
             raise LaunchError(

@@ -17,16 +17,16 @@ Start train.py as one rank of the job that mpirun has started: with RANK_ID, DEV
 of its own. Without a table the ranks of a host take its visible devices in order.
 
   --rank-table FILE   take RANK_ID and DEVICE_ID from this table; by default $RANK_TABLE_FILE
-  --no-table          take no table, whatever RANK_TABLE_FILE says
+  --no-table          take no table, even if RANK_TABLE_FILE is set
   --devices 4,5       take these devices instead of the first visible ones
   --server ID         which server of the table this host is
   --no-local-check    do not compare the table with this host
-  --ignore-visible    use devices outside ASCEND_VISIBLE_DEVICES all the same
+  --ignore-visible    allow devices outside ASCEND_VISIBLE_DEVICES
   --cpu               rehearse on the CPU: MindSpore's ranks meet at a scheduler that rank 0 starts
   --start WAY         table, cluster, mpi or torch; by default mpi without a table, else the framework's
   --env K=V           set a variable
   --log-dir DIR       where the run's directory is made (log)
-  --log-mode MODE     who may look into it: 750, say; by default only you (700)
+  --log-mode MODE     its mode, for example 750; by default 700 (only you)
   --tail 0,3          the ranks shown on the terminal (0)
   --python PATH       the rank's Python; by default this one
   -m, --no-python     PROGRAM is a module, or any program

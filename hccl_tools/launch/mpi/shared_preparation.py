@@ -71,9 +71,9 @@ def write(world: MpiWorld, environ: Mapping[str, str], left: Left) -> None:
     path = _path(world, environ)
     private_files.ensure(os.path.dirname(path))
     settled = left.settled
-    told: Any = (*left[:3], settled and (tuple(settled.inheritance), *settled[1:]))
+    fields: Any = (*left[:3], settled and (tuple(settled.inheritance), *settled[1:]))
     try:
-        writing.write(*os.path.split(path), marshal.dumps(told, _MARSHAL))
+        writing.write(*os.path.split(path), marshal.dumps(fields, _MARSHAL))
     except OSError as error:
         raise LaunchError(f"{path} cannot be written: {error.strerror}") from error
 

@@ -1,4 +1,4 @@
-"""Compose the environment of every rank: for ``launch``, ``spawn`` and ranks under a user's mpirun alike."""
+"""Compose the environment of every rank, for ``launch``, ``spawn`` and ranks under a user's mpirun."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def compose(placements: Sequence[RankPlacement], facts: JobFacts) -> JobEnvironm
 def check_assigned(
     assigned: Mapping[str, str], ranks: Mapping[int, Mapping[str, str]], facts: JobFacts
 ) -> list[str]:
-    """Refuse variables of the user that the ranks cannot share; return notes on those that replace ours.
+    """Refuse ``--env`` variables that the ranks cannot share; return notes on those that override ours.
 
     Args:
-        assigned: What every rank is to get (``--env``, ``--env-file``).
-        ranks: What is set for each rank, by rank.
+        assigned: The variables of every rank (``--env``, ``--env-file``).
+        ranks: The variables of each rank, by rank.
         facts: What the ranks share.
 
     Raises:
@@ -77,7 +77,7 @@ def check_assigned(
         ours = [found[name] for found in ranks.values() if name in found]
         if name == "RANK_TABLE_FILE" and facts.table:
             raise UsageError(
-                f"{name}={assigned[name]} is not the table of this job, of which every rank gets a copy",
+                f"{name}={assigned[name]} is not the table of this job; every rank gets a copy of that",
                 hint=f"name the table by --rank-table {assigned[name]}, not by --env",
             )
         if len(set(ours)) > 1:
@@ -91,12 +91,12 @@ def check_assigned(
 
 
 def wants_scheduler(facts: JobFacts, frameworks: Mapping[str, str]) -> bool:
-    """Return whether MindSpore's scheduler has to run: its MPI start needs one on the CPU."""
+    """Return whether MindSpore's scheduler has to run: with ``mpi`` only on the CPU."""
     if facts.start == "mpi":
         return facts.cpu and "mindspore" in frameworks
     return facts.start == "cluster"
 
 
 def ranks_meet(start: str, *, cpu: bool) -> bool:
-    """Return whether the ranks of a start meet at a port of rank 0's host."""
+    """Return whether the ranks of a start need a rendezvous port on rank 0's host."""
     return start in {"cluster", "torch"} or (start == "mpi" and cpu)

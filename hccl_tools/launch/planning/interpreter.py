@@ -185,10 +185,10 @@ def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
         raise LaunchError(f"the ranks' Python {path} cannot be asked for its packages: {why}") from error
     except (OSError, subprocess.SubprocessError) as error:
         lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines() or [str(error)]
-        # A traceback ends with what is wrong; others (pyenv) say that first, and advice after it.
-        said = lines[-1] if lines[0].startswith("Traceback") else lines[0]
+        # A traceback ends with the reason; others (pyenv) begin with it, and advice follows.
+        reason = lines[-1] if lines[0].startswith("Traceback") else lines[0]
         raise ProgramRefusedError(
-            f"the ranks' Python {path} does not run: {said}",
+            f"the ranks' Python {path} does not run: {reason}",
             hint="name another with --python",
         ) from error
     answer = done.stdout.splitlines()

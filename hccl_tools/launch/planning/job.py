@@ -97,5 +97,5 @@ def _check_visible(local: Sequence[RankPlacement], visible: VisibleDevices) -> N
     raise LaunchError(
         f"the table uses device{'s' if len(outside) > 1 else ''} {listed}, outside the visible "
         f"{', '.join(map(str, visible.chosen or ()))} ({visible.source})",
-        hint="make a table of the visible devices, or say --ignore-visible if the variable is wrong",
+        hint="make a table of the visible devices, or use --ignore-visible if the variable is wrong",
     )

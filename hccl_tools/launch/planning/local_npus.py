@@ -1,4 +1,4 @@
-"""What a launch asks of a machine with NPUs: its product, its devices' addresses, a table made now."""
+"""What a launch needs from a host with NPUs: product, addresses of devices, a generated table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Addresses(NamedTuple):
-    """The addresses that the devices here really have, by device id, and why there are none."""
+    """The actual addresses of this host's devices, by device id, or why they are unknown."""
 
     known: dict[int, tuple[str, ...]]
     problem: str | None = None
@@ -31,7 +31,7 @@ class Addresses(NamedTuple):
 
 
 def product(environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return this host's product and its source, or ``None`` where a variable or nobody says it."""
+    """Return this host's product and its source, or ``None`` if a variable sets it or it is unknown."""
     if environ.get(PRODUCT_VARIABLE):
         return None
     try:
@@ -42,7 +42,7 @@ def product(environ: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def read_addresses(devices: Sequence[int], environ: Mapping[str, str]) -> Addresses:
-    """Ask this host for the addresses of its devices; that it cannot tell is no error here."""
+    """Query the addresses of this host's devices; a failure is recorded, not raised."""
     try:
         found, _warnings = device_addresses.find_addresses(devices, Site(environ), required=False)
     except DiscoveryError as error:
@@ -51,14 +51,14 @@ def read_addresses(devices: Sequence[int], environ: Mapping[str, str]) -> Addres
 
 
 def check_addresses(table: RankTable, server_index: int, real: Addresses) -> None:
-    """Make sure that a server's devices have on this host the addresses that the table gives them.
+    """Check that a server's devices have the addresses on this host that the table gives them.
 
     Raises:
-        LaunchError: One has another; the message names it with both addresses.
+        LaunchError: An address differs; the message names the device and both addresses.
     """
     numbers = table.device_numbers
     wrong = [
-        f"device {numbers[row]} has {', '.join(known)}, the table says {text}"
+        f"device {numbers[row]} has {', '.join(known)}, but the table has {text}"
         for row in table.servers[server_index].rows
         if table.format != "2.0" and (known := real.known.get(numbers[row] or 0))
         for _, text in listed_addresses(table, row)
@@ -67,7 +67,7 @@ def check_addresses(table: RankTable, server_index: int, real: Addresses) -> Non
     if wrong:
         raise LaunchError(
             f"the table is not this host's: {'; '.join(wrong)}",
-            hint="make it anew with `hccl-tools gen`, or say --no-local-check if the tools here are wrong",
+            hint="make a new one with `hccl-tools gen`, or use --no-local-check if the tools here are wrong",
         )
 
 
@@ -80,7 +80,7 @@ def make_table(
         devices: Physical ids.
         choice: For the product and the ignored rules.
         environ: The caller's environment.
-        path: Where the table will lie.
+        path: Where the table will be written.
 
     Raises:
         DiscoveryError: The addresses cannot be found out.
@@ -100,7 +100,7 @@ def make_table(
     if not report.ok:
         first = report.errors[0]
         raise LaunchError(f"no table can be made of these devices: {first.message}", hint=first.hint)
-    notes = ("the rank table was made on the spot", *facts.warnings)
+    notes = ("the rank table was made at launch", *facts.warnings)
     return JobTable(
         path, table, outputs.table_text(table).encode(), f"{facts.product}: {facts.product_source}", notes
     )

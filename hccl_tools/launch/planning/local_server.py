@@ -158,13 +158,13 @@ def _by_loopback(table: RankTable, device_addresses: Mapping[int, str] | None, n
             return 0
         raise LaunchError(
             f"the table's only server is \"{only.server_id}\", but this host's devices have other addresses",
-            hint="write the table of this host with `hccl-tools gen`, or say `--server "
+            hint="write the table of this host with `hccl-tools gen`, or use `--server "
             f"{shlex.quote(only.server_id)}` if it is right",
         )
     shown = and_more([f'"{server.server_id}"' for server in table.servers])
     raise NotAMemberError(
         f"none of the table's servers is this host ({shown})",
-        hint=f"this host is {', '.join(names)}{_own_addresses()}; say which server it is with "
+        hint=f"this host is {', '.join(names)}{_own_addresses()}; name its server with "
         f"`--server {shlex.quote(only.server_id)}`, or rehearse the whole job here with `--cpu --all-here`",
     )
 
@@ -188,5 +188,5 @@ def _ambiguous(table: RankTable, found: list[int], what: str) -> AmbiguousHostEr
     shown = " and ".join(f'"{table.servers[index].server_id}"' for index in found[:4])
     return AmbiguousHostError(
         f"servers {shown} are both this host by {what}",
-        hint=f"say which with `--server {shlex.quote(table.servers[found[0]].server_id)}`",
+        hint=f"select one with `--server {shlex.quote(table.servers[found[0]].server_id)}`",
     )

@@ -84,12 +84,12 @@ def rendezvous_address(table: RankTable, placements: Sequence[RankPlacement]) ->
     except OSError as error:
         raise LaunchError(
             f'the name of rank 0\'s server, "{host}", cannot be resolved: {error.strerror or error}',
-            hint="give it a host_ip in the table, or say `--master-addr ADDRESS`",
+            hint="give it a host_ip in the table, or set `--master-addr ADDRESS`",
         ) from error
     if is_loopback(found):
         # Debian's /etc/hosts gives a machine's own name 127.0.1.1.
         raise LaunchError(
             f'the name of rank 0\'s server, "{host}", means {found} here, which no other machine can reach',
-            hint="give it a host_ip in the table, or say `--master-addr ADDRESS`",
+            hint="give it a host_ip in the table, or set `--master-addr ADDRESS`",
         )
     return found

@@ -1,7 +1,7 @@
 """Which devices this process may use, and what it calls them.
 
 The table and HCCL speak of physical devices; a process speaks of the devices it sees, counted from 0. A
-container that holds physical 4-7 calls them 0-3, and ASCEND_RT_VISIBLE_DEVICES counts anew within those.
+container that holds physical 4-7 calls them 0-3, and ASCEND_RT_VISIBLE_DEVICES counts from 0 within those.
 """
 
 from __future__ import annotations

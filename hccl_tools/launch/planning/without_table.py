@@ -89,7 +89,7 @@ def _this_host(names: tuple[str, ...], hosts: Hosts) -> int:
     which = "none" if not found else "more than one"
     raise LaunchError(
         f"{which} of the addresses {', '.join(names)} is this host's",
-        hint="say which it is with --node-rank I",
+        hint="set its index with --node-rank I",
     )
 
 
@@ -151,7 +151,7 @@ def choose_devices(
         if devices.all_visible:
             raise UsageError(
                 "--nproc-per-node asks for a rank on each visible device, but no NPU is visible here",
-                hint="say how many, or --cpu --nproc-per-node cpu for a rank on each core",
+                hint="give a number, or --cpu --nproc-per-node cpu for a rank on each core",
             )
         raise UsageError(
             "the number of ranks is missing",
@@ -163,6 +163,6 @@ def choose_devices(
         are = "is" if len(available) == 1 else "are"
         raise LaunchError(
             f"{count} ranks need {count} devices, but {len(available)} {are} visible ({visible.source})",
-            hint="ask for fewer, rehearse on the CPU with --cpu, or say --no-table if none is needed",
+            hint="ask for fewer, rehearse on the CPU with --cpu, or use --no-table if none is needed",
         )
     return list(range(count))

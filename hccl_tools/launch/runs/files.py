@@ -140,7 +140,7 @@ def _checked(path: str, name: str, checks: dict[str, Callable[[Any], bool]], nee
     value = _json(path, name)
     for key, is_right in checks.items():
         if (key in value or (value and key == needed)) and not is_right(value.get(key)):
-            raise MalformedRunError(f"{os.path.join(path, name)}: {key} is not what a launcher writes")
+            raise MalformedRunError(f"{os.path.join(path, name)}: {key} has an invalid value")
     return value
 
 

@@ -149,7 +149,7 @@ def _all_visible(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | 
     if visible is not None:
         return visible
     if cpu:
-        raise SpawnOptionError("with cpu=True say how many processes: nprocs=2")
+        raise SpawnOptionError("with cpu=True give the number of processes: nprocs=2")
     raise SpawnOptionError("this host has no NPU: cpu=True rehearses without, for instance with nprocs=2")
 
 

@@ -62,7 +62,7 @@ def test_table_is_made_on_the_spot(host: StandInHost) -> None:
     assert [said(host, rank)["DEVICE_ID"] for rank in range(4)] == ["4", "5", "6", "7"]
     table = json.loads(Path(said(host, 0)["RANK_TABLE_FILE"]).read_text())
     assert [device["device_ip"] for device in table["server_list"][0]["device"]] == list(IPS_910A[4:8])
-    assert "made on the spot" in done.stderr
+    assert "made at launch" in done.stderr
 
 
 def test_settings_are_looked_at_however_they_were_made(host: StandInHost) -> None:
@@ -124,7 +124,7 @@ def test_table_of_another_host_is_refused(host: StandInHost) -> None:
     done = launch(host, "--start", "table", "--rank-table", table, "--server", "localhost", "show.py")
 
     assert done.returncode == 125
-    assert f"device 4 has {IPS_910A[4]}, the table says 192.168.100.9" in done.stderr
+    assert f"device 4 has {IPS_910A[4]}, but the table has 192.168.100.9" in done.stderr
     unchecked = launch(
         host,
         "--start",
