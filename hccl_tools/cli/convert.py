@@ -46,7 +46,7 @@ _ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_li
 @table_options.wait
 @table_options.writing
 @options.product
-@table_options.ignore
+@options.ignore
 def command(
     *, file: str, target: Any, super_pods: str | None, renumber: bool, wait: float | None, **settings: Any
 ) -> None:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from hccl_tools.cli.seconds import Seconds
-from hccl_tools.cli.values import Choice
+from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli import gather_options, gen_options, options, product_option, server_lines, table_options
-from hccl_tools.cli.seconds import Seconds
-from hccl_tools.cli.values import Choice
+from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.table.products import default
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
     metavar="PRODUCT",
     help=product_option.simulate_help(),
 )
-@table_options.ignore
+@options.ignore
 @table_options.writing
 @gen_options.contents
 @gather_options.many_hosts

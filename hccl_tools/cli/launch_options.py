@@ -7,8 +7,7 @@ from typing import Any
 from click import Option
 
 from hccl_tools.cli import product_option
-from hccl_tools.cli.seconds import Seconds
-from hccl_tools.cli.values import Choice, IntRange
+from hccl_tools.cli.values import Choice, IntRange, Seconds
 from hccl_tools.launch import engines
 
 _HABITS = "Other launchers' spellings"

@@ -33,7 +33,7 @@ _EXAMPLES = """\
 )
 @table_options.writing
 @options.product
-@table_options.ignore
+@options.ignore
 def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:
     """Make one table of the tables of many hosts.
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli.values import EITHER_SPELLING, hyphenated
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -47,7 +49,7 @@ class GroupedCommand(click.Command):
             params=parameters,
             context_settings={
                 "allow_interspersed_args": False,
-                "token_normalize_func": lambda token: token.replace("_", "-"),
+                **EITHER_SPELLING,
                 "help_option_names": ["-h", "--help"],
                 "max_content_width": 110,
             },
@@ -77,7 +79,7 @@ class GroupedCommand(click.Command):
 
     def _with_values(self, args: list[str]) -> list[str]:
         takes_value = {
-            name.replace("_", "-"): not option.is_flag
+            hyphenated(name): not option.is_flag
             for options in self.groups.values()
             for option in options
             for name in option.opts
@@ -87,12 +89,12 @@ class GroupedCommand(click.Command):
         while position < len(args) and (token := args[position]).startswith("-") and token not in {"-", "--"}:
             position += 1
             token = self.spellings.get(token, token)
-            name = token.replace("_", "-")
+            name = hyphenated(token)
             if name in self.bare_options:
                 done.append(f"{name}={self.bare_options[name]}")
                 continue
             typed, equals, value = token.partition("=")
-            own = typed.replace("_", "-")
+            own = hyphenated(typed)
             if own not in takes_value and (foreign := self.foreign(own)) is not None:
                 if not (equals or foreign.is_flag):
                     value = args[position] if position < len(args) else ""
@@ -118,7 +120,7 @@ def _wants_next(name: str, takes_value: Mapping[str, bool]) -> bool:
 def _as_typed(error: click.NoSuchOption, args: Sequence[str]) -> click.NoSuchOption:
     """Return the error with the option as typed: ``--bind_core`` and not ``--bind-core``."""
     names = (arg.partition("=")[0] for arg in args)
-    typed = next((name for name in names if name.replace("_", "-") == error.option_name), error.option_name)
+    typed = next((name for name in names if hyphenated(name) == error.option_name), error.option_name)
     return click.NoSuchOption(typed, possibilities=error.possibilities, ctx=error.ctx)
 
 

@@ -33,23 +33,17 @@ def product(function: _F) -> _F:
     return click.option("--product", metavar="NAME", callback=product_option.read, help=text)(function)
 
 
-def rule_choice(function: _F) -> _F:
-    """Add ``--select`` and ``--ignore``: comma lists of rule ids, prefixes or names, repeatable."""
-    ignore = click.option(
-        "--ignore",
-        multiple=True,
-        metavar="RULES",
-        callback=split_names,
-        help="Leave these rules out: HCC4,HCC602.",
-    )
-    select = click.option(
-        "--select",
-        multiple=True,
-        metavar="RULES",
-        callback=split_names,
-        help="Apply only these rules: HCC2,HCC301.",
-    )
-    return select(ignore(function))
+def _split_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for text in values for part in text.split(",") if (name := part.strip()))
+
+
+def _rules(name: str, text: str) -> Callable[[_F], _F]:
+    """Return an option for comma lists of rule ids, prefixes or names, repeatable."""
+    return click.option(name, multiple=True, metavar="RULES", callback=_split_names, help=text)
+
+
+select = _rules("--select", "Apply only these rules: HCC2,HCC301.")
+ignore = _rules("--ignore", "Leave these rules out: HCC4,HCC602.")
 
 
 def env(function: _F) -> _F:
@@ -81,11 +75,6 @@ def color(function: _F) -> _F:
 
 def _output_format(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str:
     return value or ("github" if os.environ.get("GITHUB_ACTIONS") == "true" else "text")
-
-
-def split_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of a repeatable option that takes comma lists."""
-    return tuple(name for text in values for part in text.split(",") if (name := part.strip()))
 
 
 def _env(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -129,12 +118,6 @@ def expand(name: str) -> list[str]:
             f"no file matches {name}", hint="check the pattern (it is relative to the current folder)"
         )
     return found
-
-
-def stdout_is_ascii() -> bool:
-    """Return whether standard output may accept only ASCII."""
-    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("_", "-")
-    return encoding not in {"utf-8", "utf8"}
 
 
 def write(pieces: Iterable[str]) -> None:

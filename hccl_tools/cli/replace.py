@@ -29,7 +29,7 @@ spare.json is the spare's own table; write it there with `hccl-tools gen`.
 @revise.output
 @table_options.mode
 @options.product
-@table_options.ignore
+@options.ignore
 @gather_options.one_host
 def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
     """Give a spare server the ranks of a failed one.

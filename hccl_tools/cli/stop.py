@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hccl_tools.cli.seconds import Seconds
-from hccl_tools.cli.values import EITHER_SPELLING
+from hccl_tools.cli.values import EITHER_SPELLING, Seconds
 
 
 @click.command("stop", context_settings=dict(EITHER_SPELLING))

@@ -28,7 +28,7 @@ _EXAMPLES = """\
 @revise.output
 @table_options.mode
 @options.product
-@table_options.ignore
+@options.ignore
 def command(*, file: str, servers: str | None, devices: str | None, **settings: Any) -> None:
     """Keep some servers or devices of a table.
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hccl_tools.cli.options import split_names
-from hccl_tools.cli.seconds import Seconds
+from hccl_tools.cli.values import Seconds
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,25 +31,9 @@ def writing(function: _F) -> _F:
     return _output(_force(mode(function)))
 
 
-def ignore(function: _F) -> _F:
-    """Add ``--ignore``: comma lists of rule ids, prefixes or names, repeatable."""
-    return click.option(
-        "--ignore",
-        multiple=True,
-        metavar="RULES",
-        callback=split_names,
-        help="Rules to leave out: HCC308 or HCC4,HCC6.",
-    )(function)
-
-
-def wait(function: _F) -> _F:
-    """Add ``--wait``."""
-    return click.option(
-        "--wait",
-        type=Seconds(),
-        metavar="SECONDS",
-        help="Wait up to SECONDS for an incomplete table.",
-    )(function)
+wait = click.option(
+    "--wait", type=Seconds(), metavar="SECONDS", help="Wait up to SECONDS for an incomplete table."
+)
 
 
 def from_environment() -> str:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from hccl_tools.cli.values import hyphenated
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -57,10 +59,10 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
 def _similar_option(name: str, command: click.Command) -> str:
     """Return the question for the most probable option, or an empty text."""
     known = {option for param in command.params for option in param.opts if option.startswith("--")}
-    same_purpose = _SAME_PURPOSE.get(_plain(name))
+    same_purpose = _SAME_PURPOSE.get(hyphenated(name))
     if same_purpose in known:
         return f"did you mean {same_purpose}? "
-    close = get_close_matches(_plain(name), known, n=1, cutoff=_SIMILAR)
+    close = get_close_matches(hyphenated(name), known, n=1, cutoff=_SIMILAR)
     return f"did you mean {close[0]}? " if close else ""
 
 
@@ -70,7 +72,7 @@ def _with_command(ctx: click.Context, option: str, args: Sequence[str]) -> str |
         return None
     for name in ctx.command.list_commands(ctx):
         command = ctx.command.get_command(ctx, name)
-        if command is not None and _plain(option) in _options(command):
+        if command is not None and hyphenated(option) in _options(command):
             return f"options follow their command: {ctx.command_path} {name} {shlex.join(args)}"
     return None
 
@@ -84,13 +86,14 @@ def _range_option(sentence: str, ctx: click.Context | None) -> str | None:
 
 
 def _options(command: click.Command) -> set[str]:
-    return {_plain(option) for param in command.params for option in param.opts}
+    return {hyphenated(option) for param in command.params for option in param.opts}
 
 
 def _misuse(option: str, args: Sequence[str]) -> str:
     """Return whether a value is missing or superfluous: only the last argument can lack its value."""
-    given = any(_plain(arg).startswith(f"{_plain(option)}=") for arg in args)
-    return "does not take a value" if given and _plain(args[-1]) != _plain(option) else "needs a value"
+    typed, plain = [hyphenated(arg) for arg in args], hyphenated(option)
+    given = any(arg.startswith(f"{plain}=") for arg in typed)
+    return "does not take a value" if given and typed[-1] != plain else "needs a value"
 
 
 def _missing(param: click.Parameter) -> str:
@@ -102,15 +105,11 @@ def _missing(param: click.Parameter) -> str:
 
 def _name(param: click.Parameter, args: Sequence[str]) -> str:
     """Return an option as the user typed it, else its first long name."""
-    known = {_plain(name) for name in param.opts}
+    known = {hyphenated(name) for name in param.opts}
     for arg in args:
         name = arg.partition("=")[0]
-        if _plain(name) in known:
+        if hyphenated(name) in known:
             return name
         if arg[:2] in known:
             return arg[:2]
     return next((name for name in param.opts if name.startswith("--")), param.opts[0])
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "-")

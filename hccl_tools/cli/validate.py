@@ -11,6 +11,7 @@ import click
 
 from hccl_tools.cli import options, table_options
 from hccl_tools.errors import InputError
+from hccl_tools.notation.printable import stdout_is_ascii
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -106,7 +107,8 @@ class _Run:
 @options.command("validate", epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @options.product
-@options.rule_choice
+@options.select
+@options.ignore
 @table_options.wait
 @click.option("--local", is_flag=True, help="Compare the tables with this host and its devices, too.")
 @click.option("--strict", is_flag=True, help="Count warnings as errors for the exit code.")
@@ -147,7 +149,7 @@ def command(
         "show_all": show_all,
         "only_hccl": only_hccl,
         "color": color,
-        "ascii_only": options.stdout_is_ascii(),
+        "ascii_only": stdout_is_ascii(),
     }
     options.write(render(run.reports(files or [table_options.from_environment()]), output_format, **shown))
     ctx.exit(run.exit_code)

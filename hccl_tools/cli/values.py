@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,9 +17,19 @@ else:
     _Choice = click.Choice  # not generic before click 8.4
 
 
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+#: A number for float(), then a unit of timeout(1).
+_TIME = re.compile(r"(.*?)([smhd]?)", re.DOTALL)
+
+
+def hyphenated(name: str) -> str:
+    """Return a name with hyphens, as options and choices are compared."""
+    return name.replace("_", "-")
+
+
 #: Settings of a command whose options may be written with underscores or hyphens: --device_num, --device-num.
 #: Choices are matched the same way: group_list, group-list.
-EITHER_SPELLING = {"token_normalize_func": lambda name: name.replace("_", "-")}
+EITHER_SPELLING = {"token_normalize_func": hyphenated}
 
 
 class Choice(_Choice):
@@ -26,7 +38,7 @@ class Choice(_Choice):
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> str:
         """Return the name as declared."""
         for choice in self.choices:
-            if _plain(choice) == _plain(value):
+            if hyphenated(choice) == hyphenated(value):
                 return choice
         raise click.BadParameter(f'"{value}" is not one of {", ".join(self.choices)}', ctx, param)
 
@@ -43,12 +55,8 @@ class Choice(_Choice):
         """Return the names with this beginning, as declared."""
         from click.shell_completion import CompletionItem  # noqa: PLC0415  (only for the shell)
 
-        typed = _plain(incomplete)
-        return [CompletionItem(choice) for choice in self.choices if _plain(choice).startswith(typed)]
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "-")
+        typed = hyphenated(incomplete)
+        return [CompletionItem(choice) for choice in self.choices if hyphenated(choice).startswith(typed)]
 
 
 class IntRange(click.IntRange):
@@ -61,3 +69,33 @@ class IntRange(click.IntRange):
         except click.BadParameter:
             span = f"{self.min} or more" if self.max is None else f"{self.min} to {self.max}"
             raise click.BadParameter(f'"{value}" is not a whole number, {span}', ctx, param) from None
+
+
+class Seconds(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
+    """A finite duration within bounds, in seconds: ``300``, ``90s``, ``5m``, ``2h``, ``1d``.
+
+    ``nan`` is refused: it would pass every comparison.
+    """
+
+    name = "seconds"
+
+    def __init__(self, low: float = 0.0, high: float = math.inf, *, above: bool = False) -> None:
+        self.low, self.high, self.above = low, high, above
+
+    def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> float:
+        """Return the number of seconds."""
+        number, unit = _TIME.fullmatch(str(value)).groups()  # type: ignore[union-attr]  # fits any text
+        try:
+            seconds = float(number) * _UNITS[unit]
+        except ValueError:
+            seconds = math.nan
+        fits = seconds > self.low if self.above else seconds >= self.low
+        if fits and seconds <= self.high and math.isfinite(seconds):
+            return seconds
+        problem = f'"{value}" is not a time{self._span()} (such as 90, 90s, 5m, 2h)'
+        raise click.BadParameter(problem, ctx, param)
+
+    def _span(self) -> str:
+        if self.high < math.inf:
+            return f" from {self.low:g} to {self.high:g} s"
+        return f" above {self.low:g} s" if self.above else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.draw import description, tree
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
-from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.printable import escaped, stdout_is_ascii
 from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.table.product_names import by_name
 
@@ -61,7 +61,7 @@ class ShowOptions:
 
     def lines(self, servers: Sequence[ServerFacts], *, unfold: bool) -> list[str]:
         """Return the lines for people: one rank, or the tree under a heading."""
-        ascii_only = _is_ascii()
+        ascii_only = stdout_is_ascii()
         if self.rank is not None:
             return [escaped(line, ascii_only=ascii_only) for line in self._rank_lines(servers[0], self.rank)]
         style = tree.Style(_width(), ascii_only, by_name(self.report.product).group_size, unfold)
@@ -87,11 +87,6 @@ class ShowOptions:
             "address": ", ".join(one.addresses) or "none",
         }
         return [f"{name:<10}  {text}" for name, text in facts.items() if text is not None]
-
-
-def _is_ascii() -> bool:
-    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("_", "-")
-    return encoding not in {"utf-8", "utf8"}
 
 
 def _width() -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 
 def escaped(text: str, *, keep: str = "", ascii_only: bool = False) -> str:
     r"""Return a text without control sequences: characters that are not printable become ``\u001b``.
@@ -20,6 +22,12 @@ def escaped(text: str, *, keep: str = "", ascii_only: bool = False) -> str:
         char if char in keep or (char.isprintable() and (not ascii_only or char.isascii())) else _escape(char)
         for char in text
     )
+
+
+def stdout_is_ascii() -> bool:
+    """Return whether standard output may accept only ASCII."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("_", "-")
+    return encoding not in {"utf-8", "utf8"}
 
 
 def _escape(char: str) -> str:

@@ -10,8 +10,7 @@ import click
 import pytest
 
 from hccl_tools import cli
-from hccl_tools.cli.seconds import Seconds
-from hccl_tools.cli.values import Choice, IntRange
+from hccl_tools.cli.values import Choice, IntRange, Seconds
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from hccl_tools.cli import options
 from hccl_tools.diagnostics import FORMATS
 from hccl_tools.errors import HcclToolsError, InputError
+from hccl_tools.notation.printable import stdout_is_ascii
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +29,8 @@ _FROM_STDIN = ["validate -", "show -", "convert - --to 1.0", "merge -", "subset 
 @click.option("--device_num", type=int)
 @click.option("--log-dir")
 @click.option("--to", type=click.Choice(["group_list", "1.0"]))
-@options.rule_choice
+@options.select
+@options.ignore
 @options.env
 @options.color
 @options.output_format
@@ -140,7 +142,7 @@ def test_what_the_encoding_lacks_is_escaped(monkeypatch: pytest.MonkeyPatch) -> 
     raw = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
 
-    assert options.stdout_is_ascii()
+    assert stdout_is_ascii()
     options.write(["设", "\ud800", "a\n"])
 
     assert raw.getvalue() == b"\\u8bbe\\ud800a\n"
