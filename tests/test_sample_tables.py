@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools.discover.survey import MADE, SurveyRequest, survey
+from hccl_tools.discover.survey import SurveyRequest, survey
+from hccl_tools.formats import MODULES
 from hccl_tools.table.products import PRODUCTS
 from hccl_tools.tablefiles import outputs
 from hccl_tools.transform import generation
@@ -59,7 +60,7 @@ def test_there_is_one_for_every_product_and_every_format_that_gen_makes() -> Non
     made = [checker.validate(path).format for path in FOLDER.glob("*.json")]
     products = {options[options.index("--simulate") + 1] for options in ONE_MACHINE.values()}
 
-    assert set(made) == set(MADE)
+    assert set(made) == set(MODULES)
     assert products | {"a3-server"} == set(PRODUCTS)
 
 

@@ -62,9 +62,9 @@ def _rules(_ctx: click.Context) -> Iterable[str]:
 
 
 def _formats(_ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.formats.schema import NAMES  # noqa: PLC0415
+    from hccl_tools.formats import MODULES  # noqa: PLC0415
 
-    return NAMES
+    return MODULES
 
 
 def _products(_ctx: click.Context) -> Iterable[str]:

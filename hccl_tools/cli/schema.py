@@ -14,10 +14,11 @@ def command(table_format: str | None) -> None:
     hccl-tools schema                    the formats
     hccl-tools schema 1.0 > rank_table.schema.json
     """  # noqa: D301  (click's mark: keep the lines)
-    from hccl_tools.formats.schema import NAMES, load, schema_text  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.formats import MODULES  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.formats.schema import load, schema_text  # noqa: PLC0415
 
     if table_format is None:
-        for name in NAMES:
+        for name in MODULES:
             click.echo(f"{name:<10}  {load(name)['title']}")
     else:
         click.echo(schema_text(table_format), nl=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from hccl_tools.discover import device_addresses, host, selection, simulated, visible
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 #: The value of an option that takes the address from a variable of the platform, else the server's own.
 AUTO = "auto"
-#: The formats that can be made from the facts about a host.
-MADE: tuple[Format, ...] = ("1.0", "1.2", "2.0", "group_list")
 
 
 class SurveyRequest(NamedTuple):
@@ -153,7 +151,7 @@ def _format(request: SurveyRequest, product: Product) -> Format:
     """Return the format to make.
 
     Raises:
-        UsageError: The product does not use it, or ``gen`` cannot make it.
+        UsageError: The product does not use it.
     """
     wanted = request.table_format or product.default_format
     if wanted not in product.formats:
@@ -161,10 +159,7 @@ def _format(request: SurveyRequest, product: Product) -> Format:
             f"{product.name} does not use {wanted} tables",
             hint=f"formats of {product.name}: {', '.join(product.formats)}",
         )
-    for known in MADE:
-        if wanted == known:
-            return known
-    raise UsageError(f"gen cannot make a {wanted} table", hint=f"it makes {', '.join(MADE)}")
+    return cast("Format", wanted)
 
 
 def _server(request: SurveyRequest) -> tuple[str, str, tuple[str, ...]]:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.table.model import Format, RankTable
 
-__all__ = ["Detection", "StructureError", "detect", "module", "read", "write"]
+__all__ = ["MODULES", "Detection", "StructureError", "detect", "module", "read", "write"]
 
-_MODULES = {"1.0": "v1_0", "1.2": "v1_2", "2.0": "v2_0", "group_list": "group_list"}
+#: Format -> its module in this package, and the name of its schema.
+MODULES = {"1.0": "v1_0", "1.2": "v1_2", "2.0": "v2_0", "group_list": "group_list"}
 
 
 class FormatModule(Protocol):
@@ -48,7 +49,7 @@ class FormatModule(Protocol):
 @cache
 def module(table_format: str) -> FormatModule:
     """Return the module of a format."""
-    return cast("FormatModule", import_module(f"hccl_tools.formats.{_MODULES[table_format]}"))
+    return cast("FormatModule", import_module(f"hccl_tools.formats.{MODULES[table_format]}"))
 
 
 def read(value: Any, table_format: Format | None = None) -> RankTable:

@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.errors import UsageError
+from hccl_tools.formats import MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     Note = Callable[[Any, Path, str, str | None, "Node"], None]
 
-#: Format -> file name in ``hccl_tools/schemas`` without its ending.
-NAMES = {"1.0": "v1_0", "1.2": "v1_2", "2.0": "v2_0", "group_list": "group_list"}
 #: The rule of a violated keyword, where the schema's ``x-rules`` names no other.
 RULE_OF = {
     "required": "HCC111",
@@ -85,9 +84,9 @@ def schema_text(table_format: str) -> str:
     Raises:
         UsageError: The format is unknown.
     """
-    name = NAMES.get(table_format)
+    name = MODULES.get(table_format)
     if name is None:
-        raise UsageError(f'unknown format "{table_format}"', hint=f"formats: {', '.join(NAMES)}")
+        raise UsageError(f'unknown format "{table_format}"', hint=f"formats: {', '.join(MODULES)}")
     return (files("hccl_tools.schemas") / f"{name}.schema.json").read_text(encoding="utf-8")
 
 

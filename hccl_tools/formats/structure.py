@@ -39,12 +39,16 @@ def objects(holder: _Object, key: str) -> list[_Object]:
     return entries
 
 
-def lists(holders: list[_Object], key: str, *, least: int = 0, most: int | None = None) -> list[list[Any]]:
-    """Return the lists that all entries must have under a key, each with a length within the bounds."""
+def _column(holders: list[_Object], key: str) -> list[Any]:
     try:
-        column = [holder[key] for holder in holders]
+        return [holder[key] for holder in holders]
     except KeyError:
         raise StructureError((key,), f"{key} is missing") from None
+
+
+def lists(holders: list[_Object], key: str, *, least: int = 0, most: int | None = None) -> list[list[Any]]:
+    """Return the lists that all entries must have under a key, each with a length within the bounds."""
+    column = _column(holders, key)
     if set(map(type, column)) - {list}:
         raise StructureError((key,), f"{key} is not a list")
     lengths = set(map(len, column))
@@ -63,11 +67,7 @@ def flat(column: list[list[Any]], kind: type, key: str) -> list[Any]:
 
 def numbers(holders: list[_Object], key: str) -> None:
     """Refuse entries without a number (or true or false, which HCCL reads as 1 and 0) under a key."""
-    try:
-        kinds = {type(holder[key]) for holder in holders}
-    except KeyError:
-        raise StructureError((key,), f"{key} is missing") from None
-    if kinds - _NUMBERS:
+    if set(map(type, _column(holders, key))) - _NUMBERS:
         raise StructureError((key,), f"{key} is not a number")
 
 
@@ -79,10 +79,7 @@ def optional(holders: list[_Object], key: str, kinds: frozenset[type]) -> None:
 
 def texts(entries: list[_Object], key: str) -> list[str]:
     """Return the strings that all entries must have under a key."""
-    try:
-        column = [entry[key] for entry in entries]
-    except KeyError:
-        raise StructureError((key,), f"{key} is missing") from None
+    column = _column(entries, key)
     if set(map(type, column)) - {str}:
         raise StructureError((key,), f"{key} is not a string")
     return column
@@ -150,6 +147,4 @@ def constant(holder: _Object, key: str, expected: str) -> None:
 
 def optional_text(holder: _Object, key: str) -> str | None:
     """Return the string under a key, ``None`` if the key is absent."""
-    if key not in holder:
-        return None
-    return text(holder, key)
+    return text(holder, key) if key in holder else None

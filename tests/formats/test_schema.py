@@ -6,18 +6,18 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hccl_tools.errors import UsageError
-from hccl_tools.formats import schema
+from hccl_tools.formats import MODULES, schema
 from hccl_tools.rules.registry import all_rules
 from hccl_tools.rules.spelling import READ_KEYS
 from tests.support.tables import table
 
 
-@pytest.mark.parametrize("table_format", schema.NAMES)
+@pytest.mark.parametrize("table_format", MODULES)
 def test_published_schema_is_a_schema(table_format: str) -> None:
     Draft202012Validator.check_schema(schema.load(table_format))
 
 
-@pytest.mark.parametrize("table_format", schema.NAMES)
+@pytest.mark.parametrize("table_format", MODULES)
 def test_schema_names_rules_that_exist(table_format: str) -> None:
     named: set[str] = set()
 
@@ -33,7 +33,7 @@ def test_schema_names_rules_that_exist(table_format: str) -> None:
     assert named <= set(all_rules())
 
 
-@pytest.mark.parametrize("table_format", schema.NAMES)
+@pytest.mark.parametrize("table_format", MODULES)
 def test_schema_holds_no_string_patterns(table_format: str) -> None:
     assert not any(
         f'"{keyword}"' in schema.schema_text(table_format) for keyword in ("pattern", "format", "maxLength")
