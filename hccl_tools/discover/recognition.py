@@ -37,17 +37,18 @@ def recognise(table: RankTable, host: HostState, *, loopback: bool = True) -> Re
         ("server_id, a local address", lambda _, server: _is_own(server.server_id, own_ip)),
         ("server_id, a name of this host", lambda _, server: own_name(server.server_id)),
         ("pod_name", lambda _, server: own_name(_field(server, "pod_name") or "")),
-        ("a variable that states it", lambda _, server: not host.stated.isdisjoint(_names_of(server))),
+        (
+            "a variable that states it",
+            lambda _, server: bool(host.stated & {server.server_id, server.host_ip}),
+        ),
         ("the address of one of its devices", lambda index, _: devices.some_fit(index)),
     )
     for way, fits in ways:
         found = tuple(index for index, server in enumerate(table.servers) if fits(index, server))
         if found:
             return Recognised(found, way)
-    if not loopback:
-        return Recognised()
     only = table.servers[0].host_ip or table.servers[0].server_id
-    if len(table.servers) == 1 and is_loopback(only):
+    if loopback and len(table.servers) == 1 and is_loopback(only):
         return Recognised((0,), "the loopback address of a table of one server")
     return Recognised()
 
@@ -97,10 +98,6 @@ class _Devices:
             real = self._real.get(numbers[row], set())
             for _, text in listed_addresses(self._table, row):
                 yield same(text) in real
-
-
-def _names_of(server: Server) -> list[str | None]:
-    return [server.server_id, server.host_ip]
 
 
 def _is_own(text: str | None, is_local: Callable[[str], bool]) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.discover.recognition import listed_addresses
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -67,7 +69,11 @@ def _server(table: RankTable, index: int, pods: dict[str, str]) -> ServerFacts:
     }
     own = [
         RankFacts(
-            ranks[row], devices[row], local[row], addresses(table, row), _text(table, "super_device_id", row)
+            ranks[row],
+            devices[row],
+            local[row],
+            [text for _, text in listed_addresses(table, row)],
+            _text(table, "super_device_id", row),
         )
         for row in sorted(server.rows, key=lambda row: (ranks[row] is None, ranks[row] or 0))
     ]
@@ -86,16 +92,6 @@ def _text(table: RankTable, key: str, row: int) -> str | None:
     column = table.columns.get(key)
     value = column[row] if column is not None else None
     return value if isinstance(value, str) else None
-
-
-def addresses(table: RankTable, row: int) -> list[str]:
-    """Return the addresses of a device, in file order."""
-    if table.format == "2.0":
-        return [
-            entry["addr"] for level in table.columns["level_list"][row] for entry in level["rank_addr_list"]
-        ]
-    value = table.device_ips[row]
-    return [text for text in value.split(",") if text] if isinstance(value, str) else []
 
 
 def as_json(server: ServerFacts) -> dict[str, Any]:

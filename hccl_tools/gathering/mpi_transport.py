@@ -48,14 +48,11 @@ def finish() -> None:
     MPI.Finalize()
 
 
-def send(comm: Any, text: str) -> None:
-    """Send a text to the first process."""
-    comm.Send([text.encode(), _byte()], dest=0, tag=_TEXT)
+def send(comm: Any, text: str, *, is_name: bool = False) -> None:
+    """Send a text to the first process; ahead of it, if wanted, this host's name."""
+    from mpi4py import MPI  # noqa: PLC0415
 
-
-def send_name(comm: Any, name: str) -> None:
-    """Send this host's name to the first process, ahead of its text."""
-    comm.Send([name.encode(), _byte()], dest=0, tag=_NAME)
+    comm.Send([text.encode(), MPI.BYTE], dest=0, tag=_NAME if is_name else _TEXT)
 
 
 def collect(comm: Any, seconds: float) -> tuple[dict[int, str], Mapping[int, str]]:
@@ -103,9 +100,3 @@ def _receive_next(comm: Any) -> tuple[int, int, str] | None:
     buffer = bytearray(status.Get_count(MPI.BYTE))
     comm.Recv([buffer, MPI.BYTE], source=rank, tag=tag)
     return rank, tag, buffer.decode()
-
-
-def _byte() -> Any:
-    from mpi4py import MPI  # noqa: PLC0415
-
-    return MPI.BYTE

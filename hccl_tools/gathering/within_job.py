@@ -59,7 +59,7 @@ def gather_within_job(
     comm = _world(environ, host)
     end_with_tools()
     if comm.rank > 0:
-        mpi_transport.send_name(comm, host)
+        mpi_transport.send(comm, host, is_name=True)
         mpi_transport.send(comm, answer(host, comm.rank, request).to_json())
         mpi_transport.finish()
         return None

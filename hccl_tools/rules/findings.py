@@ -67,15 +67,8 @@ class Findings:
 
 def _diagnostic(rule: RuleFacts, found: Finding) -> Diagnostic:
     hint = None if found.hint is None else _shortened(found.hint)
-    return Diagnostic(
-        rule,
-        _shortened(found.message),
-        found.path[:DEEPEST_PATH],
-        hint,
-        found.related,
-        found.offset,
-        found.at_key,
-    )
+    kept = found._replace(message=_shortened(found.message), path=found.path[:DEEPEST_PATH], hint=hint)
+    return Diagnostic(rule, *kept)
 
 
 def _shortened(text: str) -> str:

@@ -74,12 +74,9 @@ def look(path: str) -> State:
             return State(ready=False, why="the file does not exist yet")
         return State(ready=True)  # reading it again will report the error
     if document.problem is not None:
-        half = document.problem.kind in _HALF_WRITTEN
-        return (
-            State(ready=False, why=f"it is incomplete ({document.problem.message})")
-            if half
-            else State(ready=True)
-        )
+        if document.problem.kind in _HALF_WRITTEN:
+            return State(ready=False, why=f"it is incomplete ({document.problem.message})")
+        return State(ready=True)
     return state_of(document.value)
 
 
@@ -103,26 +100,22 @@ def _is_empty(value: dict[str, Any]) -> bool:
     return any(entries in ([], None) for entries in lists)
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
 def _missing(value: dict[str, Any]) -> str:
     """Return how many of the declared entries exist, and which are missing if that is known."""
     parts = []
     for group in _objects(value.get("group_list")):
         present = [str(entry.get("pod_name")) for entry in _objects(group.get("instance_list"))]
         parts.append(_progress(_count(group.get("instance_count")), present, "instance"))
-    if _is_list(value.get("server_list")):
+    if isinstance(value.get("server_list"), list):
         present = [str(entry.get("server_id")) for entry in _objects(value["server_list"])]
         parts.append(_progress(_count(value.get("server_count")), present, "server"))
-    if _is_list(value.get("rank_list")):
+    if isinstance(value.get("rank_list"), list):
         parts.append(_ranks(_count(value.get("rank_count")), _objects(value["rank_list"])))
     return "; ".join(part for part in parts if part)
 
 
 def _objects(entries: Any) -> list[dict[str, Any]]:
-    return [entry for entry in entries if isinstance(entry, dict)] if _is_list(entries) else []
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
 def _count(stated: Any) -> int | None:
@@ -143,12 +136,9 @@ def _progress(count: int | None, present: list[str], what: str) -> str:
 def _ranks(count: int | None, entries: list[dict[str, Any]]) -> str:
     if count is None or not 0 < count <= 1 << 16:
         return "" if entries else "there is no rank yet"
-    absent = sorted(set(range(count)) - {entry.get("rank_id") for entry in entries if _is_rank(entry)})
+    present = {rank for entry in entries if isinstance(rank := entry.get("rank_id"), int)}
+    absent = sorted(set(range(count)) - present)
     return f"ranks missing: {and_more([str(rank) for rank in absent], _SHOWN)}" if absent else ""
-
-
-def _is_rank(entry: dict[str, Any]) -> bool:
-    return isinstance(entry.get("rank_id"), int)
 
 
 def _absent(count: int, present: list[str]) -> list[str]:

@@ -11,6 +11,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
+from hccl_tools.discover.recognition import listed_addresses
 from hccl_tools.document.document import Document
 from hccl_tools.errors import TableError
 from hccl_tools.transform.spare import (
@@ -165,14 +166,6 @@ def _summary(pair: Pair, changed: RankTable) -> Iterator[str]:
 
 
 def _device(table: RankTable, row: int) -> str:
-    if table.format == "2.0":
-        first = [
-            entry["addr"] for level in table.columns["level_list"][row] for entry in level["rank_addr_list"]
-        ][:1]
-        return " ".join([f"device {table.device_ids[row]}", *first])
-    return " ".join(
-        [
-            f"device {table.device_ids[row]}",
-            *(text for text in (table.device_ips[row],) if isinstance(text, str)),
-        ]
-    )
+    addresses = [text for _, text in listed_addresses(table, row)]
+    shown = ",".join(addresses[:1] if table.format == "2.0" else addresses)
+    return f"device {table.device_ids[row]} {shown}".rstrip()
