@@ -32,8 +32,6 @@ def equip(command: click.Command) -> click.Command:
 
 
 class _Value(click.ParamType):  # type: ignore[type-arg]  # not generic before click 8.4
-    """One of some names."""
-
     name = "value"
 
     def __init__(self, values: Values) -> None:

@@ -16,8 +16,6 @@ def report(table: RankTable, origins: Sequence[str], *, in_order_given: bool) ->
     """Print on stderr the ranks of each server and the file or host it is from.
 
     Args:
-        table: The new table.
-        origins: For each server the file or host it is from.
         in_order_given: Whether the order is the user's: then an order that is not numeric gets a warning.
     """
     from hccl_tools.table import ordering  # noqa: PLC0415  (`--help` does not need it)

@@ -78,13 +78,8 @@ def deliver(
     """Check a table and write it, as ``gen`` does.
 
     Args:
-        table: The new table.
         name: Its file name if ``output`` is a folder.
-        output: The user's ``-o``.
-        force: The user's ``--force``.
-        mode: The user's ``--mode``.
         product: The product whose rules apply; by default the one that its format is for.
-        ignore: Rules to leave out.
         origins: For each server the file it is from, for the findings.
 
     Raises:

@@ -32,7 +32,6 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
     """Return message and hint for a usage error of click.
 
     Args:
-        error: The error that click raised.
         args: The command line as typed: an option is named as the user wrote it.
         command_path: The command that was called, for errors without a context.
     """

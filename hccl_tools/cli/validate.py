@@ -69,7 +69,6 @@ class _Run:
             click.echo(f"error: {error.message}{hint}", err=True)
 
     def _recommend_orjson(self, report: Report) -> None:
-        """Recommend orjson once, for a large table."""
         if report.table is None or len(report.table) <= _MANY_RANKS or self.recommended_orjson:
             return
         from importlib.util import find_spec  # noqa: PLC0415  (only for large tables)

@@ -40,9 +40,7 @@ def render(
 
     Args:
         reports: May be an iterator: each is rendered as it comes.
-        output_format: A name in ``FORMATS``.
         show_all: Show every finding that the reports kept, however many a rule has.
-        color: Use ANSI colours (text).
         only_hccl: Leave out findings on which HCCL itself would not stop.
         ascii_only: Escape characters that are not ASCII (text, concise, github; the others always do).
 

@@ -56,13 +56,7 @@ class DeviceInfo(NamedTuple):
 
 
 def read(tool: str, logical_id: int, site: Site) -> DeviceInfo:
-    """Return the output for one device.
-
-    Args:
-        tool: Path of ``hccn_tool``.
-        logical_id: The device's number within this host or container.
-        site: Environment and time limit.
-    """
+    """Return the output for one device by logical id."""
     try:
         answer = hccn_tool.run_hccn_tool([tool, "-g", "-dev_info", "-i", str(logical_id)], site)
     except ToolHangsError as error:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: The problem of hccn_tool if the user gave a file.
 NOT_ASKED = "hccn_tool was not called, as --hccn-conf gives a file"
-#: The values of ``--prefer``; the last is for a 2.0 table.
-PREFERENCES = ("hccn_tool", "hccn.conf", "rootinfo")
 
 
 class SourceReadings(NamedTuple):
@@ -42,8 +40,7 @@ def find_addresses(
 
     Args:
         device_ids: In the order of the result.
-        site: The host to look at.
-        prefer: The source to use where the two disagree (one of :data:`PREFERENCES`).
+        prefer: The source to use where the two disagree: ``hccn_tool`` or ``hccn.conf``.
         required: Whether addresses are needed; if not, it is an error only if some devices have an
             address and others none.
 

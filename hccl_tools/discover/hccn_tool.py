@@ -49,13 +49,7 @@ def find_hccn_tool(site: Site) -> str | None:
 
 
 def read_addresses(tool: str, device_id: int, site: Site) -> Reading:
-    """Return one device's addresses: IPv4, or IPv6 if no IPv4 address is set.
-
-    Args:
-        tool: Path of ``hccn_tool``.
-        device_id: The physical id.
-        site: Environment and time limit.
-    """
+    """Return the addresses of a device by physical id: IPv4, or IPv6 if no IPv4 address is set."""
     try:
         answer = run_hccn_tool([tool, "-i", str(device_id), "-ip", "-g"], site)
         reading = _understand(answer)

@@ -24,7 +24,6 @@ def read_host_state(
 
     Args:
         device_ids: The physical ids to query if there are no device nodes; else all nodes are queried.
-        site: The host to look at.
         super_pod: Whether to query the devices' places in their super pod, too.
         levels: Whether the table is 2.0: its devices have EIDs in place of addresses.
 

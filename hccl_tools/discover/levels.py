@@ -41,7 +41,6 @@ def find_levels(
 
     Args:
         device_ids: In the order of the result.
-        site: The host to look at.
         nodes: All devices of this host or container: their indices are the tool's ids.
         server_id: The name of layer 0 if it consists of this host only.
         prefer: ``rootinfo`` or ``hccn_tool``: the source to use where they disagree.

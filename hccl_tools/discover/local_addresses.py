@@ -85,7 +85,6 @@ def source_address(destination: str) -> str | None:
 
 
 def _interface_address(name: str) -> str | None:
-    """Return the IPv4 address of a network interface, None where it has none."""
     import fcntl  # noqa: PLC0415
     import socket  # noqa: PLC0415
     import struct  # noqa: PLC0415

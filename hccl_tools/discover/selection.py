@@ -81,10 +81,7 @@ def select(wanted: Wanted, seen: Visible | None, site: Site, product: Product) -
     """Return the physical ids that the options name.
 
     Args:
-        wanted: The options.
         seen: The devices to choose from; None if unknown.
-        site: For ``ASCEND_RT_VISIBLE_DEVICES``.
-        product: For the ids that are possible.
 
     Raises:
         UsageError: A range is invalid, or selects devices that are not visible.

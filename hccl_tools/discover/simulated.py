@@ -56,7 +56,6 @@ def devices(product: Product, machine: int = 1, called: str | None = None) -> li
     """Return all devices of one simulated machine, by device id.
 
     Args:
-        product: A product of :func:`parse`.
         machine: Its number, from 1.
         called: The machine's name in the table, which is the name of layer 0 in a 2.0 table.
     """

@@ -82,7 +82,6 @@ def run_tool(command: Sequence[str], site: Site) -> ToolOutput:
 
     Args:
         command: The program's path and its arguments; no shell is involved.
-        site: Its environment and time limit.
 
     Raises:
         ToolHangsError: It exceeded the limit.

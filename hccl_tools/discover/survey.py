@@ -92,7 +92,6 @@ class _Found(NamedTuple):
 
 
 def _devices(request: SurveyRequest, ids: Sequence[int], table_format: Format, server_id: str) -> _Found:
-    """Determine the facts about devices that a format needs."""
     site, prefer = request.site, request.prefer
     if request.vnic and table_format != "1.2":
         raise UsageError("--vnic is for tables of a super pod (1.2)", hint="leave it out")

@@ -74,8 +74,6 @@ class Document:
         """Parse JSON as HCCL does; never raises an error for the contents of ``data``.
 
         Args:
-            data: The bytes of the file.
-            name: The file as the user named it.
             limit: The number of duplicate keys to keep; ``None`` keeps all.
         """
         document = cls(name, data)
@@ -144,7 +142,6 @@ class Document:
         return self._blocks[block] + _characters(self.data[block * _BLOCK : offset])
 
     def _byte_offsets(self, indices: Iterable[int]) -> Mapping[int, int]:
-        """Map indices into the text to offsets into the file."""
         text = self._decoded[0]
         if text.isascii():
             return {index: self._body + index for index in indices}

@@ -27,7 +27,6 @@ def unreadable(data: bytes, body: int) -> JsonProblem | None:
     """Return why a file cannot have a JSON value, or ``None`` if its text has to be parsed.
 
     Args:
-        data: The whole file.
         body: The offset of the text, after the byte order mark.
     """
     if not data[body:].strip(b" \t\n\r"):

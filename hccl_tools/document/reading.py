@@ -154,7 +154,6 @@ def _refuse_special(name: str, status: os.stat_result) -> None:
 
 
 def _files_in(folder: str) -> str:
-    """Return a hint for a folder, with the files in it."""
     found: list[str] = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         found = sorted(one.name for one in islice(entries, _MOST_LOOKED_AT) if one.name.endswith(".json"))

@@ -220,7 +220,6 @@ def _short(digits: str) -> str:
 
 
 def _bad_text(text: str, at: int) -> JsonError:
-    """Return the error for the invalid string at ``at``."""
     stop = next((found.start() for found in _TEXT_STOP.finditer(text, at + 1) if found[1]), len(text))
     char = text[stop : stop + 1]
     if not char or (char == "\\" and len(text) - stop < 6 and text[stop + 1 : stop + 2] in {"", "u"}):
@@ -237,7 +236,6 @@ def _bad_text(text: str, at: int) -> JsonError:
 
 
 def _bad_surrogate(text: str, at: int) -> JsonError:
-    """Return the error for the lone surrogate in the string at ``at``."""
     high: re.Match[str] | None = None
     for escape in _ESCAPED.finditer(text, at):
         code = int(escape[1], 16) if escape[1] else 0

@@ -135,7 +135,6 @@ def _kubernetes(state: ParserState) -> JsonError | None:
 
 
 def _beginning(rest: str) -> str:
-    """Return the first line of a text, short."""
     line = rest.split("\n", 1)[0].rstrip()
     return line if len(line) <= 20 else line[:20] + "..."
 

@@ -1,8 +1,7 @@
 """The format without a version ("template two"): ``group_list`` with instances and their devices.
 
 ModelArts (``jobstart_hccl.json``) and the Volcano controller (``hccl.json``) write this format. It has no
-rank
-ids: HCCL numbers the devices by server_id, as text, then by device id.
+rank ids: HCCL numbers the devices by server_id, as text, then by device id.
 
 Source: rank_table_config_910.md, "template two"; hcomm topoinfo_ranktableStandard.cc.
 """

@@ -132,9 +132,7 @@ def walk(value: Any, node: Node, path: Path, holder: Any, note: Note) -> None:
     """Call ``note`` for each violation in a value, in the order of the document.
 
     Args:
-        value: The value.
         node: The part of the schema for it.
-        path: Its path.
         holder: The object or list around it; ``None`` for the whole document.
         note: Called with the object or list that has the fault, the path of the violation, its keyword, the
             missing key (``required``), and the node.
@@ -178,8 +176,6 @@ class Violations:
         """Validate a document.
 
         Args:
-            value: The parsed document.
-            table_format: The format with the schema.
             limit: The number of violations of one rule to keep; ``None`` keeps all.
         """
         self._limit = float("inf") if limit is None else limit

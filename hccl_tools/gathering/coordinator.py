@@ -208,7 +208,6 @@ _ENGINES = {"mpirun": _over_mpirun, "slurm": _over_srun}
 
 
 def _messages_about(host: str, ended: EngineRun) -> str:
-    """Return the messages of Slurm about a node."""
     about = [
         line for line in ended.last_lines(40) if host in line.replace(":", " ").replace(",", " ").split()
     ]

@@ -69,7 +69,6 @@ def _cause(host: str, start: SshStart, seconds: float) -> Failure | None:
 
 
 def _explain(host: str, status: int, printed: str, daemon: str) -> Failure:
-    """Return the failure for the output of a host's ssh or Python."""
     last = ssh.last_line(printed)
     if status == ssh.FAILED:
         return Failure(host, last or "ssh failed without a message", ssh.hint(host, printed))

@@ -35,8 +35,6 @@ def gather_within_job(
     Args:
         request: What to find out; all processes are started with the same options.
         seconds: How long the first process waits for the others.
-        allow_missing: Go on without the hosts that cannot answer.
-        environ: The environment of this process, with the launcher's variables.
 
     Returns:
         In the first process the answers of all, in the order of their ranks; in the others None.

@@ -1,8 +1,7 @@
 """Parse device ranges such as ``"[4,8)"``, ``0-7`` or ``4,5,6,7``.
 
-Grammar: items separated by commas. An item is a number, ``a-b`` (b is included) or ``[a,b)`` (b is not);
-    blanks
-are allowed between the parts. The ids are in the listed order.
+Grammar: items separated by commas. An item is a number, ``a-b`` (b is included) or ``[a,b)`` (b is not).
+Blanks are allowed between the parts. The ids are in the listed order.
 """
 
 from __future__ import annotations
@@ -49,9 +48,7 @@ def parse(text: str, *, device_limit: int, product: str, beyond: str = NAME_THE_
     """Parse a device range.
 
     Args:
-        text: What the user typed.
         device_limit: Ids are 0 to ``device_limit - 1``.
-        product: The name of the product, for messages.
         beyond: The hint for an id above the limit.
 
     Raises:

@@ -35,7 +35,6 @@ def parse(text: str, *, option: str = "--hosts") -> tuple[str, ...]:
     fastest.
 
     Args:
-        text: The list.
         option: Its name in messages.
 
     Raises:

@@ -15,7 +15,6 @@ def likeness(text: str, word: str, least: float) -> float:
     subsequence is computed for all letters of ``word`` at once, in the bits of an integer (Hyyro, 2004).
 
     Args:
-        text: Any text.
         word: One of few words; its bit masks are cached.
         least: The similarity below which the result does not matter, 0 to 1.
 

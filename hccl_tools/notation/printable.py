@@ -9,9 +9,7 @@ def escaped(text: str, *, keep: str = "", ascii_only: bool = False) -> str:
     r"""Return a text without control sequences: characters that are not printable become ``\u001b``.
 
     Args:
-        text: Any text.
         keep: Characters that are not escaped, such as a newline.
-        ascii_only: Escape all characters that are not ASCII.
 
     >>> escaped("\x1b[31mred")
     '\\u001b[31mred'

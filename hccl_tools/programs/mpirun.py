@@ -64,7 +64,6 @@ def find_mpirun(environ: Mapping[str, str], wanted: str | None = None) -> Mpirun
     """Return the mpirun to use.
 
     Args:
-        environ: The caller's environment, for PATH.
         wanted: What ``--mpirun`` names, a path or a name on PATH.
 
     Raises:

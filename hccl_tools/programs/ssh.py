@@ -36,7 +36,6 @@ def command(typed: str | None, environ: Mapping[str, str], *, wait: int) -> list
 
     Args:
         typed: The value of ``--ssh``; without it the ssh that Open MPI is set to use, else ``ssh``.
-        environ: The caller's environment.
         wait: The timeout of a connection, in seconds.
 
     Raises:

@@ -178,7 +178,6 @@ def rule(
     Args:
         rule_id: ``HCC``, family digit, two digits; never reused.
         name: Completes "allow ...".
-        consequence: What happens to a job with such a table.
         source: The guide's section, or the file and line of HCCL's source.
         code: The error code that HCCL shows; ``None`` if HCCL only logs the fault.
         formats: The table formats to which the rule applies, if they are not those of its family.

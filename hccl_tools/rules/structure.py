@@ -146,7 +146,6 @@ def _message(value: Any, violation: Violation) -> str:
 
 
 def _described(found: Any) -> str:
-    """Return a value and its type for a message."""
     if found is None:
         return "null"
     if isinstance(found, bool):

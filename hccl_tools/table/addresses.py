@@ -1,8 +1,7 @@
 """Addresses as HCCL reads them.
 
-Source: hcomm hccl_ip_address.cc: ``inet_pton`` on the text before an optional ``%interface``; two or more
-    colons
-mean IPv6. ``0.0.0.0`` means that there is no address.
+Source: hcomm hccl_ip_address.cc: ``inet_pton`` on the text before an optional ``%interface``; two or
+more colons mean IPv6. ``0.0.0.0`` means that there is no address.
 """
 
 from __future__ import annotations

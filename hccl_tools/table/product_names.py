@@ -23,7 +23,6 @@ def read_name(name: str, *, origin: str | None = None) -> Reading:
     name in HCCL's own spelling is taken as it is: "Ascend910B" is a 910a, any other spelling of 910B an a2.
 
     Args:
-        name: What was typed.
         origin: Where, for the message; None where the name says enough.
 
     Raises:
@@ -57,7 +56,6 @@ def by_chip(name: str, *, has_physical_id: bool = False) -> Product | None:
     """Return the product of a chip by the name that ``npu-smi`` prints; None if unknown or ambiguous.
 
     Args:
-        name: The chip's name.
         has_physical_id: Whether the chip's row has a physical id, which decides about ``npu_smi_names``.
     """
     loose, exact = _by_any_name(_key(name)), _by_soc_name(name.replace(" ", ""))

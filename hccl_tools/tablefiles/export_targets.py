@@ -75,8 +75,6 @@ def variables(target: Target, path: str, hosts: Sequence[HostFacts]) -> dict[str
     """Return the variables that tell a framework the path of the table.
 
     Args:
-        target: The framework.
-        path: The file of the table.
         hosts: The hosts of the table; with several, variables that differ between hosts are left out.
     """
     # The real path, because some readers refuse symbolic links.

@@ -154,9 +154,7 @@ def save(
     """Write a table, unless the file already has the same one.
 
     Args:
-        table: The table.
         path: The file, from :func:`target`.
-        force: Whether to replace a file with other contents.
         mode: The mode of the file; None for 0666 minus the umask, or that of an existing file.
         product: The product that the user named, if any.
 

@@ -39,7 +39,6 @@ def target(path: str, destination: str | None) -> str:
     """Return the file for a changed table.
 
     Args:
-        path: The file of the original table.
         destination: A folder or a new file; None is the folder of the original table.
 
     Raises:

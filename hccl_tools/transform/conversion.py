@@ -40,7 +40,6 @@ def convert(
 
     Args:
         table: It is not changed.
-        to: The new format.
         super_pods: For 1.2: each server's super pod and the super_device_ids of its devices.
         renumber: For group_list: accept HCCL's numbering (by server_id as text, then device id) if the
             table's ranks differ from it.

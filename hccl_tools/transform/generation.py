@@ -71,7 +71,6 @@ def _fields(host: HostFacts, pod: int, in_groups: bool) -> dict[str, Any]:
 
 
 def _of_levels(hosts: Sequence[HostFacts]) -> RankTable:
-    """Return the 2.0 table of hosts."""
     from hccl_tools.formats import v2_0  # noqa: PLC0415  (only for 2.0)
 
     ranks: list[dict[str, Any]] = []

@@ -51,7 +51,6 @@ def replace_server(document: Document, server_id: str, spare: RankTable) -> Repl
 
     Args:
         document: The table; it is readable.
-        server_id: The failed server.
         spare: A table of the same format with one server. Its n-th device by id replaces the
             n-th of the failed server.
 

@@ -30,7 +30,6 @@ def read_super_pods(value: Any, name: str) -> dict[str, SuperPodMembership]:
     """Return the super pod and super_device_ids of each server.
 
     Args:
-        value: The parsed file.
         name: Its name in messages.
 
     Raises:
