@@ -156,7 +156,7 @@ with what to use instead.
 
 EPILOG = (
     "Exit codes: that of the first rank that failed (128+n for signal n); 124 time-out; 125 refused before "
-    "the start, or the logs' disk is full (--on-log-error stop); 126, 127 the program cannot run or is not "
-    "there; 129, 130, 131, 143 the launcher got SIGHUP, Ctrl-C, SIGQUIT, SIGTERM; 137 a host or its launcher "
-    "was lost; 2 wrong usage."
+    "the start, or the logs' disk is full (--on-log-error stop); 126, 127 the program cannot run or does "
+    "not exist; 129, 130, 131, 143 the launcher got SIGHUP, Ctrl-C, SIGQUIT, SIGTERM; 137 a host or its "
+    "launcher was lost; 2 wrong usage."
 )

@@ -191,11 +191,12 @@ def _ranks_and_machines(
         return (per_node * machines if machines else None), node_count
     if count % per_node:
         raise UsageError(
-            f"{count} ranks do not make up machines of {per_node}", hint="leave one of the two out"
+            f"{count} ranks cannot be divided into machines of {per_node}", hint="leave one of the two out"
         )
     if machines not in (None, count // per_node):
         raise UsageError(
-            f"{count} ranks are not {machines} machines of {per_node}", hint="leave one of the three out"
+            f"{count} ranks are not equal to {machines} machines times {per_node}",
+            hint="leave one of the three out",
         )
     return count, count // per_node
 

@@ -127,7 +127,7 @@ def _table(
 def _first_devices(request: LaunchRequest, count: int) -> str | None:
     """Return the range of the first devices of each host, one for each of its ranks."""
     if request.devices.ranks is not None and request.devices.ranks % count:
-        raise UsageError(f"{request.devices.ranks} ranks cannot be shared out evenly to {count} hosts")
+        raise UsageError(f"{request.devices.ranks} ranks cannot be divided evenly among {count} hosts")
     per_host = request.devices.per_node if request.devices.ranks is None else request.devices.ranks // count
     if per_host is None:
         return None

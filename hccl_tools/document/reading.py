@@ -37,7 +37,7 @@ _KINDS = (
     (stat.S_ISBLK, "is a device, not a file", _PIPE_HINT),
 )
 _REASONS = {
-    errno.ENOENT: ("no such file: {}", "check the name; the path is taken from the current folder"),
+    errno.ENOENT: ("no such file: {}", "check the name; the path is relative to the current folder"),
     errno.ENOTDIR: ("no such file: {}, because a part of its path is a file", None),
     errno.EACCES: ("no permission to read {}", "ask its owner for permission, or read it as another user"),
     errno.EPERM: ("no permission to read {}", "ask its owner for permission, or read it as another user"),

@@ -278,15 +278,15 @@ def test_dry_run_as_json() -> None:
         (["hello.py"], 2, "the number of ranks is missing"),
         (["-n", "1", "--rank-table", "absent.json", "--all-here", "hello.py"], 125, "absent.json"),
         (["-n", "0", "hello.py"], 2, "-n"),
-        (["--no-table", "-n", "1", "absent.py"], 127, '"absent.py" is not there'),
+        (["--no-table", "-n", "1", "absent.py"], 127, '"absent.py" does not exist'),
         (["--no-table", "-n", "1", "--no-python", "./hello.py"], 126, "not executable"),
-        (["--no-table", "-n", "1", "--python", "nopython", "hello.py"], 127, '"nopython" is not there'),
+        (["--no-table", "-n", "1", "--python", "nopython", "hello.py"], 127, '"nopython" does not exist'),
         (["--no-table", "-n", "1", "--python", "./hello.py", "hello.py"], 126, "is not executable"),
-        (["--no-table", "-n", "1", "-m", "no.such"], 127, 'the module "no.such" is not there'),
+        (["--no-table", "-n", "1", "-m", "no.such"], 127, 'the module "no.such" does not exist'),
         (["--no-table", "-n", "1", "bash", "job.sh"], 127, "--no-python starts the program bash"),
-        (["--no-table", "-n", "1", "python", "-O", "hello.py"], 2, "only -u and -m can stand between"),
+        (["--no-table", "-n", "1", "python", "-O", "hello.py"], 2, "only -u and -m are allowed between"),
         (["--no-table", "-n", "1", "--python", "python3.9", "python", "hello.py"], 2, "leave one out"),
-        (["--no-table", "-n", "1", "python"], 2, "only -u and -m can stand between"),
+        (["--no-table", "-n", "1", "python"], 2, "only -u and -m are allowed between"),
         (["--no-table", "-n", "2", "--env", "RANK_ID=7", "hello.py"], 2, "RANK_ID=7 sets it for all ranks"),
         (["--no-table", "-n", "1", "--env", "X", "hello.py"], 2, '"X" is not NAME=VALUE'),
         (["--no-table", "-n", "1", "-m", "--no-python", "x"], 2, "exclude each other"),
@@ -393,7 +393,7 @@ def test_a_host_without_npu_is_told(options: tuple[str, ...], is_said: bool) -> 
     done = launch("-n", "2", *options, "--start", "torch", "hello.py")
 
     assert done.returncode == 0, done.stderr
-    assert ("hccl-tools: no NPU on this host: ranks get" in done.stderr) == is_said
+    assert ("hccl-tools: no NPU on this host, but ranks get" in done.stderr) == is_said
     assert not is_said or "--cpu rehearses" in done.stderr
 
 
@@ -408,7 +408,7 @@ def test_table_from_the_shell_is_said_aloud() -> None:
     done = launch(*TABLE_START, "hello.py", env={"RANK_TABLE_FILE": write_table(2, 0)})
 
     assert done.returncode == 0
-    assert "RANK_TABLE_FILE of your shell is taken" in done.stderr
+    assert "from RANK_TABLE_FILE of your shell" in done.stderr
     assert said(1)["RANK_SIZE"] == "2"
 
 

@@ -60,7 +60,7 @@ class TableChoice(NamedTuple):
 
     #: ``--rank-table``: a file, a directory that holds one of the usual name, or ``-``.
     file: str | None = None
-    #: The table that was made of the answers of the job's hosts; it is written to the run directory.
+    #: The table made from the answers of the job's hosts; it is written to the run directory.
     made: JobTable | None = None
     #: Whether RANK_TABLE_FILE or a usual file of ModelArts names the table where nothing else does.
     from_environment: bool = True

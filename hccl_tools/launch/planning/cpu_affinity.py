@@ -1,6 +1,6 @@
-"""Which cores each rank of this host may use: ``--bind none|cores|numa``.
+"""Choose the cores of each rank of this host: ``--bind none|cores|numa``.
 
-The ranks share what this process itself may use; a limit from outside (taskset, a container, Slurm) stays.
+The ranks share the cores of this process; a limit set by taskset, a container or Slurm remains.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _NODES = "/sys/devices/system/node"
 def cores_of(
     bind: str, placements: Sequence[RankPlacement], environ: Mapping[str, str]
 ) -> dict[int, tuple[int, ...]]:
-    """Return the cores of each rank of this host, ascending; nothing for ``none``.
+    """Return the cores of each rank of this host, ascending; empty for ``none``.
 
-    The ranks take their shares in the order of their devices: that is the order in which hosts wire them.
+    Ranks get their shares in the order of their devices, as hosts attach devices to NUMA nodes in that order.
 
     Raises:
         LaunchError: There are fewer cores than ranks, or this host lists no NUMA nodes.

@@ -1,4 +1,4 @@
-"""The table of the variables of a rank: which start sets them, to what value, and which are removed.
+"""The environment variables of a rank: which start sets them, their values, and which are removed.
 
 A new variable is a row of ``VARIABLES`` and a row of docs/environment.md, which a test compares.
 """
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class JobFacts(NamedTuple):
-    """The facts about a job that the values of variables are made of.
+    """The facts about a job from which the values of variables are computed.
 
-    ``master`` and ``port`` are where the ranks meet, ``table`` is the path of their copy of the table and
-    ``devices`` are the physical devices of the rank's server. ``devices_are_placeholders`` means that the
-    devices are only numbers. ``is_open_mpi`` is false if another MPI starts the ranks.
+    ``master`` and ``port`` are the rendezvous address of the ranks, ``table`` is the path of their copy of
+    the table and ``devices`` are the physical devices of the rank's server. ``devices_are_placeholders``
+    means that the devices are only numbers. ``is_open_mpi`` is false if another MPI starts the ranks.
     """
 
     start: Start
@@ -39,7 +39,7 @@ class JobFacts(NamedTuple):
     keep_mpi: bool = False
     pass_table: bool = False
     is_open_mpi: bool = True
-    #: An address and port of each rank, by rank; none if the ranks have no port to meet at.
+    #: An address and port of each rank, by rank; none if the ranks have no rendezvous port.
     endpoints: tuple[str, ...] = ()
     run_dir: str | None = None
     #: Whether the output of the ranks' Python is buffered.
@@ -56,7 +56,7 @@ class Variable(NamedTuple):
     Attributes:
         name: Its name.
         family: Its family, which decides in which starts it is set and whether the caller's value is removed.
-        value: Makes the value; None leaves the variable unset.
+        value: Computes the value; None leaves the variable unset.
         meaning: The description in docs/environment.md.
         shared: Whether all processes of the job have the same value, which is then kept once.
     """
@@ -71,16 +71,16 @@ class Variable(NamedTuple):
 #: Which MPI variables a process inherits.
 KeptMpi = Literal["none", "settings", "all"]
 #: Which families of variables a start sets, besides "process". ``mpi`` keeps what mpirun itself has set.
-#: Paddle's launcher sets its names for any program, and so does this one: ported scripts read them.
+#: Paddle's names are set for any program, as Paddle's launcher does: ported scripts read them.
 FAMILIES: dict[Start, tuple[str, ...]] = {
     "table": ("rank", "rank table", "paddle"),
     "cluster": ("rank", "rank table", "cluster", "paddle"),
     "mpi": ("rank", "visible devices"),
     "torch": ("rank", "torch", "visible devices", "paddle"),
 }
-#: Tells a rank that the job is a rehearsal on the CPU.
+#: Marks the job as a rehearsal on the CPU.
 BACKEND_VARIABLE = "PADDLE_DISTRI_BACKEND"
-#: Bytes of one variable: Linux starts no program with 128 KiB in one, and a half of that fills a screen.
+#: Bytes of one variable: Linux refuses a variable of 128 KiB, and half of that fills a screen.
 _LONGEST = 32_000
 
 
@@ -97,9 +97,9 @@ def _endpoint(seat: RankPlacement, job: JobFacts) -> str | None:
 
 
 def _endpoints(_seat: RankPlacement, job: JobFacts) -> str | None:
-    """Return the endpoints of all ranks, None in jobs of thousands of ranks: no program starts with so many.
+    """Return the endpoints of all ranks, None in jobs of thousands of ranks: they exceed Linux's limit.
 
-    They are shared, as in each rank of a large job they would take megabytes.
+    They are shared: a copy per rank of a large job would take megabytes.
     """
     text = ",".join(job.endpoints)
     return text if 0 < len(text) < _LONGEST else None
@@ -163,8 +163,8 @@ VARIABLES = (
         lambda seat, _: str(seat.local_size),
         "torch: the number of ranks on this server",
     ),
-    Variable("MASTER_ADDR", "torch", lambda _, job: job.master, "torch: the address where the ranks meet"),
-    Variable("MASTER_PORT", "torch", lambda _, job: str(job.port), "torch: the port there"),
+    Variable("MASTER_ADDR", "torch", lambda _, job: job.master, "torch: the rendezvous address"),
+    Variable("MASTER_PORT", "torch", lambda _, job: str(job.port), "torch: the rendezvous port"),
     Variable("PADDLE_TRAINER_ID", "paddle", lambda seat, _: str(seat.rank), "paddle: the rank"),
     Variable(
         "PADDLE_TRAINERS_NUM", "paddle", lambda _, job: str(job.world_size), "paddle: the number of ranks"
@@ -210,12 +210,12 @@ VARIABLES = (
     ),
 )
 
-#: Variables that are removed in every start: another launcher, a platform or an older run has left them in
-#: the caller's shell, and they would mislead a rank.
+#: Variables that are removed in every start: left in the caller's shell by another launcher, a platform or an
+#: older run, they would mislead a rank.
 _STALE_FAMILIES = ("rank", "rank table", "cluster")
 _STALE_NAMES = ("MINDSPORE_HCCL_CONFIG_PATH", "MS_SERVER_NUM")
 _PADDLE_PREFIXES = ("PADDLE_", "FLAGS_selected_")
-#: How the table and the launcher's address reach this host; a launch inside a rank must not find them.
+#: Variables that carry the table and the launcher's address; a launch inside a rank must not use them.
 _INTERNAL_PREFIXES = (TABLE_VARIABLE_PREFIX, LAUNCHER_VARIABLE)
 #: What mpirun sets for its ranks, MPICH's the last three; OMPI_MCA_* and OMPI_ALLOW_RUN_AS_ROOT* are the
 #: user's settings.
@@ -227,7 +227,7 @@ def families(job: JobFacts) -> set[str]:
     """Return the families of variables that this job sets."""
     chosen = {"process", *FAMILIES[job.start]}
     if job.start == "mpi" and job.cpu:
-        # MindSpore's CPU back end has no MPI start of its own: it meets at the scheduler.
+        # MindSpore's CPU back end has no MPI start: its ranks register with the scheduler.
         chosen.add("cluster")
     if job.start == "torch" and job.pass_table:
         chosen.add("rank table")
@@ -237,14 +237,14 @@ def families(job: JobFacts) -> set[str]:
 
 
 def rank_environment(seat: RankPlacement, job: JobFacts, *, shared: bool = False) -> dict[str, str]:
-    """Return what is set for one rank alone, or the ``shared`` variables, which are alike for any seat."""
+    """Return the variables of one rank, or the ``shared`` ones, which are equal for all placements."""
     chosen = families(job)
     rows = (row for row in VARIABLES if row.family in chosen and row.shared == shared)
     return {row.name: text for row in rows if (text := row.value(seat, job)) is not None}
 
 
 def scheduler_environment(job: JobFacts) -> dict[str, str]:
-    """Return what is set for MindSpore's scheduler: it meets the ranks and has no device."""
+    """Return the variables of MindSpore's scheduler, with which ranks register; it has no device."""
     return {
         "MS_ROLE": "MS_SCHED",
         "MS_WORKER_NUM": str(job.world_size),

@@ -1,6 +1,6 @@
 """Check the host names of a rank table before they become part of a command.
 
-HCCL accepts nearly any text as a server_id, and that is enough for a job on one host. For a job on several
+HCCL accepts nearly any text as a server_id, which suffices for a job on one host. For a job on several
 hosts the text is parsed by a shell, by ssh or by mpirun.
 """
 
@@ -24,7 +24,7 @@ def check(prepared: PreparedLaunch, *, use: str, colons: bool = False) -> None:
         colons: Whether the command accepts IPv6 addresses.
 
     Raises:
-        LaunchError: A host is not a host name or an address; the message says where it stands in the table.
+        LaunchError: A host is not a host name or an address; the message has its place in the table.
     """
     for process in prepared.plan.ranks:
         why = host_list.why_not_a_host(process.host)

@@ -1,4 +1,4 @@
-"""Which Python runs the ranks, which frameworks it has, and which start they need."""
+"""Find the ranks' Python, its installed frameworks, and the start that they need."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.model.request import Program, ProgramKind, StartChoice
 
-#: What an installed distribution leaves in site-packages: this is where importlib.metadata looks as well.
+#: The metadata of installed distributions in site-packages, which importlib.metadata reads too.
 _INSTALLED = re.compile(
     r"(mindspore(?:[-_](?:ascend|gpu|dev))?|torch|torch[-_]npu|paddlepaddle(?:[-_](?:gpu|npu))?)-([0-9][^-]*?)(?:-py[0-9.]+)?\.(?:dist|egg)-info",
     re.IGNORECASE,
@@ -33,7 +33,7 @@ NO_FRAMEWORK = "the ranks' Python has no MindSpore, torch or paddle"
 
 
 class Interpreter(NamedTuple):
-    """The Python of the ranks: its path, why that one, and the versions of the frameworks it can import."""
+    """The Python of the ranks: its path, the reason for it, and its frameworks with their versions."""
 
     path: str
     reason: str
@@ -46,7 +46,7 @@ def find(program: Program, environ: Mapping[str, str], *, ask: bool) -> Interpre
     Args:
         program: What every rank runs.
         environ: The caller's environment, for PATH.
-        ask: Whether the frameworks have to be known.
+        ask: Whether to look for frameworks.
 
     Raises:
         ProgramMissingError: There is no such Python.
@@ -60,7 +60,7 @@ def find(program: Program, environ: Mapping[str, str], *, ask: bool) -> Interpre
                 what = "a directory" if os.path.isdir(python) else "not executable"
                 raise ProgramRefusedError(f'--python: "{python}" is {what}', hint="name a Python")
             raise ProgramMissingError(
-                f'--python: "{python}" is not there', hint="give a path, or a name on PATH"
+                f'--python: "{python}" does not exist', hint="give a path, or a name on PATH"
             )
     elif program.own_python:
         path, reason = sys.executable, "the one that runs the launcher"
@@ -79,7 +79,7 @@ def installed_frameworks(paths: Iterable[str]) -> dict[str, str]:
     """Return ``{"mindspore": "2.10.0", "torch": ...}`` for a ``sys.path``, without importing anything.
 
     This reads what ``importlib.metadata.version`` would read, the names of the installed ``.dist-info``
-    directories, for an interpreter that is not ours and in a twentieth of the time.
+    directories, for another interpreter and in a twentieth of the time.
     """
     found: dict[str, str] = {}
     for path in paths:
@@ -97,7 +97,7 @@ def installed_frameworks(paths: Iterable[str]) -> dict[str, str]:
 
 
 def is_at_least(version: str, wanted: tuple[int, int]) -> bool:
-    """Tell whether a version such as ``2.10.0rc1`` is at least ``(2, 4)``."""
+    """Return whether a version such as ``2.10.0rc1`` is at least ``(2, 4)``."""
     match = re.match(r"([0-9]+)\.([0-9]+)", version)
     return match is not None and (int(match[1]), int(match[2])) >= wanted
 
@@ -110,11 +110,11 @@ def choose(
     engine_starts_mpi: bool,
     has_table: bool,
 ) -> tuple[Interpreter, Start, str]:
-    """Return the ranks' Python, how the framework finds its peers, and why so.
+    """Return the ranks' Python, how the framework finds its peers, and why.
 
     Args:
         program: What every rank runs.
-        start: What was typed.
+        start: The value of ``--start``.
         environ: The caller's environment.
         engine_starts_mpi: Whether the engine starts MPI processes where there is no table.
         has_table: Whether the job has a rank table.
@@ -137,7 +137,7 @@ def choose(
 def choose_start(frameworks: Mapping[str, str], *, cpu: bool) -> tuple[Start, str]:
     """Return the start for ``--start auto`` from what the ranks' Python holds, and why.
 
-    MindSpore comes first where both are installed: the rank tables are its own.
+    MindSpore has precedence if several are installed: rank tables are its format.
     """
     mindspore = frameworks.get("mindspore")
     if mindspore is not None:
@@ -148,7 +148,7 @@ def choose_start(frameworks: Mapping[str, str], *, cpu: bool) -> tuple[Start, st
     if torch is not None:
         return "torch", f"torch {torch}"
     if "paddle" in frameworks:
-        return "torch", f"paddle {frameworks['paddle']}, whose ranks meet as torch's do"
+        return "torch", f"paddle {frameworks['paddle']}, which uses a rendezvous port as torch does"
     return "table", NO_FRAMEWORK
 
 
@@ -160,14 +160,14 @@ def command(program: Program, python: str) -> tuple[str, ...]:
 
 
 def _is_ours(path: str) -> bool:
-    """Tell whether a path is the interpreter that runs us, in the same (virtual) environment."""
+    """Return whether a path is this process's interpreter, in the same (virtual) environment."""
     ours = sys.executable
     same_place = os.path.realpath(os.path.dirname(path)) == os.path.realpath(os.path.dirname(ours))
     return same_place and os.path.realpath(path) == os.path.realpath(ours)
 
 
 def _is_shell_script(path: str) -> bool:
-    """Tell whether a Python is a script in front of the real one (pyenv's take 0.1 s at every start)."""
+    """Return whether a Python is a script in front of the real one (pyenv's take 0.1 s at every start)."""
     with open(path, "rb") as file:
         return file.read(2) == b"#!"
 
@@ -198,30 +198,30 @@ def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
 def split_typed_python(
     kind: ProgramKind, program: tuple[str, ...], python: str | None
 ) -> tuple[ProgramKind, tuple[str, ...], str | None]:
-    """Return kind, program and Python where an interpreter stands before the program, else what was given.
+    """Return kind, program and Python if an interpreter precedes the program, else the arguments.
 
     Args:
         kind: What the program is.
         program: It and its arguments: ``python -u train.py --epochs 3``.
-        python: What ``--python`` names.
+        python: The value of ``--python``.
 
     Raises:
-        UsageError: ``--python`` names another interpreter, or an option of Python's stands there that the
-            ranks would not get.
+        UsageError: ``--python`` names another interpreter, or it has an option that the ranks would
+            not get.
     """
     name = program[0] if program else ""
     if kind != "script" or not _PYTHON_NAME.fullmatch(os.path.basename(name)) or not _is_program(name):
         return kind, program, python
     if python not in {None, name}:
-        raise UsageError(f"--python {python}, but {name} stands before the program", hint="leave one out")
-    # Output is unbuffered all the same.
+        raise UsageError(f"--python {python}, but {name} precedes the program", hint="leave one out")
+    # Output is unbuffered anyway.
     rest = program[2:] if program[1:2] == ("-u",) else program[1:]
     if rest[:1] == ("-m",):
         kind, rest = "module", rest[1:]
     if not rest or rest[0].startswith("-"):
         what = f"{name} {rest[0]}" if rest else name
         raise UsageError(
-            f"{what}: only -u and -m can stand between {name} and the program",
+            f"{what}: only -u and -m are allowed between {name} and the program",
             hint=f"--no-python {name} ... starts it as any other program",
         )
     return kind, rest, name

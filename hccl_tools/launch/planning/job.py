@@ -28,7 +28,7 @@ class Job(NamedTuple):
     #: The index of this host's server; ``None`` where all ranks run here or an engine starts them.
     local_server: int | None
     server_count: int
-    #: The address where the ranks meet: that of rank 0's host.
+    #: The rendezvous address of the ranks: that of rank 0's host.
     master: str
     table: JobTable | None = None
     #: Whether the device ids are only numbers: there is no table, and there are fewer devices than ranks.
@@ -43,7 +43,7 @@ class Job(NamedTuple):
 
 
 def of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, notes: list[str]) -> Job:
-    """Return the job of a table; sentences for the user are added to ``notes``.
+    """Return the job of a table; append notes for the user to ``notes``.
 
     Raises:
         UsageError: An option contradicts the table.

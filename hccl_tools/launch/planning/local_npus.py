@@ -83,7 +83,7 @@ def make_table(
         path: Where the table will be written.
 
     Raises:
-        DiscoveryError: The addresses cannot be found out.
+        DiscoveryError: The addresses cannot be determined.
         LaunchError: HCCL or the product's guide would refuse the table.
     """
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415

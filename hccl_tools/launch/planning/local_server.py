@@ -70,7 +70,7 @@ def find(
         if hosts.node_rank is not None:
             here = _server_of_node_rank(placements, hosts.node_rank)
             server_id = table.servers[here].server_id
-            notes.append(f'--node-rank {hosts.node_rank}: this host is taken for server "{server_id}"')
+            notes.append(f'--node-rank {hosts.node_rank}: this host is assumed to be server "{server_id}"')
         elif hosts.include_this_host or not isinstance(error, NotAMemberError):
             raise
         else:
@@ -120,13 +120,13 @@ def this_server(
     device_addresses: Mapping[int, str] | None = None,
     local: Callable[[str], bool] = is_local,
 ) -> int:
-    """Return the index of the server that this host is.
+    """Return the index of this host's server.
 
     Args:
         table: A valid table.
-        wanted: The server_id that the user named (``--server``).
+        wanted: The value of ``--server``, a server_id.
         environ: The caller's environment.
-        device_addresses: What this host's devices really have as address, where known.
+        device_addresses: The actual addresses of this host's devices, where known.
         local: Whether an address is this machine's.
 
     Raises:

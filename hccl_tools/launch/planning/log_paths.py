@@ -1,4 +1,4 @@
-"""Where each rank's log is written, and whether it can be."""
+"""Choose the path of each rank's log, and refuse paths that cannot be written."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def parse_mode(digits: str) -> int:
     """Return the mode of run directories as ``chmod`` takes it: three or four octal digits.
 
     Raises:
-        UsageError: It is not a mode, or keeps the owner out.
+        UsageError: It is not a mode, or denies the owner access.
     """
     is_mode = 3 <= len(digits) <= 4 and not set(digits) - set("01234567")
     if not is_mode or int(digits, 8) & 0o700 != 0o700:
@@ -48,10 +48,10 @@ def parse_mode(digits: str) -> int:
 
 
 def check(logs: Logs, world_size: int) -> None:
-    """Refuse ranks that the job does not have, and paths that no log can have; nothing is opened.
+    """Refuse ranks that the job does not have, and paths that a log cannot have; open nothing.
 
     Raises:
-        UsageError: ``--tail`` or ``--stdin`` names a rank that is not there; ``--log-dir`` is empty;
+        UsageError: ``--tail`` or ``--stdin`` names a rank that does not exist; ``--log-dir`` is empty;
             ``--log-file`` is a pipe, a terminal or what the launcher itself writes to, and would be emptied.
     """
     _check_ranks("--tail", logs.tail if logs.tail != "all" else (), world_size)
@@ -61,21 +61,21 @@ def check(logs: Logs, world_size: int) -> None:
     if logs.file is None:
         return
     if not logs.file:
-        raise UsageError("--log-file names no file", hint="leave it out: logs lie in the run's directory")
+        raise UsageError("--log-file names no file", hint="leave it out: logs are in the run directory")
     try:
         there = os.stat(logs.file)
     except OSError:
-        return  # It is not there yet, or will say why it cannot be written.
+        return  # It does not exist yet, or opening it will report the reason.
     for descriptor, name in _STANDARD_STREAMS.items():
         if logs.file != os.devnull and os.path.samestat(there, os.fstat(descriptor)):
             raise UsageError(
                 f"--log-file {logs.file} is the launcher's own {name}",
-                hint="leave it out: rank 0 is shown there all the same (--tail)",
+                hint="leave it out: rank 0 is shown there anyway (--tail)",
             )
     if not stat.S_ISREG(there.st_mode) and logs.file != os.devnull:
         raise UsageError(
             f"--log-file {logs.file} is not a regular file",
-            hint="name a file; rank 0 is shown on standard output all the same",
+            hint="name a file; rank 0 is shown on standard output anyway",
         )
 
 

@@ -1,4 +1,4 @@
-"""Which server and device each rank runs on, and where the ranks meet."""
+"""The server and device of each rank, and the rendezvous address."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def address(server: Server) -> str:
 
 
 def rendezvous_address(table: RankTable, placements: Sequence[RankPlacement]) -> str:
-    """Return the address where the ranks meet: that of rank 0's server, as other machines reach it.
+    """Return the rendezvous address: that of rank 0's server, as other machines reach it.
 
     Raises:
         LaunchError: The job has several servers and rank 0's is only known as loopback, or by a name that

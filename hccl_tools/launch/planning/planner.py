@@ -1,4 +1,4 @@
-"""Make the plan of a launch from what was asked for, the table, and what this host is."""
+"""Make the plan of a launch from the request, the table and the facts about this host."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def prepare(
     parts = composition.compose(job.placements, facts)
     kept = composed(environ, parts.passed_on, {}, {})
     commands = remote_launch.commands(request, engine, job, facts, python=python.path, kept=kept)
-    # Typed on each of several hosts, whose launchers then compare what they have.
+    # The command was typed on each host; their launchers then compare the manifests.
     by_hand = job.local_server is not None and job.server_count > 1 and request.part is None
     plan = Plan(
         processes=rank_processes.processes(request, job, facts, python, parts.ranks),
@@ -123,7 +123,7 @@ def _job(
 ) -> tuple[Job, interpreter.Interpreter, Start, dict[str, str]]:
     """Return the job, the ranks' Python, how the framework finds its peers, and what was chosen and why.
 
-    ``copy`` is where the table of the job will be written; sentences for the user are added to ``notes``.
+    ``copy`` is where the table of the job will be written; notes for the user are appended to ``notes``.
     """
     table = table_source.find(request, around, copy)
     if table is not None:
@@ -152,7 +152,7 @@ def _job(
 def _locate(
     engine: Engine, request: LaunchRequest, environ: Mapping[str, str], job: Job
 ) -> tuple[Engine, Located]:
-    """Return the engine in the flavour that was found, and its program."""
+    """Return the engine with the implementation that was found, and its program."""
     if job.table is None and engine.starts_all_hosts and not engine.starts_mpi_ranks:
         raise UsageError(f"--engine {engine.name} needs a rank table", hint="add --rank-table FILE")
     located = engine.locate(

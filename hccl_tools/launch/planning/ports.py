@@ -1,4 +1,4 @@
-"""The port where the ranks of a job meet."""
+"""The rendezvous port of a job's ranks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.planning.placement import RankPlacement
 
-#: The default for jobs on several hosts, which all choose it without asking each other.
+#: The default for jobs on several hosts, which all use it without communication.
 DEFAULT_PORT = 18118
-#: Where launchers whose ``--start-port`` differs find each other at the rendezvous.
+#: The port at which launchers with different ``--start-port`` find each other.
 DISCOVERY_PORT = 18117
 #: The range of ports to choose from: without MindSpore's 8118, torch's 29500, HCCL's 16666 and 60000-60015.
 FIRST = 10000
@@ -26,7 +26,7 @@ _TAKEN = frozenset({DEFAULT_PORT, DISCOVERY_PORT, _HCCL_DEVICE_PORT})
 
 
 def is_free(port: int, address: str = "") -> bool:
-    """Tell whether a TCP port can be listened on right now."""
+    """Return whether a TCP port is free to listen on."""
     import socket  # noqa: PLC0415  (2 ms, and `--start table` needs no port)
 
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM) as probe:
@@ -40,13 +40,13 @@ def is_free(port: int, address: str = "") -> bool:
 
 
 def free_port() -> int:
-    """Return a free port of 10000-19999, below the range that outgoing connections take theirs from.
+    """Return a free port of 10000-19999, below the range of ports for outgoing connections.
 
     Raises:
         UsageError: None of them is free.
     """
     span = LAST - FIRST + 1
-    # A random beginning keeps two launches of the same second apart.
+    # A random start avoids collisions of two launches in the same second.
     first = int.from_bytes(os.urandom(4), "little") % span
     for step in range(span):
         port = FIRST + (first + step) % span
@@ -73,10 +73,10 @@ def wait_for_port_file(path: str, *, seconds: float) -> int:
 def choose(
     start_port: int | None, environ: Mapping[str, str], *, several_hosts: bool, ranks_meet: bool
 ) -> tuple[int, list[str]]:
-    """Return the port where the ranks of a job meet, 0 for none, and warnings about it.
+    """Return the rendezvous port of a job's ranks, 0 for none, and warnings about it.
 
     Args:
-        start_port: What ``--start-port`` names.
+        start_port: The value of ``--start-port``.
         environ: The caller's environment.
         several_hosts: Whether all hosts have to choose the same port.
         ranks_meet: Whether the ranks of one host need a port.
@@ -112,13 +112,13 @@ def cluster_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, st
 def endpoints(
     placements: Sequence[RankPlacement], *, master: str, port: int, servers: int
 ) -> tuple[str, ...]:
-    """Return an address with a port for each rank, as paddle has them: rank 0's is where all meet.
+    """Return the endpoint (address:port) of each rank for paddle; rank 0's is the rendezvous.
 
     Args:
         placements: All ranks, by rank.
         master: The address of rank 0's server.
-        port: Where the ranks meet; the other ranks of a server count from it. 0 for nowhere.
-        servers: How many servers the job has; the ranks of one are all at ``master``.
+        port: The rendezvous port; the other ranks of a server count from it. 0 for none.
+        servers: The number of servers of the job; the ranks of one are all at ``master``.
     """
     if not port:
         return ()
@@ -138,7 +138,7 @@ def port_warnings(port: int) -> list[str]:
         found.append(f"port {port} is outside 10000-20000, where sites open ports for such jobs")
     if (used := _local_range()) and used[0] <= port <= used[1]:
         found.append(
-            f"port {port} lies in {used[0]}-{used[1]}, from which outgoing connections take theirs "
+            f"port {port} is in {used[0]}-{used[1]}, the range for outgoing connections "
             "(ip_local_port_range): it can be in use at any time"
         )
     return found

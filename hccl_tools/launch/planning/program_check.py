@@ -1,4 +1,4 @@
-"""Whether the script, module or program of the ranks is there; nothing of it is imported or run."""
+"""Check that the script, module or program of the ranks exists, without importing or running it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 #: Seconds that the ranks' Python may take to answer.
 _ANSWER_SECONDS = 30.0
-#: What the ranks' Python is asked. A package that makes its own ``__path__``, or a module that replaces one
-#: (``os.path``), may have submodules that are not found here.
+#: The check that the ranks' Python runs. A package that makes its own ``__path__``, or a module that replaces
+#: one (``os.path``), may have submodules that are not found here.
 _ASK = """\
 import sys
 def find(name, path):
@@ -43,15 +43,15 @@ print(look(sys.argv[1].split(".")))
 
 
 def check(program: Program, environ: Mapping[str, str], *, python: str | None = None) -> None:
-    """Make sure that the script, module or program is there.
+    """Check that the script, module or program exists.
 
     Args:
         program: What every rank runs.
         environ: The ranks' environment.
-        python: The ranks' interpreter, which is asked for a module; without it modules are not checked.
+        python: The ranks' interpreter, which looks up a module; without it modules are not checked.
 
     Raises:
-        ProgramMissingError: It is not there.
+        ProgramMissingError: It does not exist.
         ProgramRefusedError: It cannot be run, or read.
     """
     name = program.argv[0]
@@ -68,7 +68,7 @@ def _check_script(name: str, environ: Mapping[str, str]) -> None:
     if not os.path.exists(name):
         looked = f"looked for {os.path.abspath(name)}"
         hint = f"--no-python starts the program {name}" if on_path(name, environ) else looked
-        raise ProgramMissingError(f'the script "{name}" is not there', hint=hint)
+        raise ProgramMissingError(f'the script "{name}" does not exist', hint=hint)
     is_package = os.path.isdir(name) and os.path.exists(os.path.join(name, "__main__.py"))
     if os.path.isdir(name) and not is_package:
         raise ProgramRefusedError(
@@ -84,8 +84,8 @@ def _check_module(name: str, environ: Mapping[str, str], python: str) -> None:
         return
     if problem.startswith("no module"):
         raise ProgramMissingError(
-            f'the module "{name}" is not there: {python} finds {problem}',
-            hint="it is looked for in this folder, PYTHONPATH and what that Python has installed",
+            f'the module "{name}" does not exist: {python} finds {problem}',
+            hint="the search covers this folder, PYTHONPATH and the packages of that Python",
         )
     raise ProgramRefusedError(f'-m "{name}" cannot be run: {problem}', hint="name a module of it")
 
@@ -97,7 +97,7 @@ def _check_executable(name: str, environ: Mapping[str, str]) -> None:
         raise ProgramRefusedError(
             f'"{name}" is not executable', hint=f"`chmod +x {quote(name)}`, or start it with its interpreter"
         )
-    raise ProgramMissingError(f'the program "{name}" is not there', hint="give a path, or a name on PATH")
+    raise ProgramMissingError(f'the program "{name}" does not exist', hint="give a path, or a name on PATH")
 
 
 def module_problem(name: str, python: str, environ: Mapping[str, str]) -> str | None:
@@ -126,7 +126,7 @@ def module_problem(name: str, python: str, environ: Mapping[str, str]) -> str | 
 
 
 def _is_local_file(name: str, environ: Mapping[str, str]) -> bool:
-    """Tell whether a module is a file in this folder or in one of PYTHONPATH's."""
+    """Return whether a module is a file in this folder or in one of PYTHONPATH."""
     inside = name.replace(".", "/")
     folders = [""] if not environ.get("PYTHONSAFEPATH") else []
     folders += [folder for folder in environ.get("PYTHONPATH", "").split(os.pathsep) if folder]

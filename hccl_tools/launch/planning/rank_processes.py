@@ -1,4 +1,4 @@
-"""The processes of a plan: its ranks, and MindSpore's scheduler where they meet at one.
+"""The processes of a plan: its ranks, and MindSpore's scheduler if they use one.
 
 The scheduler of ``--start cluster`` is one extra process on rank 0's host. It runs under the ranks' Python,
 which may not have hccl-tools, and it does not run the user's script: it joins the cluster, uses no device,
@@ -40,11 +40,11 @@ def processes(
     """Return the ranks, and before them the scheduler if one is needed.
 
     Args:
-        request: For the program, its variables and its logs.
+        request: Has the program, its variables and its logs.
         job: The ranks and where they run.
         facts: What the ranks share.
         python: The ranks' interpreter.
-        variables: What is set for each rank, by rank.
+        variables: The variables of each rank, by rank.
     """
     argv, assigned = interpreter.command(request.program, python.path), request.variables.assigned
     ranks = tuple(

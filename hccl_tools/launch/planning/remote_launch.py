@@ -63,11 +63,11 @@ def commands(
 
     Args:
         request: What was asked for.
-        engine: In the flavour that was found.
+        engine: The engine, with the implementation that was found.
         job: The ranks and where they run.
         facts: What the ranks share.
         python: The ranks' interpreter.
-        kept: What the ranks inherit of the caller's environment.
+        kept: The variables of the caller that the ranks inherit.
 
     Raises:
         LaunchError: The engine starts MPI processes on this host, and the table has other hosts as well.
@@ -77,7 +77,7 @@ def commands(
     as_mpi = engine.starts_mpi_ranks and (facts.start == "mpi" or not reaches_hosts)
     if as_mpi and job.table is not None and job.server_count > 1:
         raise LaunchError(
-            f"--start mpi makes MPI processes of this host, and the table has {job.server_count} servers",
+            f"--start mpi starts ranks on this host only, but the table has {job.server_count} servers",
             hint="leave --start out, or start them by hand: mpirun ... python -m hccl_tools.launch.rank "
             "--rank-table FILE",
         )

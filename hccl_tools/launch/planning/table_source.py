@@ -1,4 +1,4 @@
-"""The rank table of a job: where it is found, what it holds, and the bytes that the ranks will read."""
+"""Find and load the rank table of a job, with the bytes that the ranks will read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from hccl_tools.launch.planning.visible_devices import Surroundings
     from hccl_tools.table.model import RankTable
 
-#: What HCCL takes of a group_list's devices.
+#: The keys of a group_list's devices that HCCL reads.
 _COLUMNS = ("device_id", "device_ip", "rank_id")
-#: The variables that name a table, MindSpore's older one last.
+#: The variables that name a table; MindSpore's older one is last.
 TABLE_VARIABLES = ("RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH")
 #: The file's usual names where RANK_TABLE_FILE is a directory, and ModelArts' places.
 _NAMES = ("jobstart_hccl.json", "hccl.json")
@@ -34,12 +34,12 @@ def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable
     Args:
         request: What was asked for.
         around: This host: its product decides where NPUs are used and no other is named.
-        made_at: Where a table will be written that was made of the hosts' answers.
+        made_at: Where a table made from the hosts' answers will be written.
 
     Raises:
-        TableError: The table has not been completed in the time of ``--wait``.
+        TableError: The table was not complete within the time of ``--wait``.
         LaunchError: The file cannot be read, or the table has errors.
-        UsageError: A table was typed, and that there is to be none.
+        UsageError: ``--rank-table`` and ``--no-table`` were both given.
     """
     choice = request.table
     if choice.made is not None:
@@ -64,15 +64,15 @@ def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable
 
 
 def locate(choice: TableChoice, environ: Mapping[str, str]) -> tuple[str, str | None] | None:
-    """Return the path of the table and a sentence on why that one, or ``None`` where none was named.
+    """Return the path of the table and the reason as a sentence, or ``None`` if none was named.
 
-    The sentence is ``None`` for a table that the user has typed. A directory means the usual file in it. A
-    number of ranks or a list of devices does not replace a table that the shell names: they may well describe
-    that table, and where they do not, ``option_conflicts`` reports it.
+    The sentence is ``None`` for a table that the user has typed. A directory stands for the usual file in
+    it. A number of ranks or a list of devices does not replace a table that the shell names: they may
+    describe that table; if they do not, ``option_conflicts`` reports it.
 
     Raises:
         LaunchError: A directory holds no such file.
-        UsageError: A table was typed, and that there is to be none.
+        UsageError: ``--rank-table`` and ``--no-table`` were both given.
     """
     if choice.no_table:
         if choice.file is not None:
@@ -84,10 +84,10 @@ def locate(choice: TableChoice, environ: Mapping[str, str]) -> tuple[str, str | 
         return None
     if (variable := naming_variable(environ)) is not None:
         path = _file_in(environ[variable])
-        return path, f"no --rank-table: {variable} of your shell is taken, {path}"
+        return path, f"no --rank-table: using {path} from {variable} of your shell"
     for path in _MODELARTS:
         if os.path.exists(path):
-            return path, f"no --rank-table: ModelArts' table is taken, {path}"
+            return path, f"no --rank-table: using ModelArts' table {path}"
     return None
 
 
@@ -139,16 +139,16 @@ def load_file(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTabl
     source = "standard input" if path == "-" else os.path.abspath(path)
     if table.format == "group_list":
         return JobTable(source, *_as_1_0(table), product, notes)
-    # The very bytes that were checked: the file may have changed since.
+    # The bytes that were checked: the file may have changed since.
     data = report.document.data if report.document else b""
     return JobTable(source, table, data, product, notes)
 
 
 def make(job: Job, request: LaunchRequest, around: Surroundings, path: str, start: Start) -> JobTable | None:
-    """Make the table that a start needs, of the devices of a job on this host; ``None`` if it needs none.
+    """Make the table of a job's devices on this host; ``None`` if the start needs none.
 
     Raises:
-        DiscoveryError: The devices' addresses cannot be found out.
+        DiscoveryError: The devices' addresses cannot be determined.
         LaunchError: HCCL or the product's guide would refuse the table.
     """
     reads_table = start in {"table", "cluster"} or (start == "torch" and request.variables.pass_table)
@@ -163,7 +163,7 @@ def make(job: Job, request: LaunchRequest, around: Surroundings, path: str, star
 def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
     """Turn a group_list into the 1.0 table that HCCL makes of it, instances of one server into that server.
 
-    The ranks get it without what HCCL does not take; in the table here pod names stay, to find this host by.
+    The ranks' copy omits keys that HCCL does not read; the table here keeps pod names to identify this host.
     """
     from dataclasses import replace  # noqa: PLC0415  (rarely needed)
 

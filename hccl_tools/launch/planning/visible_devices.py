@@ -1,6 +1,6 @@
-"""Which devices this process may use, and what it calls them.
+"""The devices that this process may use, and their numbers in it.
 
-The table and HCCL speak of physical devices; a process speaks of the devices it sees, counted from 0. A
+The table and HCCL use physical device ids; a process numbers the devices it sees from 0. A
 container that holds physical 4-7 calls them 0-3, and ASCEND_RT_VISIBLE_DEVICES counts from 0 within those.
 """
 
@@ -15,12 +15,12 @@ from hccl_tools.errors import DiscoveryError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-#: What the runtime reads in every process, and what container runtimes read.
+#: The variable that the runtime reads in every process, and those that container runtimes read.
 LIMITS = (visible.LOGICAL_VARIABLE, visible.PHYSICAL_VARIABLE)
 
 
 class VisibleDevices(NamedTuple):
-    """The devices this process may use, as physical ids; ``None`` where nothing limits them."""
+    """The devices this process may use, as physical ids; ``None`` if nothing limits them."""
 
     #: Those of the container or host, ascending: the i-th is device i to the runtime.
     present: tuple[int, ...] | None = None
@@ -47,7 +47,7 @@ class VisibleDevices(NamedTuple):
         """Return the devices that ``--devices`` names: it counts within those that may be used.
 
         Raises:
-            UsageError: The text cannot be read, or names a device that is not there.
+            UsageError: The text cannot be read, or names a device that does not exist.
         """
         from hccl_tools.notation import device_range  # noqa: PLC0415  (rarely needed)
 
@@ -72,7 +72,7 @@ def visible_devices(
         cpu: Whether no device is used, so that a container's virtual NPUs do not matter.
 
     Raises:
-        UsageError: A variable cannot be read, or names a device that is not there.
+        UsageError: A variable cannot be read, or names a device that does not exist.
     """
     container = _container_devices(environ, cpu=cpu)
     present = nodes or container or None
@@ -127,7 +127,7 @@ def surroundings(
         environ: The caller's environment.
         nodes: The ids of the device nodes; looked up where ``None``.
         cpu: Whether the job is a rehearsal on the CPU.
-        ignore_visible: Whether the variables that limit the devices do not count.
+        ignore_visible: Whether to ignore the variables that limit the devices.
 
     Raises:
         UsageError: A variable that limits the devices cannot be read.

@@ -1,4 +1,4 @@
-"""Jobs without a rank table: which devices, on which hosts, and which of the hosts this is."""
+"""Jobs without a rank table: their hosts and devices, and the index of this host."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from hccl_tools.launch.planning.visible_devices import Surroundings, VisibleDevices
 
 
-_NO_NPU = "no NPU on this host: ranks get device numbers all the same; --cpu rehearses on the CPU"
-_MORE_THAN_DEVICES = "more ranks than devices, and no table: DEVICE_ID only counts, no device is looked at"
+_NO_NPU = "no NPU on this host, but ranks get device numbers; --cpu rehearses on the CPU"
+_MORE_THAN_DEVICES = (
+    "more ranks than devices and no table: DEVICE_ID is only a number, devices are not checked"
+)
 
 
 def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Job:
-    """Return the job of a request without a table; sentences for the user are added to ``notes``.
+    """Return the job of a request without a table; append notes for the user to ``notes``.
 
     Raises:
         UsageError: Something is missing, or options exclude each other.
@@ -34,7 +36,7 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
     names = _host_names(request.hosts)
     if len(names) > 1 and engines.get(start.engine).starts_all_hosts:
         raise UsageError(
-            f"--engine {start.engine} brings ranks to other machines by a rank table or --hostfile",
+            f"--engine {start.engine} starts ranks on other machines from a rank table or --hostfile",
             hint="add one of them, or leave --engine out and type the command on each machine",
         )
     here = _this_host(names, request.hosts)
@@ -94,7 +96,7 @@ def _this_host(names: tuple[str, ...], hosts: Hosts) -> int:
 
 
 def _master_address(names: tuple[str, ...], hosts: Hosts) -> str:
-    """Return the address where the ranks meet: the first host's.
+    """Return the rendezvous address: the first host's.
 
     Raises:
         UsageError: There are several hosts, and the address of the first is missing.
@@ -110,7 +112,7 @@ def _master_address(names: tuple[str, ...], hosts: Hosts) -> str:
     if is_loopback(names[0]):
         raise UsageError(
             f"{names[0]} is not reachable from the other machines",
-            hint="name the first machine by the address that the others reach it by",
+            hint="name the first machine by an address that the others can reach",
         )
     return names[0]
 
@@ -133,7 +135,7 @@ def choose_devices(
     """
     available = visible.chosen
     if devices.ranks is not None and devices.ranks % host_count:
-        raise UsageError(f"{devices.ranks} ranks cannot be shared out evenly to {host_count} machines")
+        raise UsageError(f"{devices.ranks} ranks cannot be divided evenly among {host_count} machines")
     count = devices.per_node if devices.ranks is None else devices.ranks // host_count
     if devices.physical is not None:
         return list(devices.physical)
@@ -150,7 +152,7 @@ def choose_devices(
             return list(available)
         if devices.all_visible:
             raise UsageError(
-                "--nproc-per-node asks for a rank on each visible device, but no NPU is visible here",
+                "--nproc-per-node means a rank on each visible device, but no NPU is visible here",
                 hint="give a number, or --cpu --nproc-per-node cpu for a rank on each core",
             )
         raise UsageError(

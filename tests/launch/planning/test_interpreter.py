@@ -102,7 +102,7 @@ def test_python_by_option_and_by_module() -> None:
 
 
 def test_python_that_is_not_there_or_does_not_run(own_directory: Path) -> None:
-    with pytest.raises(ProgramMissingError, match='"nopython" is not there'):
+    with pytest.raises(ProgramMissingError, match='"nopython" does not exist'):
         interpreter.find(Program((), python="nopython", own_python=False), {"PATH": "/usr/bin"}, ask=False)
     (own_directory / "notes.txt").write_text("")
     for name, why in (("./notes.txt", "is not executable"), (".", "is a directory")):

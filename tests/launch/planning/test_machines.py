@@ -89,10 +89,10 @@ def test_two_of_ranks_machines_and_ranks_on_each_make_the_third(
     ("options", "sentence"),
     [
         ((*MSRUN,), "--node-rank is missing: the job has 2 machines"),
-        ((*MSRUN, "--nnodes=3", "--node_rank=0"), "8 ranks are not 3 machines of 4"),
-        (("--worker_num=8", "--local_worker_num=3"), "8 ranks do not make up machines of 3"),
+        ((*MSRUN, "--nnodes=3", "--node_rank=0"), "8 ranks are not equal to 3 machines times 4"),
+        (("--worker_num=8", "--local_worker_num=3"), "8 ranks cannot be divided into machines of 3"),
         (("--devices", "0,1", "--nproc-per-node", "3"), "3 ranks per machine, but --devices names 2"),
-        ((*MSRUN, "--node_rank=0", "--engine", "mpirun"), "--engine mpirun brings ranks to other machines"),
+        ((*MSRUN, "--node_rank=0", "--engine", "mpirun"), "--engine mpirun starts ranks on other machines"),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(options: tuple[str, ...], sentence: str) -> None:
@@ -142,7 +142,7 @@ def test_node_rank_says_which_machine_where_addresses_do_not() -> None:
     assert seats(*table, "--node-rank", "0") == {"here": [0, 1, 2, 3], "203.0.113.1": [4, 5, 6, 7]}
     assert seats(*table, "--node-rank", "1") == {"203.0.113.2": [0, 1, 2, 3], "here": [4, 5, 6, 7]}
     shown = json.loads(launch(*table, "--node-rank", "1").stdout)
-    assert '--node-rank 1: this host is taken for server "203.0.113.1"' in shown["notes"]
+    assert '--node-rank 1: this host is assumed to be server "203.0.113.1"' in shown["notes"]
 
 
 @pytest.mark.parametrize(
@@ -175,15 +175,15 @@ def test_node_rank_must_be_the_machine_that_this_is() -> None:
 @pytest.mark.parametrize("variable", ["RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH"])
 def test_a_number_beside_the_shells_table_does_not_drop_it(variable: str) -> None:
     environ = {variable: write_table(ONE)}
-    taken = f"{variable} of your shell is taken"
+    source = f"from {variable} of your shell"
 
     assert seats("-n", "4", env=environ) == {"here": [0, 1, 2, 3]}
     shown = json.loads(launch("-n", "4", env=environ).stdout)
     assert [process["device"] for process in shown["processes"]] == [4, 5, 6, 7]
-    assert taken in shown["notes"][0]
+    assert source in shown["notes"][0]
     told = refusal("-n", "8", env=environ)
     assert "8 ranks were asked for, but the table has 4" in told
-    assert taken in told
+    assert source in told
     assert seats("-n", "8", "--no-table", env=environ) == {"here": list(range(8))}
 
 

@@ -265,7 +265,7 @@ def test_rehearsal_without_a_framework_hints_at_another_python(own_directory: Pa
 
 
 def test_program_that_is_not_there() -> None:
-    with pytest.raises(ProgramMissingError, match=r'script "train.py" is not there') as caught:
+    with pytest.raises(ProgramMissingError, match=r'script "train.py" does not exist') as caught:
         plan(ranks=1, no_table=True)
     assert caught.value.exit_code == 127
 
