@@ -79,17 +79,13 @@ def launch(request: LaunchRequest) -> int:
         keeper=guard,
         locks=locks,
     )
-    _remove_private(plan)
+    if plan.private_dir:
+        private_files.remove(plan.private_dir)
     code = outcome.exit_code if agent is None else agent.end(outcome)
     for connected in (link, controller):
         if connected is not None:
             connected.close()
     return code
-
-
-def _remove_private(plan: Plan) -> None:
-    if plan.private_dir:
-        private_files.remove(plan.private_dir)
 
 
 def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> None:

@@ -13,8 +13,9 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import rank_status, transport
+from hccl_tools.launch.cluster import transport
 from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.rank_exit import RankExit
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes import timing
 from hccl_tools.launch.processes.parent import Parent
@@ -93,7 +94,7 @@ class AgentLink:
 
     def report_end(self, outcome: Outcome) -> None:
         """Report how the ranks of this host ended, once none of their processes is left."""
-        ends = [rank_status.as_dict(end) for end in outcome.ends if end.process.rank >= 0]
+        ends = [RankExit.of(end)._asdict() for end in outcome.ends if end.process.rank >= 0]
         cause = self._cause(outcome) if outcome.reason != "ended" and not self._end_requested else None
         self._connection.send({"ranks": ends} if cause is None else {"cause": cause.as_dict(), "ranks": ends})
 
@@ -157,12 +158,7 @@ class AgentLink:
 def _connect(variable: str, srun: str) -> Connection:
     """Return a connection on which the launcher has answered; another host may have one of its addresses.
 
-    Args:
-        variable: The value of LAUNCHER_VARIABLE: token, port and addresses.
-        srun: Slurm's address of the launcher's host, "" outside a step.
-
-    Raises:
-        LaunchError: None of the addresses leads to the launcher.
+    ``variable`` holds token, port and addresses, ``srun`` Slurm's address of the launcher's host in a step.
     """
     token, _, rest = variable.partition("@")
     port, _, listed = rest.partition("@")

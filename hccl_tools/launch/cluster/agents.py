@@ -15,7 +15,6 @@ class Agent:
     Attributes:
         is_ours: Whether it has sent the job's token.
         number: The index of its server, or its rank; -1 until it has identified itself.
-        pid: Its process.
         parent: Host and process id of its parent.
         done: Whether it has reported the ends of its ranks.
         ended_by_engine: Whether the engine has made it end them.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.discover.local_addresses import addresses_towards
 from hccl_tools.launch import engines
-from hccl_tools.launch.cluster import host_status, rank_status, transport, verdict
+from hccl_tools.launch.cluster import host_status, transport, verdict
 from hccl_tools.launch.cluster.agents import Agent, Agents
 from hccl_tools.launch.cluster.engine_end import TIMING, EngineEnd
 from hccl_tools.launch.cluster.verdict import Finding, Reports
@@ -176,7 +176,7 @@ class Controller:
         if "cause" in message:
             self._record(agent, Cause.parse(message["cause"], str(message["cause"]["host"])))
         if "ranks" in message:
-            self._record_ends(agent, [rank_status.parse(self._plan, facts) for facts in message["ranks"]])
+            self._record_ends(agent, [host_status.rank_end(self._plan, facts) for facts in message["ranks"]])
 
     def _identify(self, agent: Agent, message: dict[str, Any]) -> None:
         if message["agent"] not in self._agents.numbers:

@@ -1,12 +1,13 @@
-"""The hosts of a job that an engine starts: their names, and the cause that follows from losing one."""
+"""What the agents of a job report: the names of hosts, the ends of ranks, the loss of a host."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch.cluster.verdict import ranks_text
-from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.outcome import Cause, RankEnd
+from hccl_tools.launch.model.rank_exit import RankExit
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
@@ -17,12 +18,28 @@ def name(plan: Plan, index: int) -> str:
     return next(process.host for process in plan.ranks if process.server_index == index)
 
 
-def loss(plan: Plan, number: int, pid: int) -> Cause:
-    """Return the cause of a job that has lost an agent.
+def rank_end(plan: Plan, facts: dict[str, Any]) -> RankEnd:
+    """Return the end of a rank as an agent reported it.
 
-    Args:
-        number: The server of a lost supervisor, or the rank of a lost shim on this host.
+    Raises:
+        TypeError, ValueError: The report is incomplete or has values out of range.
     """
+    reported = RankExit.parse(facts)
+    if reported.rank >= plan.world_size:
+        raise ValueError(facts)
+    return RankEnd(
+        process=plan.ranks[reported.rank],
+        log=reported.log,
+        pid=reported.pid,
+        ended=reported.duration,
+        status=reported.status,
+        was_terminated=reported.was_terminated,
+        is_elsewhere=bool(plan.supervisor),
+    )
+
+
+def loss(plan: Plan, number: int, pid: int) -> Cause:
+    """Return the cause of a job that has lost the supervisor of a server, or this host's shim of a rank."""
     if plan.supervisor:
         return Cause.lost(name(plan, number), "host", describe_loss(plan, "supervisor", number))
     what = f"the shim of rank {number} (hccl_tools.launch.rank, pid {pid}) was killed"

@@ -57,7 +57,6 @@ class HostManifest(NamedTuple):
 
     Attributes:
         server: The index of its server in the table.
-        host: Its name.
         values: By subject, what has to be equal on all hosts.
         run_dir: Its run directory; each host may have another path.
     """

@@ -73,11 +73,7 @@ def _order(finding: Finding) -> int:
 
 
 def decide(plan: Plan, outcome: Outcome, reports: Reports) -> None:
-    """Replace the engine in an outcome by its ranks, and its exit code by the verdict.
-
-    Args:
-        outcome: How the engine's own process ended here, and why if this launcher has ended the job.
-    """
+    """Replace the engine in an outcome by its ranks, and its exit code by the verdict."""
     engine = _engine(outcome)
     scheduler = [end for end in outcome.ends if end is not engine]
     decided = outcome.remote_cause is None and outcome.reason not in {"failed", "ended"}

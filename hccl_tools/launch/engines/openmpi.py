@@ -22,15 +22,13 @@ _KEEPALIVE = {"time": 5, "intvl": 2, "probes": 5}
 
 
 class OpenMpi(MpiEngine):
-    """One version of Open MPI."""
+    """One version of Open MPI.
+
+    ``kill_timeout`` is in seconds, from mpirun's SIGTERM to its SIGKILL of supervisors where it ends a job
+    itself. Version 4 always waits for the whole time, several times.
+    """
 
     def __init__(self, *, kill_timeout: int = 1) -> None:
-        """Create it.
-
-        Args:
-            kill_timeout: Seconds from mpirun's SIGTERM to its SIGKILL of supervisors where it ends a job
-                itself. Version 4 always waits for the whole time, several times.
-        """
         self.kill_timeout = kill_timeout
 
     def host_options(self, plan: Plan) -> list[str]:

@@ -40,13 +40,7 @@ class RemoteLogs:
     """What one host prints of some logs, in whole lines."""
 
     def __init__(self, host: str, command: Sequence[str], run_dir: str) -> None:
-        """Start to read.
-
-        Args:
-            host: The host, for messages.
-            command: Prints the logs; its standard input ends when nothing more is wanted.
-            run_dir: The run directory there, for messages.
-        """
+        """Start ``command``, which prints the logs until its standard input ends."""
         self.ended = False
         self.error: InputError | None = None
         self._host, self._run_dir, self._rest = host, run_dir, b""
@@ -119,10 +113,7 @@ class RemoteLogs:
 def start(
     run: Run, host: str, ranks: Sequence[int], options: Sequence[str], typed_ssh: str | None
 ) -> RemoteLogs:
-    """Start to read logs on another host of a run.
-
-    Args:
-        ranks: The ranks; -1 is MindSpore's scheduler.
+    """Start to read logs on another host of a run; rank -1 is MindSpore's scheduler.
 
     Raises:
         UsageError: There is no such ssh, the run is another user's, or the host is not a host name.

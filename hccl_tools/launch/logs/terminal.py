@@ -52,10 +52,9 @@ class Stream:
         self.pump()
 
     def send_file(self, source: int, offset: int, count: int) -> int:
-        """Copy a part of a file without reading it, as far as it is accepted now.
+        """Copy a part of a file without reading it, as far as it is accepted now; return the number of bytes.
 
-        Returns:
-            The number of bytes copied; -1, and ``takes_files`` false, where the kernel cannot do that.
+        It is -1, and ``takes_files`` false, where the kernel cannot do that.
         """
         try:
             done = os.sendfile(self._descriptor, source, offset, count)

@@ -62,7 +62,7 @@ def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None =
     found = {}
     for rank in ranks:
         process = _planned(run, rank)
-        path = _path(run, process)
+        path = os.path.join(run.path, process["log"])
         while while_ and not os.path.exists(path) and while_():
             time.sleep(PAUSE)
         if not os.path.exists(path):
@@ -84,8 +84,7 @@ def local(logs: Mapping[str, str], *, prefixed: bool, lines: int | None) -> list
 def show(sources: Sequence[Source], *, is_over: Callable[[], bool], escape: bool = False) -> None:
     r"""Write logs to standard output until the run is over, or no source has more.
 
-    Args:
-        escape: Write unprintable characters as ``\u001b``, for logs of another user.
+    ``escape`` writes unprintable characters as ``\u001b``, for logs of another user.
 
     Raises:
         InputError: A log could not be read to its end; the others were shown.
@@ -163,17 +162,13 @@ def _name(rank: int) -> str:
     return "scheduler" if rank < 0 else f"rank {rank}"
 
 
-def _path(run: Run, process: Mapping[str, Any]) -> str:
-    return os.path.join(run.path, process["log"])
-
-
 def _is_read_here(run: Run, process: Mapping[str, Any]) -> bool:
     if hosts.is_on_this_host(run, process):
         return True
     if os.path.isabs(process["log"]):
         return False  # Named by the user (`workerlog.0`): each host may have a file of that name.
     # The logs of a run that has just started may not exist yet.
-    while not (there := os.path.exists(_path(run, process))) and run.state == "running":
+    while not (there := os.path.exists(os.path.join(run.path, process["log"]))) and run.state == "running":
         if time.time() - run.started > _SHARED_DISK_SECONDS:
             break
         time.sleep(PAUSE)

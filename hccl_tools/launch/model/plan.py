@@ -61,7 +61,6 @@ class Plan(NamedTuple):
     run_dir: str
     #: The caller's directory, in which every process starts; absolute.
     working_dir: str
-    #: The number of ranks.
     world_size: int
     #: The absolute path of the rank table as given; ``None`` for a job without a table.
     table: str | None = None
@@ -71,7 +70,6 @@ class Plan(NamedTuple):
     inheritance: Inheritance = Inheritance()
     #: The names of the caller's variables that no process inherits, sorted.
     removed: tuple[str, ...] = ()
-    #: Sentences for the user.
     notes: tuple[str, ...] = ()
     #: The index of this host's server. ``None`` where the whole job runs on this host or an engine starts it,
     #: ``NOT_A_MEMBER`` where this host is not one of the job's.
@@ -92,7 +90,6 @@ class Plan(NamedTuple):
     nodes: tuple[str, ...] = ()
     #: The command before the program of each MPI rank; empty where ranks are not MPI processes.
     shim_command: tuple[str, ...] = ()
-    #: Whether the job is a rehearsal on the CPU.
     cpu: bool = False
     #: Whether the device ids are only numbers: there is no table, and there are fewer devices than ranks.
     devices_are_placeholders: bool = False
@@ -105,11 +102,9 @@ class Plan(NamedTuple):
     @property
     def private_dir(self) -> str:
         """This user's private directory, from which a shim reads what it starts; "" without shims."""
-        return (
-            os.path.dirname(self.shim_command[self.shim_command.index("--facts") + 1])
-            if self.shim_command
-            else ""
-        )
+        if not self.shim_command:
+            return ""
+        return os.path.dirname(self.shim_command[self.shim_command.index("--facts") + 1])
 
     @property
     def ranks(self) -> tuple[RankProcess, ...]:

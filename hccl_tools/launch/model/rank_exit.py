@@ -10,6 +10,8 @@ TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
     from typing import Any
 
+    from hccl_tools.launch.model.outcome import RankEnd
+
 
 class RankExit(NamedTuple):
     """How one rank has ended.
@@ -25,6 +27,12 @@ class RankExit(NamedTuple):
     duration: float
     was_terminated: bool | None
     log: str
+
+    @classmethod
+    def of(cls, end: RankEnd) -> RankExit:
+        """Return the report of a rank's end."""
+        duration = round(end.duration, 3)
+        return cls(end.process.rank, end.pid, end.status, duration, end.was_terminated, end.log)
 
     @classmethod
     def parse(cls, value: Any) -> RankExit:

@@ -121,7 +121,6 @@ class StartChoice(NamedTuple):
     engine: str = "loop"
     #: The program of ``--engine mpirun``; by default the first on PATH.
     mpirun: str | None = None
-    #: Whether this is a rehearsal on the CPU.
     cpu: bool = False
     bind: Bind = "none"
     #: Whether this host is checked for what would stop the job.
@@ -150,7 +149,6 @@ class Logs(NamedTuple):
 
     #: Where the run directory is made.
     dir: str = "log"
-    #: The mode of the run directory.
     mode: int = 0o700
     #: Rank 0's log goes here instead.
     file: str | None = None

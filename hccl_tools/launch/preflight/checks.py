@@ -33,11 +33,7 @@ class Findings(NamedTuple):
 
 
 def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> Findings:
-    """Check this host's part of a job.
-
-    Args:
-        nodes: The device ids of this host or container.
-    """
+    """Check this host's part of a job; ``nodes`` are the device ids of this host or container."""
     warnings = tuple(_switched_off(plan)) if plan.world_size > 1 else ()
     deviceless = plan.cpu or plan.devices_are_placeholders
     errors = [] if deviceless else [*_missing_devices(plan, nodes)]

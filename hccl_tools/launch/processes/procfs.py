@@ -144,15 +144,12 @@ def kill_until_gone(
     longest_pause: float = 0.1,
     wait: Callable[[float], object] = time.sleep,
 ) -> bool:
-    """Repeat a round of SIGKILL until no process is left: a killed one may have started others before.
+    """Return whether no process is left after rounds of SIGKILL: a killed one may have started others before.
 
     Args:
         kill: Sends SIGKILL to the processes that are left, and returns something false if there are none.
         timeout: Seconds after which the processes that are left count as stuck in the kernel.
         longest_pause: Seconds between two rounds at most; the first pause is 1 ms, and each is doubled.
-
-    Returns:
-        Whether no process is left.
     """
     deadline, pause = time.monotonic() + timeout, 0.001
     while kill():

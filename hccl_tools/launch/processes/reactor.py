@@ -26,13 +26,10 @@ def wait_readable(seconds: float, *files: int | HasFileno) -> None:
 
 
 class Reactor:
-    """Descriptors in a poll object and timers, each with the function to call.
-
-    Attributes:
-        poller: The poll object, also for descriptors that its owner handles itself.
-    """
+    """Descriptors in a poll object and timers, each with the function to call."""
 
     def __init__(self) -> None:
+        #: Also for descriptors that the owner handles itself.
         self.poller = select.poll()
         self._timers: dict[str, tuple[float, Callable[[], None]]] = {}
         self._readers: dict[int, Callable[[], None]] = {}
@@ -50,11 +47,7 @@ class Reactor:
             self.poller.unregister(descriptor)
 
     def poll(self, until: float = float("inf")) -> set[int]:
-        """Wait for a descriptor or the next timer, at most until this ``time.monotonic()``.
-
-        Returns:
-            The descriptors that are ready.
-        """
+        """Wait for a descriptor or the next timer, at most until a monotonic time; return what is ready."""
         due = min([until, *(due for due, _ in self._timers.values())])
         wait = None if due == float("inf") else max(0.0, due - time.monotonic()) * 1000 + 0.5
         return {descriptor for descriptor, _ in self.poller.poll(wait)}

@@ -26,12 +26,7 @@ class Death(NamedTuple):
 
 
 class Reaper:
-    """Reaps the children of this process: ranks in order of death, adopted orphans without a report.
-
-    Attributes:
-        limit: The limit on open files, which process descriptors may raise.
-        all_reaped: Whether no child is left.
-    """
+    """Reaps the children of this process: ranks in order of death, adopted orphans without a report."""
 
     def __init__(self) -> None:
         self.limit = FileLimit()

@@ -99,9 +99,7 @@ class Helper:
 def spawn(argv: list[str], *, stdin: int = -1, stdout: int = 2, stderr: int = 2, **variables: str) -> Helper:
     """Start a helper program with default signals, in a process group of its own.
 
-    Args:
-        argv: The program, as a path, and its arguments.
-        stdin: A descriptor; without one it reads /dev/null.
+    ``argv`` begins with a path. Without ``stdin`` the program reads /dev/null.
     """
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     source = null if stdin < 0 else stdin

@@ -20,7 +20,6 @@ class Script(NamedTuple):
     """A script of ``launchers/``.
 
     Attributes:
-        file: Its name.
         takes_colons: Whether its hosts can be IPv6 addresses. mpirun reads a colon as the start of a number.
     """
 
@@ -51,10 +50,8 @@ class ScriptOptions(NamedTuple):
     """Options of ``launch`` that the plan does not hold; ``None`` is the default of the target.
 
     Attributes:
-        environment: Variables for every rank.
         log_dir: The log directory; ``%j`` is Slurm's job id.
         grace: Seconds from SIGTERM to SIGKILL.
-        max_restarts: How often all ranks are restarted after a failure.
     """
 
     environment: Mapping[str, str]
@@ -66,8 +63,7 @@ class ScriptOptions(NamedTuple):
 def check_options(typed: Collection[str], target: str) -> None:
     """Refuse options that the script or command would ignore.
 
-    Args:
-        typed: The options on the command line, by their canonical names (``--grace``).
+    ``typed`` are the options on the command line, by their canonical names (``--grace``).
 
     Raises:
         UsageError: The target does not support one of them.

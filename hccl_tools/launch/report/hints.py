@@ -33,9 +33,7 @@ _SIGNALS: dict[int, str] = {
 def for_end(end: RankEnd, *, killed_by_oom: bool | None) -> list[str]:
     """Return sentences on how a process ended.
 
-    Args:
-        killed_by_oom: Whether the kernel's or the cgroup's count of out-of-memory kills has increased
-            meanwhile; ``None`` where none can be read.
+    ``killed_by_oom`` is whether a count of out-of-memory kills has increased, ``None`` if none can be read.
     """
     if end.error:
         return [_cannot_run(end)]

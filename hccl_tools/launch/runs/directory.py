@@ -201,13 +201,6 @@ def _is_ours(descriptor: int) -> bool:
     return False
 
 
-def sha256_hex(data: bytes) -> str:
-    """Return the SHA-256 of some bytes in hexadecimal."""
-    import hashlib  # noqa: PLC0415  (it loads OpenSSL: 3 ms)
-
-    return hashlib.sha256(data).hexdigest()
-
-
 def _remove_quietly(path: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path)

@@ -28,8 +28,7 @@ def let_others_read(run_dir: str, logs: Iterable[str]) -> None:
 def fresh_log(run_dir: str, log: str, rank: int) -> int:
     """Empty a log outside the run directory (``--log-file``) and create a link to it in the run directory.
 
-    Returns:
-        A descriptor that locks the log: two runs would empty each other's.
+    The returned descriptor locks the log: two runs would empty each other's.
 
     Raises:
         LaunchError: It cannot be written, or another run is writing it.

@@ -22,8 +22,7 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def take(data: bytes, run_dir: str, environ: Mapping[str, str]) -> int:
     """Take the lock of a table on this host and return its descriptor, which holds it until it is closed.
 
-    The kernel releases it when the launcher ends, however it ends. Without a
-    private directory for the lock there is none; the descriptor is -1 then.
+    The descriptor is -1 where there is no private directory for the lock.
 
     Raises:
         LaunchError: Another launch of the same table is running; the message names its pid and directory.

@@ -6,10 +6,7 @@ import os
 
 
 def write(folder: str, name: str, data: bytes, mode: int = 0o600) -> str:
-    """Write a file completely or not at all, also where several hosts of a shared disk write it.
-
-    Returns:
-        Its path.
+    """Write a file completely or not at all, also if several hosts of a shared disk do; return its path.
 
     Raises:
         OSError: It cannot be written; an existing file is unchanged.

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from hccl_tools.launch.cluster import rank_status
+from hccl_tools.launch.cluster import host_status
 from hccl_tools.launch.model.plan import Plan, RankProcess
+from hccl_tools.launch.model.rank_exit import RankExit
 from tests.support.mpiruns import MPIRUNS
 
 RANK: dict[str, Any] = {
@@ -31,16 +32,16 @@ def plan() -> Plan:
 
 
 def test_a_rank_s_end_arrives_as_it_was_reported() -> None:
-    end = rank_status.parse(plan(), json.loads(json.dumps(RANK)))
+    end = host_status.rank_end(plan(), json.loads(json.dumps(RANK)))
 
     assert (end.process.rank, end.pid, end.code, end.duration) == (1, 77, 7, 1.5)
-    assert rank_status.as_dict(end) == RANK
+    assert RankExit.of(end)._asdict() == RANK
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_a_report_is_checked_field_by_field(wrong: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError)):
-        rank_status.parse(plan(), {**RANK, **wrong})
+        host_status.rank_end(plan(), {**RANK, **wrong})
 
 
 SAYS = """\
