@@ -6,7 +6,7 @@ from collections import deque
 from itertools import repeat
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.level_columns import LONGEST, Entry, all_pass, each_address, level_addresses
+from hccl_tools.rules.levels import LONGEST, Entry, all_pass, each_address, level_addresses
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import AF_INET, V2_CHECKS, inet_pton
 from hccl_tools.table.hccl_values import byte_length, read_integer

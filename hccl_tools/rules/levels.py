@@ -5,15 +5,15 @@ A valid table of 65,536 ranks has about 130,000 levels, so each rule first check
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
-from hccl_tools.rules.level_columns import LONGEST, all_levels, all_pass, each_level
-from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.registry import Finding, Subject, rule, shared
 from hccl_tools.table.hccl_values import byte_length, read_integer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
 
@@ -22,6 +22,41 @@ SPARE = 64
 HIGHEST_LAYER = 7
 _NET_TYPES = frozenset({"TOPO_FILE_DESC", "CLOS", "1DMESH", "2DMESH", "A3_SERVER", "A2_AX_SERVER"})
 _USUAL_LAYERS = ([0], [0, 1], [0, 1, 2], [0, 1, 2, 3])
+#: The greatest lengths of strings, in bytes.
+LONGEST = {"net_instance_id": 1024, "plane_id": 1024, "addr": 256, "port": 32}
+Entry = dict[str, Any]
+
+
+@shared
+def all_levels(subject: Subject) -> list[Entry]:
+    """Return the levels of all ranks, in file order."""
+    return list(chain.from_iterable(subject.table.column("level_list")))
+
+
+@shared
+def level_addresses(subject: Subject) -> list[Entry]:
+    """Return every address of every level, in file order."""
+    return list(chain.from_iterable(level["rank_addr_list"] for level in all_levels(subject)))
+
+
+def each_level(subject: Subject) -> Iterator[tuple[Path, Entry]]:
+    """Yield every level with its path."""
+    for row, levels in enumerate(subject.table.column("level_list")):
+        for index, level in enumerate(levels):
+            yield ("rank_list", row, "level_list", index), level
+
+
+def each_address(subject: Subject) -> Iterator[tuple[Path, Entry]]:
+    """Yield every address with its path."""
+    for path, level in each_level(subject):
+        for index, address in enumerate(level["rank_addr_list"]):
+            yield (*path, "rank_addr_list", index), address
+
+
+def all_pass(entries: list[Entry], key: str, passes: Callable[[Any], bool], default: Any = None) -> bool:
+    """Whether all values of a key pass a check, which is called once per different value."""
+    values = {entry.get(key, default) for entry in entries}
+    return all(value is default or passes(value) for value in values)
 
 
 @rule("HCC331", "local-id", "refused", source="new_rank_info.cc:47-63")

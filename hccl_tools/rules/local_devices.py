@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.recognition import listed_addresses, same
 from hccl_tools.notation.phrases import devices
-from hccl_tools.rules.local_host import GENERATE, rows_here
+from hccl_tools.rules.local_servers import GENERATE, rows_here
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.hccl_values import read_uint
 

@@ -204,20 +204,16 @@ def all_rules() -> dict[str, Rule]:
     return dict(sorted(_RULES.items()))
 
 
-def document_rules() -> list[Rule]:
-    """Return the rules for documents of any kind."""
-    for family, formats in FAMILIES.items():
-        if not formats:
-            import_module(f"hccl_tools.rules.{family}")
-    return [found for found in _RULES.values() if not found.formats]
+def rules_for(table_format: str | None) -> list[Rule]:
+    """Return the rules for tables of a format, or for documents of any kind; no other family is imported."""
 
+    def fits(formats: tuple[str, ...]) -> bool:
+        return table_format in formats if table_format else not formats
 
-def table_rules(table_format: str) -> list[Rule]:
-    """Return the rules for tables of a format; only the families of that format are imported."""
     for family, formats in FAMILIES.items():
-        if table_format in formats:
+        if fits(formats):
             import_module(f"hccl_tools.rules.{family}")
-    return [found for found in _RULES.values() if table_format in found.formats]
+    return [found for found in _RULES.values() if fits(found.formats)]
 
 
 def rule_by_id(rule_id: str) -> Rule:

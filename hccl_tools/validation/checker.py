@@ -22,9 +22,8 @@ from hccl_tools.rules.registry import (
     Finding,
     Subject,
     chosen,
-    document_rules,
     rule_by_id,
-    table_rules,
+    rules_for,
 )
 from hccl_tools.table.products import assume
 from hccl_tools.validation import other_forms, product_choice
@@ -83,7 +82,7 @@ def validate(
         _judge(subject, found, findings)
         if host is not None and subject.table is not None:
             subject.host, subject.memo = host(subject.table), {}
-            findings.run(table_rules(LOCAL[0]), subject)
+            findings.run(rules_for(LOCAL[0]), subject)
         report = _report(subject, findings, file=file, found=found)
         return report._replace(left_out_as="not selected") if select else report
 
@@ -171,7 +170,7 @@ def _subject_of_object(source: Any) -> Subject:
 
 
 def _judge(subject: Subject, found: formats.Detection | None, findings: Findings) -> None:
-    findings.run(document_rules(), subject)
+    findings.run(rules_for(None), subject)
     if found is not None and other_forms.is_one(subject, found):
         other_forms.judge(subject, found, findings)
         return
@@ -186,7 +185,7 @@ def _judge(subject: Subject, found: formats.Detection | None, findings: Findings
 
 
 def _judge_table(subject: Subject, findings: Findings, damaged: frozenset[str] = frozenset()) -> None:
-    rules = table_rules(subject.table.format)
+    rules = rules_for(subject.table.format)
     product_choice.refine(subject)
     findings.run((rule for rule in rules if damaged.isdisjoint(rule.needs)), subject)
 
@@ -198,7 +197,7 @@ def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -
 
     violations = schema.Violations(subject.value, table_format, findings.limit)
     subject.memo["violations"] = violations
-    findings.run((rule for rule in table_rules(table_format) if rule.stage == "structure"), subject)
+    findings.run((rule for rule in rules_for(table_format) if rule.stage == "structure"), subject)
     repaired = repair.without_damage(subject.value, violations, table_format)
     if repaired is not None:
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.rules.registry import Subject, table_rules
+from hccl_tools.rules.registry import Subject, rules_for
 
 if TYPE_CHECKING:
     from hccl_tools.formats import Detection
@@ -32,20 +32,20 @@ def judge(subject: Subject, found: Detection, findings: Findings) -> None:
 def _judge_heterogeneous(subject: Subject, findings: Findings) -> None:
     from hccl_tools.rules import version_1_1  # noqa: PLC0415  (rarely needed)
 
-    if findings.run(table_rules("1.1"), subject):
+    if findings.run(rules_for("1.1"), subject):
         return
     seen_as = Subject(subject.product, table=version_1_1.as_table(subject.value))
     seen_as.memo = {"rank_0_uses_host": False}  # version 1.1 never uses the host network
     before = len(findings.kept)
-    findings.run((rule for rule in table_rules("1.0") if rule.facts.id in version_1_1.LATER), seen_as)
+    findings.run((rule for rule in rules_for("1.0") if rule.facts.id in version_1_1.LATER), seen_as)
     findings.kept[before:] = version_1_1.in_own_keys(findings.kept[before:])
 
 
 def _judge_lab(subject: Subject, findings: Findings) -> None:
     from hccl_tools.rules.legacy_formats import as_table  # noqa: PLC0415  (rarely needed)
 
-    if findings.run(table_rules("lab"), subject):
+    if findings.run(rules_for("lab"), subject):
         return
     subject.table = as_table(subject.value)
-    later = (rule for rule in table_rules("group_list") if rule.stage in ("check", "topology"))
+    later = (rule for rule in rules_for("group_list") if rule.stage in ("check", "topology"))
     findings.run(later, subject)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from hccl_tools.errors import UsageError
-from hccl_tools.rules.registry import FAMILIES, Subject, all_rules, chosen, rule, table_rules
+from hccl_tools.rules.registry import FAMILIES, Subject, all_rules, chosen, rule, rules_for
 
 
 def test_an_id_is_declared_once() -> None:
@@ -15,7 +15,7 @@ def test_an_id_is_declared_once() -> None:
 
 def test_each_format_loads_its_own_families() -> None:
     for table_format in ("1.0", "1.2", "2.0", "group_list"):
-        assert all(table_format in found.formats for found in table_rules(table_format))
+        assert all(table_format in found.formats for found in rules_for(table_format))
 
 
 def test_no_family_is_loaded_for_nothing() -> None:
