@@ -5,6 +5,7 @@ The values of a parameter follow from its metavar or its name.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
@@ -59,16 +60,8 @@ def _rules(_ctx: click.Context) -> Iterable[str]:
     return [*all_rules(), *(rule.facts.name for rule in all_rules().values()), *CODES]
 
 
-def _formats(_ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.formats import MODULES  # noqa: PLC0415
-
-    return MODULES
-
-
-def _products(_ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.table.products import PRODUCTS  # noqa: PLC0415
-
-    return PRODUCTS
+def _keys(module: str, name: str) -> Values:
+    return lambda _ctx: getattr(import_module(f"hccl_tools.{module}"), name)
 
 
 #: The name of a parameter, or of command and parameter -> the function that returns its values.
@@ -76,6 +69,6 @@ _VALUES: dict[str, Values] = {
     "logs run": _runs,
     "stop run": _runs,
     "rules name": _rules,
-    "schema table_format": _formats,
-    "product": _products,
+    "schema table_format": _keys("formats", "MODULES"),
+    "product": _keys("table.products", "PRODUCTS"),
 }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import gather_options, gen_options, options, product_option, server_lines, table_options
+from hccl_tools.cli import gather_options, gen_options, options, product_option, table_options
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.table.products import default
 
@@ -97,7 +97,7 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     your ssh, or by srun inside a Slurm allocation; the servers are in the order of the list, and nothing is
     written unless all hosts answer.
     """
-    from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415  (not for --help)
+    from hccl_tools.tablefiles import export_targets, outputs, unwritten  # noqa: PLC0415  (not for --help)
     from hccl_tools.transform import generation  # noqa: PLC0415  (not for --help)
 
     many = gather_options.wanted(settings)
@@ -108,7 +108,7 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
         ctx.exit(0)
     facts, table = made
     if target is not None:
-        gen_options.check(target, table.format, settings["output"])
+        export_targets.check(target, table.format, settings["output"])
     to_stdout = settings["output"] == outputs.STDOUT
     product = facts[0].product
     report = outputs.check(table, product=product, ignore=settings["ignore"])
@@ -116,7 +116,7 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
         click.echo(unwritten.findings_text(report, facts), err=True, nl=False)
         raise unwritten.refusal(report)
     if to_stdout:
-        outputs.print_out(table)
+        outputs.print_text(outputs.table_text(table))
     else:
         name = None if many else generation.file_name(table, facts[0].server_id)
         path = outputs.target(settings["output"], table, name=name)
@@ -173,5 +173,5 @@ def _make_of_many(
         return None
     facts, origins = gathered
     table = generation.table(facts, table_format=facts[0].table_format)
-    server_lines.report(table, origins, in_order_given=options["order"] == "given")
+    table_options.report_servers(table, origins, in_order_given=options["order"] == "given")
     return facts, table

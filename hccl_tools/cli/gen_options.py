@@ -77,13 +77,6 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
     return found
 
 
-def check(found: Target, table_format: str, destination: str | None) -> None:
-    """Check that a table can meet the framework's requirements; see ``export_targets.check``."""
-    from hccl_tools.tablefiles import export_targets  # noqa: PLC0415
-
-    export_targets.check(found, table_format, destination)
-
-
 def print_variables(found: Target, path: str, hosts: Sequence[HostFacts]) -> None:
     """Print the variables as shell commands, for ``eval "$(hccl-tools gen --target mindie)"``."""
     from shlex import quote  # noqa: PLC0415  (few tables are for one framework)

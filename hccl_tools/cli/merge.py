@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import options, server_lines, table_options
+from hccl_tools.cli import options, table_options
 from hccl_tools.cli.values import Choice
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:
     gc.disable()  # the tables have no reference cycles, and collecting takes longer than merging
     names = [file for name in files for file in options.expand(name)]
     merged = _merge(names, Inputs(product=settings["product"]), order)
-    server_lines.report(merged.table, merged.origins, in_order_given=order == "given")
+    table_options.report_servers(merged.table, merged.origins, in_order_given=order == "given")
     name = f"hccl_{len(merged.table.servers)}s_{len(merged.table)}p.json"
     table_options.deliver(merged.table, name=name, origins=merged.origins, **settings)
 

@@ -11,7 +11,7 @@ from hccl_tools.cli.values import Seconds
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.table.model import RankTable
@@ -96,7 +96,7 @@ def deliver(
         )
         raise unwritten.refusal(report)
     if to_stdout:
-        outputs.print_out(table)
+        outputs.print_text(outputs.table_text(table))
         return
     path = outputs.target(output, table, name=name)
     click.echo(outputs.save(table, path, force=force, mode=digits, product=product).summary(), err=True)
@@ -119,3 +119,43 @@ def _origins_of_errors(report: Report, origins: Sequence[str]) -> str:
         f'server "{report.table.servers[index].server_id}" is from {origins[index]}\n'
         for index in at_fault[:20]
     )
+
+
+def report_servers(table: RankTable, origins: Sequence[str], *, in_order_given: bool) -> None:
+    """Print on stderr the ranks of each server and the file or host it is from.
+
+    Args:
+        in_order_given: Whether the order is the user's: then an order that is not numeric gets a warning.
+    """
+    from hccl_tools.table import ordering  # noqa: PLC0415  (`--help` does not need it)
+
+    click.echo("\n".join(_server_lines(table, origins)), err=True)
+    if table.format == "group_list":
+        click.echo(
+            "note: HCCL numbers a group_list by server_id as text, not by the order of its servers",
+            err=True,
+        )
+        return
+    pair = ordering.out_of_order(table) if in_order_given else None
+    if pair is not None:
+        click.echo(
+            f"warning: servers are not in the order of their addresses: {pair[0]} is before {pair[1]}; "
+            "`--order ip` sorts them",
+            err=True,
+        )
+
+
+def _server_lines(table: RankTable, origins: Sequence[str]) -> Iterator[str]:
+    from hccl_tools.notation import number_list  # noqa: PLC0415
+    from hccl_tools.table.ordering import FOLD_ABOVE  # noqa: PLC0415
+
+    width = max(len(server.server_id) for server in table.servers)
+    shown = range(len(table.servers))
+    for index in (
+        shown if len(shown) <= FOLD_ABOVE else [*shown[: FOLD_ABOVE // 2], *shown[-FOLD_ABOVE // 2 :]]
+    ):
+        if len(shown) > FOLD_ABOVE and index == len(shown) - FOLD_ABOVE // 2:
+            yield f"... and {len(shown) - FOLD_ABOVE:,} more servers ..."
+        server = table.servers[index]
+        ranks = sorted(number for row in server.rows if (number := table.rank_numbers[row]) is not None)
+        yield f"server {server.server_id:<{width}}  ranks {number_list.fold(ranks)}  from {origins[index]}"

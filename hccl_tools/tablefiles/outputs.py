@@ -104,11 +104,6 @@ def table_text(table: RankTable) -> str:
     return "".join(formats.write(table))
 
 
-def print_out(table: RankTable) -> None:
-    """Print a table on standard output; see ``print_text``."""
-    print_text(table_text(table))
-
-
 def print_text(whole: str) -> None:
     """Print the text of a table on standard output, to its last byte.
 
@@ -178,7 +173,8 @@ def save(
 
 def _table_in(path: str) -> RankTable | None:
     """Return the table in a file, in any layout; None for any other contents."""
-    from hccl_tools.document.document import Document, read_file  # noqa: PLC0415  (only for an existing file)
+    from hccl_tools.document.document import Document  # noqa: PLC0415  (only for an existing file)
+    from hccl_tools.document.reading import read_file  # noqa: PLC0415
 
     try:
         return formats.read(Document.parse(read_file(path), path).value)
