@@ -31,11 +31,6 @@ class Port(NamedTuple):
     kind: str
     link: str
 
-    @property
-    def name(self) -> str:
-        """The port as a 2.0 table writes it."""
-        return f"{self.die}/{self.number}"
-
 
 class DeviceInfo(NamedTuple):
     """The output of the tool for one device.

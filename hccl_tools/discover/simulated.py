@@ -103,11 +103,6 @@ def device_info(device_id: int, machine: int = 1) -> DeviceInfo:
     return dev_info.DeviceInfo(up, (f"192.168.2.{199 - device_id}",), tuple(eids))
 
 
-def super_pod_id(product: Product) -> str | None:
-    """Return the super pod of a product's simulated machines."""
-    return "0" if product.super_pods else None
-
-
 def server_id(machine: int) -> str:
     """Return the address of a simulated machine, a loopback one."""
     return f"127.0.0.{machine}"

@@ -9,8 +9,8 @@ from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Selection, Visible, Wanted
 from hccl_tools.discover.site import HOST_VARIABLES, Site
 from hccl_tools.errors import UsageError
-from hccl_tools.table.product_names import by_name, read_name
-from hccl_tools.table.products import PRODUCT_VARIABLE, default
+from hccl_tools.table.product_names import read_name
+from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, default
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -137,12 +137,12 @@ def _stated(
 
 def _product(request: SurveyRequest) -> tuple[Product, str]:
     if request.product is not None:
-        return by_name(request.product), "--product"
+        return read_name(request.product).product, "--product"
     if named := request.site.environ.get(PRODUCT_VARIABLE):
         return read_name(named, origin=PRODUCT_VARIABLE).product, PRODUCT_VARIABLE
     found, source = host.find_product(request.site)
     if found is not None:
-        return by_name(found), source
+        return PRODUCTS[found], source
     return default(), f"the default: {source}"
 
 
@@ -175,7 +175,7 @@ def _server(request: SurveyRequest) -> tuple[str, str, tuple[str, ...]]:
 
 def _simulated(request: SurveyRequest, text: str) -> HostFacts:
     made_up, machine = simulated.parse(text)
-    product = by_name(request.product) if request.product else made_up
+    product = read_name(request.product).product if request.product else made_up
     server_id, source = simulated.server_id(machine), "the simulated machine's"
     if request.server_ip is not None:
         server_id, source = host.stated_address(request.server_ip)[0], "--server_ip"
@@ -189,7 +189,7 @@ def _simulated(request: SurveyRequest, text: str) -> HostFacts:
     table_format = _format(request, product)
     return HostFacts(
         server_id, source, product.name, "--product" if request.product else "--simulate", devices,
-        simulated.super_pod_id(made_up) if table_format == "1.2" else None, table_format,
+        "0" if made_up.super_pods and table_format == "1.2" else None, table_format,
         notes=(
             f"simulated {made_up.name}: the addresses are invented, and the table has no device of this host",
         ),

@@ -14,8 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.document.fast_parser import NESTING_LIMIT, UNCLEAN, parse_clean
-from hccl_tools.document.reading import read_file
-from hccl_tools.document.writing import write_atomically
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from hccl_tools.document.spans import Span
     from hccl_tools.document.strict_parser import DuplicateKey
     from hccl_tools.document.syntax_problem import JsonProblem
-
-__all__ = ["Document", "Position", "read_file", "write_atomically"]
 
 _NOT_BLANK = re.compile(rb"[^ \t\n\r]")
 _CONTINUATION = bytes(range(0x80, 0xC0))

@@ -14,7 +14,7 @@ from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped, stdout_is_ascii
 from hccl_tools.table.fingerprint import fingerprint
-from hccl_tools.table.product_names import by_name
+from hccl_tools.table.product_names import read_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,7 @@ class ShowOptions:
         ascii_only = stdout_is_ascii()
         if self.rank is not None:
             return [escaped(line, ascii_only=ascii_only) for line in self._rank_lines(servers[0], self.rank)]
-        style = tree.Style(_width(), ascii_only, by_name(self.report.product).group_size, unfold)
+        style = tree.Style(_width(), ascii_only, read_name(self.report.product).product.group_size, unfold)
         return [escaped(self._heading(servers[0]), ascii_only=ascii_only), *tree.lines(servers, style)]
 
     def _heading(self, first: ServerFacts) -> str:

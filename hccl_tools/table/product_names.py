@@ -43,15 +43,6 @@ def read_name(name: str, *, origin: str | None = None) -> Reading:
     return Reading(product, note)
 
 
-def by_name(name: str) -> Product:
-    """Return the product that a name means; see ``read_name``.
-
-    Raises:
-        UsageError: It means no product.
-    """
-    return read_name(name).product
-
-
 def by_chip(name: str, *, has_physical_id: bool = False) -> Product | None:
     """Return the product of a chip by the name that ``npu-smi`` prints; None if unknown or ambiguous.
 

@@ -12,9 +12,6 @@ from hccl_tools.table.addresses import AF_INET, family
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable, Server
 
-#: Keys that must be equal if both servers have them.
-_KIND = ("hardware_type",)
-
 
 @dataclass(frozen=True)
 class Pair:
@@ -93,13 +90,12 @@ def check_kind(pair: Pair) -> None:
     Raises:
         TableError: It has another one.
     """
-    for key in _KIND:
-        old, new = pair.old.fields.get(key), pair.new.fields.get(key)
-        if old is not None and new is not None and old != new:
-            raise TableError(
-                f"the spare {pair.new.server_id} is another product: {key} is {new}, not {old}",
-                hint="use a spare of the same kind",
-            )
+    old, new = pair.old.fields.get("hardware_type"), pair.new.fields.get("hardware_type")
+    if old is not None and new is not None and old != new:
+        raise TableError(
+            f"the spare {pair.new.server_id} is another product: hardware_type is {new}, not {old}",
+            hint="use a spare of the same kind",
+        )
     ours, theirs = pair.table.device_ips, pair.spare.device_ips
     for row, other in pair.rows:
         old, new = _family(ours[row]), _family(theirs[other])

@@ -75,7 +75,7 @@ def root_info(host: StandInHost, change: str = "") -> None:
 def test_the_manual_s_three_tables() -> None:
     info = dev_info.parse(MANUAL)
 
-    assert [port.name for port in info.ports] == ["0/4", "0/5", "0/6"]
+    assert [(port.die, port.number) for port in info.ports] == [(0, 4), (0, 5), (0, 6)]
     assert {(port.kind, port.link) for port in info.ports} == {("UB", "UP")}
     assert info.ips == ("192.168.2.199", "::10:0:dfdf:51", "::10:0:dfdf:30")
     assert info.eids == ("0000000000000000001000" + "00dfdf0020", "0000000000000000001000" + "00dfdf0028")

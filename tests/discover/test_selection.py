@@ -9,7 +9,7 @@ import pytest
 from hccl_tools.discover.selection import Selection, Wanted, select, visible_devices
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, HcclToolsError, UsageError
-from hccl_tools.table.product_names import by_name
+from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def chosen(
 ) -> Selection:
     site = Site(environ={"HCCL_TOOLS_ROOT": str(root), **(environ or {})})
     wanted = Wanted(**options)
-    return select(wanted, visible_devices(wanted, site, by_name(product)), site, by_name(product))
+    return select(wanted, visible_devices(wanted, site, PRODUCTS[product]), site, PRODUCTS[product])
 
 
 def refused(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.document import reading
-from hccl_tools.document.document import read_file
+from hccl_tools.document.reading import read_file
 from hccl_tools.errors import InputError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def test_no_permission(tmp_path: Path) -> None:
         code = (
             "import os, sys; sys.path[:0] = [sys.argv[1]]\n"
             "from hccl_tools.errors import InputError\n"
-            "from hccl_tools.document.document import read_file\n"
+            "from hccl_tools.document.reading import read_file\n"
             "os.setgid(65534); os.setuid(65534)\n"
             "os.chdir(sys.argv[2])\n"
             "try: read_file('table.json')\n"
@@ -151,7 +151,7 @@ def test_odd_names() -> None:
 
 def run(stdin: int | None, before: Callable[[], None] | None = None) -> str:
     code = (
-        "from hccl_tools.document.document import read_file\n"
+        "from hccl_tools.document.reading import read_file\n"
         "from hccl_tools.errors import InputError\n"
         "try: print(len(read_file('-')))\n"
         "except InputError as error: print(error.message)\n"

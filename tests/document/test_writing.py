@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.document.document import write_atomically
+from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import TableError, WriteError
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def test_pieces_that_fail_leave_the_old_file(tmp_path: Path, target: Path) -> No
 def test_a_file_size_limit_leaves_the_old_file(tmp_path: Path, target: Path) -> None:
     code = (
         "import sys\n"
-        "from hccl_tools.document.document import write_atomically\n"
+        "from hccl_tools.document.writing import write_atomically\n"
         "from hccl_tools.errors import WriteError\n"
         "try: write_atomically(sys.argv[1], ['x' * 10_000] * 100)\n"
         "except WriteError as error: print(error.message)\n"
@@ -180,7 +180,7 @@ def test_a_file_size_limit_leaves_the_old_file(tmp_path: Path, target: Path) -> 
 def test_a_kill_in_the_middle_leaves_the_old_file(tmp_path: Path, target: Path) -> None:
     code = (
         "import sys\n"
-        "from hccl_tools.document.document import write_atomically\n"
+        "from hccl_tools.document.writing import write_atomically\n"
         "def endless():\n"
         "    while True:\n"
         "        yield 'x' * 4096\n"
@@ -208,7 +208,7 @@ def in_own_mounts(commands: str, *arguments: str) -> str:
         pytest.skip("mounting needs root")
     program = (
         "import sys\n"
-        "from hccl_tools.document.document import write_atomically\n"
+        "from hccl_tools.document.writing import write_atomically\n"
         "from hccl_tools.errors import WriteError\n"
         "try: write_atomically(sys.argv[1], ['x' * 10_000] * 100)\n"
         "except WriteError as error: print(error.message)\n"
