@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.model.request import ProgramKind, Tail
 
-#: torchrun's values of ``--nproc-per-node`` for one rank on each device that is there.
+#: torchrun's values of ``--nproc-per-node`` for one rank per visible device.
 _ALL_VISIBLE = ("auto", "npu", "gpu", "xpu")
 
 
 def read(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
-    """Return what was asked for, from the options as click passes them.
+    """Return the request for the options as click passes them.
 
     Raises:
         UsageError: Options exclude each other, or the program is missing.
@@ -157,7 +157,7 @@ def _ips(text: str | None) -> tuple[str, ...]:
 
 
 def _size(options: dict[str, Any]) -> tuple[Hosts, Devices]:
-    """Return the hosts and devices; the numbers of ranks and machines, in whichever way, belong to both."""
+    """Return the hosts and devices; the numbers of ranks and machines belong to both."""
     per_node, ips = _per_node(options["per_node"], cpu=options["cpu"]), _ips(options["ips"])
     ranks, node_count = _ranks_and_machines(
         options["count"], per_node, _nodes(options["node_count"]), len(ips)

@@ -32,10 +32,12 @@ def with_table(
         from hccl_tools.notation import host_list  # noqa: PLC0415
 
         if request.table.file is not None or request.table.no_table:
-            raise UsageError("--hostfile makes a table of its own", hint="leave --rank-table, --no-table out")
+            raise UsageError(
+                "--hostfile makes a table of its own", hint="leave out --rank-table and --no-table"
+            )
         if request.start.cpu:
             raise UsageError(
-                "--hostfile asks the hosts for their NPUs, and --cpu does without",
+                "--hostfile queries the hosts for their NPUs, but --cpu uses none",
                 hint="give a table: hccl-tools gen --hostfile FILE --simulate 910a",
             )
         hosts = host_list.read_hostfile(options["hostfile"])
@@ -80,13 +82,13 @@ def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str,
 
 
 def _refuse_many_jobs(environ: Mapping[str, str]) -> None:
-    """Refuse to be one of several processes of a step: each would make a table of its own node."""
+    """Refuse to run as one of several processes of a step: each would make a table of its node only."""
     tasks = environ.get("SLURM_STEP_NUM_TASKS", "1")
     if tasks not in {"", "1"}:
         raise UsageError(
-            f"srun has started `launch` {tasks} times, and without a table each would be a job of its own",
+            f"srun has started `launch` {tasks} times, and without a table each would be a separate job",
             hint="leave srun out: `hccl-tools launch` starts the whole job itself; or give all the same "
-            "--rank-table; a job per node is --engine loop",
+            "--rank-table; for a job per node use --engine loop",
         )
 
 

@@ -36,7 +36,7 @@ def find_hccn_tool(site: Site) -> str | None:
     """Return the path of ``hccn_tool``: the user's, else on PATH, else the driver's folder, else None.
 
     Raises:
-        InputError: The user named one that is not there or may not be executed.
+        InputError: The named tool does not exist or may not be executed.
     """
     if site.hccn_tool is not None:
         if not is_program(site.hccn_tool):

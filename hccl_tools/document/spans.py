@@ -47,7 +47,7 @@ class Span(NamedTuple):
 class _Wanted(dict[Any, "_Wanted"]):
     """The wanted values below one value.
 
-    ``span`` is the span of the value itself; ``asked`` tells whether it is wanted.
+    ``span`` is the span of the value itself; ``asked`` is whether it is needed.
     """
 
     def __init__(self) -> None:

@@ -1,1 +1,1 @@
-"""Pictures of a rank table: for the terminal, for programs, for papers."""
+"""Draw a rank table: as text, as data, and as graphics."""

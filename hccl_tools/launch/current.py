@@ -40,7 +40,7 @@ class _Launcher(NamedTuple):
     local: str
 
 
-#: A row counts if both rank and world size are numbers; MS_NODE_ID is one only where the rank was set. The
+#: A row counts if both rank and world size are numbers; MS_NODE_ID is a number only if the rank was set. The
 #: first row is that of ``launch``, of the guides' loops and of msrun.
 _LAUNCHERS = (
     _Launcher("RANK_ID", "RANK_SIZE", "DEVICE_ID", "LOCAL_RANK"),

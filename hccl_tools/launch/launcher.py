@@ -1,4 +1,4 @@
-"""Carry a plan out on this host: run directory, lock, table copy, supervision."""
+"""Carry out a plan on this host: run directory, lock, table copy, supervision."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> N
 
 
 def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
-    """Return the plan of a launch and what carrying it out needs.
+    """Return the plan of a launch and what is needed to carry it out.
 
     Raises:
         LaunchError: The launch is refused.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def parse_assignments(texts: Iterable[str], *, where: str) -> dict[str, str]:
-    """Read ``K=V`` texts as they stand on a command line or in a file.
+    """Read ``K=V`` texts from a command line or a file.
 
     Raises:
         UsageError: A text has no ``=`` or no name before it.

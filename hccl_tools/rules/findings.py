@@ -35,7 +35,7 @@ class Findings:
     """
 
     def __init__(self, limit: int | None, chosen: Callable[[RuleFacts], bool]) -> None:
-        """Start without findings; see the attributes. Findings that are not kept are counted."""
+        """Start without findings; see the attributes for the arguments."""
         self.limit = limit
         self.chosen = chosen
         self.kept: list[Diagnostic] = []

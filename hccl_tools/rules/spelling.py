@@ -102,7 +102,7 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
 
 
 def _similar_key(key: str) -> str | None:
-    """Return the key that HCCL reads of which another key is a misspelling, ``None`` without one."""
+    """Return the known key that a misspelt one resembles, ``None`` if none is similar enough."""
     if len(key) > _LONGEST_MISSPELT:
         return None
     folded = key.strip().lower().replace("-", "_")

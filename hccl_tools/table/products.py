@@ -30,13 +30,13 @@ class SimulatedMachine(NamedTuple):
 
 
 class Product(NamedTuple):
-    """One kind of machine as HCCL tells them apart.
+    """One kind of machine that HCCL distinguishes.
 
     Attributes:
         name: What ``--product`` takes.
         title: The product's own name, for messages.
         device_limit: Device ids are 0 to ``device_limit - 1``.
-        chips: Names of its chips, without "Ascend"; ``*`` at the end stands for any ending.
+        chips: Names of its chips, without "Ascend"; ``*`` at the end matches any ending.
         machines: Beginnings of the names of its machines, without "Atlas".
         soc_names: SoC names of this product that are spelled like a chip of another product.
         npu_smi_names: Chip names of ``npu-smi info -m`` that mean this product in a row with a physical id.
@@ -51,7 +51,7 @@ class Product(NamedTuple):
         counts_per_server: The device counts the guide allows on one machine, or None for any.
         cluster_count: Devices per machine the guide demands across machines, or None for any.
         even_servers: Whether HCCL refuses servers with different numbers of devices.
-        checks_hccs_count: Whether HCCL refuses a count over 2 that is no power of two (``devNum``).
+        checks_hccs_count: Whether HCCL refuses a count over 2 that is not a power of two (``devNum``).
         four_device_sets: The only sets of exactly four devices that HCCL takes, or None for any.
         needs_device_ip: When a device of a table with several servers must have an address: ``always``,
             ``without-host-ip`` (an empty one still passes the parser), or ``never``.

@@ -72,7 +72,7 @@ def check(target: Target, table_format: str, destination: str | None) -> None:
 
 
 def variables(target: Target, path: str, hosts: Sequence[HostFacts]) -> dict[str, str]:
-    """Return the variables that tell a framework the path of the table.
+    """Return the variables that pass the path of the table to a framework.
 
     Args:
         hosts: The hosts of the table; with several, variables that differ between hosts are left out.

@@ -73,7 +73,7 @@ def without_damage(value: dict[str, Any], violations: Violations, table_format: 
 
 
 def _converted(key: str, value: Any, table_format: Format) -> Any:
-    """Return a number of the wrong JSON type in the right one; ``None`` for other values."""
+    """Convert a number to the JSON type that HCCL needs; return ``None`` for other values."""
     if table_format == "2.0":
         return int(value) if key in _NUMBERS and type(value) is str and _DIGITS.fullmatch(value) else None
     return str(value) if key in _NUMBERS_IN_TEXTS and type(value) is int and value >= 0 else None

@@ -142,7 +142,7 @@ class PeerCoordination:
             self._attempt.kill()
 
     def _rank_ended(self, _end: RankEnd) -> None:
-        """Once all ranks here have exited with 0, the scheduler may still be needed by those elsewhere."""
+        """After the last local rank has exited with 0, keep the scheduler: remote ranks may still need it."""
         if self._attempt.state.ranks_ended_well:
             self._attempt.call_later("others", TIMING.notice, self._report_waiting)
             self._release_scheduler()

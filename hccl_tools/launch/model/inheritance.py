@@ -1,4 +1,4 @@
-"""Compose the environment of one process: what it inherits, what the job has in common, what is its own."""
+"""Compose the environment of one process: inherited variables, those of the job, and its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Inheritance(NamedTuple):
-    """Which variables a process does not inherit: names, beginnings of names, and exceptions to these."""
+    """Which variables a process does not inherit: names, prefixes of names, and exceptions to these."""
 
     names: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()

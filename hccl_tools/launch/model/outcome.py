@@ -18,7 +18,7 @@ Reason = Literal["ended", "failed", "timeout", "signal", "log-error", "keeper", 
 
 #: The exit code of a job that exceeded its ``--timeout``, as timeout(1) has it.
 _TIMED_OUT = 124
-#: The exit code when the launcher itself cannot go on.
+#: The exit code when the launcher itself cannot continue.
 _LAUNCHER_FAILED = 125
 #: The exit code of a job that lost a process it needs.
 _KILLED = 128 + signal.SIGKILL
@@ -164,7 +164,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """What the launcher exits with."""
+        """The exit code of the launcher."""
         if self.remote_cause is not None:
             return self.remote_cause.exit_code
         if self.reason == "failed" and self.first_failure is not None:

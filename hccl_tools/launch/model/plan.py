@@ -1,7 +1,7 @@
-"""What a launch will do, as data: one process per rank, and one scheduler where the framework wants it.
+"""What a launch will do, as data: one process per rank, and a scheduler if the framework needs one.
 
-A plan is made once, printed by ``--dry-run`` and carried out unchanged: engines bring it to the hosts, a
-supervisor on each host starts its part.
+A plan is made once, printed by ``--dry-run`` and carried out unchanged: engines start a
+supervisor on each host, which starts its part.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RankProcess(NamedTuple):
     device: int
     #: DEVICE_ID of the process, which counts the devices it sees; differs from ``device`` in containers.
     device_id: int
-    #: What is set for this process on top of the launcher's cleaned environment and ``Plan.common``.
+    #: The variables of this process on top of the launcher's cleaned environment and ``Plan.common``.
     environment: dict[str, str]
     argv: tuple[str, ...]
     #: The path of its log, relative to the run directory or absolute.
@@ -66,7 +66,7 @@ class Plan(NamedTuple):
     table: str | None = None
     #: The variables set for every process.
     common: Mapping[str, str] = _NOTHING
-    #: What an MPI rank does not inherit of mpirun's environment.
+    #: The variables that an MPI rank does not inherit from mpirun's environment.
     inheritance: Inheritance = Inheritance()
     #: The names of the caller's variables that no process inherits, sorted.
     removed: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class Plan(NamedTuple):
     engine_program: str = ""
     #: Its implementation and version: ``openmpi-4``; "" for ``loop``.
     engine_flavour: str = ""
-    #: The nodes of a Slurm allocation that the job uses, where the allocation has others as well.
+    #: The nodes of a Slurm allocation that the job uses, if the allocation has others too.
     nodes: tuple[str, ...] = ()
     #: The command before the program of each MPI rank; empty where ranks are not MPI processes.
     shim_command: tuple[str, ...] = ()

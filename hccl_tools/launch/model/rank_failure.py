@@ -1,4 +1,4 @@
-"""The report's part on the rank that failed first, which the hosts of a job send to each other."""
+"""The part of the report about the rank that failed first; the hosts of a job exchange it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, get_origin, get_type_hints
 
 
 class RankFailure(NamedTuple):
-    """How the first rank failed, and what its log says about it; the fields are those of report.json.
+    """How the first rank failed, with extracts of its log; the fields are those of report.json.
 
     ``exit_code`` is as in a shell, ``signal`` a name. ``duration`` and ``cpu`` are in seconds.
     ``asked_to_end`` is whether it ended after it had been terminated, ``log_host`` where its log is, if not

@@ -1,7 +1,7 @@
-"""What the user asked ``launch`` for, as data, before anything is looked up.
+"""The options of ``launch`` as data, before anything is looked up.
 
-One small record for each reader; ``LaunchRequest`` only holds them. The command line makes them, as do
-``spawn`` and the shim of an MPI rank. ``None`` means that an option was not given.
+One small record for each reader; ``LaunchRequest`` only holds them. The command line, ``spawn`` and the
+shim of an MPI rank make them. ``None`` means that an option was not given.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class JobTable(NamedTuple):
     product: str
     #: Sentences for the plan.
     notes: tuple[str, ...] = ()
-    #: A sentence on why this table was taken; ``None`` where the user typed it.
+    #: A sentence with the source of this table; ``None`` if the user typed it.
     why: str | None = None
 
     @property
@@ -56,7 +56,7 @@ class JobTable(NamedTuple):
 
 
 class TableChoice(NamedTuple):
-    """Which rank table the job has, and what it is checked for."""
+    """The rank table of the job, and how it is checked."""
 
     #: ``--rank-table``: a file, a directory that holds one of the usual name, or ``-``.
     file: str | None = None
@@ -75,7 +75,7 @@ class TableChoice(NamedTuple):
 
 
 class Hosts(NamedTuple):
-    """Which hosts the job has, which of them this is, and where their ranks meet."""
+    """The hosts of the job, the index of this one, and the rendezvous address."""
 
     #: ``--ips``: the addresses of the hosts; rank 0 is on the first.
     ips: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class Hosts(NamedTuple):
 
 
 class Devices(NamedTuple):
-    """How many ranks the job has, and on which devices."""
+    """The number of ranks of the job, and their devices."""
 
     #: All ranks of the job, from 1.
     ranks: int | None = None
@@ -114,7 +114,7 @@ class Devices(NamedTuple):
 
 
 class StartChoice(NamedTuple):
-    """What starts the ranks, and how."""
+    """The engine and the start of the ranks."""
 
     #: How the framework finds its peers; by default what its version needs.
     method: Start | None = None
@@ -123,14 +123,14 @@ class StartChoice(NamedTuple):
     mpirun: str | None = None
     cpu: bool = False
     bind: Bind = "none"
-    #: Whether this host is checked for what would stop the job.
+    #: Whether to check this host before the start.
     preflight: bool = True
 
 
 class Variables(NamedTuple):
-    """Which environment variables the ranks get."""
+    """The environment variables of the ranks."""
 
-    #: ``--env`` and ``--env-file``: set for every rank, and win over what the launcher would set.
+    #: ``--env`` and ``--env-file``: set for every rank, and override those of the launcher.
     assigned: Mapping[str, str] = MappingProxyType({})
     #: Whether ``OMPI_*``, ``PMIX_*`` and ``PMI_*`` of the caller stay.
     keep_mpi: bool = False
@@ -145,7 +145,7 @@ class Variables(NamedTuple):
 
 
 class Logs(NamedTuple):
-    """Where the logs go, and what is shown on the terminal."""
+    """The paths of the logs, and the ranks shown on the terminal."""
 
     #: Where the run directory is made.
     dir: str = "log"
@@ -170,7 +170,7 @@ class Watch(NamedTuple):
     early_exit_warn: float | None = 60.0
     #: Warn when no rank has written or used the CPU for this time.
     hang_warn: float | None = 600.0
-    #: What a full disk of the logs means for the job.
+    #: The reaction to a full disk of the logs.
     on_log_error: Literal["warn", "stop"] = "warn"
     #: A shell command that gets the report of a failed job on its standard input.
     notify: str | None = None
@@ -179,7 +179,7 @@ class Watch(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What the supervisor of one host gets from the launcher that started the whole job."""
+    """The settings of one host's supervisor from the launcher of the whole job."""
 
     run_dir: str
     #: Which restart of the job this is; 0 for the first start.
@@ -201,5 +201,5 @@ class LaunchRequest(NamedTuple):
     part: Part | None = None
     #: The options as typed, for the supervisors on other hosts.
     typed_options: tuple[str, ...] = ()
-    #: Sentences on what was typed, for the user.
+    #: Notes about the options, for the user.
     remarks: tuple[str, ...] = ()

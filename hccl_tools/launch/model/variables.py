@@ -1,4 +1,4 @@
-"""Environment variables by which the launchers of a job find each other and the table."""
+"""Environment variables that pass a launcher's address and the table to other hosts."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _as_json(value: str | float | None) -> str:
 def end_job(code: int) -> None:
     """Ask MPICH's mpiexec to end all ranks and to exit with this code, as MPI_Abort does.
 
-    It ends a job by itself only for a rank that was killed, or has come to MPI_Init and not to MPI_Finalize.
+    It ends a job by itself only for a rank that was killed, or that called MPI_Init but not MPI_Finalize.
     """
     descriptor = os.environ.get("PMI_FD", "")
     if not descriptor.isdecimal() or "HYDI_CONTROL_FD" not in os.environ:

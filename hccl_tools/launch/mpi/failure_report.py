@@ -25,7 +25,7 @@ FIRST_FAILURE = "first_failure"
 
 
 def print_failure(prepared: PreparedRank, *, pid: int, status: int, duration: float, log: str) -> None:
-    """Print how a rank failed that was not terminated.
+    """Print how a rank failed, unless it was terminated.
 
     Args:
         prepared: The rank.
@@ -65,5 +65,5 @@ def _is_first(prepared: PreparedRank) -> bool:
     except FileExistsError:
         return False
     except OSError:
-        return True  # Such as a full disk: better twice than not at all.
+        return True  # Such as a full disk: a second report is better than none.
     return True

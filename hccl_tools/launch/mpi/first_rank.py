@@ -1,4 +1,4 @@
-"""The process of this host's first MPI rank, as the others find it: they use what it prepares for all."""
+"""Find the process of this host's first MPI rank, which prepares what all ranks of the host use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TIMEOUT = 5.0
 
 
 def find() -> int:
-    """Return its process id, 0 where it has ended: it is a child of mpirun, as this process is."""
+    """Return its process id, 0 if it has ended; it is a sibling of this process."""
     parent = os.getppid()
     children = (process for process in procfs.processes().values() if process.parent == parent)
     return next((child.pid for child in children if runs(child.pid) and _is_first(child.pid)), 0)
@@ -29,7 +29,7 @@ def runs(pid: int) -> bool:
 
 
 def wait_for_end() -> None:
-    """Wait until it has ended, at most some seconds."""
+    """Wait until it has ended, at most ``_TIMEOUT`` seconds."""
     first, deadline = find(), time.monotonic() + _TIMEOUT
     while first and runs(first) and time.monotonic() < deadline:
         time.sleep(_INTERVAL)

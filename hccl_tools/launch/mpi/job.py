@@ -1,4 +1,4 @@
-"""The job of an MPI rank typed by hand: its table as ``launch`` takes it, else devices in order."""
+"""The job of an MPI rank without ``launch``: its table as ``launch`` finds it, else devices in order."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 
 class RankJob(NamedTuple):
-    """A rank's job and what was taken for it.
+    """A rank's job and its sources.
 
-    ``why`` says where the table comes from, or the devices where there is none. Without a table only the
+    ``why`` is the source of the table, or of the devices without one. Without a table only the
     placements of this host are known.
     """
 
@@ -73,11 +73,11 @@ def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> R
     request = _request(options, world)
     around = surroundings(environ, None, cpu=options.cpu, ignore_visible=options.ignore_visible)
     loaded = table_source.find(request, around, "")
-    # Under `launch` the start is settled, and so is whether MindSpore needs a scheduler.
+    # Under `launch` the start and the need for MindSpore's scheduler are decided.
     ask = options.scheduler_port is None and options.start in {None, "mpi"}
     python = interpreter.find(request.program, environ, ask=ask)
     start, reason = _start(options, python.frameworks, has_table=loaded is not None)
-    # MindSpore has no MPI start on the CPU: there its ranks meet at a scheduler, at an address that is known.
+    # MindSpore has no MPI start on the CPU: there its ranks need a scheduler at a known address.
     can_meet = world.one_host or options.master_address is not None or loaded is not None
     for_mindspore = start == "mpi" and not around.nodes and "mindspore" in python.frameworks
     cpu = options.cpu or (for_mindspore and can_meet)
@@ -95,7 +95,7 @@ def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> R
 
 
 def _request(options: RankOptions, world: MpiWorld) -> LaunchRequest:
-    """Return what a launch of this host would have been asked for."""
+    """Return the equivalent launch request for this host."""
     under_launch = options.run_dir is not None
     return LaunchRequest(
         Program(options.program, options.kind, options.python, own_python=True),
@@ -129,7 +129,7 @@ def _start(options: RankOptions, frameworks: Mapping[str, str], *, has_table: bo
 def _check_passed_on(
     loaded: JobTable, options: RankOptions, world: MpiWorld, environ: Mapping[str, str]
 ) -> None:
-    """Refuse a table that only this host's ranks have: Open MPI leaves the shell's variables behind."""
+    """Refuse a table that only this host's ranks have: Open MPI does not forward the shell's variables."""
     if options.rank_table is not None or world.one_host or not world.is_open_mpi:
         return
     from hccl_tools.programs.mpirun import is_open_mpi_launcher  # noqa: PLC0415  (ranks of several hosts only)
@@ -145,7 +145,7 @@ def _check_passed_on(
 
 
 def _check_meeting(job: Job, start: Start, request: LaunchRequest, *, meet: bool) -> None:
-    """Refuse ranks of several hosts that know neither a table nor where to meet."""
+    """Refuse ranks of several hosts with neither a table nor a rendezvous address."""
     if job.server_count == 1 or not (start == "table" or (meet and request.hosts.master_address is None)):
         return
     raise UsageError(
@@ -170,7 +170,7 @@ def _of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, wo
     job = jobs.of_table(loaded, request, around, [])
     server = servers[mine.server_index].server_id
     if mine.local_size != world.local_size and not request.hosts.all_here:
-        # Told by the first rank of a host, also where that is in its place.
+        # Reported by the first rank of a host, even if that is in its place.
         raise LaunchError(
             f"mpirun started {_ranks(world.local_size)} on this host, but the table has "
             f'{_ranks(mine.local_size)} on server "{server}" ({loaded.path})',
@@ -202,9 +202,9 @@ def _check_devices(options: RankOptions, loaded: JobTable, job: Job, world: MpiW
 def _in_order(
     options: RankOptions, request: LaunchRequest, around: Surroundings, world: MpiWorld
 ) -> tuple[Job, str]:
-    """Return the job without a table, and whence its devices: on each host those listed or visible, in order.
+    """Return the job without a table, and the source of its devices: listed or visible ones, in order.
 
-    Only the placements of this host are known. Which rank another host has is its mpirun's to say.
+    Only the placements of this host are known. mpirun decides which ranks other hosts have.
     """
     visible = around.visible
     if options.devices is not None:

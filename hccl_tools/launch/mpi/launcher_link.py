@@ -1,4 +1,4 @@
-"""A shim's parents: mpirun's process, and a launcher on this host, to which it has a connection.
+"""A shim's parents: mpirun's process and, by a connection, a launcher on this host.
 
 The end of the connection shows the launcher that the shim was killed, and the shim that the launcher was.
 Loading ``socket`` would take longer than all of this.
@@ -91,7 +91,7 @@ class ParentWatch:
         self._watched = list[int]()
 
     def has_ended(self) -> bool:
-        """Return whether either has ended; the rank is then of no use."""
+        """Return whether either has ended; the rank is then to be killed."""
         return os.getppid() != self.pid or (self.link is not None and self.link.is_closed())
 
     def watch(self, poller: select.poll) -> bool:

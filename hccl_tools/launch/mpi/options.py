@@ -1,4 +1,4 @@
-"""The command line of the shim, read by hand: click and argparse would cost every rank 30 ms."""
+"""The command line of the shim, parsed without click or argparse, which would cost every rank 30 ms."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ usage: mpirun -n N python -m hccl_tools.launch.rank [OPTIONS] train.py ARGS...
 Start train.py as one rank of the job that mpirun has started: with RANK_ID, DEVICE_ID, RANK_SIZE and a log
 of its own. Without a table the ranks of a host take its visible devices in order.
 
-  --rank-table FILE   take RANK_ID and DEVICE_ID from this table; by default $RANK_TABLE_FILE
-  --no-table          take no table, even if RANK_TABLE_FILE is set
-  --devices 4,5       take these devices instead of the first visible ones
+  --rank-table FILE   read RANK_ID and DEVICE_ID from this table; by default $RANK_TABLE_FILE
+  --no-table          use no table, even if RANK_TABLE_FILE is set
+  --devices 4,5       use these devices instead of the first visible ones
   --server ID         which server of the table this host is
   --no-local-check    do not compare the table with this host
   --ignore-visible    allow devices outside ASCEND_VISIBLE_DEVICES
-  --cpu               rehearse on the CPU: MindSpore's ranks meet at a scheduler that rank 0 starts
+  --cpu               rehearse on the CPU; for MindSpore rank 0 then starts a scheduler
   --start WAY         table, cluster, mpi or torch; by default mpi without a table, else the framework's
   --env K=V           set a variable
   --log-dir DIR       where the run's directory is made (log)
@@ -30,7 +30,7 @@ of its own. Without a table the ranks of a host take its visible devices in orde
   --tail 0,3          the ranks shown on the terminal (0)
   --python PATH       the rank's Python; by default this one
   -m, --no-python     PROGRAM is a module, or any program
-  --keep-mpi          let OMPI_*, PMIX_* and PMI_* through under --start table and cluster
+  --keep-mpi          keep OMPI_*, PMIX_* and PMI_* under --start table and cluster
   --keep-binding      stay on the core that mpirun has bound this rank to
   --exec              become the program, without log, signals and report
 """
@@ -47,7 +47,7 @@ _FLAGS = (
 
 
 class RankOptions(NamedTuple):
-    """What the shim was asked for; see ``USAGE``. The launcher adds ``run_dir`` and ``scheduler_port``."""
+    """The options of the shim; see ``USAGE``. The launcher adds ``run_dir`` and ``scheduler_port``."""
 
     program: tuple[str, ...]
     kind: ProgramKind = "script"

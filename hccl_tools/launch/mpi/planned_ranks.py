@@ -1,8 +1,8 @@
-"""What ``launch`` has settled for each MPI rank, in a private file from which a shim reads its own part.
+"""A private file in which ``launch`` prepares each MPI rank; a shim reads its own part of it.
 
 The file begins with the places of its parts (8 bytes each): first what all ranks share, then one part per
 rank. A shim thus reads two small parts, however many ranks there are, and no rank table: the SHA-256 of the
-table's bytes tells that it still is the one that was settled.
+table's bytes shows that it has not changed.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
 def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank | None:
     """Return what this rank has to start.
 
-    ``None`` where that is not settled: the file is not on this host or not this user's, mpirun has spread the
-    ranks otherwise than planned, or the table is another by now.
+    ``None`` if that is not prepared: the file is not on this host or not this user's, mpirun has placed the
+    ranks differently than planned, or the table has changed.
     """
     try:
         descriptor = private_files.open_own(path)

@@ -1,4 +1,4 @@
-"""The end of MindSpore's scheduler, which the shim of rank 0 has started beside its rank."""
+"""End MindSpore's scheduler, which the shim of rank 0 has started beside its rank."""
 
 from __future__ import annotations
 

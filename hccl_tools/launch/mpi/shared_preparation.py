@@ -1,9 +1,9 @@
-"""What the first MPI rank of a host has found out by hand, for the others there: they need not do it again.
+"""Share the preparation of a host's first MPI rank with the other ranks of the host.
 
-A table of 8,192 ranks takes 0.1 s to judge, and so it would in every rank. The first rank of a host makes the
-run directory and leaves in a private file where that is and what each rank of its server starts with, under
-the SHA-256 of the table's bytes, the options that all ranks have, and the variables that can name a table. A
-rank that has others finds out for itself.
+Checking a table of 8,192 ranks takes 0.1 s, which every rank would repeat. The first rank of a host makes the
+run directory and writes its path and what each rank of its server starts with to a private file. The file is
+valid for the SHA-256 of the table's bytes, the options that all ranks have, and the variables that can name a
+table. A rank for which these differ prepares itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.mpi.options import RankOptions
     from hccl_tools.launch.mpi.world import MpiWorld
 
-#: Seconds that the first rank of a host may take, and between two looks.
+#: Seconds that the first rank of a host may take, and between two checks.
 _PATIENCE, _PAUSE = 10.0, 0.002
 #: The form of marshal that all of Python 3.10 to 3.13 write and read alike.
 _MARSHAL = 2
@@ -53,7 +53,7 @@ class Settled(NamedTuple):
 class Left(NamedTuple):
     """What the first rank leaves: ``settled`` holds for a ``key`` and the path and SHA-256 of a table's file.
 
-    ``file`` is ``None`` without a table, ``settled`` where each rank has to find out for itself.
+    ``file`` is ``None`` without a table, ``settled`` if each rank has to prepare itself.
     """
 
     run_dir: str
@@ -63,7 +63,7 @@ class Left(NamedTuple):
 
 
 def write(world: MpiWorld, environ: Mapping[str, str], left: Left) -> None:
-    """Leave what was found out for the other ranks of this host.
+    """Write the preparation for the other ranks of this host.
 
     Raises:
         LaunchError: There is no private directory for it.
@@ -79,7 +79,7 @@ def write(world: MpiWorld, environ: Mapping[str, str], left: Left) -> None:
 
 
 def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank | None:
-    """Return what this rank has to start; ``None`` where it has to find out for itself.
+    """Return what this rank has to start; ``None`` if it has to prepare itself.
 
     Raises:
         LaunchError: The run directory is not this user's any more.
@@ -108,7 +108,7 @@ def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> P
 
 
 def key(options: RankOptions, environ: Mapping[str, str]) -> str:
-    """Return what all ranks must have in common to start alike."""
+    """Return a key of what must be equal in all ranks to share the preparation."""
     return repr((options, [environ.get(variable) for variable in TABLE_VARIABLES]))
 
 
@@ -132,7 +132,7 @@ def _wait(world: MpiWorld, environ: Mapping[str, str]) -> Left | None:
 
 
 def own_run_directory(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> str:
-    """Return the run directory that the first rank of this host has made, for the first one a new path.
+    """Return the run directory that the first rank of this host has made, a new path for the first rank.
 
     Ranks that mpirun has not started as children of one process cannot find the first; each has its own then.
 
@@ -146,9 +146,9 @@ def own_run_directory(options: RankOptions, world: MpiWorld, environ: Mapping[st
 
 
 def _path(world: MpiWorld, environ: Mapping[str, str]) -> str:
-    """Return the file that all ranks of this job on this host name alike, without talking.
+    """Return the file whose name all ranks of this job on this host compute without communication.
 
-    Their common parent and its start are in the name, and mpirun's own name of the job. Hosts may share a
+    The name has their common parent, its start, and mpirun's name of the job. Hosts may share a
     temporary directory.
     """
     parent = procfs.status(os.getppid())

@@ -4,7 +4,7 @@ The session must be the rank's: under Open MPI 5 ``setsid`` fails in the process
 Everything arrives in one poll(): signals, ended children, the time to read the log.
 
 An mpirun that ends its ranks kills the processes that it has started, after 0.25 s or at once. Without a
-launcher, a copy of that process does the work therefore, and ends the rank and all it has started when mpirun
+launcher, a copy of that process therefore does the work, and ends the rank and all it has started when mpirun
 has killed the original.
 """
 

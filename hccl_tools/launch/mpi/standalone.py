@@ -1,4 +1,4 @@
-"""What one MPI rank has to start where no launcher has settled it: by hand, or on another host."""
+"""Prepare one MPI rank without a launcher's file: under a user's mpirun, or on another host."""
 
 from __future__ import annotations
 
@@ -104,19 +104,19 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
 def _left(
     settled: shared_preparation.Settled, named: JobTable | None, key: str, run_dir: str
 ) -> shared_preparation.Left:
-    """Return what the other ranks of this host can take over while the named table is the same."""
+    """Return what the other ranks of this host can reuse while the named table is the same."""
     if named is None or not os.path.isabs(named.path):
         return shared_preparation.Left(run_dir, key, None, settled)
     raw = None
     with contextlib.suppress(OSError), open(named.path, "rb") as file:
         raw = file.read()
-    # A table in another form than the ranks get was not judged by these very bytes.
+    # If the ranks get the table in another form, these bytes were not the ones checked.
     kept = settled if raw == named.data else None
     return shared_preparation.Left(run_dir, key, (named.path, sha256(named.data)), kept)
 
 
 def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:
-    """Say in one line which table, devices and ranks were taken and why; rank 0 says it for the job."""
+    """Print in one line the table, devices and ranks in use, and why; rank 0 prints it for the job."""
     here = found.here
     count = f"{world.size} rank{'s' if world.size > 1 else ''}"
     devices = ", ".join(str(placement.device) for placement in here[:16]) + (
@@ -131,7 +131,7 @@ def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:
 
 
 def _port(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -> int:
-    """Return the port where the ranks meet: rank 0 chooses a free one and tells the others by a file."""
+    """Return the rendezvous port: rank 0 chooses a free one and publishes it in a file."""
     from hccl_tools.launch.planning import ports  # noqa: PLC0415  (not under the MPI start)
 
     if options.scheduler_port is not None:

@@ -57,11 +57,11 @@ def check(logs: Logs, world_size: int) -> None:
     _check_ranks("--tail", logs.tail if logs.tail != "all" else (), world_size)
     _check_ranks("--stdin", () if logs.stdin_rank is None else (logs.stdin_rank,), world_size)
     if not logs.dir.strip():
-        raise UsageError("--log-dir names no directory", hint="leave it out, or --log-dir . for this one")
+        raise UsageError("--log-dir is empty", hint="leave it out, or --log-dir . for this one")
     if logs.file is None:
         return
     if not logs.file:
-        raise UsageError("--log-file names no file", hint="leave it out: logs are in the run directory")
+        raise UsageError("--log-file is empty", hint="leave it out: logs are in the run directory")
     try:
         there = os.stat(logs.file)
     except OSError:

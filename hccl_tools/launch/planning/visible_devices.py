@@ -83,7 +83,7 @@ def visible_devices(
         shared = [device for device in nodes if device in container]
         if not (shared or cpu):
             raise UsageError(
-                f"{source}={environ[source]} names no device of this host",
+                f"{source}={environ[source]} does not name a device of this host",
                 hint=f"its devices are {', '.join(map(str, nodes))} (/dev/davinci*)",
             )
         limited = tuple(shared) or nodes

@@ -100,7 +100,7 @@ class Keeper:
         os.close(self.fileno())
 
     def wait_gone(self, wait: float) -> None:
-        """Wait until the keeper has ended, at most so many seconds; its last events are discarded."""
+        """Wait until the keeper has ended, at most ``wait`` seconds; its last events are discarded."""
         deadline = time.monotonic() + wait
         while not self.has_ended and (left := deadline - time.monotonic()) > 0:
             wait_readable(left, self)

@@ -1,4 +1,4 @@
-"""The few Linux calls that Python has no name for, prctl(2) and signalfd(2), and exec in a child with them.
+"""Linux calls that Python lacks, prctl(2) and signalfd(2), and exec in a child that uses them.
 
 The keeper and the launcher are built on them: a subreaper inherits orphaned descendants, a parent-death
 signal ends a process with its parent, and a signal descriptor lets one poll() wait for signals, processes and

@@ -150,7 +150,7 @@ def _lines(report: Mapping[str, Any], dumps: Callable[[Any], str]) -> str:
 def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | None:
     """Run a shell command with the report on its stdin; return why that failed, or ``None``.
 
-    It has ``_NOTIFY_SECONDS``, and Ctrl-C ends it. Its output goes to stderr.
+    The command is killed after ``_NOTIFY_SECONDS`` or at Ctrl-C. Its output goes to stderr.
     """
     import json  # noqa: PLC0415
 

@@ -115,7 +115,7 @@ def open_data(path: str) -> int:
 
 
 def _read(path: str, name: str, most: int) -> bytes:
-    """Return a file of a run directory, "" where it is not there or cannot be read."""
+    """Return a file of a run directory, "" if it does not exist or cannot be read."""
     try:
         with open(open_data(os.path.join(path, name)), "rb") as file:
             return file.read(most)

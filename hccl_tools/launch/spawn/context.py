@@ -157,7 +157,7 @@ class SpawnContext:
             self.join()
 
     def _finish(self) -> None:
-        """Wait for the end of a job that is ending; its state limits the time."""
+        """Wait for a job that is being terminated; its state limits the time."""
         try:
             while not self._closed:
                 self._poll(_NEVER)

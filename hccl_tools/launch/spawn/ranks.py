@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.request import Tail
 
 
-#: Waits until a rank has ended, at most so many seconds (``None``: without limit).
+#: Waits until a rank has ended, at most this many seconds (``None``: without limit).
 Wait: TypeAlias = "Callable[[SpawnedRank, float | None], None]"
 
 

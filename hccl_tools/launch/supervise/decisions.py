@@ -16,7 +16,7 @@ class Signal(NamedTuple):
 
 
 class SetTimer(NamedTuple):
-    """Call ``JobState.timer`` with this name after so many seconds; it replaces a timer of the same name."""
+    """Call ``JobState.timer`` with this name after some seconds; it replaces a timer of the same name."""
 
     name: str
     seconds: float

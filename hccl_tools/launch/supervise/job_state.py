@@ -150,7 +150,7 @@ class JobState:
             self.first_failure, self._first_is_known = end, True
 
     def judge(self, end: RankEnd, now: float) -> list[Decision]:
-        """Decide what follows from the end of a process, unless the job is ending."""
+        """Decide what to do after the end of a process, unless the job is ending."""
         if self.phase is not Phase.RUNNING:
             return []
         if end.status != 0 and self._ranks_left:

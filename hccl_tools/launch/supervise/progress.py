@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hccl_tools.launch.supervise.attempt import Attempt
 
-#: Seconds from one drawing of the line to the next.
+#: Seconds between two updates of the line.
 _INTERVAL = 1.0
 #: Seconds without output after which the line shows that.
 _QUIET = 10.0

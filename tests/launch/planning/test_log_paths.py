@@ -1,4 +1,4 @@
-"""Where logs lie that are not in the run's directory: paddle's flat names, and ``--log-file``."""
+"""Paths of logs outside the run directory: paddle's flat names, and ``--log-file``."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_empty_names(option: str) -> None:
     done = launch(*PLAIN, option, "", "true")
 
     assert done.returncode == 2
-    assert f"{option} names no" in done.stderr
+    assert f"{option} is empty" in done.stderr
     assert sorted(Path().iterdir()) == before
 
 

@@ -109,7 +109,7 @@ def test_virtual_devices_do_not_matter_on_the_cpu() -> None:
 
 
 def test_container_variable_that_names_no_device_of_the_host() -> None:
-    with pytest.raises(UsageError, match="ASCEND_VISIBLE_DEVICES=12 names no device of this host"):
+    with pytest.raises(UsageError, match="ASCEND_VISIBLE_DEVICES=12 does not name a device of this host"):
         visible_devices({"ASCEND_VISIBLE_DEVICES": "12"}, HOST)
     assert visible_devices({"ASCEND_VISIBLE_DEVICES": "12"}, HOST, cpu=True).chosen == HOST
 
