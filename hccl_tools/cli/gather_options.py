@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli.options import together
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hccl_tools.discover.facts import HostFacts
     from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.gathering.failures import Gathered
 
-_F = TypeVar("_F", bound="Callable[..., Any]")
 _WANTED = ("hosts", "hostfile", "gather")
 
 
-#: How to reach a host; the last option first, as click shows them in reverse order.
+#: How to reach a host.
 _REACHING = (
     click.option(
         "--ssh",
@@ -75,25 +73,9 @@ _HOSTS = (
 )
 
 
-class Facts(NamedTuple):
-    """The facts of all hosts in the order of the table, and the name of each in the host list."""
-
-    facts: list[HostFacts]
-    origins: list[str]
-
-
-def many_hosts(function: _F) -> _F:
-    """Add ``--hosts``, ``--hostfile``, ``--gather`` and the options for them."""
-    for option in (*_REACHING, *_HOSTS):
-        function = option(function)
-    return function
-
-
-def one_host(function: _F) -> _F:
-    """Add the options for querying one host: ``--engine``, ``--gather-timeout``, ``--ssh``."""
-    for option in _REACHING:
-        function = option(function)
-    return function
+#: ``--engine``, ``--gather-timeout`` and ``--ssh``; and with the options for many hosts.
+one_host = together(*_REACHING)
+many_hosts = together(*_REACHING, *_HOSTS)
 
 
 def facts_of(host: str, request: SurveyRequest, options: dict[str, Any]) -> HostFacts:
@@ -129,8 +111,11 @@ def wanted(options: dict[str, Any]) -> bool:
     return bool(named)
 
 
-def facts(request: SurveyRequest, options: dict[str, Any]) -> Facts | None:
+def facts(request: SurveyRequest, options: dict[str, Any]) -> tuple[list[HostFacts], list[str]] | None:
     """Survey the hosts and print what was found; None in a process that sent its answer to the first.
+
+    Returns:
+        The facts of all hosts in the order of the table, and the name of each in the host list.
 
     Raises:
         GatheringError: A host did not answer, or the hosts do not fit together.
@@ -145,7 +130,7 @@ def facts(request: SurveyRequest, options: dict[str, Any]) -> Facts | None:
         found = agreement.by_address(found)
     names = {id(answer.facts): answer.host for answer in gathered.answers}
     click.echo("\n".join(_summary(gathered, found)), err=True)
-    return Facts(found, [names[id(one)] for one in found])
+    return found, [names[id(one)] for one in found]
 
 
 def _gathered(request: SurveyRequest, options: dict[str, Any]) -> Gathered | None:

@@ -2,54 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli.options import together
 from hccl_tools.cli.values import Choice, IntRange
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from hccl_tools.discover.facts import HostFacts
     from hccl_tools.tablefiles.export_targets import Target
 
-_F = TypeVar("_F", bound="Callable[..., Any]")
 
-
-def contents(function: _F) -> _F:
-    """Add ``--target``, ``--host-ip``, ``--container-ip``, ``--device-port``, ``--vnic``, ``--rootinfo``."""
-    for option in (
-        click.option("--rootinfo", metavar="PATH", help="For 2.0: the hccl_rootinfo.json to read."),
-        click.option(
-            "--vnic", is_flag=True, help="For 1.2: addresses inside the super pod (hccn_tool -vnic -g)."
-        ),
-        click.option(
-            "--device-port",
-            type=IntRange(1, 65535),
-            metavar="PORT",
-            help="Write a device_port. HCCL's own default is 16666.",
-        ),
-        click.option(
-            "--container-ip",
-            metavar="ADDRESS|auto",
-            help="Write a container_ip; auto: POD_IP, else the server's address.",
-        ),
-        click.option(
-            "--host-ip",
-            metavar="ADDRESS|auto",
-            help="Write a host_ip; auto: MA_CURRENT_HOST_IP, HOST_IP, else the server's address.",
-        ),
-        click.option(
-            "--target",
-            type=Choice(["mindspore", "torch", "mindie"]),
-            help="Write the table as this framework requires it (MindIE: mode 640, container_ip; torch: "
-            "no symlink) and print the variables to export.",
-        ),
-    ):
-        function = option(function)
-    return function
+contents = together(
+    click.option("--rootinfo", metavar="PATH", help="For 2.0: the hccl_rootinfo.json to read."),
+    click.option(
+        "--vnic", is_flag=True, help="For 1.2: addresses inside the super pod (hccn_tool -vnic -g)."
+    ),
+    click.option(
+        "--device-port",
+        type=IntRange(1, 65535),
+        metavar="PORT",
+        help="Write a device_port. HCCL's own default is 16666.",
+    ),
+    click.option(
+        "--container-ip",
+        metavar="ADDRESS|auto",
+        help="Write a container_ip; auto: POD_IP, else the server's address.",
+    ),
+    click.option(
+        "--host-ip",
+        metavar="ADDRESS|auto",
+        help="Write a host_ip; auto: MA_CURRENT_HOST_IP, HOST_IP, else the server's address.",
+    ),
+    click.option(
+        "--target",
+        type=Choice(["mindspore", "torch", "mindie"]),
+        help="Write the table as this framework requires it (MindIE: mode 640, container_ip; torch: "
+        "no symlink) and print the variables to export.",
+    ),
+)
 
 
 def target(options: dict[str, Any], *, many: bool) -> Target | None:

@@ -27,50 +27,19 @@ def command(name: str, *, epilog: str) -> Callable[[Callable[..., Any]], click.C
     return click.command(name, epilog=f"\b\nExamples:\n{epilog}", context_settings=dict(EITHER_SPELLING))
 
 
-def product(function: _F) -> _F:
-    """Add ``--product``."""
-    text = product_option.help_text("the product of the table's format")
-    return click.option("--product", metavar="NAME", callback=product_option.read, help=text)(function)
+def together(*several: Callable[[_F], _F]) -> Callable[[_F], _F]:
+    """Make one decorator of several options; the last one first, as click shows them in reverse order."""
+
+    def add(function: _F) -> _F:
+        for option in several:
+            function = option(function)
+        return function
+
+    return add
 
 
 def _split_names(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for text in values for part in text.split(",") if (name := part.strip()))
-
-
-def _rules(name: str, text: str) -> Callable[[_F], _F]:
-    """Return an option for comma lists of rule ids, prefixes or names, repeatable."""
-    return click.option(name, multiple=True, metavar="RULES", callback=_split_names, help=text)
-
-
-select = _rules("--select", "Apply only these rules: HCC2,HCC301.")
-ignore = _rules("--ignore", "Leave these rules out: HCC4,HCC602.")
-
-
-def env(function: _F) -> _F:
-    """Add ``--env NAME=VALUE`` for the variables of HCCL that change its verdict."""
-    text = f"Variables of the job that change HCCL's verdict: {', '.join(job_variables.NAMES)}."
-    return click.option("--env", multiple=True, metavar="NAME=VALUE", callback=_env, help=text)(function)
-
-
-def output_format(function: _F) -> _F:
-    """Add ``-f/--format`` for findings."""
-    names = ["text", "concise", "json", "github", "sarif"]
-    return click.option(
-        "-f",
-        "--format",
-        "output_format",
-        type=Choice(names),
-        callback=_output_format,
-        help="Output format. Default: text; github if GITHUB_ACTIONS=true.",
-    )(function)
-
-
-def color(function: _F) -> _F:
-    """Add ``--color``; the command receives whether to use colours."""
-    return click.option(
-        "--color", type=Choice(["auto", "always", "never"]), default="auto", callback=_color,
-        help="Use colours; auto: on a terminal, unless NO_COLOR is set.",
-    )(function)  # fmt: skip
 
 
 def _output_format(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str:
@@ -102,6 +71,46 @@ def _color(_ctx: click.Context, _param: click.Parameter, value: str) -> bool:
     if forced := os.environ.get("FORCE_COLOR"):
         return forced != "0"
     return sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _rules(name: str, text: str) -> Callable[[_F], _F]:
+    """Return an option for comma lists of rule ids, prefixes or names, repeatable."""
+    return click.option(name, multiple=True, metavar="RULES", callback=_split_names, help=text)
+
+
+select = _rules("--select", "Apply only these rules: HCC2,HCC301.")
+ignore = _rules("--ignore", "Leave these rules out: HCC4,HCC602.")
+product = click.option(
+    "--product",
+    metavar="NAME",
+    callback=product_option.read,
+    help=product_option.help_text("the product of the table's format"),
+)
+#: The variables of HCCL that change its verdict.
+env = click.option(
+    "--env",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_env,
+    help=f"Variables of the job that change HCCL's verdict: {', '.join(job_variables.NAMES)}.",
+)
+#: The format of findings.
+output_format = click.option(
+    "-f",
+    "--format",
+    "output_format",
+    type=Choice(["text", "concise", "json", "github", "sarif"]),
+    callback=_output_format,
+    help="Output format. Default: text; github if GITHUB_ACTIONS=true.",
+)
+#: The command receives whether to use colours.
+color = click.option(
+    "--color",
+    type=Choice(["auto", "always", "never"]),
+    default="auto",
+    callback=_color,
+    help="Use colours; auto: on a terminal, unless NO_COLOR is set.",
+)
 
 
 def expand(name: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,20 +24,6 @@ _EXAMPLES = """\
   hccl-tools show hccl_2s_16p.json --fingerprint      equal on hosts whose tables agree
   hccl-tools show --wait 600 /user/config/jobstart_hccl.json
 """
-
-
-class _Part(NamedTuple):
-    """The part of the table to show; at most one field is set."""
-
-    rank: int | None
-    server: str | None
-    here: bool
-
-    def check(self) -> None:
-        given = {"--rank": self.rank is not None, "--server": self.server is not None, "--here": self.here}
-        named = [name for name, is_given in given.items() if is_given]
-        if len(named) > 1:
-            raise UsageError(f"{' and '.join(named)} exclude each other", hint=f"use {named[0]} alone")
 
 
 @options.command("show", epilog=_EXAMPLES)
@@ -77,8 +63,10 @@ def command(
     from hccl_tools.draw.showing import ShowOptions  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table is half a million objects without a cycle
-    part = _Part(rank, server, here)
-    part.check()
+    given = {"--rank": rank is not None, "--server": server is not None, "--here": here}
+    named = [name for name, is_given in given.items() if is_given]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} exclude each other", hint=f"use {named[0]} alone")
     file = table_options.from_environment() if file is None else file
     table_options.wait_for(file, wait)
     report, table = _read(file, product)
@@ -87,10 +75,8 @@ def command(
 
         click.echo(fingerprint(table))
         return
-    chosen, way = _chosen(table, part)
-    view = ShowOptions(
-        report, table, part.rank, way if part.here else None, one_server=part.here or server is not None
-    )
+    chosen, way = _chosen(table, rank, server, here=here)
+    view = ShowOptions(report, table, rank, way if here else None, one_server=here or server is not None)
     if output == "json":
         options.write([view.as_json(chosen)])
         return
@@ -112,17 +98,19 @@ def _read(file: str, product: str | None) -> tuple[Report, RankTable]:
     return report, report.table
 
 
-def _chosen(table: RankTable, part: _Part) -> tuple[list[ServerFacts], str]:
+def _chosen(
+    table: RankTable, rank: int | None, server: str | None, *, here: bool
+) -> tuple[list[ServerFacts], str]:
     """Return the servers to show, and for ``--here`` how this host was recognised."""
     from hccl_tools.draw import description  # noqa: PLC0415
 
-    if part.here:
+    if here:
         index, way = _this_host(table)
         return description.servers(table, [index]), way
-    if part.server is not None:
-        return description.servers(table, [_named(table, part.server)]), ""
-    if part.rank is not None:
-        return description.servers(table, [_server_of_rank(table, part.rank)]), ""
+    if server is not None:
+        return description.servers(table, [_named(table, server)]), ""
+    if rank is not None:
+        return description.servers(table, [_server_of_rank(table, rank)]), ""
     return description.servers(table), ""
 
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
+from hccl_tools.cli.options import together
 from hccl_tools.cli.values import Seconds
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.table.model import RankTable
-
-_F = TypeVar("_F", bound="Callable[..., Any]")
-
 
 mode = click.option("--mode", metavar="MODE", help="File mode, such as 640. Default: 0666 minus the umask.")
 _force = click.option("--force", is_flag=True, help="Replace a file that holds another table.")
@@ -26,11 +24,7 @@ _output = click.option(
 )
 
 
-def writing(function: _F) -> _F:
-    """Add ``-o``, ``--force`` and ``--mode``."""
-    return _output(_force(mode(function)))
-
-
+writing = together(mode, _force, _output)
 wait = click.option(
     "--wait", type=Seconds(), metavar="SECONDS", help="Wait up to SECONDS for an incomplete table."
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,14 +21,7 @@ _SAME_PURPOSE = {"--format": "--to", "--to": "--format"}
 _SIMILAR = 0.75
 
 
-class Problem(NamedTuple):
-    """What is wrong, and what to do."""
-
-    message: str
-    hint: str
-
-
-def problem(error: click.ClickException, args: Sequence[str], command_path: str) -> Problem:
+def problem(error: click.ClickException, args: Sequence[str], command_path: str) -> tuple[str, str]:
     """Return message and hint for a usage error of click.
 
     Args:
@@ -42,17 +35,17 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
         suggestion = ""
         if ctx is not None:
             if of_command := _with_command(ctx, error.option_name, args):
-                return Problem(f"no such option {error.option_name}", of_command)
+                return f"no such option {error.option_name}", of_command
             suggestion = _similar_option(error.option_name, ctx.command)
-        return Problem(f"no such option {error.option_name}", suggestion + hint)
+        return f"no such option {error.option_name}", suggestion + hint
     if isinstance(error, click.BadOptionUsage):
-        return Problem(f"{error.option_name} {_misuse(error.option_name, args)}", hint)
+        return f"{error.option_name} {_misuse(error.option_name, args)}", hint
     if isinstance(error, click.MissingParameter) and error.param is not None:
-        return Problem(_missing(error.param), hint)
+        return _missing(error.param), hint
     if isinstance(error, click.BadParameter) and error.param is not None:
-        return Problem(f"{_name(error.param, args)} {error.message}", hint)
+        return f"{_name(error.param, args)} {error.message}", hint
     sentence = " ".join(error.format_message().split()).removesuffix(".")
-    return Problem(sentence[:1].lower() + sentence[1:], _range_option(sentence, ctx) or hint)
+    return sentence[:1].lower() + sentence[1:], _range_option(sentence, ctx) or hint
 
 
 def _similar_option(name: str, command: click.Command) -> str:
