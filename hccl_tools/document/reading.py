@@ -30,12 +30,6 @@ _OPENED = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
 #: The number of further attempts to open a file of a ConfigMap, and the seconds before each.
 _RETRIES, _RETRY_SECONDS = 10, 0.05
 _PIPE_HINT = "pipe it in instead: name it - and write `cat FILE | hccl-tools ... -`"
-_KINDS = (
-    (stat.S_ISFIFO, "is a pipe, not a file", _PIPE_HINT),
-    (stat.S_ISSOCK, "is a socket, not a file", _PIPE_HINT),
-    (stat.S_ISCHR, "is a device, not a file", _PIPE_HINT),
-    (stat.S_ISBLK, "is a device, not a file", _PIPE_HINT),
-)
 _REASONS = {
     errno.ENOENT: ("no such file: {}", "check the name; the path is relative to the current folder"),
     errno.ENOTDIR: ("no such file: {}, because a part of its path is a file", None),
@@ -148,9 +142,9 @@ def _refuse_special(name: str, status: os.stat_result) -> None:
         return
     if stat.S_ISDIR(status.st_mode):
         raise InputError(f"{_printable(name)} is a directory, not a file", hint=_files_in(name))
-    for is_kind, what, hint in _KINDS:
-        if is_kind(status.st_mode):
-            raise InputError(f"{_printable(name)} {what}", hint=hint)
+    pipe, socket = stat.S_ISFIFO(status.st_mode), stat.S_ISSOCK(status.st_mode)
+    kind = "a pipe" if pipe else "a socket" if socket else "a device"
+    raise InputError(f"{_printable(name)} is {kind}, not a file", hint=_PIPE_HINT)
 
 
 def _files_in(folder: str) -> str:

@@ -50,15 +50,8 @@ class SshStart(NamedTuple):
     as_root: bool = False
 
 
-class HostProcess(NamedTuple):
-    """A process to start: its host, and its command line."""
-
-    host: str
-    argv: Sequence[str]
-
-
-def mpirun(start: SshStart, members: Sequence[HostProcess]) -> list[str]:
-    """Return the command that starts processes over ssh; MPI ranks follow their order.
+def mpirun(start: SshStart, members: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return the command that starts processes over ssh, each on its host; MPI ranks follow their order.
 
     Each process is its own application context: only that fixes which rank is on which host, independent of
     the order in which Open MPI sorts the hosts.
@@ -70,10 +63,10 @@ def mpirun(start: SshStart, members: Sequence[HostProcess]) -> list[str]:
         command += ["--prefix", start.mpirun.prefix]
     command += ["--mca", start.mpirun.ssh_parameter, " ".join(start.ssh)]
     command += ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"]
-    for number, member in enumerate(members):
+    for number, (host, argv) in enumerate(members):
         command += [":"] if number else []
         # The working directory may not exist there.
-        command += ["-n", "1", "--host", member.host, "--wdir", "/", *member.argv]
+        command += ["-n", "1", "--host", host, "--wdir", "/", *argv]
     return command
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hccl_tools.errors import DiscoveryError, LaunchError, UsageError
 from hccl_tools.gathering import commands, engine_run, failures, host_diagnosis
-from hccl_tools.gathering.commands import PROGRAM, HostProcess, SshStart
+from hccl_tools.gathering.commands import PROGRAM, SshStart
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.programs import ssh
@@ -129,9 +129,7 @@ def _over_mpirun(
         first = SurveyTask(request=request, seconds=limit - 1, collect=str(file))
         tasks = [("localhost", first)]
         tasks += [(host, SurveyTask(host, places[host], request, limit - 1)) for host in hosts]
-        members = [
-            HostProcess(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks
-        ]
+        members = [(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks]
         ended = engine_run.run(commands.mpirun(start, members), limit, options.environ)
         collected: list[str] = []
         with suppress(OSError, ValueError):

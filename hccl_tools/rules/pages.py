@@ -82,17 +82,13 @@ def code_page(code: str, *, tables: bool) -> str:
         [
             f"# {code} {facts.name}".rstrip(),
             "",
-            _as_sentence(facts.meaning),
+            f"{facts.meaning[0].upper()}{facts.meaning[1:]}.",
             "",
             f"What to do: {facts.remedy}.",
             "",
             "Rules with this code:" if tables else "No rule of `validate` has this code.",
         ]
     )
-
-
-def _as_sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _tables(rule: Rule) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from hccl_tools.gathering import engine_run
-from hccl_tools.gathering.commands import HostProcess, SshStart, mpirun, srun
+from hccl_tools.gathering.commands import SshStart, mpirun, srun
 from hccl_tools.programs.mpirun import Mpirun
 
-MEMBERS = [HostProcess("localhost", ["python", "-c", "x"]), HostProcess("10.0.0.2", ["python", "-c", "y"])]
+MEMBERS = [("localhost", ["python", "-c", "x"]), ("10.0.0.2", ["python", "-c", "y"])]
 
 
 @pytest.mark.parametrize(
