@@ -33,9 +33,8 @@ def watch(
 ) -> None:
     """End the job when a process that mpiexec needs to reach a host has ended.
 
-    Args:
-        hosts: Returns the hosts whose supervisor has not connected, and how many have disconnected.
-        lost: Called with what was lost after all hosts had connected.
+    ``hosts`` returns the hosts whose supervisor has not connected, and how many have disconnected;
+    ``lost`` is called with what was lost after all hosts had connected.
     """
 
     def check() -> None:

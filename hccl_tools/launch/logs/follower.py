@@ -133,12 +133,9 @@ class Followers:
         hidden: tuple[bytes, ...] = (),
         tell: Callable[[str], None] | None = None,
     ) -> None:
-        """Start without logs.
+        """Start without logs; lines that begin as ``hidden`` are left out.
 
-        Args:
-            style: Whether lines get a prefix; ``auto`` does when there are several logs to tell apart.
-            hidden: Lines that begin so are left out.
-            tell: Called with a message for the user, once.
+        With the style ``auto`` lines get a prefix if there are several logs. ``tell`` is called once at most.
         """
         self._stream = stream
         self._prefixed = style == "prefix" or (style == "auto" and several)

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 def serve(path: str, ranks: Sequence[int], *, follow: bool, lines: int | None, prefixed: bool) -> None:
     """Print logs of a run as this host has them.
 
-    Args:
-        ranks: The ranks whose logs are on this host; -1 is MindSpore's scheduler.
-        follow: Wait for the run directory and the logs, and continue until standard input ends.
-        lines: Begin at most this many lines before the end; ``None``: at the beginning.
+    Rank -1 is MindSpore's scheduler. ``follow`` waits for the run directory and the logs, and continues until
+    standard input ends. ``lines`` is how many lines are shown at most, ``None`` for all.
 
     Raises:
         InputError: There is no such run or log on this host.

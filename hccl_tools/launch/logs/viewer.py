@@ -50,11 +50,9 @@ def by_host(run: Run, ranks: Sequence[int], *, scheduler: bool = False) -> dict[
 
 
 def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None = None) -> dict[str, str]:
-    """Return the paths of logs of this host, by the prefix of their lines.
+    """Return the paths of logs of this host, by the prefix of their lines; rank -1 is the scheduler.
 
-    Args:
-        ranks: The ranks; -1 is MindSpore's scheduler.
-        while_: Wait for missing logs while this returns true.
+    Missing logs are waited for while ``while_`` returns true.
 
     Raises:
         InputError: There is no such log on this host.

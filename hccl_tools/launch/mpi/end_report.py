@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 
 
 def report(link: LauncherLink, ended: RankExit, lost: str) -> None:
-    """Report to the launcher how a rank ended.
-
-    Args:
-        link: The connection to the launcher.
-        ended: The rank's end.
-        lost: Which process of the engine was lost, where the rank was killed for that.
-    """
+    """Report how a rank ended; ``lost`` is the process of the engine for whose end it was killed, if any."""
     cause: dict[str, str | float | None] = {
         "host": os.uname().nodename,
         "reason": "daemon",

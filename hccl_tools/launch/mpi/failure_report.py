@@ -25,15 +25,7 @@ FIRST_FAILURE = "first_failure"
 
 
 def print_failure(prepared: PreparedRank, *, pid: int, status: int, duration: float, log: str) -> None:
-    """Print how a rank failed, unless it was terminated.
-
-    Args:
-        prepared: The rank.
-        pid: Its process.
-        status: Its raw wait status.
-        duration: Seconds from its start to its end.
-        log: The path of its log.
-    """
+    """Print how a rank failed, unless it was terminated: its wait status, and its duration in seconds."""
     process = RankProcess(
         rank=prepared.rank,
         host=os.uname().nodename,

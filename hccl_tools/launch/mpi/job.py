@@ -22,6 +22,7 @@ from hccl_tools.launch.planning.job import Job
 from hccl_tools.launch.planning.placement import place_ranks, place_ranks_without_table
 from hccl_tools.launch.planning.visible_devices import surroundings
 from hccl_tools.launch.processes import procfs
+from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -160,7 +161,7 @@ def _of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, wo
     if size != world.size:
         advice = f"mpirun -n {size} ..., or --no-table to leave the table out"
         raise LaunchError(
-            f"mpirun started {_ranks(world.size)}, but the table has {size} ({loaded.path})",
+            f"mpirun started {count(world.size, 'rank')}, but the table has {size} ({loaded.path})",
             hint=f"{advice}; {loaded.why}" if loaded.why else advice,
         )
     mine = place_ranks(loaded.table)[world.rank]
@@ -170,10 +171,11 @@ def _of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, wo
     job = jobs.of_table(loaded, request, around, [])
     server = servers[mine.server_index].server_id
     if mine.local_size != world.local_size and not request.hosts.all_here:
+        own = count(mine.local_size, "rank")
         # Reported by the first rank of a host, even if that is in its place.
         raise LaunchError(
-            f"mpirun started {_ranks(world.local_size)} on this host, but the table has "
-            f'{_ranks(mine.local_size)} on server "{server}" ({loaded.path})',
+            f"mpirun started {count(world.local_size, 'rank')} on this host, but the table has "
+            f'{own} on server "{server}" ({loaded.path})',
             hint=f"mpirun --host HOST:{mine.local_size} ..., or -ppn {mine.local_size} with MPICH",
         )
     if job.local_server not in {None, mine.server_index}:
@@ -239,10 +241,6 @@ def _in_order(
     return Job(
         placements, None, servers, master, devices_are_placeholders=placeholders
     ), f"no rank table, devices in order ({why})"
-
-
-def _ranks(count: int) -> str:
-    return f"{count} rank{'' if count == 1 else 's'}"
 
 
 def _listed(devices: list[int] | tuple[int, ...]) -> str:

@@ -113,7 +113,6 @@ def _continue_in_a_copy() -> None:
 
 
 def _start(argv: tuple[str, ...], variables: Mapping[str, str], log: str, header: str = "") -> int:
-    """Fork a child that becomes the program and writes to its log; return its pid."""
     parent = os.getpid()
     descriptor = os.open(log, _LOG_FLAGS, 0o666)
     if header:
@@ -164,7 +163,6 @@ def _watch(pid: int, signals: int, follower: Follower | None, parent: ParentWatc
 
 
 def _forward(pid: int, number: int) -> None:
-    """Signal the process group of the rank."""
     try:
         os.killpg(pid, number)
     except ProcessLookupError:

@@ -32,12 +32,7 @@ class JobEnvironment(NamedTuple):
 
 
 def compose(placements: Sequence[RankPlacement], facts: JobFacts) -> JobEnvironment:
-    """Return the environment of the ranks on some placements.
-
-    Args:
-        placements: Those of whole servers; a rank's ``facts.devices`` are the devices of its server.
-        facts: What the ranks share.
-    """
+    """Return the environment of the ranks on the placements of whole servers."""
     devices: dict[int, list[int]] = {}
     for one in placements:
         devices.setdefault(one.server_index, []).append(one.device)
@@ -61,11 +56,6 @@ def check_assigned(
     assigned: Mapping[str, str], ranks: Mapping[int, Mapping[str, str]], facts: JobFacts
 ) -> list[str]:
     """Refuse ``--env`` variables that the ranks cannot share; return notes on those that override ours.
-
-    Args:
-        assigned: The variables of every rank (``--env``, ``--env-file``).
-        ranks: The variables of each rank, by rank.
-        facts: What the ranks share.
 
     Raises:
         UsageError: A variable differs from rank to rank, or names the table or the run directory.

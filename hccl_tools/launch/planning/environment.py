@@ -260,10 +260,7 @@ def scheduler_environment(job: JobFacts) -> dict[str, str]:
 def inheritance(start: Start, *, keep_mpi: KeptMpi = "none", also: Iterable[str] = ()) -> Inheritance:
     """Return which variables of the caller's environment the processes of a start do not inherit.
 
-    Args:
-        start: The start of the ranks.
-        keep_mpi: Which variables of an mpirun are inherited: none, the user's ``settings`` or all.
-        also: Further names to remove.
+    Of an mpirun's variables none are inherited, the user's ``settings`` or all.
     """
     torch = start == "torch"
     own = (*_STALE_FAMILIES, "torch") if torch else _STALE_FAMILIES

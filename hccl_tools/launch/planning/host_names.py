@@ -19,7 +19,6 @@ def check(prepared: PreparedLaunch, *, use: str, colons: bool = False) -> None:
     """Refuse a job with a host that cannot be written in a command.
 
     Args:
-        prepared: The job.
         use: The option that needs the hosts, for the message: ``--engine mpirun``.
         colons: Whether the command accepts IPv6 addresses.
 

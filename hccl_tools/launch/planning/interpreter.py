@@ -41,12 +41,7 @@ class Interpreter(NamedTuple):
 
 
 def find(program: Program, environ: Mapping[str, str], *, ask: bool) -> Interpreter:
-    """Return the interpreter of the ranks.
-
-    Args:
-        program: What every rank runs.
-        environ: The caller's environment, for PATH.
-        ask: Whether to look for frameworks.
+    """Return the interpreter of the ranks; ``ask`` looks for its frameworks.
 
     Raises:
         ProgramMissingError: There is no such Python.
@@ -112,12 +107,7 @@ def choose(
 ) -> tuple[Interpreter, Start, str]:
     """Return the ranks' Python, how the framework finds its peers, and why.
 
-    Args:
-        program: What every rank runs.
-        start: The value of ``--start``.
-        environ: The caller's environment.
-        engine_starts_mpi: Whether the engine starts MPI processes where there is no table.
-        has_table: Whether the job has a rank table.
+    ``engine_starts_mpi`` is whether the engine starts MPI processes where there is no table.
 
     Raises:
         ProgramMissingError: There is no such Python.
@@ -200,10 +190,7 @@ def split_typed_python(
 ) -> tuple[ProgramKind, tuple[str, ...], str | None]:
     """Return kind, program and Python if an interpreter precedes the program, else the arguments.
 
-    Args:
-        kind: What the program is.
-        program: It and its arguments: ``python -u train.py --epochs 3``.
-        python: The value of ``--python``.
+    ``program`` has its arguments: ``python -u train.py --epochs 3``.
 
     Raises:
         UsageError: ``--python`` names another interpreter, or it has an option that the ranks would
@@ -228,5 +215,4 @@ def split_typed_python(
 
 
 def _is_program(name: str) -> bool:
-    """Return whether a name is looked up on PATH, or is the path of a program."""
     return os.access(name, os.X_OK) if "/" in name else not os.path.exists(name)

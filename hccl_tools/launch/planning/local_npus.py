@@ -74,13 +74,7 @@ def check_addresses(table: RankTable, server_index: int, real: Addresses) -> Non
 def make_table(
     devices: Sequence[int], choice: TableChoice, environ: Mapping[str, str], path: str
 ) -> JobTable:
-    """Make the table of this host's devices, in rank order, as ``hccl-tools gen`` does.
-
-    Args:
-        devices: Physical ids.
-        choice: For the product and the ignored rules.
-        environ: The caller's environment.
-        path: Where the table will be written.
+    """Make the table of this host's devices (physical ids, in rank order), as ``hccl-tools gen`` does.
 
     Raises:
         DiscoveryError: The addresses cannot be determined.

@@ -44,10 +44,7 @@ def find(
     """Return the index of this host's server.
 
     Args:
-        table: A valid table.
-        placements: Its ranks.
         hosts: What was typed. ``--node-rank`` decides where nothing else does.
-        around: This host.
         local_check: Whether the addresses of this host's NPUs help, and must be those of the table.
         notes: Gets why this host was taken for a server, where that is not plain.
 
@@ -99,7 +96,6 @@ def _server_of_node_rank(placements: Sequence[RankPlacement], node_rank: int) ->
 
 
 def _check_node_rank(table: RankTable, placements: Sequence[RankPlacement], hosts: Hosts, here: int) -> None:
-    """Refuse a ``--node-rank`` that is another server than the one this host has been found to be."""
     found = table.servers[here].server_id
     named = table.servers[_server_of_node_rank(placements, hosts.node_rank or 0)].server_id
     if named != found:
@@ -123,9 +119,6 @@ def this_server(
     """Return the index of this host's server.
 
     Args:
-        table: A valid table.
-        wanted: The value of ``--server``, a server_id.
-        environ: The caller's environment.
         device_addresses: The actual addresses of this host's devices, where known.
         local: Whether an address is this machine's.
 

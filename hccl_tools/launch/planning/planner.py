@@ -65,8 +65,6 @@ def prepare(
     """Return the plan of a launch; nothing is written or started.
 
     Args:
-        request: What the user asked for.
-        environ: The caller's environment.
         working_dir: The caller's directory, absolute; relative names count from it.
         nodes: The device nodes of this host; looked up where ``None``.
 
@@ -152,7 +150,6 @@ def _job(
 def _locate(
     engine: Engine, request: LaunchRequest, environ: Mapping[str, str], job: Job
 ) -> tuple[Engine, Located]:
-    """Return the engine with the implementation that was found, and its program."""
     if job.table is None and engine.starts_all_hosts and not engine.starts_mpi_ranks:
         raise UsageError(f"--engine {engine.name} needs a rank table", hint="add --rank-table FILE")
     located = engine.locate(

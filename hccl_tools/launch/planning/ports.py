@@ -75,12 +75,6 @@ def choose(
 ) -> tuple[int, list[str]]:
     """Return the rendezvous port of a job's ranks, 0 for none, and warnings about it.
 
-    Args:
-        start_port: The value of ``--start-port``.
-        environ: The caller's environment.
-        several_hosts: Whether all hosts have to choose the same port.
-        ranks_meet: Whether the ranks of one host need a port.
-
     Raises:
         UsageError: FLAGS_START_PORT is not a port number, or no port is free.
     """
@@ -115,8 +109,6 @@ def endpoints(
     """Return the endpoint (address:port) of each rank for paddle; rank 0's is the rendezvous.
 
     Args:
-        placements: All ranks, by rank.
-        master: The address of rank 0's server.
         port: The rendezvous port; the other ranks of a server count from it. 0 for none.
         servers: The number of servers of the job; the ranks of one are all at ``master``.
     """

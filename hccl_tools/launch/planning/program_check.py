@@ -43,12 +43,7 @@ print(look(sys.argv[1].split(".")))
 
 
 def check(program: Program, environ: Mapping[str, str], *, python: str | None = None) -> None:
-    """Check that the script, module or program exists.
-
-    Args:
-        program: What every rank runs.
-        environ: The ranks' environment.
-        python: The ranks' interpreter, which looks up a module; without it modules are not checked.
+    """Check that the script or program exists, or that the ranks' ``python``, if given, finds the module.
 
     Raises:
         ProgramMissingError: It does not exist.
@@ -101,13 +96,7 @@ def _check_executable(name: str, environ: Mapping[str, str]) -> None:
 
 
 def module_problem(name: str, python: str, environ: Mapping[str, str]) -> str | None:
-    """Return why ``python -m NAME`` would not start, as a phrase; ``None`` if it would or may.
-
-    Args:
-        name: The module, ``package.module``.
-        python: The ranks' interpreter.
-        environ: The ranks' environment: PYTHONPATH counts.
-    """
+    """Return why ``python -m NAME`` would not start, as a phrase; ``None`` if it would or may."""
     if _is_local_file(name, environ):
         return None
     import subprocess  # noqa: PLC0415  (the user's own module is a file here)

@@ -37,15 +37,7 @@ def processes(
     python: Interpreter,
     variables: Mapping[int, dict[str, str]],
 ) -> tuple[RankProcess, ...]:
-    """Return the ranks, and before them the scheduler if one is needed.
-
-    Args:
-        request: Has the program, its variables and its logs.
-        job: The ranks and where they run.
-        facts: What the ranks share.
-        python: The ranks' interpreter.
-        variables: The variables of each rank, by rank.
-    """
+    """Return the ranks, and before them the scheduler if one is needed."""
     argv, assigned = interpreter.command(request.program, python.path), request.variables.assigned
     ranks = tuple(
         RankProcess(

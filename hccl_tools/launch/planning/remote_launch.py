@@ -59,15 +59,7 @@ def commands(
     python: str,
     kept: Mapping[str, str],
 ) -> EngineCommands:
-    """Return what an engine starts on the hosts of a job.
-
-    Args:
-        request: What was asked for.
-        engine: The engine, with the implementation that was found.
-        job: The ranks and where they run.
-        facts: What the ranks share.
-        python: The ranks' interpreter.
-        kept: The variables of the caller that the ranks inherit.
+    """Return what an engine starts on the hosts of a job; the ranks inherit the variables ``kept``.
 
     Raises:
         LaunchError: The engine starts MPI processes on this host, and the table has other hosts as well.
@@ -99,7 +91,6 @@ def exported(environ: Mapping[str, str], *, also: Sequence[str] = (), usual: boo
     """Return the variables that are passed to other hosts.
 
     Args:
-        environ: The environment of the ranks on this host.
         also: Names besides the usual ones (``--export``).
         usual: Whether the usual ones are passed (not with ``--no-export``).
 

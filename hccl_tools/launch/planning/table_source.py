@@ -32,7 +32,6 @@ def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable
     """Return the table of a job, read and checked; ``None`` if none was named.
 
     Args:
-        request: What was asked for.
         around: This host: its product decides where NPUs are used and no other is named.
         made_at: Where a table made from the hosts' answers will be written.
 
@@ -178,7 +177,6 @@ def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
 
 
 def _unpack(run_dir: str, mode: int, environ: Mapping[str, str]) -> str:
-    """Write the table that the environment holds to the run directory, atomically, and return its path."""
     from hccl_tools.launch.planning import packed_table  # noqa: PLC0415  (on other hosts only)
     from hccl_tools.launch.runs import directory  # noqa: PLC0415  (on other hosts only)
 

@@ -67,14 +67,13 @@ def visible_devices(
     """Find out which devices are visible.
 
     Args:
-        environ: The caller's environment.
         nodes: The N of the device nodes ``/dev/davinciN``, ascending; empty on a host without NPUs.
         cpu: Whether no device is used, so that a container's virtual NPUs do not matter.
 
     Raises:
         UsageError: A variable cannot be read, or names a device that does not exist.
     """
-    container = _container_devices(environ, cpu=cpu)
+    container = None if cpu and visible.are_virtual(environ) else _read(visible.physical, environ)
     present = nodes or container or None
     source = "/dev/davinci*" if nodes else visible.PHYSICAL_VARIABLE if container else ""
     limited = present
@@ -90,7 +89,7 @@ def visible_devices(
     chosen_text = environ.get(visible.LOGICAL_VARIABLE, "").strip()
     if not chosen_text:
         return VisibleDevices(present, present, limited, source) if present else VisibleDevices()
-    indices = _runtime_ids(environ)
+    indices = _read(visible.logical, environ) or ()
     if present and (missing := [index for index in indices if index >= len(present)]):
         raise UsageError(
             f"{visible.LOGICAL_VARIABLE}={chosen_text} names device {missing[0]} of {len(present)}",
@@ -121,13 +120,7 @@ class Surroundings(NamedTuple):
 def surroundings(
     environ: Mapping[str, str], nodes: tuple[int, ...] | None, *, cpu: bool, ignore_visible: bool
 ) -> Surroundings:
-    """Return this host as a launch finds it.
-
-    Args:
-        environ: The caller's environment.
-        nodes: The ids of the device nodes; looked up where ``None``.
-        cpu: Whether the job is a rehearsal on the CPU.
-        ignore_visible: Whether to ignore the variables that limit the devices.
+    """Return this host as a launch finds it; its device nodes are looked up where ``nodes`` is ``None``.
 
     Raises:
         UsageError: A variable that limits the devices cannot be read.
@@ -135,14 +128,6 @@ def surroundings(
     found = present_devices(environ) if nodes is None else nodes
     limits = {name: value for name, value in environ.items() if not (ignore_visible and name in LIMITS)}
     return Surroundings(environ, found, visible_devices(limits, found, cpu=cpu), bool(found) and not cpu)
-
-
-def _container_devices(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | None:
-    return None if cpu and visible.are_virtual(environ) else _read(visible.physical, environ)
-
-
-def _runtime_ids(environ: Mapping[str, str]) -> tuple[int, ...]:
-    return _read(visible.logical, environ) or ()
 
 
 def _read(

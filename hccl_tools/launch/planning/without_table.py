@@ -69,11 +69,7 @@ def _host_names(hosts: Hosts) -> tuple[str, ...]:
 
 
 def _this_host(names: tuple[str, ...], hosts: Hosts) -> int:
-    """Return the index of this host among the hosts of a job.
-
-    Raises:
-        LaunchError: None of them is this host, or more than one.
-    """
+    """Return the index of this host among the hosts of a job."""
     if hosts.node_rank is not None:
         if hosts.node_rank >= len(names):
             raise UsageError(f"--node-rank {hosts.node_rank}, but there are {len(names)} machines")
@@ -96,11 +92,7 @@ def _this_host(names: tuple[str, ...], hosts: Hosts) -> int:
 
 
 def _master_address(names: tuple[str, ...], hosts: Hosts) -> str:
-    """Return the rendezvous address: the first host's.
-
-    Raises:
-        UsageError: There are several hosts, and the address of the first is missing.
-    """
+    """Return the rendezvous address: the first host's."""
     if hosts.master_address:
         return hosts.master_address
     if len(names) == 1:
@@ -120,14 +112,7 @@ def _master_address(names: tuple[str, ...], hosts: Hosts) -> str:
 def choose_devices(
     devices: Devices, visible: VisibleDevices, host_count: int, *, cpu: bool, no_table: bool
 ) -> list[int]:
-    """Return the physical devices that the job uses on each host, in rank order.
-
-    Args:
-        devices: What was typed.
-        visible: The devices this process may use.
-        host_count: The number of hosts, all with the same devices.
-        cpu: Whether the job is a rehearsal on the CPU.
-        no_table: Whether there may be more ranks than devices.
+    """Return the physical devices that the job uses on each host, in rank order; all hosts have the same.
 
     Raises:
         UsageError: The number of ranks is missing, or two options disagree.

@@ -69,11 +69,9 @@ class Keeper:
     def start_tasks(
         self, tasks: Sequence[Task], environment: Mapping[str, str], directory: str, stdin: int = -1
     ) -> None:
-        """Start processes, in this order.
+        """Start processes, in this order; the ``environment`` of each comes on top of the common one.
 
-        Args:
-            tasks: What to start; their ``environment`` comes on top of the common one.
-            stdin: The index of the task that gets the launcher's stdin; the others get /dev/null.
+        ``stdin`` is the index of the task that gets the launcher's stdin; the others get /dev/null.
         """
         body = ([tuple(task) for task in tasks], dict(environment), directory, stdin)
         self._send(keeper_protocol.START, marshal.dumps(body))
@@ -122,9 +120,8 @@ def start(*, subreaper: bool = True) -> Keeper:
     It gets a new interpreter, which is ready while the launcher still reads its table. Each rank then costs a
     third less than with a fork, which copies the memory of its parent and is the fallback.
 
-    Args:
-        subreaper: Make this process a subreaper too, so that it can end the job if the keeper is killed.
-            A library call in a user's process does not change that.
+    ``subreaper`` makes this process a subreaper too, so that it can end the job if the keeper is killed. A
+    library call in a user's process does not change that.
 
     Raises:
         LaunchError: No further process may be started.

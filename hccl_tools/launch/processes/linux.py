@@ -96,12 +96,8 @@ class ChildSetup:
     ) -> None:
         """Become a program that is killed when its parent ends; return only if that has ended already.
 
-        Args:
-            execute: Calls one of Python's exec functions.
-            parent: The process that has forked this one.
-            stdin: The descriptor that becomes the program's stdin.
-            log: The descriptor that becomes its stdout and stderr.
-            cpus: The cores it is bound to; none for those of the parent.
+        ``execute`` calls one of Python's exec functions, ``stdin`` and ``log`` (for stdout and stderr) are
+        descriptors. The program may use the cores ``cpus``, without any those of its parent.
 
         Raises:
             OSError: The program cannot be run.

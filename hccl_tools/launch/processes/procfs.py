@@ -90,10 +90,7 @@ def processes() -> dict[int, Status]:
 def descendants(ancestor: int, *, since: int = 0, but: int = 0) -> list[Status]:
     """Return the living descendants of a process, parents before children.
 
-    Args:
-        ancestor: Whose descendants; it is not among them.
-        since: Leave out children of ``ancestor`` that started before this time (and what they started).
-        but: Leave out this process, not its descendants.
+    Children that started before ``since`` are left out with their descendants, the process ``but`` without.
     """
     children: dict[int, list[Status]] = {}
     for process in processes().values():

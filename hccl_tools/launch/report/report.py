@@ -37,10 +37,8 @@ def make(
 ) -> dict[str, Any]:
     """Return the report of a job's end, ready for JSON; times in seconds.
 
-    Args:
-        killed_by_oom: Whether the out-of-memory killer was active meanwhile; ``None`` if that is unknown.
-        earlier: The ``attempts`` of the report on the start before this one, where this is a restart.
-        duration: Seconds of the whole job; by default those of this start.
+    ``earlier`` are the ``attempts`` of the report on the start before a restart, ``duration`` is that of the
+    whole job, by default of this start. ``killed_by_oom`` is ``None`` where that is unknown.
     """
     report: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,

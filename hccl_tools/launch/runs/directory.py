@@ -44,11 +44,9 @@ def path_for(
 
 
 def create(run_dir: str, *, shared: bool = False, mode: int = PRIVATE) -> None:
-    """Create the run directory.
+    """Create the run directory; ``mode`` is independent of the umask.
 
-    Args:
-        shared: Another process of the job may have created it already, as the same user.
-        mode: Its mode, independent of the umask.
+    A ``shared`` one may exist: another process of the job has created it, as the same user.
 
     Raises:
         LaunchError: It cannot be created, or belongs to another user.

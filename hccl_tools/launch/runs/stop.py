@@ -41,11 +41,7 @@ class Stopped(NamedTuple):
 
 
 def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
-    """End a run.
-
-    Args:
-        wait: Seconds for its launcher to end, its grace time included.
-        now: Kill the ranks without their grace time.
+    """End a run; its launcher has ``wait`` seconds, with the grace time of the ranks, which ``now`` skips.
 
     Raises:
         UsageError: It runs on another host, or belongs to another user.

@@ -106,12 +106,7 @@ def spawn(
 
 
 def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
-    """Return the plan of a call; its ranks read their function from ``folder``.
-
-    Raises:
-        SpawnOptionError: The table has another number of ranks than ``nprocs``.
-        LaunchError: The table or the devices do not allow the start.
-    """
+    """Return the plan of a call; its ranks read their function from ``folder``."""
     start = wanted.start
     if start.method is None:
         frameworks = interpreter.installed_frameworks(sys.path)
@@ -141,11 +136,7 @@ def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
 
 
 def _preflight(prepared: PreparedLaunch) -> None:
-    """Refuse devices that are in use, missing or not accessible, which would stop the ranks after minutes.
-
-    Raises:
-        LaunchError: There is a problem; the message lists all.
-    """
+    """Refuse devices that are in use, missing or not accessible, which would stop the ranks after minutes."""
     from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a refused call does not need it)
 
     found = checks.check(prepared.plan, prepared.shared_environment, prepared.nodes)

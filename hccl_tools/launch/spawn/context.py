@@ -18,7 +18,7 @@ from hccl_tools.launch.processes.reactor import Reactor
 from hccl_tools.launch.report import oom, report
 from hccl_tools.launch.runs import directory, private_files
 from hccl_tools.launch.spawn.errors import RankFacts, RankFailedError, failure
-from hccl_tools.launch.spawn.ranks import Raised, Returned, Shown, SpawnedRank
+from hccl_tools.launch.spawn.ranks import Shown, SpawnedRank
 from hccl_tools.launch.supervise.decisions import Judge, Say, SetTimer, Signal, Step
 from hccl_tools.launch.supervise.job_state import JobState
 
@@ -77,8 +77,8 @@ class SpawnContext:
         self._owner = os.getpid()
         self.run_dir = run_dir
         self.processes = [process for process in self._all if process.rank >= 0]
-        self.return_queues = [Returned(process) for process in self.processes]
-        self.error_queues = [Raised(process) for process in self.processes]
+        self.return_queues = [process.queues()[0] for process in self.processes]
+        self.error_queues = [process.queues()[1] for process in self.processes]
         shown = len(self.processes) if tail == "all" else len(tail)
         self._shown = Shown(tail, several=shown > 1)
 
@@ -94,11 +94,8 @@ class SpawnContext:
     def join(self, timeout: float | None = None) -> bool:
         """Wait for all ranks.
 
-        Args:
-            timeout: Seconds; ``None`` waits for ever.
-
         Returns:
-            True when all have ended well, False if some still run after ``timeout``.
+            True when all have ended well, False if some still run after ``timeout`` seconds.
 
         Raises:
             RankFailedError: A rank failed. The others have been ended: SIGTERM, the grace time, SIGKILL.
@@ -127,7 +124,6 @@ class SpawnContext:
 
     @property
     def _is_ending_early(self) -> bool:
-        """Whether the job ends for another reason than that its ranks have ended well."""
         return self._state.reason != "ended"
 
     def terminate(self) -> None:
@@ -215,7 +211,6 @@ class SpawnContext:
                 self._state.blame_rank(rank.end)
 
     def _close(self) -> None:
-        """End the keeper, and everything that is left with it; write the report."""
         if self._closed:
             return
         self._closed = True

@@ -142,7 +142,6 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _all_visible(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | None:
-    """Return the visible devices, ``None`` where the table of the environment decides."""
     if environ.get("RANK_TABLE_FILE"):
         return None
     visible = _visible(environ, cpu=cpu).chosen

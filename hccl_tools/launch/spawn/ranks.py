@@ -7,7 +7,7 @@ import os
 import pickle
 import signal
 import sys
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from hccl_tools.launch.logs.follower import Follower
 from hccl_tools.launch.model.outcome import RankEnd
@@ -30,10 +30,9 @@ class SpawnedRank:
 
     Attributes:
         end: How it has ended.
-        rank: Its rank, -1 for MindSpore's scheduler.
-        device: Its physical device.
-        name: ``rank 3``.
-        log: Its log, absolute.
+        rank: -1 for MindSpore's scheduler.
+        device: The physical device.
+        log: The absolute path of its log.
     """
 
     def __init__(self, process: RankProcess, run_dir: str, private_dir: str, wait: Wait) -> None:
@@ -95,35 +94,17 @@ class SpawnedRank:
             return None, f"(its exception cannot be read here: {error})"
         return original, text
 
-
-class Returned:
-    """paddle's ``return_queues[i]``: ``get()`` gives the rank's result."""
-
-    def __init__(self, rank: SpawnedRank) -> None:
-        self._rank = rank
-
-    def get(self) -> Any:
-        """Return the result; the rank must have ended well."""
-        return self._rank.result()
-
-    def empty(self) -> bool:
-        """Return whether there is no result: the rank still runs, or called ``sys.exit``."""
-        return not self._rank.has_result
+    def queues(self) -> tuple[Queue, Queue]:
+        """Return paddle's queues of the result and of the traceback."""
+        result = Queue(self.result, lambda: not self.has_result)
+        return result, Queue(lambda: self.failure()[1], lambda: not self.failure()[1])
 
 
-class Raised:
-    """paddle's ``error_queues[i]``: ``get()`` gives the traceback of the rank's exception."""
+class Queue(NamedTuple):
+    """One of paddle's queues, for the result of a rank or for its traceback."""
 
-    def __init__(self, rank: SpawnedRank) -> None:
-        self._rank = rank
-
-    def get(self) -> str:
-        """Return the traceback, "" without one."""
-        return self._rank.failure()[1]
-
-    def empty(self) -> bool:
-        """Return whether the rank has raised nothing (yet)."""
-        return not self.get()
+    get: Callable[[], Any]
+    empty: Callable[[], bool]
 
 
 class Shown:

@@ -33,9 +33,7 @@ def end_job(
     the kernel kills its ranks with it.
 
     Args:
-        keeper: The keeper.
         running: The processes whose end the keeper has not reported; it is filled in here.
-        say: Shows a message to the user.
         wait: Seconds for the keeper to end, and then for the others.
 
     Returns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from hccl_tools.launch.model.request import Watch
 
@@ -22,10 +22,7 @@ class Peers(Protocol):
     """One start of the job on this host, connected with those on its other hosts."""
 
     def wait_for_peers(self, signals: Signals) -> Outcome:
-        """Wait until no other host needs this launcher, and return the outcome.
-
-        All local processes have ended by then.
-        """
+        """Wait, once all local processes have ended, until no other host needs this launcher."""
 
 
 class JoinPeers(Protocol):
@@ -43,19 +40,9 @@ class JoinPeers(Protocol):
         """Return the connection; ``restart`` counts the starts from 0."""
 
 
-class BeforeRestart(Protocol):
-    """Prepares a restart of all ranks."""
-
-    def __call__(self, number: int, signals: Signals) -> Sequence[RankProcess]:
-        """Return the processes to start.
-
-        Args:
-            number: Of the restart, from 1.
-            signals: Those that this launcher has received.
-
-        Raises:
-            HcclToolsError: There can be no restart.
-        """
+#: Prepares a restart of all ranks: takes its number, from 1, and the signals that this launcher has received,
+#: and returns the processes to start. It raises HcclToolsError where there can be no restart.
+BeforeRestart: TypeAlias = "Callable[[int, Signals], Sequence[RankProcess]]"
 
 
 class Supervision(NamedTuple):

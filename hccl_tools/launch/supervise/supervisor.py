@@ -41,12 +41,8 @@ def supervise(
     """Run the processes of this host to the end of the job.
 
     Args:
-        processes: What to start, in this order.
         run_dir: Where the logs go and ``report.json`` is written; it exists.
         environment: The environment of all; what a process has of its own comes on top.
-        working_dir: The ranks' working directory.
-        options: How to watch and end the job.
-        keeper: The keeper that was started early; without one it is started now.
         locks: Descriptors (-1 for none) that are closed when the job has ended and its report is written.
 
     Returns:

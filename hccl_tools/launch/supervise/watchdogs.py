@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signals import spawn
 from hccl_tools.launch.runs.disk_space import FULL_BYTES, LOW_BYTES, free_bytes, is_full
+from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import time_span
 from hccl_tools.programs.lookup import find_program
 
@@ -45,13 +46,7 @@ def rank_list(ranks: Iterable[int]) -> str:
     >>> rank_list([5, 0, 1, 2])
     'ranks 0-2, 5'
     """
-    spans: list[list[int]] = []
-    for rank in sorted(ranks):
-        if spans and rank == spans[-1][1] + 1:
-            spans[-1][1] = rank
-        else:
-            spans.append([rank, rank])
-    words = ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
+    words = number_list.fold(sorted(ranks), ", ")
     return f"rank {words}" if words.isdigit() else f"ranks {words}"
 
 
