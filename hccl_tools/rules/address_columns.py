@@ -42,7 +42,7 @@ def addresses_read(subject: Subject) -> list[list[str]]:
     HCCL does not read the addresses of a group_list instance that is alone in its group.
     """
     table = subject.table
-    found = [_split(value) for value in table.device_ips]
+    found = [split_addresses(value) for value in table.device_ips]
     if table.format == "group_list":
         found = [
             [text] if addresses else _NONE for text, addresses in zip(table.device_ips, found, strict=True)
@@ -77,7 +77,8 @@ def servers_unread(subject: Subject) -> frozenset[int]:
     return frozenset(group.servers[0] for group in groups if len(group.servers) == 1)
 
 
-def _split(value: Any) -> list[str]:
+def split_addresses(value: Any) -> list[str]:
+    """Return the addresses of a value as HCCL reads them: of a text, split at commas."""
     if type(value) is not str or not value:
         return _NONE
     if "," not in value:

@@ -85,9 +85,7 @@ def device_ip_no_text(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/device/0/device_ip = "192.168.100.101"
     Hint: write it as a string: "192.168.100.101"
     """
-    if all_plain(subject):
-        return
-    yield from _no_text(subject, refused=True)
+    return _no_text(subject, refused=True)
 
 
 @rule(
@@ -105,12 +103,12 @@ def device_ip_dropped(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/device/0/device_ip = "192.168.0.100"
     Hint: write it as a string: "192.168.100.101"
     """
-    if all_plain(subject):
-        return
-    yield from _no_text(subject, refused=False)
+    return _no_text(subject, refused=False)
 
 
 def _no_text(subject: Subject, *, refused: bool) -> Iterator[Finding]:
+    if all_plain(subject):
+        return
     hosts, ips = hosts_set(subject), subject.table.device_ips
     for index, server in enumerate(subject.table.servers):
         for row in server.rows:

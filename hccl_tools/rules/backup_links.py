@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.rules import job_variables
-from hccl_tools.rules.address_columns import addresses_read
+from hccl_tools.rules.address_columns import addresses_read, split_addresses
 from hccl_tools.rules.ports import HIGHEST_PORT
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.table.addresses import family, is_unset
@@ -27,13 +27,6 @@ def _rows(subject: Subject) -> Iterator[tuple[int, Any]]:
                 yield row, value
 
 
-def _addresses(value: Any) -> list[str]:
-    if not isinstance(value, str) or not value:
-        return []
-    parts = value.split(",")
-    return parts if parts[-1] else parts[:-1]
-
-
 @rule("HCC441", "backup-ip", "refused", code="EI0014", source="topoinfo_ranktableConcise.cc:572-620")
 def backup_ip(subject: Subject) -> Iterator[Finding]:
     """A backup_device_ip is not an IP address, or is used twice.
@@ -48,7 +41,7 @@ def backup_ip(subject: Subject) -> Iterator[Finding]:
         path = subject.device_path(row, "backup_device_ip")
         if not isinstance(value, str):
             yield Finding("backup_device_ip is not a string", path, "write the address as a string")
-        for address in _addresses(value):
+        for address in split_addresses(value):
             if family(address) is None or is_unset(address):
                 yield Finding(
                     f'"{address}" is not an IP address', path, "write the address of the NPU's other die"
@@ -78,7 +71,7 @@ def backup_port(subject: Subject) -> Iterator[Finding]:
     ports = subject.table.column("backup_device_port")
     for row, value in _rows(subject):
         port = ports[row]
-        if not _addresses(value) or port is None:
+        if not split_addresses(value) or port is None:
             continue
         number = read_uint(port) if isinstance(port, str) else None
         if number is None or not 1 <= number <= HIGHEST_PORT:
@@ -116,7 +109,7 @@ def backup_partner(subject: Subject) -> Iterator[Finding]:
             for address in addresses_read(subject)[row]:
                 place.setdefault(address.partition("%")[0], index)
     for row, value in rows:
-        for address in _addresses(value):
+        for address in split_addresses(value):
             partner = place.get(address.partition("%")[0])
             fault = None if partner is None else _partner_fault(subject, row, partner)
             if fault:
