@@ -64,11 +64,11 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
     wanted = Wanted(devices=",".join(map(str, ids)))
     request = SurveyRequest(wanted, product=settings["product"], table_format=before.format)
     facts = gather_options.facts_of(name, request, how)
-    judged = product_of(before, settings["product"]).name
-    if facts.product != judged:
+    checked_for = product_of(before, settings["product"]).name
+    if facts.product != checked_for:
         click.echo(
             f"warning: the spare {name} is {facts.product} ({facts.product_source}), but the table is "
-            f"checked for {judged}: use a spare of the same product, or name the table's with --product",
+            f"checked for {checked_for}: use a spare of the same product, or name the table's with --product",
             err=True,
         )
     return generation.table([facts], table_format=facts.table_format)

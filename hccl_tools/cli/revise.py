@@ -62,11 +62,11 @@ def deliver(
     click.echo(outputs.Saved(path, product=named).summary(), err=True)
 
 
-def _check(new: bytes, to_stdout: bool, **judged: Any) -> None:
+def _check(new: bytes, to_stdout: bool, **options: Any) -> None:
     from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
-    report = validate(new, **judged)._replace(file=unwritten.NAME)
+    report = validate(new, **options)._replace(file=unwritten.NAME)
     if not report.ok:
         click.echo(outputs.findings_text(report), err=to_stdout, nl=False)
         raise unwritten.refusal(report)

@@ -1,4 +1,4 @@
-"""The output for people: each finding with its source line, HCCL's reaction and a hint."""
+"""The text output: each finding with its source line, HCCL's reaction and a hint."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _ending(state: ParserState) -> JsonError | None:
 
 
 def _pasted(state: ParserState) -> JsonError | None:
-    """Recognise text that people paste together with a table."""
+    """Recognise text that is often pasted together with a table."""
     rest, at = state.rest, state.at
     if rest.startswith(("//", "/*", "#", "<!--")):
         return JsonError("comment", "comments are not allowed in JSON", "remove the comment", at)

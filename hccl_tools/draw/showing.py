@@ -1,4 +1,4 @@
-"""The output of ``show``: a tree for people, JSON for programs."""
+"""The output of ``show``, as a tree or as JSON."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ShowOptions:
         return json.dumps(value, indent=4) + "\n"
 
     def lines(self, servers: Sequence[ServerFacts], *, unfold: bool) -> list[str]:
-        """Return the lines for people: one rank, or the tree under a heading."""
+        """Return the lines of text: one rank, or the tree under a heading."""
         ascii_only = stdout_is_ascii()
         if self.rank is not None:
             return [escaped(line, ascii_only=ascii_only) for line in self._rank_lines(servers[0], self.rank)]

@@ -26,7 +26,7 @@ class SurveyTask(NamedTuple):
         host: The host's name in the host list; empty where only the host knows it (Slurm).
         place: The host's index in the list, from 0.
         request: What to find out.
-        seconds: The time limit, after which the answer is not awaited any more.
+        seconds: The time limit for the answer.
         over_mpi: Whether to send the answer to the first MPI process, or else to standard output.
         collect: For the first MPI process: the file for all answers. It does not survey its own host.
         version: The version of hccl-tools that sent the task.

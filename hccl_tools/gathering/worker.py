@@ -35,7 +35,7 @@ def main(host: str, text: str) -> int:
         return 1
     task = SurveyTask.from_json(text)._replace(host=host)
     end_with_tools()
-    # If anything hangs: the kernel kills this process once its answer is not awaited any more.
+    # If anything hangs: the kernel kills this process after the time limit for its answer.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, task.seconds + 10)
     if task.collect is None:

@@ -107,7 +107,7 @@ def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
     except (UsageError, LaunchError):
         raise
     except HcclToolsError as error:
-        # Every error before the start is a refusal: 125, to tell it from a rank's own code.
+        # Every error before the start is a refusal: 125, to distinguish it from a rank's exit code.
         raise LaunchError(error.message, hint=error.hint) from error
     if prepared.plan.supervisor and engines.of(prepared.plan).names_hosts:
         from hccl_tools.launch.planning import host_names  # noqa: PLC0415  (only such a job names its hosts)

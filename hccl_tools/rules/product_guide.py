@@ -110,7 +110,7 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
 def devices_across_groups(subject: Subject) -> Iterator[Finding]:
     """Two or four devices of a 910A are taken from both groups, 0-3 and 4-7.
 
-    Only the devices of one group are joined by HCCS. HCCL takes any two devices, and six sets of four that
+    Only the devices of one group are joined by HCCS. HCCL accepts any two devices, and six sets of four that
     cross the groups; the guide forbids them all.
 
     Example: /server_list/0/device/1/device_id = "4"

@@ -43,8 +43,8 @@ class Product(NamedTuple):
         pci_ids: PCI device ids of its cards (vendor 19e5, Huawei), in lower case.
         simulated: The machine that ``--simulate`` makes up, or None if there is none.
         default_format: The table format that ``gen`` writes.
-        formats: The formats that HCCL takes on this product.
-        assumed_for: The formats whose tables are judged for this product if no product is named. Each format
+        formats: The formats that HCCL accepts on this product.
+        assumed_for: The formats whose tables are checked for this product if no product is named. Each format
             is in one row.
         loader: Which of HCCL's loaders reads the table.
         group_size: Devices per group joined by HCCS, where the guide forbids sets across groups, else None.
@@ -52,7 +52,7 @@ class Product(NamedTuple):
         cluster_count: Devices per machine the guide demands across machines, or None for any.
         even_servers: Whether HCCL refuses servers with different numbers of devices.
         checks_hccs_count: Whether HCCL refuses a count over 2 that is not a power of two (``devNum``).
-        four_device_sets: The only sets of exactly four devices that HCCL takes, or None for any.
+        four_device_sets: The only sets of exactly four devices that HCCL accepts, or None for any.
         needs_device_ip: When a device of a table with several servers must have an address: ``always``,
             ``without-host-ip`` (an empty one still passes the parser), or ``never``.
         super_pods: Whether ``super_pod_list`` is read.
@@ -159,7 +159,7 @@ def default() -> Product:
 
 
 def assume(table_format: str | None, largest_server: int = 0) -> tuple[Product, str]:
-    """Return the product to judge a table for if none is named, and the reason as a phrase.
+    """Return the product to check a table for if none is named, and the reason as a phrase.
 
     It is the one that the format is documented for. If a server of the table has more devices than that
     product has, it is the only other product of the format whose whole servers have that many.

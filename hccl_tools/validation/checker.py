@@ -172,7 +172,7 @@ def _subject_of_object(source: Any) -> Subject:
 def _judge(subject: Subject, found: formats.Detection | None, findings: Findings) -> None:
     findings.run(rules_for(None), subject)
     if found is not None and other_forms.is_one(subject, found):
-        other_forms.judge(subject, found, findings)
+        other_forms.check(subject, found, findings)
         return
     if found is None or found.format is None or found.format not in subject.product.formats:
         return

@@ -21,7 +21,7 @@ def is_one(subject: Subject, found: Detection) -> bool:
     return found.heterogeneous and subject.product.loader == "legacy"
 
 
-def judge(subject: Subject, found: Detection, findings: Findings) -> None:
+def check(subject: Subject, found: Detection, findings: Findings) -> None:
     """Collect the findings on such a table; ``subject.table`` is set for a valid lab table."""
     if found.heterogeneous:
         _judge_heterogeneous(subject, findings)

@@ -1,4 +1,4 @@
-"""Choose the product that a table is judged for: the one that is named, else the one that is assumed."""
+"""Choose the product that a table is checked for: the named one, else the assumed one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def product_of(table: RankTable, name: str | None = None) -> Product:
-    """Return the product that ``check_table`` judges a table for; ``name`` is the user's choice."""
+    """Return the product for which ``check_table`` checks a table; ``name`` is the user's choice."""
     subject = Subject(assume(table.format)[0], table=table)
     choose(subject, name, table.format)
     refine(subject)

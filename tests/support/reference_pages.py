@@ -26,8 +26,8 @@ _PRODUCTS = """# Products
 Made from the table of products by `python -m tests.support.reference_pages`.
 
 `--product` and `HCCL_TOOLS_PRODUCT` take a product's name, or the name of its chip or machine in any
-spelling. `...` stands for any ending. `gen` writes the first format; HCCL takes all of them. If no product is
-named, a table is judged for the product that has its format in the column "assumed for". "Simulated" is the
+spelling. `...` matches any ending. `gen` writes the first format; HCCL accepts all of them. If no product is
+named, a table is checked for the product that has its format in the column "assumed for". "Simulated" is the
 device count of `--simulate`.
 
 | product | title | chips | machines | device ids | formats | assumed for | simulated |

@@ -110,7 +110,7 @@ class AgentLink:
                 if (left := deadline - time.monotonic()) <= 0:
                     break
                 wait_readable(left, self._connection)
-                is_released = any(message.get("word") == "go" for message in self._connection.messages())
+                is_released = any(message.get("type") == "go" for message in self._connection.messages())
         self._connection.close()
         return 0 if is_released and not self._srun else outcome.exit_code
 
@@ -142,16 +142,16 @@ class AgentLink:
     def _read(self, attempt: Attempt) -> None:
         connection = self._connection
         for message in connection.messages():
-            if message.get("word") == "kill":
+            if message.get("type") == "kill":
                 self._end_requested = True
                 attempt.kill()
-            elif message.get("word") == "end":
+            elif message.get("type") == "end":
                 self._end_requested = self._end_requested or not attempt.state.is_ending
                 attempt.end_for(Cause.parse(message.get("cause"), self._host))
         if connection.closed:
             self._end_requested = True
             attempt.on_readable(connection.fileno(), None)
-            attempt.console.abandon()  # The engine may not read our output any more.
+            attempt.console.abandon()  # The engine may no longer read this output.
             attempt.end("host", "the launcher was killed, or its host is down or unreachable")
 
 
@@ -183,5 +183,5 @@ def _is_welcome(connection: Connection) -> bool:
     while not connection.closed and (left := deadline - time.monotonic()) > 0:
         wait_readable(left, connection)
         for message in connection.messages():
-            return message.get("word") == "welcome"
+            return message.get("type") == "welcome"
     return False

@@ -57,4 +57,4 @@ class Agents:
         """Send a message: ``go`` to all agents, others to those that have not reported."""
         for agent in self.connected:
             if agent.number >= 0 and (kind == "go" or not agent.done):
-                agent.connection.send({"word": kind, **more})
+                agent.connection.send({"type": kind, **more})

@@ -168,7 +168,7 @@ class Controller:
             if message["hello"] != self._token:
                 raise ValueError(message)
             agent.is_ours = True
-            agent.connection.send({"word": "welcome"})
+            agent.connection.send({"type": "welcome"})
         if "agent" in message:
             self._identify(agent, message)
         if "ended_by_engine" in message:

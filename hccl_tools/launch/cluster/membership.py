@@ -88,7 +88,7 @@ def differing(one: HostManifest, other: HostManifest) -> list[str]:
 def difference(one: HostManifest, other: HostManifest) -> str:
     """Return the first difference of two hosts as a sentence, "" where they agree."""
     if one.server == other.server:
-        return f"two hosts claim to be server {one.host} of the job: tell them apart with --server"
+        return f"two hosts claim to be server {one.host} of the job: distinguish them with --server"
     if one.values.get(PROGRAM) != other.values.get(PROGRAM):
         return _program_difference(one, other)
     for subject in differing(one, other):

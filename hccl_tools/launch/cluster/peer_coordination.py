@@ -120,7 +120,7 @@ class PeerCoordination:
             self._attempt.call_later("peers", TIMING.flush, self._read)
 
     def _handle(self, server: int, message: dict[str, Any]) -> None:
-        kind, link = message.get("word"), self._link
+        kind, link = message.get("type"), self._link
         if kind == "heard":
             self._acknowledged.add(server)
         elif kind == "all ended":

@@ -91,7 +91,7 @@ class PeerLink:
     def broadcast(self, kind: str, restart: int, *to: int, **more: Any) -> None:
         """Send a message about a start of the job to some servers, to all others if none is named."""
         for server in to or self.others:
-            self.connections[server].send({"word": kind, "restart": restart, **more})
+            self.connections[server].send({"type": kind, "restart": restart, **more})
 
     def receive(self, restart: int) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the messages about this start of the job, each with the server that sent it."""
@@ -152,9 +152,9 @@ class PeerLink:
 
     def _all_ready(self, restart: int, values: dict[str, str]) -> bool:
         for server, message in self.receive(restart):
-            if message.get("word") == "start":
+            if message.get("type") == "start":
                 return True
-            if message.get("word") in {"end", "ending"}:
+            if message.get("type") in {"end", "ending"}:
                 self._fail(restart, Cause.parse(message.get("cause"), self.hosts[server]))
         lost = [self.hosts[server] for server, connection in self.connections.items() if connection.closed]
         if lost:

@@ -81,7 +81,7 @@ class RendezvousClient:
         while not connection.closed and time.monotonic() < min(deadline, answer_by):
             wait_readable(TIMING.retry, connection)
             for message in connection.messages():
-                kind = message.get("word") if message.get("kind") == PROTOCOL else None
+                kind = message.get("type") if message.get("kind") == PROTOCOL else None
                 if kind == "refused":
                     raise LaunchError(str(message.get("why")), hint=HINT)
                 if kind == "go":

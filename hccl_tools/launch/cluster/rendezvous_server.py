@@ -135,7 +135,7 @@ class RendezvousServer:
             raise LaunchError(self.refusal, hint=HINT)
         self.complete = True
         for other in self.members.values():
-            other.send({"kind": PROTOCOL, "word": "go", "run_dirs": self.run_dirs})
+            other.send({"kind": PROTOCOL, "type": "go", "run_dirs": self.run_dirs})
         return Membership(self.members, self.run_dirs)
 
     def names(self, servers: Iterable[int]) -> list[str]:
@@ -167,19 +167,19 @@ class RendezvousServer:
         if other is None or not 0 <= other.server < len(self.hosts):
             return False
         if at_discovery and differing(self.own, other) != [PORT]:
-            newcomer.send({"kind": PROTOCOL, "word": "another job"})
+            newcomer.send({"kind": PROTOCOL, "type": "another job"})
             return False
         if not self.refusal:
             known = self.members.get(other.server)
             self.refusal = difference(other if known else self.own, other)
             for member in self.members.values() if self.refusal else ():
-                member.send({"kind": PROTOCOL, "word": "refused", "why": self.refusal})
+                member.send({"kind": PROTOCOL, "type": "refused", "why": self.refusal})
         self.missing.discard(other.server)
         if self.refusal:
-            newcomer.send({"kind": PROTOCOL, "word": "refused", "why": self.refusal})
+            newcomer.send({"kind": PROTOCOL, "type": "refused", "why": self.refusal})
             return False
         missing = and_more(self.names(self.missing))
-        newcomer.send({"kind": PROTOCOL, "word": "welcome", "missing": missing})
+        newcomer.send({"kind": PROTOCOL, "type": "welcome", "missing": missing})
         self.members[other.server] = newcomer
         self.run_dirs[other.server] = other.run_dir
         return True

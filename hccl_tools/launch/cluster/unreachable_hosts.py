@@ -45,16 +45,16 @@ def watch(
         elif len(_ended(attempt)) <= gone:
             attempt.call_later("unreached", _CHECK_SECONDS, check)
         else:
-            said = excerpt.last_lines(excerpt.log_end(os.path.join(run_dir, names.ENGINE_ERRORS)), 1)
-            why = f"{', '.join(missing)} cannot be reached" + "".join(f": {line}" for line in said)
+            errors = excerpt.last_lines(excerpt.log_end(os.path.join(run_dir, names.ENGINE_ERRORS)), 1)
+            why = f"{', '.join(missing)} cannot be reached" + "".join(f": {line}" for line in errors)
             attempt.end("refused", why)
 
     def ended(child: Status) -> None:
         name = procfs.read(f"/proc/{child.pid}/comm").strip()
         what = f"{name} (pid {child.pid}) was killed, or ended before the ranks that it started"
-        attempt.call_later(f"ended {child.pid}", _CHECK_SECONDS, partial(judge, what))
+        attempt.call_later(f"ended {child.pid}", _CHECK_SECONDS, partial(check_loss, what))
 
-    def judge(what: str) -> None:
+    def check_loss(what: str) -> None:
         if len(_ended(attempt)) > hosts()[1]:
             lost(what)
 

@@ -52,7 +52,7 @@ class Follower:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         self._offset = offset
         self._shown_at = time.monotonic()
-        #: No process writes to it any more.
+        #: Whether all processes that write to it have ended.
         self.finished = False
 
     def read(self, *, last: bool = False) -> bytes:
@@ -131,17 +131,17 @@ class Followers:
         several: bool,
         color: bool = False,
         hidden: tuple[bytes, ...] = (),
-        tell: Callable[[str], None] | None = None,
+        notify: Callable[[str], None] | None = None,
     ) -> None:
-        """Start without logs; lines that begin as ``hidden`` are left out.
+        """Start without logs; lines that begin with one of ``hidden`` are omitted.
 
-        With the style ``auto`` lines get a prefix if there are several logs. ``tell`` is called once at most.
+        With the style ``auto`` lines get a prefix if there are several logs. ``notify`` is called only once.
         """
         self._stream = stream
         self._prefixed = style == "prefix" or (style == "auto" and several)
         self._alone = not several
         self._color = color
-        self._hidden, self._tell = hidden, tell
+        self._hidden, self._notify = hidden, notify
         self._limit = FileLimit()
         self._followers: list[Follower] = []
         self._interval = _FIRST_PAUSE_SECONDS
@@ -158,18 +158,18 @@ class Followers:
         follower = Follower(path, prefix, live=live, hidden=self._hidden)
         if not self._limit.allows(follower.fileno()):
             follower.close()
-            self._tell_of_limit(path)
+            self._notify_of_limit(path)
             return
         self._followers.append(follower)
         self.next_look = time.monotonic()
 
-    def _tell_of_limit(self, path: str) -> None:
-        if self._tell is not None:
-            self._tell(
+    def _notify_of_limit(self, path: str) -> None:
+        if self._notify is not None:
+            self._notify(
                 f"only {len(self._followers)} ranks are shown here, because no more files may be open"
                 f" (`ulimit -n` is {file_limit()}); the logs of all are in {os.path.dirname(path)}"
             )
-            self._tell = None
+            self._notify = None
 
     def finish(self) -> None:
         """Mark all logs as complete: incomplete lines are shown as well."""

@@ -82,7 +82,7 @@ def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> P
     """Return what this rank has to start; ``None`` if it has to prepare itself.
 
     Raises:
-        LaunchError: The run directory is not this user's any more.
+        LaunchError: The run directory no longer belongs to this user.
     """
     if world.local_rank == 0 or world.rank == 0 or options.run_dir is not None:
         return None

@@ -20,17 +20,17 @@ def problems(
     """Yield a sentence for each wrong HCCL variable on this host."""
     yield from _timeouts(environ)
     if (text := environ.get("HCCL_WHITELIST_DISABLE")) not in {None, "0", "1"}:
-        yield f'HCCL_WHITELIST_DISABLE="{text}": HCCL takes 0 or 1 only'
+        yield f'HCCL_WHITELIST_DISABLE="{text}": HCCL accepts only 0 or 1'
     if (address := environ.get("HCCL_IF_IP")) and not is_local(address):
         yield f"HCCL_IF_IP={address} is not an address of this host"
     if (text := environ.get("HCCL_SOCKET_IFNAME")) and not _some_interface(text, interfaces):
         yield f"HCCL_SOCKET_IFNAME={text} matches no interface of this host ({', '.join(sorted(interfaces))})"
     if (text := environ.get("HCCL_IF_BASE_PORT")) is not None and not is_base_port(text):
-        yield f'HCCL_IF_BASE_PORT="{text}": HCCL takes {_BASE_PORT_RANGE[0]} to {_BASE_PORT_RANGE[1]}'
+        yield f'HCCL_IF_BASE_PORT="{text}": HCCL accepts {_BASE_PORT_RANGE[0]} to {_BASE_PORT_RANGE[1]}'
 
 
 def is_base_port(text: str) -> bool:
-    """Whether HCCL takes a text as HCCL_IF_BASE_PORT."""
+    """Whether HCCL accepts a text as HCCL_IF_BASE_PORT."""
     return _is_between(text, *_BASE_PORT_RANGE)
 
 
@@ -38,7 +38,7 @@ def _timeouts(environ: Mapping[str, str]) -> Iterator[str]:
     first, last = _CONNECT_RANGE
     connect, execute = environ.get("HCCL_CONNECT_TIMEOUT"), environ.get("HCCL_EXEC_TIMEOUT")
     if connect is not None and not _is_between(connect, first, last):
-        yield f'HCCL_CONNECT_TIMEOUT="{connect}": HCCL takes {first} to {last} seconds and refuses others'
+        yield f'HCCL_CONNECT_TIMEOUT="{connect}": HCCL accepts {first} to {last} seconds and refuses others'
         return
     if execute is not None and not execute.isdecimal():
         yield f'HCCL_EXEC_TIMEOUT="{execute}" is not a number of seconds'

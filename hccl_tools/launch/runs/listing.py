@@ -1,4 +1,4 @@
-"""Runs as a table for people and as JSON."""
+"""The list of runs as text and as JSON."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from hccl_tools.launch.report import oom, report
 from hccl_tools.launch.runs import directory, private_files
 from hccl_tools.launch.spawn.errors import RankFacts, RankFailedError, failure
 from hccl_tools.launch.spawn.ranks import Shown, SpawnedRank
-from hccl_tools.launch.supervise.decisions import Judge, Say, SetTimer, Signal, Step
+from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
 from hccl_tools.launch.supervise.job_state import JobState
 
 if TYPE_CHECKING:
@@ -193,8 +193,8 @@ class SpawnContext:
                 self._keeper.signal(decision.number)
             elif isinstance(decision, SetTimer):
                 self._reactor.at(decision.name, decision.seconds, partial(self._act_on_timer, decision.name))
-            elif isinstance(decision, Judge):
-                self._act(self._state.judge(decision.end, time.monotonic()))
+            elif isinstance(decision, HandleEnd):
+                self._act(self._state.process_ended(decision.end, time.monotonic()))
             elif isinstance(decision, Say):
                 sys.stderr.write(f"hccl-tools: {decision.text}\n")
             elif decision is Step.GIVE_UP and self._keeper.has_ended:

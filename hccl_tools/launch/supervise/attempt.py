@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch.processes import keeper_protocol
 from hccl_tools.launch.processes import signals as received
 from hccl_tools.launch.processes.reactor import Reactor
-from hccl_tools.launch.supervise.decisions import Judge, Say, SetTimer, Signal, Step
+from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
 from hccl_tools.launch.supervise.job_state import JobState
 
 if TYPE_CHECKING:
@@ -161,10 +161,10 @@ class Attempt:
                 self._set_timer(decision.name, decision.seconds)
             elif isinstance(decision, Say):
                 self.say(decision.text)
-            elif isinstance(decision, Judge):
+            elif isinstance(decision, HandleEnd):
                 for observe in self.on_end:
                     observe(decision.end)
-                self._act(self.state.judge(decision.end, time.monotonic()))
+                self._act(self.state.process_ended(decision.end, time.monotonic()))
             else:
                 self._take_step(decision)
 

@@ -28,8 +28,8 @@ class Say(NamedTuple):
     text: str
 
 
-class Judge(NamedTuple):
-    """Let the observers see the end of a process, then call ``JobState.judge``: they may know its cause."""
+class HandleEnd(NamedTuple):
+    """Notify the observers, which may know the cause, then call ``JobState.process_ended``."""
 
     end: RankEnd
 
@@ -47,4 +47,4 @@ class Step(Enum):
     GIVE_UP = "give up"
 
 
-Decision: TypeAlias = "Signal | SetTimer | Say | Judge | Step"
+Decision: TypeAlias = "Signal | SetTimer | Say | HandleEnd | Step"

@@ -18,7 +18,7 @@ from hccl_tools.launch.model.outcome import Outcome
 from hccl_tools.launch.processes import keeper_protocol
 from hccl_tools.launch.processes.process_limit import why_not_started
 from hccl_tools.launch.processes.signal_names import signal_name
-from hccl_tools.launch.supervise.decisions import Judge, Say, SetTimer, Signal, Step
+from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
 from hccl_tools.launch.supervise.timing import TIMING
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class JobState:
             return self._begin_failure(end, event.value, now)
         elif event.kind == keeper_protocol.ENDED:
             self._record_end(end, event)
-            return [Judge(end)]
+            return [HandleEnd(end)]
         elif event.kind == keeper_protocol.EMPTY:
             self.phase = Phase.OVER
         return []
@@ -149,7 +149,7 @@ class JobState:
         if is_failing and not self._first_is_known and self.remote_cause is None:
             self.first_failure, self._first_is_known = end, True
 
-    def judge(self, end: RankEnd, now: float) -> list[Decision]:
+    def process_ended(self, end: RankEnd, now: float) -> list[Decision]:
         """Decide what to do after the end of a process, unless the job is ending."""
         if self.phase is not Phase.RUNNING:
             return []

@@ -45,7 +45,7 @@ class Reporter:
             several=several,
             color=console.color,
             hidden=options.hidden,
-            tell=console.say,
+            notify=console.say,
         )
 
     def first_failure(self, end: RankEnd) -> RankFailure:

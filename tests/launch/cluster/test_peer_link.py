@@ -96,7 +96,7 @@ def test_what_is_said_of_a_later_start_is_not_lost(links: list[PeerLink]) -> Non
     links[1].broadcast("ended", 0)
     links[1].abort(FAILED, 1)
 
-    assert [word["word"] for word in heard(links[0], 0)] == ["ended"]
+    assert [message["type"] for message in heard(links[0], 0)] == ["ended"]
     assert heard(links[0], 0) == []
     assert [Cause.parse(word["cause"], "host-b") for word in heard(links[0], 1)] == [FAILED]
     assert links[0].others == [2]
@@ -119,10 +119,10 @@ def test_a_message_in_pieces_and_two_in_one() -> None:
     one, other = socket.socketpair()
     with one:
         connection = Connection(other)
-        one.sendall(b'{"word": "en')
+        one.sendall(b'{"type": "en')
         assert list(connection.messages()) == []
-        one.sendall(b'ded"}\n{"word": "kill"}\n{"wo')
-        assert list(connection.messages()) == [{"word": "ended"}, {"word": "kill"}]
+        one.sendall(b'ded"}\n{"type": "kill"}\n{"ty')
+        assert list(connection.messages()) == [{"type": "ended"}, {"type": "kill"}]
         assert not connection.closed
         connection.close()
 

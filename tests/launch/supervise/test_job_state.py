@@ -15,7 +15,7 @@ from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.processes import keeper_protocol
 from hccl_tools.launch.processes.keeper_protocol import Event
-from hccl_tools.launch.supervise.decisions import Judge, Say, SetTimer, Signal, Step
+from hccl_tools.launch.supervise.decisions import HandleEnd, Say, SetTimer, Signal, Step
 from hccl_tools.launch.supervise.job_state import JobState
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ class Job:
                 self.timers[decision.name] = self.now + decision.seconds
             elif isinstance(decision, Say):
                 self.said.append(decision.text)
-            elif isinstance(decision, Judge):
+            elif isinstance(decision, HandleEnd):
                 self.before_judging(decision.end)
-                self.act(self.state.judge(decision.end, self.now))
+                self.act(self.state.process_ended(decision.end, self.now))
             elif isinstance(decision, Signal):
                 self.decided.append(f"{self.now:g} {signal.Signals(decision.number).name[3:]}")
                 self.on_signal(decision.number)
