@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
-    from hccl_tools.launch.supervise.options import BeforeRestart, JoinPeers, Supervision
+    from hccl_tools.launch.supervise.options import BeforeRestart, Supervision
 
 #: Seconds that MindSpore's scheduler may take to end after the ranks of this host.
 _SCHEDULER_WAIT = 0.2
@@ -123,7 +123,6 @@ def _before_restart(
         return None
     from hccl_tools.launch import restart  # noqa: PLC0415  (few ask for it)
 
-    restart.check(prepared.plan, request)
     return restart.before_restart(prepared, request, link)
 
 
@@ -184,7 +183,7 @@ def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> l
         return [directory.hold(run_dir), *logs]
     except LaunchError:
         if not shared:
-            directory.discard(run_dir)
+            private_files.remove(run_dir)
         raise
 
 
@@ -220,6 +219,11 @@ def _supervision(
 ) -> Supervision:
     from hccl_tools.launch.supervise.options import Supervision  # noqa: PLC0415  (a refused launch does without)
 
+    join_peers = None
+    if link is not None:
+        from hccl_tools.launch.cluster import peer_coordination  # noqa: PLC0415  (several hosts, started by hand)
+
+        join_peers = partial(peer_coordination.PeerCoordination, link)
     supervision = Supervision(
         watch=request.watch,
         tail=request.logs.tail,
@@ -227,7 +231,7 @@ def _supervision(
         restart=request.part.restart if request.part else 0,
         before_restart=before_restart,
         reports=agent is None,
-        join_peers=_join_peers(link),
+        join_peers=join_peers,
         cpus=None if plan.shim_command else plan.cores,
         # Without ranks on other hosts, no rank needs the scheduler any longer.
         scheduler_wait=_SCHEDULER_WAIT if plan.local_server is None else _SCHEDULER_WAIT_FOR_OTHERS,
@@ -240,11 +244,3 @@ def _supervision(
     if agent is not None:
         return supervision._replace(on_attempt=agent.watch, explain=agent.report_end)
     return supervision
-
-
-def _join_peers(link: PeerLink | None) -> JoinPeers | None:
-    if link is None:
-        return None
-    from hccl_tools.launch.cluster.peer_coordination import PeerCoordination  # noqa: PLC0415  (several hosts, started by hand)
-
-    return partial(PeerCoordination, link)

@@ -16,32 +16,27 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.cluster.peer_link import PeerLink
-    from hccl_tools.launch.model.plan import Plan, RankProcess
+    from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.options import BeforeRestart
 
 
-def check(plan: Plan, request: LaunchRequest) -> None:
-    """Refuse restarts of hosts that are not connected.
-
-    Raises:
-        LaunchError: The command was typed on several hosts without a rendezvous.
-    """
-    restarts = request.watch.max_restarts
-    if restarts and plan.local_server is not None and plan.rendezvous is None and request.part is None:
-        raise LaunchError(
-            f"--max-restarts {restarts}: hosts without a rendezvous cannot restart together",
-            hint="omit --no-preflight, or start the job once for all hosts: --engine mpirun or slurm",
-        )
-
-
 def before_restart(prepared: PreparedLaunch, request: LaunchRequest, link: PeerLink | None) -> BeforeRestart:
     """Return what a supervisor calls before each restart.
 
     It raises LaunchError where the table has changed, here or on another host of ``link``.
+
+    Raises:
+        LaunchError: The command was typed on several hosts without a rendezvous.
     """
+    plan, restarts = prepared.plan, request.watch.max_restarts
+    if plan.local_server is not None and plan.rendezvous is None and request.part is None:
+        raise LaunchError(
+            f"--max-restarts {restarts}: hosts without a rendezvous cannot restart together",
+            hint="omit --no-preflight, or start the job once for all hosts: --engine mpirun or slurm",
+        )
 
     def before(number: int, signals: Signals) -> Sequence[RankProcess]:
         try:

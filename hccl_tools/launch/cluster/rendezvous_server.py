@@ -54,12 +54,8 @@ def join(
 
     Rank 0's host gets a connection to each of the others, which get one to it.
 
-    Args:
-        hosts: The names of the servers, by index.
-        master: The server of rank 0, whose host listens.
-        address: Its address, and the port.
-        wait: Seconds for all hosts to join.
-        discovery_port: The port where hosts with another start port find this one.
+    ``hosts`` are the names of the servers by index, ``address`` is that of the server of rank 0 (``master``),
+    whose host listens, ``wait`` is in seconds. Hosts with another start port find it at ``discovery_port``.
 
     Raises:
         LaunchError: Hosts differ (the message names both), or did not join in time.

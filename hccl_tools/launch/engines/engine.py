@@ -73,11 +73,7 @@ class Engine:
         return self
 
     def locate(self, environ: Mapping[str, str], wanted: str | None, hosts: Sequence[str]) -> Located:  # noqa: ARG002  (for engines with a program)
-        """Return the program of the engine, if it needs one.
-
-        Args:
-            wanted: The program that the user names (``--mpirun``).
-            hosts: The hosts of the job, in rank order.
+        """Return the program of the engine, if it needs one; ``wanted`` is the value of ``--mpirun``.
 
         Raises:
             LaunchError: There is none, or it cannot start this job.

@@ -61,7 +61,8 @@ def run(prepared: PreparedRank, link: LauncherLink | None = None) -> int:
     parent = ParentWatch(link)
     began = time.monotonic()
     pid = _start(prepared.argv, prepared.environment, log, header)
-    follower = _follower(log) if _is_shown(prepared.rank, prepared.tail) else None
+    is_shown = prepared.tail == "all" or str(prepared.rank) in prepared.tail.split(",")
+    follower = _follower(log) if is_shown else None
     status = _watch(pid, signals, follower, parent)
     duration = time.monotonic() - began
     _kill_leftovers(keep=scheduler)
@@ -197,10 +198,6 @@ def _follower(log: str) -> Follower:
     from hccl_tools.launch.logs.follower import Follower  # noqa: PLC0415  (only a shown rank needs it)
 
     return Follower(log)
-
-
-def _is_shown(rank: int, tail: str) -> bool:
-    return tail == "all" or str(rank) in tail.split(",")
 
 
 def _show(follower: Follower, *, last: bool = False) -> None:

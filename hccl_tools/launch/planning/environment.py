@@ -54,7 +54,6 @@ class Variable(NamedTuple):
     """One variable of a rank.
 
     Attributes:
-        name: Its name.
         family: Its family, which decides in which starts it is set and whether the caller's value is removed.
         value: Computes the value; None leaves the variable unset.
         meaning: The description in docs/environment.md.
@@ -105,12 +104,8 @@ def _endpoints(_seat: RankPlacement, job: JobFacts) -> str | None:
     return text if 0 < len(text) < _LONGEST else None
 
 
-def _chooses_visible(job: JobFacts) -> bool:
-    return "visible devices" in FAMILIES[job.start] and not (job.cpu or job.devices_are_placeholders)
-
-
 def _visible(_seat: RankPlacement, job: JobFacts) -> str | None:
-    if not _chooses_visible(job):
+    if "visible devices" not in FAMILIES[job.start] or job.cpu or job.devices_are_placeholders:
         return None
     return ",".join(str(job.visible.runtime_id(device)) for device in sorted(job.devices))
 

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 def check(prepared: PreparedLaunch, *, use: str, colons: bool = False) -> None:
     """Refuse a job with a host that cannot be written in a command.
 
-    Args:
-        use: The option that needs the hosts, for the message: ``--engine mpirun``.
-        colons: Whether the command accepts IPv6 addresses.
+    ``use`` names the option that needs the hosts; with ``colons`` the command accepts IPv6 addresses.
 
     Raises:
         LaunchError: A host is not a host name or an address; the message has its place in the table.

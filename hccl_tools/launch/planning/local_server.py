@@ -41,15 +41,10 @@ def find(
     local_check: bool,
     notes: list[str],
 ) -> int:
-    """Return the index of this host's server.
+    """Return the index of this host's server, ``NOT_A_MEMBER`` for a plan that is only shown.
 
-    Args:
-        hosts: What was typed. ``--node-rank`` decides where nothing else does.
-        local_check: Whether the addresses of this host's NPUs help, and must be those of the table.
-        notes: Gets why this host was taken for a server, where that is not plain.
-
-    Returns:
-        The index, or ``NOT_A_MEMBER`` for a plan that is only shown.
+    ``--node-rank`` decides where nothing else does. With ``local_check`` the addresses of this host's NPUs
+    help, and must be those of the table.
 
     Raises:
         LaunchError: No server matches, or more than one does, or the devices have other addresses.
@@ -116,11 +111,7 @@ def this_server(
     device_addresses: Mapping[int, str] | None = None,
     local: Callable[[str], bool] = is_local,
 ) -> int:
-    """Return the index of this host's server.
-
-    Args:
-        device_addresses: The actual addresses of this host's devices, where known.
-        local: Whether an address is this machine's.
+    """Return the index of this host's server; the devices' actual addresses help where they are known.
 
     Raises:
         LaunchError: No server matches, or more than one does; the message shows what was looked for.
@@ -155,16 +146,13 @@ def _by_loopback(table: RankTable, device_addresses: Mapping[int, str] | None, n
             f"{shlex.quote(only.server_id)}` if it is right",
         )
     shown = and_more([f'"{server.server_id}"' for server in table.servers])
+    found = interface_addresses()
+    own = f" ({', '.join(found)})" if found else ""
     raise NotAMemberError(
         f"none of the table's servers is this host ({shown})",
-        hint=f"this host is {', '.join(names)}{_own_addresses()}; name its server with "
+        hint=f"this host is {', '.join(names)}{own}; name its server with "
         f"`--server {shlex.quote(only.server_id)}`, or rehearse the whole job here with `--cpu --all-here`",
     )
-
-
-def _own_addresses() -> str:
-    found = interface_addresses()
-    return f" ({', '.join(found)})" if found else ""
 
 
 def _named(table: RankTable, wanted: str) -> int:

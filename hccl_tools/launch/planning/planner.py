@@ -64,9 +64,7 @@ def prepare(
 ) -> PreparedLaunch:
     """Return the plan of a launch; nothing is written or started.
 
-    Args:
-        working_dir: The caller's directory, absolute; relative names count from it.
-        nodes: The device nodes of this host; looked up where ``None``.
+    ``working_dir`` is absolute; relative names count from it. ``nodes`` are looked up if ``None``.
 
     Raises:
         UsageError: Options exclude or contradict each other.

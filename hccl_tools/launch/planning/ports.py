@@ -108,9 +108,8 @@ def endpoints(
 ) -> tuple[str, ...]:
     """Return the endpoint (address:port) of each rank for paddle; rank 0's is the rendezvous.
 
-    Args:
-        port: The rendezvous port; the other ranks of a server count from it. 0 for none.
-        servers: The number of servers of the job; the ranks of one are all at ``master``.
+    The other ranks of a server count from the rendezvous ``port``, 0 for none. The ranks of a job on one
+    server are all at ``master``.
     """
     if not port:
         return ()

@@ -88,11 +88,7 @@ def commands(
 
 
 def exported(environ: Mapping[str, str], *, also: Sequence[str] = (), usual: bool = True) -> dict[str, str]:
-    """Return the variables that are passed to other hosts.
-
-    Args:
-        also: Names besides the usual ones (``--export``).
-        usual: Whether the usual ones are passed (not with ``--no-export``).
+    """Return the variables that are passed to other hosts: ``--export``'s, without ``--no-export`` the usual.
 
     Raises:
         UsageError: One of ``also`` is not set.

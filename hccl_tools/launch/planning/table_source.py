@@ -31,9 +31,8 @@ _MODELARTS = ("/user/config/jobstart_hccl.json", "/home/ma-user/rank_table/jobst
 def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable | None:
     """Return the table of a job, read and checked; ``None`` if none was named.
 
-    Args:
-        around: This host: its product decides where NPUs are used and no other is named.
-        made_at: Where a table made from the hosts' answers will be written.
+    This host's product decides where NPUs are used and no other is named. ``made_at`` is where a table made
+    from the hosts' answers will be written.
 
     Raises:
         TableError: The table was not complete within the time of ``--wait``.

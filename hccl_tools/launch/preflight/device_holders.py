@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import re
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -66,9 +67,5 @@ def _holder(pid: int, device: int) -> Holder:
     except (OSError, KeyError):
         user = "an unknown user"
     status = procfs.status(pid)
-    age = max(0.0, _uptime() - status.start / procfs.CLOCK_TICKS) if status else 0.0
+    age = max(0.0, time.time() - procfs.started(status)) if status else 0.0
     return Holder(pid, device, user, procfs.command(pid), age, procfs.environment(pid).get(RUN_VARIABLE))
-
-
-def _uptime() -> float:
-    return float(procfs.read("/proc/uptime").split()[0])

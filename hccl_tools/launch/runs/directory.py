@@ -107,14 +107,6 @@ def is_own(run_dir: str) -> bool:
         _remove_quietly(probe)
 
 
-def discard(run_dir: str) -> None:
-    """Remove the directory of a run that did not start, with its files."""
-    with contextlib.suppress(OSError):
-        for entry in os.scandir(run_dir):
-            os.unlink(entry.path)
-        os.rmdir(run_dir)
-
-
 def point_latest_to(run_dir: str) -> None:
     """Point ``latest`` in the parent directory to a run directory."""
     parent, name = os.path.split(run_dir)

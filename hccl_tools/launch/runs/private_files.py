@@ -89,7 +89,7 @@ def ensure(path: str) -> None:
 
 
 def remove(path: str) -> None:
-    """Remove a private directory of a job and the files in it."""
+    """Remove a private directory of a job, or the directory of a run that did not start, with its files."""
     try:
         for name in os.listdir(path):
             os.unlink(os.path.join(path, name))

@@ -54,7 +54,11 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
             if directory.is_own(run.path)
             else f"ask {index.user_of(run.path)}",
         )
-    _check_owner(run)
+    if os.geteuid() != 0 and not directory.is_own(run.path):
+        raise UsageError(
+            f"{run.name} belongs to {index.user_of(run.path)}",
+            hint=as_root(f"stop {shlex.quote(run.path)}"),
+        )
     left = _processes(run)
     if run.state != "running":
         return _without_launcher(run, left)
@@ -91,15 +95,6 @@ def _what_to_type(run: Run, *, now: bool) -> str:
     if node not in node_names.node_names(run.path).values():
         return f"`scancel {job}`, or ssh -- {run.host} {shlex.quote(command)}"
     return f"`scancel {job}`, or srun --jobid {job} --overlap -N1 -n1 -w {node} {command}"
-
-
-def _check_owner(run: Run) -> None:
-    """Refuse to end a run of another user; root may end it."""
-    if os.geteuid() != 0 and not directory.is_own(run.path):
-        raise UsageError(
-            f"{run.name} belongs to {index.user_of(run.path)}",
-            hint=as_root(f"stop {shlex.quote(run.path)}"),
-        )
 
 
 def _user(run: Run) -> int:

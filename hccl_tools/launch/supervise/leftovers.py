@@ -32,12 +32,8 @@ def end_job(
     A keeper that still runs is kept if the other processes are stuck in the kernel; else it is killed, and
     the kernel kills its ranks with it.
 
-    Args:
-        running: The processes whose end the keeper has not reported; it is filled in here.
-        wait: Seconds for the keeper to end, and then for the others.
-
-    Returns:
-        The processes that are left, as they are stuck in the kernel.
+    The end of those ``running``, which the keeper has not reported, is filled in. The keeper has ``wait``
+    seconds to end, and then the others. The processes that are left are stuck in the kernel.
     """
     if not keeper.has_ended:
         left = keeper.descendants()

@@ -40,13 +40,8 @@ def supervise(
 ) -> Outcome:
     """Run the processes of this host to the end of the job.
 
-    Args:
-        run_dir: Where the logs go and ``report.json`` is written; it exists.
-        environment: The environment of all; what a process has of its own comes on top.
-        locks: Descriptors (-1 for none) that are closed when the job has ended and its report is written.
-
-    Returns:
-        How the job ended. The report has been written and printed, and ``--notify`` has run.
+    What a process has of its own comes on top of ``environment``. The descriptors ``locks`` (-1 for none) are
+    closed once the report is written. At the return it is also printed, and ``--notify`` has run.
     """
     with Signals() as signals:
         host = HostSupervision(processes, run_dir, environment, working_dir, options)
