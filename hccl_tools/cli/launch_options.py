@@ -73,14 +73,14 @@ GROUPS: dict[str, list[Option]] = {
         _flag("--keep-mpi", help="Keep OMPI_*, PMIX_*, PMI_* in the ranks' environment (for mpi4py)."),
         _flag("--pass-table", help="With --start torch: set RANK_TABLE_FILE as well."),
     ],
-    "Several machines (type the command once)": [
+    "Several machines (run the command once)": [
         _option("--hostfile", metavar="FILE",
                 help="Query these hosts, build the table, start over mpirun."),
         _option("--export", multiple=True, metavar="NAME",
                 help="Also export this variable, besides PATH, ASCEND_*, HCCL_* ... Repeatable."),
         _flag("--no-export", help="Export only the variables named by --export."),
     ],
-    "Several machines (type the same command on each)": [
+    "Several machines (run the same command on each)": [
         _option("--ips", metavar="A,B", help="The machines' addresses; rank 0 is on the first."),
         _option("--nnodes", "node_count", metavar="N", help="The number of machines."),
         _option("--node-rank", "--rank", "node_rank", type=IntRange(min=0), metavar="I",
@@ -102,7 +102,7 @@ GROUPS: dict[str, list[Option]] = {
                 help="What to do when the disk of the logs is full."),
         _option("--stdin", type=IntRange(min=0), metavar="RANK", help="Give this rank the launcher's stdin."),
     ],
-    "To the end": [
+    "Supervision": [
         _option("--grace", type=Seconds(), default=15.0, show_default=True, metavar="SECONDS",
                 help="From SIGTERM to SIGKILL, for all ranks together."),
         _option("--timeout", type=Seconds(above=True), metavar="SECONDS",
@@ -116,7 +116,7 @@ GROUPS: dict[str, list[Option]] = {
         _option("--notify", metavar="CMD",
                 help="After a failure, run CMD with the report as JSON on its stdin."),
     ],
-    "Look first": [
+    "Preview": [
         _option("--dry-run", type=Choice(["text", "json"]), metavar="[=json]",
                 help="Print the plan, start nothing."),
         _option("--emit", type=Choice(["rank_loop", "mpirun", "slurm", "msrun", "torchrun"]),

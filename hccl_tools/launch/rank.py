@@ -50,7 +50,7 @@ def main(args: list[str] | None = None) -> int:
 
 
 def _prepared(args: list[str], world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank:
-    """Return what this process has to start, as the launcher prepared it, else prepared here."""
+    """Return the rank of this process, prepared by the launcher or, failing that, here."""
     if args[:1] == ["--facts"]:
         from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (only under `launch`)
 

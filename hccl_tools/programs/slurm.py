@@ -69,7 +69,7 @@ def step_command(srun: str, job: str, node: str) -> list[str]:
 
 
 def without_own_step(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables without those of an own step or job, which srun would follow."""
+    """Return the variables without those of an enclosing step or job, which srun would obey."""
     return {
         name: value
         for name, value in environ.items()

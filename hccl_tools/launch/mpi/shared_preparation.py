@@ -79,7 +79,7 @@ def write(world: MpiWorld, environ: Mapping[str, str], left: Left) -> None:
 
 
 def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank | None:
-    """Return what this rank has to start; ``None`` if it has to prepare itself.
+    """Return the prepared rank; ``None`` if it has to prepare itself.
 
     Raises:
         LaunchError: The run directory no longer belongs to this user.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def prepare(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank:
-    """Return what this process has to start.
+    """Return the prepared rank of this process.
 
     Raises:
         HcclToolsError: The table, the devices or the program contradict what mpirun has started.

@@ -1,4 +1,4 @@
-"""The place of a process among its MPI ranks, from the environment that mpirun or Slurm has set."""
+"""The rank of a process and its MPI world, from the environment that mpirun or Slurm has set."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class MpiWorld(NamedTuple):
-    """The place of a process among those that were started with it; ``job`` is equal in all of them."""
+    """The rank of a process among those that were started with it; ``job`` is equal in all of them."""
 
     rank: int
     size: int
@@ -47,7 +47,7 @@ _FAMILIES = {
 
 
 def from_environment(environ: Mapping[str, str]) -> MpiWorld:
-    """Return the place of this process.
+    """Return the rank and world of this process.
 
     Raises:
         UsageError: No launcher has set it, or a variable is not a number.

@@ -83,19 +83,19 @@ BACKEND_VARIABLE = "PADDLE_DISTRI_BACKEND"
 _LONGEST = 32_000
 
 
-def _device_id(seat: RankPlacement, job: JobFacts) -> str:
+def _device_id(placement: RankPlacement, job: JobFacts) -> str:
     if "visible devices" in FAMILIES[job.start]:
-        return str(seat.local_rank)
+        return str(placement.local_rank)
     if job.devices_are_placeholders:
-        return str(seat.device)
-    return str(job.visible.device_id(seat.device))
+        return str(placement.device)
+    return str(job.visible.device_id(placement.device))
 
 
-def _endpoint(seat: RankPlacement, job: JobFacts) -> str | None:
-    return job.endpoints[seat.rank] if job.endpoints else None
+def _endpoint(placement: RankPlacement, job: JobFacts) -> str | None:
+    return job.endpoints[placement.rank] if job.endpoints else None
 
 
-def _endpoints(_seat: RankPlacement, job: JobFacts) -> str | None:
+def _endpoints(_placement: RankPlacement, job: JobFacts) -> str | None:
     """Return the endpoints of all ranks, None in jobs of thousands of ranks: they exceed Linux's limit.
 
     They are shared: a copy per rank of a large job would take megabytes.
@@ -104,7 +104,7 @@ def _endpoints(_seat: RankPlacement, job: JobFacts) -> str | None:
     return text if 0 < len(text) < _LONGEST else None
 
 
-def _visible(_seat: RankPlacement, job: JobFacts) -> str | None:
+def _visible(_placement: RankPlacement, job: JobFacts) -> str | None:
     if "visible devices" not in FAMILIES[job.start] or job.cpu or job.devices_are_placeholders:
         return None
     return ",".join(str(job.visible.runtime_id(device)) for device in sorted(job.devices))
@@ -119,17 +119,20 @@ VARIABLES = (
         shared=True,
     ),
     Variable(RUN_VARIABLE, "process", lambda _, job: job.run_dir, "the run directory", shared=True),
-    Variable("RANK_ID", "rank", lambda seat, _: str(seat.rank), "the rank, 0 to RANK_SIZE-1"),
+    Variable("RANK_ID", "rank", lambda placement, _: str(placement.rank), "the rank, 0 to RANK_SIZE-1"),
     Variable("RANK_SIZE", "rank", lambda _, job: str(job.world_size), "the number of ranks of the job"),
     Variable("DEVICE_ID", "rank", _device_id, "the device, counted among those that the process sees"),
     Variable(
         "DEVICE_NUM",
         "rank",
-        lambda seat, _: str(seat.local_size),
+        lambda placement, _: str(placement.local_size),
         "the number of devices of this server in the job",
     ),
     Variable(
-        "SERVER_ID", "rank", lambda seat, _: str(seat.server_index), "the index of this server in the table"
+        "SERVER_ID",
+        "rank",
+        lambda placement, _: str(placement.server_index),
+        "the index of this server in the table",
     ),
     Variable(
         "RANK_TABLE_FILE",
@@ -143,31 +146,31 @@ VARIABLES = (
     ),
     Variable("MS_SCHED_HOST", "cluster", lambda _, job: job.master, "MindSpore: the scheduler's address"),
     Variable("MS_SCHED_PORT", "cluster", lambda _, job: str(job.port), "MindSpore: the scheduler's port"),
-    Variable("MS_NODE_ID", "cluster", lambda seat, _: str(seat.rank), "MindSpore: fixes the rank"),
-    Variable("RANK", "torch", lambda seat, _: str(seat.rank), "torch: the rank"),
+    Variable("MS_NODE_ID", "cluster", lambda placement, _: str(placement.rank), "MindSpore: fixes the rank"),
+    Variable("RANK", "torch", lambda placement, _: str(placement.rank), "torch: the rank"),
     Variable("WORLD_SIZE", "torch", lambda _, job: str(job.world_size), "torch: the number of ranks"),
     Variable(
         "LOCAL_RANK",
         "torch",
-        lambda seat, _: str(seat.local_rank),
+        lambda placement, _: str(placement.local_rank),
         "torch: the position among the ranks of this server",
     ),
     Variable(
         "LOCAL_WORLD_SIZE",
         "torch",
-        lambda seat, _: str(seat.local_size),
+        lambda placement, _: str(placement.local_size),
         "torch: the number of ranks on this server",
     ),
     Variable("MASTER_ADDR", "torch", lambda _, job: job.master, "torch: the rendezvous address"),
     Variable("MASTER_PORT", "torch", lambda _, job: str(job.port), "torch: the rendezvous port"),
-    Variable("PADDLE_TRAINER_ID", "paddle", lambda seat, _: str(seat.rank), "paddle: the rank"),
+    Variable("PADDLE_TRAINER_ID", "paddle", lambda placement, _: str(placement.rank), "paddle: the rank"),
     Variable(
         "PADDLE_TRAINERS_NUM", "paddle", lambda _, job: str(job.world_size), "paddle: the number of ranks"
     ),
     Variable(
         "PADDLE_RANK_IN_NODE",
         "paddle",
-        lambda seat, _: str(seat.local_rank),
+        lambda placement, _: str(placement.local_rank),
         "paddle: the position among the ranks of this server",
     ),
     Variable("PADDLE_CURRENT_ENDPOINT", "paddle", _endpoint, "paddle: this rank's address and port"),
@@ -231,11 +234,11 @@ def families(job: JobFacts) -> set[str]:
     return chosen
 
 
-def rank_environment(seat: RankPlacement, job: JobFacts, *, shared: bool = False) -> dict[str, str]:
+def rank_environment(placement: RankPlacement, job: JobFacts, *, shared: bool = False) -> dict[str, str]:
     """Return the variables of one rank, or the ``shared`` ones, which are equal for all placements."""
     chosen = families(job)
     rows = (row for row in VARIABLES if row.family in chosen and row.shared == shared)
-    return {row.name: text for row in rows if (text := row.value(seat, job)) is not None}
+    return {row.name: text for row in rows if (text := row.value(placement, job)) is not None}
 
 
 def scheduler_environment(job: JobFacts) -> dict[str, str]:

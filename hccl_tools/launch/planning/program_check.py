@@ -96,7 +96,7 @@ def _check_executable(name: str, environ: Mapping[str, str]) -> None:
 
 
 def module_problem(name: str, python: str, environ: Mapping[str, str]) -> str | None:
-    """Return why ``python -m NAME`` would not start, as a phrase; ``None`` if it would or may."""
+    """Return why ``python -m NAME`` would fail, as a phrase; ``None`` if it may start."""
     if _is_local_file(name, environ):
         return None
     import subprocess  # noqa: PLC0415  (the user's own module is a file here)

@@ -251,7 +251,7 @@ class JobState:
         return shown + self.end("ended", now=now)
 
     def lose_keeper(self, traceback: str, now: float) -> list[Decision]:
-        """Take in the end of the keeper: it was killed (``traceback`` is empty), or it failed."""
+        """Record the end of the keeper: it was killed (``traceback`` is empty), or it failed."""
         decisions: list[Decision] = []
         if traceback and self.phase is not Phase.OVER:
             failed = "the launcher's keeper process failed; this is a bug in hccl-tools"
