@@ -52,7 +52,7 @@ class Choice(_Choice):
         param: Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """Return the names with this beginning, as declared."""
+        """Return the names with this prefix, as declared."""
         from click.shell_completion import CompletionItem  # noqa: PLC0415  (only for the shell)
 
         typed = hyphenated(incomplete)

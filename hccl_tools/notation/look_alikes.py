@@ -22,7 +22,7 @@ class LookAlike(NamedTuple):
 
 
 def look_alike(char: str) -> LookAlike | None:
-    """Return the ASCII character that a character looks like; None without one.
+    """Return the ASCII character that a character looks like, or None.
 
     >>> look_alike("\uff0c")
     LookAlike(char='\uff0c', name='full-width comma', ascii=',')

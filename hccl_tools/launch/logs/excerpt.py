@@ -38,7 +38,7 @@ def _clean(line: str) -> str:
 
 
 def last_lines(lines: list[str], count: int = 20) -> list[str]:
-    """Return the last lines that are not empty and not messages between our own processes."""
+    """Return the last lines that are not empty and not messages between processes of hccl-tools."""
     return [line for line in lines if line and not line.startswith('{"hccl_tools":')][-count:]
 
 

@@ -63,7 +63,7 @@ def find(program: Program, environ: Mapping[str, str], *, ask: bool) -> Interpre
         path = on_path("python", environ) or on_path("python3", environ)
         reason = "your shell's"
         if path is None:
-            path, reason = sys.executable, "the launcher's own, as PATH holds none"
+            path, reason = sys.executable, "the launcher's own, as PATH has none"
     if not ask and not _is_shell_script(path):
         return Interpreter(path, reason)
     real, paths = (sys.executable, sys.path) if _is_ours(path) else _asked(path, environ)

@@ -106,7 +106,7 @@ def visible_devices(
 
 
 class Surroundings(NamedTuple):
-    """This host as a launch finds it."""
+    """The facts about this host on which a launch depends."""
 
     #: The caller's environment.
     environ: Mapping[str, str]

@@ -41,7 +41,7 @@ class Stopped(NamedTuple):
 
 
 def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
-    """End a run; its launcher has ``wait`` seconds, with the grace time of the ranks, which ``now`` skips.
+    """End a run within ``wait`` seconds, including the ranks' grace time; ``now`` skips that.
 
     Raises:
         UsageError: It runs on another host, or belongs to another user.

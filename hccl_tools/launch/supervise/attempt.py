@@ -83,7 +83,7 @@ class Attempt:
         self._act(self.state.end(reason, detail, now=time.monotonic()))
 
     def end_for(self, cause: Cause) -> None:
-        """Begin to end the job for what another process of it has reported, unless it is ending."""
+        """End the job for a cause that another of its processes has reported, unless it is ending."""
         self._act(self.state.end_for(cause, time.monotonic()))
 
     def adopt_cause(self, cause: Cause) -> None:

@@ -179,7 +179,7 @@ class JobState:
         return [*decisions, SetTimer(KILL, self.grace + self.extra_grace)]
 
     def end_for(self, cause: Cause, now: float) -> list[Decision]:
-        """Begin to end the job for what another process of it has reported, unless it is ending."""
+        """End the job for a cause that another of its processes has reported, unless it is ending."""
         if self.phase is not Phase.RUNNING:
             return []
         self.remote_cause = cause
