@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from tests.beds.two_hosts import TwoHosts
     from tests.beds.two_nodes import TwoNodes
 
+#: Each test starts processes.
+pytestmark = pytest.mark.slow
+
 LAUNCHERS = Path(__file__).parent.parent / "launchers"
 SCRIPTS = ("rank_loop.sh", "mpirun.sh", "slurm.sbatch")
 #: Four ranks whose order is not that of their devices.

@@ -13,6 +13,9 @@ import pytest
 if TYPE_CHECKING:
     from tests.support.commands import CommandLine
 
+#: Each test starts processes.
+pytestmark = pytest.mark.slow
+
 _PROGRAM = str(Path(sys.executable).parent / "hccl-tools")
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from tests.support.commands import CommandLine
 
+#: Each test starts processes.
+pytestmark = pytest.mark.slow
+
 _GUIDE = (Path(__file__).parents[2] / "docs" / "guide.md").read_text(encoding="utf-8")
 _SECTION = _GUIDE.partition("## Exit codes\n")[2]
 

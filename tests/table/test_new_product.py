@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
 
+#: Each test starts processes.
+pytestmark = pytest.mark.slow
+
 #: The command line in a process whose table has one more row.
 PROGRAM = """
 from hccl_tools.table.products import PRODUCTS, Product, SimulatedMachine

@@ -21,6 +21,9 @@ from hccl_tools.launch.planning import ports
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+#: Each test starts processes.
+pytestmark = pytest.mark.slow
+
 HOSTS = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
 SAME = {"fingerprint of the rank table": "1f2e", "--start": "torch"}
 MASTER = "127.0.0.1"

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+#: Each test starts processes.
+pytestmark = pytest.mark.slow
+
 SHOW = """\
 import json, os
 print(json.dumps({name: os.environ.get(name) for name in ('RANK_ID', 'DEVICE_ID', 'RANK_SIZE', 'WORDS')}))

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from tests.support.strangers import Stranger
 
+#: Each test starts processes.
+pytestmark = pytest.mark.slow
+
 LAUNCH = ("launch", "--no-table", "-n", "1", "--start", "table", "--no-python")
 
 
