@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from hccl_tools.discover.site import Site
 
-#: One column of each table that the others lack.
+#: A column of each table that the other tables do not have.
 _MARKS = ("UDie ID", "Interface Name", "EID Index")
 _EID = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 
 class Port(NamedTuple):
-    """A port of a device: its die, its number there, its kind (``UB``, ``ETH``), ``UP`` or ``DOWN``."""
+    """A port of a device: die, number on the die, kind (``UB``, ``ETH``) and link (``UP``, ``DOWN``)."""
 
     die: int
     number: int
@@ -33,14 +33,12 @@ class Port(NamedTuple):
 
 
 class DeviceInfo(NamedTuple):
-    """The output of the tool for one device.
+    """The ports, interface addresses and EIDs of one device as ``hccn_tool`` lists them.
 
     Attributes:
-        ports: In the tool's order.
-        ips: The addresses of its interfaces.
-        eids: Its EIDs, 32 lower-case hex digits each, in the tool's order.
-        problem: Why there is none of these, with the tool's own message if it has one.
-        worth_asking: False if the tool hangs or stays busy: it is not called for further devices.
+        eids: 32 lower-case hex digits each.
+        problem: Why the tool did not list the device; includes the tool's message, if any.
+        worth_asking: Whether to call the tool for further devices; False if it hangs or stays busy.
     """
 
     ports: tuple[Port, ...] = ()
@@ -51,7 +49,7 @@ class DeviceInfo(NamedTuple):
 
 
 def read(tool: str, logical_id: int, site: Site) -> DeviceInfo:
-    """Return the output for one device by logical id."""
+    """Run the tool for the device with a logical id and parse its output."""
     try:
         answer = hccn_tool.run_hccn_tool([tool, "-g", "-dev_info", "-i", str(logical_id)], site)
     except ToolHangsError as error:

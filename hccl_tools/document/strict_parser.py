@@ -117,7 +117,9 @@ class Reader:
         if level > self.depth:
             if level > _DEEPEST:
                 message = f"nested more than {_DEEPEST:,} levels deep, where HCCL's parser crashes"
-                raise JsonError("nesting", message, "give a rank table: none is deeper than 8 levels", at)
+                raise JsonError(
+                    "nesting", message, "specify a rank table; rank tables have at most 8 levels", at
+                )
             self.depth = level
         inside = self._skip(at + 1)
         if self._text.startswith(_CLOSER[opener], inside):

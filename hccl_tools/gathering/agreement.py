@@ -84,7 +84,7 @@ def _refuse_different(
     odd = f", leave {fold(few)} out" if few else ""
     raise GatheringError(
         f"no table is written: the hosts have different {what}\n" + "\n".join(lines),
-        hint=f"HCCL needs one kind of machine{odd}; if they are the same, name it: --product NAME"
+        hint=f"HCCL needs one kind of machine{odd}; or specify their common product: --product NAME"
         if what == "products"
         else "choose one: --format NAME",
     )

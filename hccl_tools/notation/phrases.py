@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 #: A chip for examples; the guide does not restrict its device sets.
 EXAMPLE_CHIP = "910B4"
 #: A hint for a device id that the assumed product does not have.
-NAME_THE_CHIP = f"name the machine's chip, as in --product {EXAMPLE_CHIP}"
+NAME_THE_CHIP = f"specify the machine's chip, as in --product {EXAMPLE_CHIP}"
 
 
 def count(number: int, noun: str) -> str:

@@ -13,12 +13,12 @@ from hccl_tools.table.addresses import AF_INET, UNSET, family, inet_pton, is_uns
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Subject
 
-#: The addresses of a device without any: one shared list, never changed.
+#: The addresses of a device without addresses: one shared list, never changed.
 _NONE: list[str] = []
 
 
 def intra_roce(subject: Subject) -> bool:
-    """Whether HCCL_INTRA_ROCE_ENABLE=1 makes addresses necessary even on a single server."""
+    """Whether HCCL_INTRA_ROCE_ENABLE=1 requires addresses even on a single server."""
     return bool(subject.env) and job_variables.uses_roce(subject.env)
 
 
@@ -39,7 +39,7 @@ def hosts_set(subject: Subject) -> list[bool]:
 def addresses_read(subject: Subject) -> list[list[str]]:
     """For each row, the addresses that HCCL reads from device_ip, split at commas.
 
-    HCCL does not read the addresses of a group_list instance that is alone in its group.
+    HCCL ignores the addresses of a group_list instance that is the only instance of its group.
     """
     table = subject.table
     found = [split_addresses(value) for value in table.device_ips]
@@ -54,7 +54,7 @@ def addresses_read(subject: Subject) -> list[list[str]]:
 
 
 class PackedAddresses(dict[str, bytes | None]):
-    """Texts mapped to addresses in network order, ``None`` for what is not an address; parsed once."""
+    """A cache of parsed texts: the address in network order, or ``None`` for a text that is not an address."""
 
     def __missing__(self, text: str) -> bytes | None:
         value = self[text] = packed(text)
@@ -63,13 +63,13 @@ class PackedAddresses(dict[str, bytes | None]):
 
 @shared
 def packed_addresses(_subject: Subject) -> PackedAddresses:
-    """Return the mapping from texts to addresses that the rules on one table share."""
+    """Return the mapping from texts to addresses for one table."""
     return PackedAddresses()
 
 
 @shared
 def servers_unread(subject: Subject) -> frozenset[int]:
-    """Return the group_list instances whose addresses HCCL does not read: those alone in their group.
+    """Return the group_list instances whose addresses HCCL ignores: the only instance of a group.
 
     In the old "lab" form (deploy_mode) HCCL reads all addresses.
     """
@@ -78,7 +78,7 @@ def servers_unread(subject: Subject) -> frozenset[int]:
 
 
 def split_addresses(value: Any) -> list[str]:
-    """Return the addresses of a value as HCCL reads them: of a text, split at commas."""
+    """Return the addresses in a value as HCCL reads them: a text split at commas, or none."""
     if type(value) is not str or not value:
         return _NONE
     if "," not in value:
@@ -89,7 +89,7 @@ def split_addresses(value: Any) -> list[str]:
 
 @shared
 def all_plain(subject: Subject) -> bool:
-    """Whether every device has exactly one valid address and all differ, checked on the whole column."""
+    """Whether every device has exactly one valid address that no other device has."""
     ips = subject.table.columns.get("device_ip", [None])
     try:
         text = "".join(ips)
@@ -102,7 +102,7 @@ def all_plain(subject: Subject) -> bool:
 
 
 def _families(ips: list[str]) -> set[int | None]:
-    """Return the address families that occur; ``None`` among them if a text is not an address."""
+    """Return the address families of the texts, with ``None`` for a text that is not an address."""
     try:
         deque(map(inet_pton, repeat(AF_INET), ips), maxlen=0)  # the usual case, all IPv4, runs in C
     except (OSError, UnicodeEncodeError, ValueError):

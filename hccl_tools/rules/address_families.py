@@ -53,7 +53,7 @@ def mixed_device_ip_families(subject: Subject) -> Iterator[Finding]:
                     Related(subject.device_path(first, "device_ip"), "the first address of the other family"),
                 )
                 yield Finding(
-                    f'"{address}" is not of the same address family as the first', subject.device_path(row, "device_ip"),
+                    f'"{address}" is not of the same family as the first address', subject.device_path(row, "device_ip"),
                     "use IPv4 or IPv6 for all devices of the job", related,
                 )  # fmt: skip
 
@@ -72,13 +72,13 @@ def invalid_host_ip(subject: Subject) -> Iterator[Finding]:
 
     Example: /server_list/0/host_ip = "node-1"
     Instead: /server_list/0/host_ip = "10.0.0.1"
-    Hint: write the server's address, or leave host_ip out
+    Hint: write the server's address, or omit host_ip
     """
     for index, server in enumerate(subject.table.servers):
         if server.host_ip is not None and family(server.host_ip) is None:
             yield Finding(
                 f'host_ip "{server.host_ip}" is not an IP address', subject.server_path(index, "host_ip"),
-                "write the server's address, or leave host_ip out",
+                "write the server's address, or omit host_ip",
             )  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def mixed_host_ip_families(subject: Subject) -> Iterator[Finding]:
                 Related(subject.server_path(hosts[0][0], "host_ip"), "the first address of the other family"),
             )
             yield Finding(
-                f'host_ip "{subject.table.servers[index].host_ip}" is not of the same address family as the first',
+                f'host_ip "{subject.table.servers[index].host_ip}" is not of the same family as the first address',
                 subject.server_path(index, "host_ip"), "use IPv4 or IPv6 for all hosts of the job", related,
             )  # fmt: skip
 

@@ -24,7 +24,7 @@ _HOW = "`hccn_tool -i N -ip -g` shows a device's address"
 
 
 def _missing(subject: Subject, value: Any, index: int, hosts: list[bool]) -> bool:
-    """Whether HCCL refuses a device because its device_ip is missing or empty."""
+    """Whether HCCL refuses a device because device_ip is missing or empty."""
     if subject.table.format == "group_list":
         return value is None and index not in servers_unread(subject)
     if len(subject.table.servers) == 1 and not intra_roce(subject):
@@ -44,7 +44,7 @@ def _missing(subject: Subject, value: Any, index: int, hosts: list[bool]) -> boo
     source="topoinfo_ranktableConcise.cc:513-544, topoinfo_ranktableStandard.cc:555",
 )
 def device_ip_missing(subject: Subject) -> Iterator[Finding]:
-    """A device has no device_ip, although the job spans several servers.
+    """A device has no device_ip in a job of several servers.
 
     Ranks on different servers communicate through the network ports of their devices. On a 910A or 300I Duo
     a valid host_ip of the server can replace device_ip. On an A2 device_ip is always required and must not be
@@ -78,8 +78,8 @@ def device_ip_missing(subject: Subject) -> Iterator[Finding]:
 def device_ip_no_text(subject: Subject) -> Iterator[Finding]:
     """A device_ip is not a string.
 
-    HCCL reports it as missing. On an A3, and where the server has a host_ip, HCCL silently ignores the
-    address instead.
+    HCCL reports device_ip as missing. On an A3, and if the server has a host_ip, HCCL silently ignores
+    device_ip instead.
 
     Example: /server_list/0/device/0/device_ip = 1921681001
     Instead: /server_list/0/device/0/device_ip = "192.168.100.101"
@@ -177,7 +177,7 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
 def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
     """Two devices have the same device_ip.
 
-    HCCL compares the texts over the whole table, even if it has only one server.
+    HCCL compares the texts of the whole table, even for a single server.
 
     Example: /server_list/0/device/1/device_ip = "192.168.0.100"
     Instead: /server_list/0/device/1/device_ip = "192.168.0.101"

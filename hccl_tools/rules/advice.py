@@ -1,4 +1,4 @@
-"""Advice: what HCCL accepts silently, but is probably a mistake or fragile."""
+"""Advice on tables that HCCL accepts silently, but that are fragile or probably wrong."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
     """A server_id begins or ends with blanks.
 
-    One part of HCCL compares the ids as they are, another strips the blanks, so HCCL may treat two servers
-    as one.
+    A part of HCCL strips the blanks before it compares ids, other parts do not, so HCCL may treat two servers
+    as one server.
 
     Example: /server_list/0/server_id = "10.0.0.1 "
     Instead: /server_list/0/server_id = "10.0.0.1"
@@ -34,9 +34,9 @@ def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC606", "loopback-server-id", "advice", source="users' tables: hccl_8p_01234567_127.0.0.1.json")
+@rule("HCC606", "loopback-server-id", "advice", source="observed: hccl_8p_01234567_127.0.0.1.json")
 def loopback_server_id(subject: Subject) -> Iterator[Finding]:
-    """A table of several servers has a loopback server_id, which is a different machine on each host.
+    """A table of several servers has a loopback server_id, which every host resolves to itself.
 
     Base: 2x8
     Example: /server_list/0/server_id = "127.0.0.1"
@@ -48,7 +48,7 @@ def loopback_server_id(subject: Subject) -> Iterator[Finding]:
     for index, server in enumerate(subject.table.servers):
         if is_loopback(server.server_id):
             yield Finding(
-                f'server_id "{server.server_id}" is a different machine on each host',
+                f'server_id "{server.server_id}" is a loopback address: every host resolves it to itself',
                 subject.server_path(index, "server_id"),
                 "write the server's own address",
             )
@@ -89,19 +89,19 @@ def unused_super_pods(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 1x2
     Example: product a2
     Instead: product a3
-    Hint: write "version": "1.2" on a machine in super-pod mode, or leave it out
+    Hint: write "version": "1.2" on a machine in super-pod mode, or omit super_pod_list
     """
     there = isinstance(subject.value, dict) and "super_pod_list" in subject.value
     if there and (subject.table.format != "1.2" or not subject.product.super_pods):
         why = (
-            f"version {subject.table.format} has none"
+            f"version {subject.table.format} has no super pods"
             if subject.table.format != "1.2"
-            else f"{subject.product.title} has none"
+            else f"{subject.product.title} has no super pods"
         )
         yield Finding(
             f"super_pod_list is ignored: {why}",
             ("super_pod_list",),
-            'write "version": "1.2" on a machine in super-pod mode, or leave it out',
+            'write "version": "1.2" on a machine in super-pod mode, or omit super_pod_list',
             at_key=True,
         )
 
@@ -148,25 +148,25 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:513-544 (needed between servers only)",
 )
 def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
-    """A device of a server has no device_ip, but the other devices have one.
+    """A device has no device_ip, but other devices of its server have a device_ip.
 
-    HCCL accepts such a table of a single server, where it needs no addresses. The line was probably lost, and
-    the table is refused once it is merged with the table of another server.
+    HCCL accepts such a table of a single server, because the job does not need addresses. The line was probably
+    lost; HCCL refuses the table after a merge with the table of another server.
 
     Base: 1x4
     Example: remove /server_list/0/device/1/device_ip
     Instead: table
-    Hint: add its address (`hccn_tool -i N -ip -g` shows it), or leave out the addresses of all devices
+    Hint: add the address (`hccn_tool -i N -ip -g` shows it), or omit the addresses of all devices
     """
     required = len(subject.table.servers) > 1 and subject.product.needs_device_ip != "never"
     if all_plain(subject) or required:
         return
-    hint = "add its address (`hccn_tool -i N -ip -g` shows it), or leave out the addresses of all devices"
+    hint = "add the address (`hccn_tool -i N -ip -g` shows it), or omit the addresses of all devices"
     ips, ids = subject.table.device_ips, subject.table.device_ids
     for server in subject.table.servers:
         without = [row for row in server.rows if ips[row] in (None, "")]
         for row in without if len(without) < len(server.rows) else ():
-            yield Finding(f"device {ids[row]} has no device_ip, but other devices of its server have one",
+            yield Finding(f"device {ids[row]} has no device_ip, but other devices of its server have a device_ip",
                           subject.device_path(row), hint)  # fmt: skip
 
 
@@ -196,7 +196,7 @@ def rank_order(subject: Subject) -> Iterator[Finding]:
     for index in range(1, len(lowest)):
         if lowest[index] < lowest[index - 1]:
             yield Finding(
-                f'server "{subject.table.servers[index].server_id}" with rank {lowest[index]} comes after one with rank {lowest[index - 1]}',
+                f'server "{subject.table.servers[index].server_id}" with rank {lowest[index]} is listed after a server with rank {lowest[index - 1]}',
                 subject.server_path(index), "list the servers in the order of their ranks",
             )  # fmt: skip
             return

@@ -92,7 +92,7 @@ def backup_port(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:773-833",
 )
 def backup_partner(subject: Subject) -> Iterator[Finding]:
-    """A backup address is not the one of the NPU's other die, or its port is taken there.
+    """A backup address is not the address of the NPU's other die, or the backup port is in use on that die.
 
     HCCL looks up the other die by its index on its server, but searches all ranks. It therefore checks only
     the first server correctly, and may report a port clash with a device of another server.
@@ -124,10 +124,10 @@ def _partner_fault(subject: Subject, row: int, partner: int) -> str | None:
     if own is None or other is None:
         return None
     if own == other:
-        return "is the device's own"
+        return "is the address of the device itself"
     dies = subject.product.dies_per_npu
     if own // dies != other // dies:
-        return f"belongs to device {other}, which is on another NPU than device {own}"
+        return f"belongs to device {other}, which is not on the same NPU as device {own}"
     port, taken = (
         subject.table.column(key)[at] for key, at in (("backup_device_port", row), ("device_port", partner))
     )

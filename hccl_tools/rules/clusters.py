@@ -1,6 +1,6 @@
 """Rules on ``cluster_list``, MindSpore's extension of 1.0 tables across clusters.
 
-HCCL ignores it. A mistake shows only in MindSpore, after the start of the job.
+HCCL ignores it. MindSpore reports a mistake only after the start of the job.
 
 Source: MindSpore tutorials, rank_table.md, "Cross Cluster".
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _SOURCE = "MindSpore rank_table.md, Cross Cluster"
 _OK = '[{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]'
-#: The keys that a cluster needs, each with message and hint.
+#: The required keys of a cluster, each with a message and a hint.
 _NEEDED = {
     key: (f"{key} is missing, empty or not a string", f'add "{key}"')
     for key in ("cluster_id", "az_id", "network_type")
@@ -53,7 +53,9 @@ def cluster_structure(subject: Subject) -> Iterator[Finding]:
     entries = subject.table.fields["cluster_list"]
     if not isinstance(entries, list) or not entries:
         yield Finding(
-            "cluster_list is not a list with entries", ("cluster_list",), "list the clusters, or leave it out"
+            "cluster_list is not a list with entries",
+            ("cluster_list",),
+            "list the clusters, or omit cluster_list",
         )
         return
     for index, entry in enumerate(entries):
@@ -69,7 +71,7 @@ def cluster_structure(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "the cluster has no servers",
                 (*path, *(("server_list",) if "server_list" in entry else ())),
-                'list them: [{"server_id": "10.0.0.1"}]',
+                'list the servers: [{"server_id": "10.0.0.1"}]',
             )
 
 
@@ -85,7 +87,9 @@ def network_type(subject: Subject) -> Iterator[Finding]:
         value = cluster.get("network_type")
         if isinstance(value, str) and value and value != "ROCE":
             yield Finding(
-                f'network_type is "{value}"', ("cluster_list", index, "network_type"), 'write "ROCE"'
+                f'network_type "{value}" is not supported',
+                ("cluster_list", index, "network_type"),
+                'write "ROCE"',
             )
 
 
@@ -118,7 +122,7 @@ def cluster_servers(subject: Subject) -> Iterator[Finding]:
     Base: 2x8
     Example: /cluster_list = [{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}]}]
     Instead: /cluster_list = [{"cluster_id": "c0", "network_type": "ROCE", "az_id": "az0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]}]
-    Hint: add it to a cluster's server_list
+    Hint: add the server to the server_list of a cluster
     """
     clusters = _clusters(subject)
     known = {server.server_id for server in subject.table.servers}
@@ -146,7 +150,7 @@ def cluster_servers(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f'server "{server.server_id}" is not in any cluster',
                 subject.server_path(index, "server_id"),
-                "add it to a cluster's server_list",
+                "add the server to the server_list of a cluster",
             )
 
 

@@ -20,10 +20,10 @@ _EXPONENT = len("e+15")
 
 
 def may_exceed(data: bytes, limit: int) -> bool:
-    """Return whether the serialised document may exceed a limit; a fast check that may say yes wrongly.
+    """Return whether the serialised document may exceed a limit; a fast check with false positives.
 
-    A document has at most one number more than commas. The check counts commas only until the rest of the
-    document cannot have enough of them.
+    A document has at most one number more than commas. The check stops counting when the rest of the document
+    cannot contain enough commas.
     """
     enough = (limit - len(data)) // _GROWTH
     commas = at = 0

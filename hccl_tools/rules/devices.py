@@ -62,11 +62,11 @@ def device_id_no_number(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableConcise.cc:420-444, device_capacity.cc:238",
 )
 def device_id_too_high(subject: Subject) -> Iterator[Finding]:
-    """A device id is higher than the highest one of the product.
+    """A device id is higher than the highest device id of the product.
 
     Example: /server_list/0/device/1/device_id = "8"
     Instead: /server_list/0/device/1/device_id = "1"
-    Hint: write the physical device id, or name the machine's chip, as in --product 910B4
+    Hint: write the physical device id, or specify the machine's chip, as in --product 910B4
     """
     if _all_in_range(subject):
         return

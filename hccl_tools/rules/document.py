@@ -1,4 +1,4 @@
-"""Rules on documents of any kind: whether it is a rank table, and one that the product reads."""
+"""Rules on documents of any kind: whether the document is a rank table in a format that the product reads."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
 
     Example: text {"server_group_list": []}
     Instead: table
-    Hint: give the file with server_list, group_list or rank_list
+    Hint: specify a file with server_list, group_list or rank_list
     """
     if not subject.is_json:
         return
@@ -62,7 +62,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
         is_wrapped = isinstance(subject.value, dict) and "apiVersion" in subject.value
         from hccl_tools.document.syntax_problem import KUBERNETES_HINT  # noqa: PLC0415  (only where something is wrong)
 
-        hint = KUBERNETES_HINT if is_wrapped else "give the file with server_list, group_list or rank_list"
+        hint = KUBERNETES_HINT if is_wrapped else "specify a file with server_list, group_list or rank_list"
         yield Finding(f"not a rank table: {found.reason}", hint=hint)
 
 
@@ -74,20 +74,20 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableParser.cc:127 (nlohmann::json)",
 )
 def duplicate_key(subject: Subject) -> Iterator[Finding]:
-    """An object has a key twice; HCCL silently uses the last.
+    """An object has a key twice; HCCL silently uses the last value.
 
     Example: text {"version": "1.0", "version": "1.0"}
     Instead: text {"version": "1.0"}
-    Hint: delete one of the two
+    Hint: delete one of the two keys
     """
     if subject.document is None:
         return
     for duplicate in subject.document.duplicates:
         key = duplicate.path[-1]
         yield Finding(
-            f'key "{key}" appears twice in one object; HCCL uses the last',
+            f'key "{key}" appears twice in one object; HCCL uses the last value',
             duplicate.path,
-            "delete one of the two",
+            "delete one of the two keys",
             at_key=True,
         )
     yield from repeat(COUNTED, subject.document.duplicate_count - len(subject.document.duplicates))
@@ -99,9 +99,9 @@ def ignored_text(subject: Subject) -> Iterator[Finding]:
 
     Example: text {"version": "1.0"} {"version": "1.0"}
     Instead: text {"version": "1.0"}
-    Hint: delete it
+    Hint: delete the text
     """
     if subject.product.loader == "legacy" and subject.document is not None:
         offset = subject.document.trailing
         if offset is not None:
-            yield Finding("HCCL ignores the text after the table", hint="delete it", offset=offset)
+            yield Finding("HCCL ignores the text after the table", hint="delete the text", offset=offset)

@@ -1,7 +1,7 @@
 """Run rules, count all findings, and keep the first of each rule.
 
 A table with a fault in every entry has hundreds of thousands of findings. Counting a finding costs a fraction
-of making a diagnostic, and the memory for those that are kept does not grow with the table.
+of making a diagnostic, and the memory for the kept diagnostics does not grow with the table.
 """
 
 from __future__ import annotations
@@ -28,21 +28,20 @@ class Findings:
     """Runs rules and collects their findings.
 
     Attributes:
-        limit: Findings of one rule that are kept; ``None`` keeps all.
-        chosen: Whether the findings of a rule are kept at all.
-        kept: The diagnostics, in the order in which they were found.
-        counts: The number of findings of each rule that has any.
+        limit: The number of findings kept for each rule; ``None`` keeps all.
+        chosen: Returns whether to keep the findings of a rule.
+        kept: The diagnostics, in the order of discovery.
+        counts: The number of findings by rule.
     """
 
     def __init__(self, limit: int | None, chosen: Callable[[RuleFacts], bool]) -> None:
-        """Start without findings; see the attributes for the arguments."""
         self.limit = limit
         self.chosen = chosen
         self.kept: list[Diagnostic] = []
         self.counts: Counter[RuleFacts] = Counter()
 
     def run(self, rules: Iterable[Rule], subject: Subject) -> int:
-        """Run some rules and return the number of their findings."""
+        """Run the given rules and return the number of their findings."""
         total = 0
         for rule in rules:
             found = iter(rule.check(subject))
@@ -56,7 +55,7 @@ class Findings:
 
     @property
     def omitted(self) -> dict[RuleFacts, int]:
-        """The number of findings not kept, by rule, of the chosen rules."""
+        """The number of omitted findings of each chosen rule."""
         kept = Counter(one.rule for one in self.kept)
         return {
             rule: number - kept[rule]

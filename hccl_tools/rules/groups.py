@@ -49,7 +49,7 @@ def device_or_instance_count(subject: Subject) -> Iterator[Finding]:
 
 
 def _count(text: str | None, count: int, path: Path) -> Iterator[Finding]:
-    """Yield a finding if a declared count is wrong; a table made in memory declares none."""
+    """Yield a finding if a declared count is wrong; a table made in memory has no declared count."""
     if text is not None and read_uint(text) != count:
         yield Finding(
             f'{path[-1]} is "{text}", but there are {count}', path, f'write "{path[-1]}": "{count}"'
@@ -65,11 +65,11 @@ def _count(text: str | None, count: int, path: Path) -> Iterator[Finding]:
     source="topoinfo_ranktableStandard.cc:435-438",
 )
 def group_name(subject: Subject) -> Iterator[Finding]:
-    """A group_name is longer than 127 bytes, or two groups have the same one.
+    """A group_name is longer than 127 bytes, or two groups have the same group_name.
 
     Example: /group_list/0/group_name = "gggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggggg"
     Instead: /group_list/0/group_name = "g"
-    Hint: give it a shorter name
+    Hint: choose a shorter name
     """
     names = [group.group_name for group in subject.table.groups or ()]
     yield from _names(names, "group", lambda index: ("group_list", index))
@@ -84,9 +84,9 @@ def group_name(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableStandard.cc:533-537",
 )
 def pod_name(subject: Subject) -> Iterator[Finding]:
-    """A pod_name is longer than 127 bytes, or two instances have the same one.
+    """A pod_name is longer than 127 bytes, or two instances have the same pod_name.
 
-    A rank looks for its entry by pod_name and device, so two instances must differ in name.
+    A rank finds its entry by pod_name and device, so every instance needs its own name.
 
     Base: group_list 2x8
     Example: /group_list/0/instance_list/1/pod_name = "job0"
@@ -102,7 +102,7 @@ def _names(names: list[str], kind: str, path_of: Callable[[int], Path]) -> Itera
     for index, name in enumerate(names):
         if byte_length(name) > LONGEST_NAME:
             message = f"{key} is longer than {LONGEST_NAME} bytes"
-            yield Finding(message, (*path_of(index), key), "give it a shorter name")
+            yield Finding(message, (*path_of(index), key), "choose a shorter name")
         if (seen := first.setdefault(name, index)) != index:
             related = (Related((*path_of(seen), key), "first used here"),)
             hint = f"give every {kind} its own name"

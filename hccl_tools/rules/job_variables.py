@@ -27,7 +27,7 @@ _RETRY_LEVEL = re.compile(r"(L[012]):([01])")
 
 
 class Problem(NamedTuple):
-    """Why HCCL refuses every job with these variables."""
+    """A setting with which HCCL refuses every job."""
 
     message: str
     hint: str
@@ -54,7 +54,7 @@ def problems(env: Mapping[str, str]) -> Iterator[Problem]:
         )
     retry = env.get(RETRY, "")
     if _retry_levels(retry) is None:
-        hint = 'name each level once, separated by commas: "L1:0,L2:1"'
+        hint = 'list each level once, separated by commas: "L1:0,L2:1"'
         yield Problem(f'{RETRY}="{retry}" is not a list of levels', hint)
 
 

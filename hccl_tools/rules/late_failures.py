@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def empty_device_ip(subject: Subject) -> Iterator[Finding]:
     """A device has an empty device_ip in a job of several servers.
 
-    The parser reads it as "no address", and connecting to other servers fails. On an A3 with several super
+    The parser reads an empty text as "no address", and connections to other servers fail. On an A3 with several super
     pods the guide requires device_ip.
 
     Base: 2x8 300i
@@ -100,7 +100,7 @@ def mixed_super_pods(subject: Subject) -> Iterator[Finding]:
         pod = pod_of.get(server.server_id)
         if pod != current:
             if pod in done:
-                message = f'server "{server.server_id}" of super pod {quoted(str(pod))} comes after servers of another one'
+                message = f'server "{server.server_id}" of super pod {quoted(str(pod))} is listed after servers of another super pod'
                 yield Finding(
                     message,
                     subject.server_path(index, "server_id"),
@@ -115,10 +115,10 @@ def mixed_super_pods(subject: Subject) -> Iterator[Finding]:
     "server-in-two-super-pods",
     "fails-later",
     formats=("1.2",),
-    source="topoinfo_ranktableConcise.cc:978 (the last wins)",
+    source="topoinfo_ranktableConcise.cc:978 (the last entry is used)",
 )
 def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
-    """A server is listed in two super pods; HCCL silently uses the last.
+    """A server is listed in two super pods; HCCL silently uses the last entry.
 
     Base: 1.2 2x8
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]}, {"super_pod_id": "1", "server_list": [{"server_id": "10.0.0.2"}]}]
@@ -147,17 +147,17 @@ def server_in_two_super_pods(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC412", "host-ip-v6", "forbidden", needs=("host_ip",), source="rank_table_config_a3.md, `host_ip`")
 def host_ip_v6(subject: Subject) -> Iterator[Finding]:
-    """A host_ip is an IPv6 address; the parser accepts it, the guide does not allow it.
+    """A host_ip is an IPv6 address, which the parser accepts but the guide forbids.
 
     Base: 1.2 1x2
     Example: /server_list/0/host_ip = "fd00::1"
     Instead: /server_list/0/host_ip = "10.0.0.1"
-    Hint: write the host's IPv4 address, or --ignore HCC412
+    Hint: write the host's IPv4 address; to allow IPv6: --ignore HCC412
     """
     for index, server in enumerate(subject.table.servers):
         if server.host_ip is not None and ":" in server.host_ip and family(server.host_ip) is not None:
             yield Finding(
                 f'host_ip "{server.host_ip}" is IPv6; the guide allows only IPv4',
                 subject.server_path(index, "host_ip"),
-                "write the host's IPv4 address, or --ignore HCC412",
+                "write the host's IPv4 address; to allow IPv6: --ignore HCC412",
             )

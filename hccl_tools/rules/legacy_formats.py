@@ -34,15 +34,15 @@ def lab_table(subject: Subject) -> Iterator[Finding]:
     Base: lab
     Example: /para_plane_nic_location = "host"
     Instead: /para_plane_nic_location = "device"
-    Hint: make a 1.0 table instead: this form is no longer documented
+    Hint: make a 1.0 table instead; HCCL no longer documents this form
     """
-    hint = "make a 1.0 table instead: this form is no longer documented"
+    hint = "make a 1.0 table instead; HCCL no longer documents this form"
     for path, message in _Lab(subject).faults():
         yield Finding(f"lab table (deploy_mode): {message}", path, hint)
 
 
 def as_table(value: dict[str, Any]) -> RankTable:
-    """Return a valid lab table as the table that HCCL's topology check sees."""
+    """Convert a valid lab table to the table that HCCL's topology check uses."""
     instances = [instance for group in value["group_list"] for instance in group["instance_list"]]
     devices = [instance["devices"][0] for instance in instances]
     servers = [Server(instance["server_id"], range(row, row + 1)) for row, instance in enumerate(instances)]
@@ -97,7 +97,7 @@ class _Lab:
         if len(set(self.server_ids)) != self.servers:
             yield (
                 ("group_list",),
-                f"server_num is {self.servers} in total, but the instances name {len(set(self.server_ids))} servers",
+                f"the server_num values add up to {self.servers}, but the instances have {len(set(self.server_ids))} server_ids",
             )
 
     def _group(self, group: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:

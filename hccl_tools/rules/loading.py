@@ -25,7 +25,7 @@ def broken_json(subject: Subject) -> Iterator[Finding]:
     """The file is not JSON that HCCL's parser accepts.
 
     Comments, trailing commas, single quotes and NaN are not valid JSON, although some guides print tables
-    with them. HCCL stops with EI0004 and a message that names three possible causes: path, permission,
+    with them. HCCL stops with EI0004 and a message that lists three possible causes: path, permission,
     format.
 
     Example: text {"version": "1.0",}
@@ -48,10 +48,10 @@ def broken_json(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableParser.cc:50-72, :155",
 )
 def file_name(subject: Subject) -> Iterator[Finding]:
-    """The real path of the file does not end in .json, has .json twice, or the name is just .json.
+    """The real path of the file does not end in .json or contains .json twice, or the file name is ".json".
 
-    HCCL resolves symbolic links and then requires that the first ".json" in the path, folders included, is at
-    its end. It refuses a link from a Kubernetes ConfigMap to a file without that ending, every file below a
+    HCCL resolves symbolic links and then requires that the first ".json" in the path, including folders, is at
+    the end of the path. It refuses a link from a Kubernetes ConfigMap to a file without that ending, every file below a
     folder such as "jobs.json.d", "table.json.json", and a file named ".json". Ascend 950 does not check the
     name.
 
@@ -112,17 +112,23 @@ def too_large(subject: Subject) -> Iterator[Finding]:
         )
 
 
-@rule("HCC117", "nested-too-deep", "refused", stage="load", source="observed: a crash, with a stack of 8 MiB")
+@rule(
+    "HCC117",
+    "nested-too-deep",
+    "refused",
+    stage="load",
+    source="observed: crash of the parser with a stack of 8 MiB",
+)
 def nested_too_deep(subject: Subject) -> Iterator[Finding]:
     """Objects and lists are nested so deeply that HCCL's parser overflows its stack.
 
-    With the usual stack of 8 MiB the parser reads about 87,000 levels, and 20,000 on Ascend 950. HCCL itself
-    has no limit, so the report gives this verdict as that of hccl-tools.
+    With the usual stack of 8 MiB, the parser reads about 87,000 levels (20,000 on Ascend 950). HCCL has
+    no limit of its own, so the report attributes the verdict to hccl-tools.
 
     Base: 1.0
     Example: levels 87001
     Instead: levels 87000
-    Hint: give a rank table: none is deeper than 8 levels
+    Hint: specify a rank table; rank tables have at most 8 levels
     """
     document = subject.document
     if document is None:
@@ -132,7 +138,7 @@ def nested_too_deep(subject: Subject) -> Iterator[Finding]:
     elif document.depth > (levels := _LEVELS[subject.product.loader]):
         yield Finding(
             f"nested {document.depth:,} levels deep; HCCL reads about {levels:,}, depending on its stack",
-            hint="give a rank table: none is deeper than 8 levels",
+            hint="specify a rank table; rank tables have at most 8 levels",
         )
 
 
@@ -196,7 +202,7 @@ def status_not_completed(subject: Subject) -> Iterator[Finding]:
     source="externalinput.cc, ParseIntraLinkType, ParseOpExpansion, ParseRetryEnable",
 )
 def job_variable(subject: Subject) -> Iterator[Finding]:
-    """An environment variable of HCCL has a value with which HCCL refuses every job.
+    """An environment variable of HCCL has an invalid value, so HCCL refuses every job.
 
     HCCL reads its variables before the table. HCCL_INTRA_ROCE_ENABLE=0 also needs HCCL_INTRA_PCIE_ENABLE=1.
     HCCL refuses an empty variable; only HCCL_OP_RETRY_ENABLE may be empty.

@@ -36,8 +36,8 @@ def _state(subject: Subject, device_id: int) -> DeviceState | None:
 def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
     """A device of this host's server has no /dev/davinciN on this host.
 
-    Every process compares its entry with the physical id of its device, so no process on this host can be
-    that rank. A table has physical ids in a container, too.
+    Every process compares its entry with the physical id of its device, so no process on this host can run
+    as that rank. Tables contain physical ids, including tables made in a container.
 
     Base: 1.0 1x2
     Example: host remove /devices/1
@@ -70,7 +70,7 @@ def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
     source="HCCL fault guide, EI0014 (inconsistent with the network adapter); ra_rdev_init_check_ip",
 )
 def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
-    """The address of a device differs from the table.
+    """The address of a device differs from the address in the table.
 
     The parser accepts any address. HCCL fails later, when it sets up the network and no adapter has the
     address.
@@ -78,7 +78,7 @@ def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 1x2
     Example: host /devices/1 = "10.9.9.9"
     Instead: host
-    Hint: /etc/hccn.conf has it, but is out of date; make a new table on this host: `hccl-tools gen`
+    Hint: /etc/hccn.conf has this address, but is out of date; make a new table on this host: `hccl-tools gen`
     """
     for row, device_id in rows_here(subject):
         state = _state(subject, device_id)
@@ -89,7 +89,9 @@ def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
         for path, text in listed_addresses(subject.table, row):
             if same(text) not in real:
                 stale = (
-                    f"{subject.host.conf} has it, but is out of date; " if same(text) in configured else ""
+                    f"{subject.host.conf} has this address, but is out of date; "
+                    if same(text) in configured
+                    else ""
                 )
                 yield Finding(
                     f'device {device_id} has {", ".join(state.ips)}, not "{text}"',
@@ -107,12 +109,12 @@ def address_not_the_device_s(subject: Subject) -> Iterator[Finding]:
     source="hccl_communicator_attrs.cc:199 (the driver's SDID)",
 )
 def super_device_id_not_the_device_s(subject: Subject) -> Iterator[Finding]:
-    """A super_device_id differs from the SDID that the driver reports, as after a change of hardware.
+    """A super_device_id differs from the SDID that the driver reports, for example after a hardware change.
 
     Base: 1.2 1x2
     Example: host sdid 1 = 77
     Instead: host
-    Hint: `npu-smi info -t spod-info` shows it; make a new table on this host: `hccl-tools gen`
+    Hint: `npu-smi info -t spod-info` shows the SDID; make a new table on this host: `hccl-tools gen`
     """
     column = subject.table.columns.get("super_device_id")
     for row, device_id in rows_here(subject) if column else ():
@@ -124,7 +126,7 @@ def super_device_id_not_the_device_s(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f'device {device_id} has the super_device_id {state.super_device_id}, not "{text}"',
                 subject.device_path(row, "super_device_id"),
-                f"`npu-smi info -t spod-info` shows it; {GENERATE}",
+                f"`npu-smi info -t spod-info` shows the SDID; {GENERATE}",
             )
 
 
@@ -132,18 +134,18 @@ def super_device_id_not_the_device_s(subject: Subject) -> Iterator[Finding]:
     "HCC641",
     "stale-hccn-conf",
     "advice",
-    source="users' machines: one address of 32 in hccn.conf was out of date",
+    source="observed: one of 32 addresses in hccn.conf was out of date",
 )
 def stale_hccn_conf(subject: Subject) -> Iterator[Finding]:
-    """The address of a device in hccn.conf differs from its current one.
+    """The address of a device in hccn.conf differs from the current address of the device.
 
-    The driver sets the addresses of that file at every boot. The table is correct only until the next boot,
-    or was made from the file and is wrong now.
+    The driver sets the addresses in hccn.conf at every boot. A table with the current addresses is wrong after
+    the next boot; a table made from the file is wrong now.
 
     Base: 1.0 1x2
     Example: host conf 1 = "10.9.9.9"
     Instead: host
-    Hint: correct address_1 in the file; the next boot sets it
+    Hint: correct address_1 in the file; the driver sets it at the next boot
     """
     for row, device_id in rows_here(subject):
         state = _state(subject, device_id)
@@ -154,11 +156,11 @@ def stale_hccn_conf(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 f"{subject.host.conf} gives device {device_id} {old}, but it has {', '.join(state.ips)}",
                 subject.device_path(row, "device_ip"),
-                f"correct address_{device_id} in the file; the next boot sets it",
+                f"correct address_{device_id} in the file; the driver sets it at the next boot",
             )
 
 
-@rule("HCC643", "not-compared", "advice", source="the sources of addresses: hccn_tool, npu-smi")
+@rule("HCC643", "not-compared", "advice", source="hccn_tool and npu-smi as sources of addresses")
 def not_compared(subject: Subject) -> Iterator[Finding]:
     """A fact about this host is unknown, so the table was not compared with it.
 
@@ -173,7 +175,7 @@ def not_compared(subject: Subject) -> Iterator[Finding]:
         if state is None or state.ips or _ABSENT in (state.problem or ""):
             continue
         if next(listed_addresses(subject.table, row), None) is not None:
-            silent.setdefault(state.problem or "it has no address", []).append(device_id)
+            silent.setdefault(state.problem or "the device has no address", []).append(device_id)
     for why, ids in silent.items():
         yield Finding(
             f"the address of {devices(ids)} is not compared: {why}",

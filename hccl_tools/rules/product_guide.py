@@ -1,7 +1,7 @@
 """Rules of the products' guides that HCCL's parser does not enforce.
 
-A job that breaks them starts and then runs slowly, hangs or fails. Which rules hold for a product is in its
-row of the table of products.
+A job that violates them starts, and then runs slowly, hangs or fails. The table of products contains the
+limits of each product.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GUIDE = "HCCL guide, constraints.md"
 def ranks_across_servers(subject: Subject) -> Iterator[Finding]:
     """The ranks of a server are not consecutive: ranks of different servers are mixed.
 
-    HCCL does not check it, and its algorithms for several servers assume blocks of ranks.
+    HCCL does not check this, but its algorithms for several servers assume consecutive ranks on each server.
 
     Base: 2x8
     Example: /server_list/0/device/7/rank_id = "8"; /server_list/1/device/0/rank_id = "7"
@@ -55,12 +55,12 @@ def ranks_across_servers(subject: Subject) -> Iterator[Finding]:
     source=f"{_GUIDE}, Atlas training series",
 )
 def devices_on_one_machine(subject: Subject) -> Iterator[Finding]:
-    """A 910A job on one machine does not have 1, 2, 4 or 8 devices, and HCCL lets it pass.
+    """A 910A job on one machine does not have 1, 2, 4 or 8 devices, although HCCL accepts it.
 
     Base: 1x4
     Example: /server_list/0/server_id = " 10.0.0.1"; remove /server_list/0/device/3
     Instead: table
-    Hint: HCCL itself lets it pass: --ignore HCC307, or, if the chip is not a 910A, name it: --product 910B4
+    Hint: HCCL accepts this; to allow it: --ignore HCC307, or, if the chip is not a 910A, specify it with --product 910B4
     """
     counts = subject.product.counts_per_server
     if counts is None or not subject.product.checks_hccs_count or servers_of_refused_count(subject):
@@ -82,12 +82,12 @@ def devices_on_one_machine(subject: Subject) -> Iterator[Finding]:
 def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     """A 910A job on several machines does not use all eight devices of each.
 
-    HCCL also takes 1, 2 or 4 devices per machine if all machines have the same number.
+    HCCL also accepts 1, 2 or 4 devices per machine if all machines have the same number of devices.
 
     Base: 2x8
     Example: base 2x4
     Instead: table
-    Hint: HCCL itself lets it pass: --ignore HCC308, or, if the chip is not a 910A, name it: --product 910B4
+    Hint: HCCL accepts this; to allow it: --ignore HCC308, or, if the chip is not a 910A, specify it with --product 910B4
     """
     wanted, sets = subject.product.cluster_count, device_sets(subject)
     if wanted is None or len(sets) == 1:
@@ -95,7 +95,9 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     wrong = {name: devices for name, devices in sets.items() if len(devices) != wanted}
     for name, devices in wrong.items():
         has = count(len(devices), "device")
-        message = f'server "{name}" has {has}; across machines the guide demands {wanted} on each'
+        message = (
+            f'server "{name}" has {has}; the guide requires {wanted} on each machine of a multi-machine job'
+        )
         yield Finding(message, devices_place(subject, name), _other_machine(subject, "HCC308"))
 
 
@@ -108,14 +110,14 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     source=f"{_GUIDE}, Atlas training series",
 )
 def devices_across_groups(subject: Subject) -> Iterator[Finding]:
-    """Two or four devices of a 910A are taken from both groups, 0-3 and 4-7.
+    """A job uses two or four devices from both groups of a 910A, 0-3 and 4-7.
 
-    Only the devices of one group are joined by HCCS. HCCL accepts any two devices, and six sets of four that
-    cross the groups; the guide forbids them all.
+    HCCS connects only the devices of one group. HCCL accepts any two devices, and six sets of four devices
+    from both groups; the guide forbids all of these.
 
     Example: /server_list/0/device/1/device_id = "4"
     Instead: /server_list/0/device/1/device_id = "1"
-    Hint: take devices of one group; HCCL itself lets it pass: --ignore HCC309, or, if the chip is not a 910A, name it: --product 910B4
+    Hint: use devices of one group; HCCL accepts this; to allow it: --ignore HCC309, or, if the chip is not a 910A, specify it with --product 910B4
     """
     size, legal = subject.product.group_size, subject.product.four_device_sets
     if size is None:
@@ -127,29 +129,29 @@ def devices_across_groups(subject: Subject) -> Iterator[Finding]:
             starts = range(0, subject.product.device_limit, size)
             groups = " and ".join(f"{start}-{start + size - 1}" for start in starts)
             yield Finding(
-                f"devices {shown} cross the groups {groups}",
+                f"devices {shown} are from both groups, {groups}",
                 devices_place(subject, name),
-                f"take devices of one group; {_other_machine(subject, 'HCC309')}",
+                f"use devices of one group; {_other_machine(subject, 'HCC309')}",
             )
 
 
 def _other_machine(subject: Subject, rule_id: str) -> str:
-    return f"HCCL itself lets it pass: --ignore {rule_id}, {other_chip(subject)}"
+    return f"HCCL accepts this; to allow it: --ignore {rule_id}, {other_chip(subject)}"
 
 
 @rule("HCC310", "several-servers", "forbidden", stage="topology", source=f"{_GUIDE}, Atlas 300I Duo")
 def several_servers(subject: Subject) -> Iterator[Finding]:
-    """The job spans several servers, and the product (300I Duo) works on one.
+    """The job spans several servers, but the product (300I Duo) supports one server only.
 
     Base: 2x8 300i
     Example: table
     Instead: product a2
-    Hint: make a table for each server
+    Hint: make a separate table for each server
     """
     if subject.product.single_server and len(subject.table.servers) > 1:
-        message = f"{len(subject.table.servers)} servers; {subject.product.title} works on one"
+        message = f"{len(subject.table.servers)} servers; {subject.product.title} supports one server only"
         yield Finding(
             message,
             ("group_list",) if subject.table.format == "group_list" else ("server_list",),
-            "make a table for each server",
+            "make a separate table for each server",
         )

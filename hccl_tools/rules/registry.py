@@ -1,7 +1,7 @@
 """Declare, find and select rules.
 
 A rule is a generator function with the decorator ``@rule``. It yields findings and never raises, prints,
-sorts or reads configuration. Its docstring is its documentation page: a title, why it matters, and
+sorts or reads configuration. Its docstring is its documentation page: a title, an explanation, and
 ``Example:`` and ``Instead:`` tables, which a test runs.
 """
 
@@ -32,7 +32,7 @@ _ALL = (*LEGACY, "2.0")
 #: The formats of rules that compare a table of any format with this host.
 LOCAL = ("local",)
 _T = TypeVar("_T")
-#: The modules that declare the rules, and their formats; empty for rules on documents of any kind.
+#: The modules that declare the rules, with the formats of the rules; empty for documents of any kind.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "loading": (),
     "document": (),
@@ -79,7 +79,7 @@ class Finding(NamedTuple):
     at_key: bool = False
 
 
-#: A finding for each further fault of which a rule knows only the number.
+#: A placeholder for each further fault that a rule only counts.
 COUNTED = Finding("")
 
 
@@ -89,16 +89,14 @@ class Subject:
 
     Attributes:
         product: The product for which the table is checked.
-        value: The parsed document.
-        document: The document; ``None`` if the caller passed a parsed value or a table.
+        document: The source of ``value``; ``None`` if the caller passed a parsed value or a table.
         path: The name of the file; ``None`` for bytes and standard input.
         not_json: Why the value that the caller passed is not JSON.
         table: The table; set only for rules on tables.
-        env: The environment variables of the job.
-        memo: Results that several rules share, by the name of their function; see ``shared``.
+        memo: Results that several rules share, by function name; see ``shared``.
         host: The state of this host; set only for the rules of ``LOCAL``.
         product_reason: Why the table is checked for this product.
-        product_is_assumed: Whether the product was not named by the user.
+        product_is_assumed: Whether the product is a default instead of the user's choice.
     """
 
     product: Product
@@ -133,7 +131,7 @@ class Subject:
 
 
 def shared(compute: Callable[[Subject], _T]) -> Callable[[Subject], _T]:
-    """Make a function compute its result once for each subject, for several rules."""
+    """Cache the result of a function for each subject, so that several rules can use it."""
 
     @wraps(compute)
     def once(subject: Subject) -> _T:
@@ -146,7 +144,7 @@ def shared(compute: Callable[[Subject], _T]) -> Callable[[Subject], _T]:
 
 
 class Rule(NamedTuple):
-    """A rule with its declaration.
+    """A declared rule.
 
     ``formats`` is empty for rules on documents of any kind. ``needs`` names the device and server keys that
     the rule reads: if one of them is damaged, the rule does not run.
@@ -180,8 +178,8 @@ def rule(
         name: Completes "allow ...".
         source: The guide's section, or the file and line of HCCL's source.
         code: The error code that HCCL shows; ``None`` if HCCL only logs the fault.
-        formats: The table formats to which the rule applies, if they are not those of its family.
-        stage: When HCCL finds the fault: while parsing by default, and never for advice.
+        formats: The table formats to which the rule applies; by default the formats of its family.
+        stage: When HCCL finds the fault; HCCL never finds a fault reported as advice.
         needs: The keys that must not be damaged for the rule to run.
     """
 

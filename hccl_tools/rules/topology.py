@@ -20,9 +20,9 @@ _COUNTS = (1, 2, 4, 8)
 
 
 def other_chip(subject: Subject) -> str:
-    """Return the part of a hint that names another product for the table."""
+    """Return the part of a hint that suggests another product for the table."""
     chip = next(iter(subject.product.chips), subject.product.name)
-    return f"or, if the chip is not a {chip}, name it: --product {phrases.EXAMPLE_CHIP}"
+    return f"or, if the chip is not a {chip}, specify it with --product {phrases.EXAMPLE_CHIP}"
 
 
 @shared
@@ -53,7 +53,7 @@ def device_sets(subject: Subject) -> dict[str, tuple[int, ...]]:
 
 
 def _taken(column: Column, rows: Sequence[int]) -> Column:
-    """Return some rows of a column; the rows of one server entry are consecutive."""
+    """Return the given rows of a column; the rows of one server entry are consecutive."""
     return column[rows.start : rows.stop] if isinstance(rows, range) else [column[row] for row in rows]
 
 
@@ -91,7 +91,7 @@ def device_count(subject: Subject) -> Iterator[Finding]:
     Base: 1x4
     Example: remove /server_list/0/device/3
     Instead: table
-    Hint: use 1, 2, 4 or 8 devices, or, if the chip is not a 910A, name it: --product 910B4
+    Hint: use 1, 2, 4 or 8 devices, or, if the chip is not a 910A, specify it with --product 910B4
     """
     if not subject.product.checks_hccs_count:
         return
@@ -110,7 +110,7 @@ def device_count(subject: Subject) -> Iterator[Finding]:
 
 
 def blanks(subject: Subject) -> Finding | None:
-    """Return the finding for a server_id whose blanks make HCCL miscount; None without blanks."""
+    """Return the finding for a server_id whose blanks make HCCL miscount, or None if no id has blanks."""
     server_id = next((name for name in rows_by_server(subject) if name != trimmed(name)), None)
     if server_id is None:
         return None
@@ -174,7 +174,7 @@ def four_device_set(subject: Subject) -> Iterator[Finding]:
     for server_id, devices in sets.items():
         if len(devices) == _FOUR and len(set(devices)) == _FOUR and devices not in legal:
             yield Finding(
-                f'devices {",".join(map(str, devices))} of server "{server_id}" are not a set of four that HCCL accepts',
+                f'devices {",".join(map(str, devices))} of server "{server_id}" are not a set of four devices that HCCL accepts',
                 devices_place(subject, server_id),
                 "use devices 0-3 or 4-7",
             )

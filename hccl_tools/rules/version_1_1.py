@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 _Object = dict[str, Any]
 _LONGEST_ID = 127
 _LONGEST_ADDRESS = 127
-#: hccl_communicator_attrs_host.cc, SetLocalRankInfo and CheckDevPhyId: no host process, no id above 31.
+#: hccl_communicator_attrs_host.cc, SetLocalRankInfo and CheckDevPhyId: host processes and ids above 31 are refused.
 _HOST_PROCESS = -1
 _HIGHEST_DEVICE = 31
-#: The first port that HCCL assigns to ranks without one (HCCL_IF_BASE_PORT is not set).
+#: The first port that HCCL assigns to ranks without a port (HCCL_IF_BASE_PORT is not set).
 _BASE_PORT, _NO_PORT, _HIGHEST_PORT = 60008, 65536, 65535
-#: The rules of 1.0 that HCCL's later checks also apply to version 1.1, and the keys of 1.1 for those of 1.0.
+#: The rules of 1.0 that HCCL's later checks apply to version 1.1, and the keys of 1.1 for the keys of 1.0.
 LATER = frozenset({"HCC202", "HCC203", "HCC303", "HCC304", "HCC305", "HCC406", "HCC408", "HCC410"})
 _OWN_KEYS: dict[str | int, str] = {
     "server_list": "node_list", "device": "ranks", "server_id": "node_addr", "host_ip": "node_addr",
@@ -50,14 +50,14 @@ def heterogeneous_table(subject: Subject) -> Iterator[Finding]:
     hint = (
         'write "version": "1.0" for a table with server_list'
         if "server_list" in subject.value
-        else "correct it, or make a 1.0 table for a training job"
+        else "correct the value, or make a 1.0 table for a training job"
     )
     for path, message in _faults(subject.value):
         yield Finding(f"version 1.1: {message}", path, hint)
 
 
 def as_table(value: _Object) -> RankTable:
-    """Return a valid table as the 1.0 table that HCCL's later checks see: a negative id wraps."""
+    """Convert a valid table to the 1.0 table that HCCL's later checks use: a negative id wraps around."""
     servers: list[Server] = []
     columns: dict[str, list[Any]] = {"rank_id": [], "device_id": [], "device_ip": []}
     for node in value["node_list"]:
@@ -109,7 +109,7 @@ def _faults(value: _Object) -> _Faults:
         yield from _ranks(node, path, with_sdid=with_sdid)
     unset = [is_unset(address) for address in seen]
     if any(unset) and not all(unset):
-        yield ("node_list",), "some but not all node_addr are 0.0.0.0"
+        yield ("node_list",), "some node_addr values are 0.0.0.0, others are not"
 
 
 def _head(value: _Object) -> _Faults:
@@ -151,7 +151,7 @@ def _device(rank: _Object, path: Path) -> _Faults:
     if number is None:
         yield (*path, "device_id"), "device_id is not a number in a string"
     elif number == _HOST_PROCESS:
-        yield path, "device_id is missing or -1: HCCL starts no rank without a device"
+        yield path, "device_id is missing or -1; HCCL does not start a rank without a device"
     elif number > _HIGHEST_DEVICE:
         yield (*path, "device_id"), f"device_id {number} is above {_HIGHEST_DEVICE}"
 

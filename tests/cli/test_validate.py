@@ -153,7 +153,7 @@ def test_the_advice_for_a_set_across_groups_leads_to_the_rules_of_the_named_chip
     Path("crossing.json").write_text(table().replace('"device_id": "1"', '"device_id": "4"'))
 
     advice = run("crossing.json").stdout
-    assert "if the chip is not a 910A, name it: --product 910B4" in advice
+    assert "if the chip is not a 910A, specify it with --product 910B4" in advice
     assert run("--product", "910B4", "crossing.json").returncode == 0
 
 

@@ -233,7 +233,7 @@ def test_one_missing_address_on_a_single_server_is_a_warning(product: str) -> No
 
     assert (report.verdict, report.ok) == ("accepted", True)
     assert [finding.message for finding in report.warnings] == [
-        "device 1 has no device_ip, but other devices of its server have one"
+        "device 1 has no device_ip, but other devices of its server have a device_ip"
     ]
 
 
