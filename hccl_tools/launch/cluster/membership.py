@@ -107,7 +107,7 @@ def _program_difference(one: HostManifest, other: HostManifest) -> str:
 
 
 def parse(message: dict[str, Any]) -> HostManifest | None:
-    """Return the declaration in a message; ``None`` where it is not one of this protocol."""
+    """Return the manifest in a message; ``None`` if the message does not follow this protocol."""
     if message.get("kind") != PROTOCOL:
         return None
     try:

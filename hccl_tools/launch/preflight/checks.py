@@ -1,4 +1,4 @@
-"""Check before the start what would stop the job after minutes: devices, ports, settings."""
+"""Check devices, ports and settings before the start; a fault in them would show only after minutes."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> F
 
 
 def refuse(findings: Findings, *, hint: str = _SKIP_HINT) -> None:
-    """Refuse the start with all errors.
+    """Refuse the start if there are errors, and list all of them.
 
     Raises:
-        LaunchError: There is an error among the findings.
+        LaunchError: The findings include an error.
     """
     if not findings.errors:
         return
@@ -68,7 +68,7 @@ def _devices(plan: Plan) -> dict[int, RankProcess]:
 
 
 def _missing_devices(plan: Plan, nodes: Sequence[int]) -> Iterator[str]:
-    """Yield missing devices; without a table and without NPUs the device ids are placeholders."""
+    """Yield a problem if devices are missing; without table and NPUs, device ids are placeholders."""
     missing = sorted(device for device in _devices(plan) if device not in nodes)
     if not missing or (plan.table is None and not nodes):
         return
@@ -125,7 +125,7 @@ def _settings(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _own_port(plan: Plan) -> Iterator[str]:
-    """Yield the ranks' rendezvous port if it is on this host and in use."""
+    """Yield a problem if the ranks' rendezvous port is on this host and in use."""
     first = plan.ranks[0]
     name = "MS_SCHED_PORT" if "MS_SCHED_PORT" in first.environment else "MASTER_PORT"
     if first not in plan.local or name not in first.environment:
@@ -138,7 +138,7 @@ def _own_port(plan: Plan) -> Iterator[str]:
 
 
 def _switched_off(plan: Plan) -> Iterator[str]:
-    """Yield YAML arguments that make the ranks single-card trainings side by side, with file and line."""
+    """Yield the YAML arguments that make each rank train independently, with file and line."""
     for word in dict.fromkeys(plan.ranks[0].argv):
         path = word.partition("=")[2] or word
         if (

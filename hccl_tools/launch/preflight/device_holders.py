@@ -1,4 +1,4 @@
-"""Find the processes that use a device: those with an open descriptor on /dev/davinciN."""
+"""Find the processes that have an open descriptor on a device (/dev/davinciN)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NODE = re.compile(r"/dev/davinci([0-9]+)")
 
 
 class Holder(NamedTuple):
-    """A process that has a device open. ``age`` is in seconds, ``run`` the run directory it belongs to."""
+    """A process that has a device open: ``age`` in seconds, ``run`` the run directory of the process."""
 
     pid: int
     device: int
@@ -39,9 +39,9 @@ class Holder(NamedTuple):
 
 
 def holders(devices: Iterable[int]) -> list[Holder]:
-    """Return the other processes of this host that have one of the devices open.
+    """Return the other processes of this host that have a given device open.
 
-    Processes of other users are seen by root only.
+    Only root sees the processes of other users.
     """
     wanted = set(devices)
     found = []

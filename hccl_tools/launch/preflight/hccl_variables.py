@@ -1,4 +1,4 @@
-"""Check HCCL's own variables: values that HCCL refuses are reported before the start."""
+"""Report the values of HCCL's variables that HCCL would refuse."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BASE_PORT_RANGE = (1024, 65520)
 def problems(
     environ: Mapping[str, str], *, is_local: Callable[[str], bool], interfaces: set[str]
 ) -> Iterator[str]:
-    """Yield a sentence for each wrong HCCL variable on this host."""
+    """Yield a message for each invalid HCCL variable on this host."""
     yield from _timeouts(environ)
     if (text := environ.get("HCCL_WHITELIST_DISABLE")) not in {None, "0", "1"}:
         yield f'HCCL_WHITELIST_DISABLE="{text}": HCCL accepts only 0 or 1'
@@ -30,7 +30,7 @@ def problems(
 
 
 def is_base_port(text: str) -> bool:
-    """Whether HCCL accepts a text as HCCL_IF_BASE_PORT."""
+    """Return whether HCCL accepts a text as HCCL_IF_BASE_PORT."""
     return _is_between(text, *_BASE_PORT_RANGE)
 
 
@@ -59,7 +59,7 @@ def _is_between(text: str, first: int, last: int) -> bool:
 
 
 def _some_interface(text: str, interfaces: set[str]) -> bool:
-    """Read HCCL_SOCKET_IFNAME: prefixes (``eth``), whole names (``=eth0``), or all but those (``^``)."""
+    """Match HCCL_SOCKET_IFNAME: prefixes (``eth``), exact names (``=eth0``); ``^`` excludes the matches."""
     excluded, exact = text.startswith("^"), text.lstrip("^").startswith("=")
     names = [name.strip() for name in text.lstrip("^").lstrip("=").split(",")]
 

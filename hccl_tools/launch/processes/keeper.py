@@ -69,9 +69,9 @@ class Keeper:
     def start_tasks(
         self, tasks: Sequence[Task], environment: Mapping[str, str], directory: str, stdin: int = -1
     ) -> None:
-        """Start processes, in this order; the ``environment`` of each comes on top of the common one.
+        """Start processes in the given order; add the ``environment`` of each to the common environment.
 
-        ``stdin`` is the index of the task that gets the launcher's stdin; the others get /dev/null.
+        ``stdin`` is the index of the task that reads the launcher's stdin; other tasks read /dev/null.
         """
         body = ([tuple(task) for task in tasks], dict(environment), directory, stdin)
         self._send(keeper_protocol.START, marshal.dumps(body))

@@ -179,7 +179,7 @@ class _KeeperProcess:
             keeper_protocol.send_events(self.events, events)
 
     def start(self, task: Task) -> None:
-        """Start one process, its output going to its own log."""
+        """Start one process and redirect its output to its log."""
         index, self.started = self.started, self.started + 1
         about = keeper_protocol.LOG
         try:

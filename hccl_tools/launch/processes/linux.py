@@ -58,7 +58,7 @@ def become_subreaper(wanted: bool = True) -> None:
 
 
 def die_with_parent(signal_number: int) -> None:
-    """Request a signal at the parent's end; the caller then checks that the parent has not ended before."""
+    """Request a signal for when the parent exits; the caller then checks that it has not exited already."""
     _prctl(_PR_SET_PDEATHSIG, signal_number)
 
 

@@ -15,4 +15,4 @@ def why_not_started(number: int) -> str:
 
     limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     shown = "unlimited" if limit == resource.RLIM_INFINITY else limit
-    return f"no more processes may be started (`ulimit -u` is {shown}; a container's pids limit counts too)"
+    return f"no more processes can be started (`ulimit -u` is {shown}; a container's pids limit also applies)"

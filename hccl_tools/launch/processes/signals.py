@@ -84,7 +84,7 @@ class Helper:
         return self.code is not None or self._reap(os.WNOHANG)
 
     def end(self) -> None:
-        """Kill its process group if it still runs."""
+        """Kill the process group of the helper if the helper is still running."""
         if not self.ended():
             os.killpg(self.pid, signal.SIGKILL)
             self._reap(0)

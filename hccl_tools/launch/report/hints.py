@@ -1,4 +1,4 @@
-"""Explain an exit code, a signal or an HCCL code in one sentence with what to do."""
+"""Explain exit codes, signals and HCCL codes, and suggest what to do."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _SIGNALS: dict[int, str] = {
 
 
 def for_end(end: RankEnd, *, killed_by_oom: bool | None) -> list[str]:
-    """Return sentences on how a process ended.
+    """Return hints on how a process ended.
 
-    ``killed_by_oom`` is whether a count of out-of-memory kills has increased, ``None`` if none can be read.
+    ``killed_by_oom`` tells whether a count of out-of-memory kills has increased; ``None`` if unknown.
     """
     if end.error:
         return [_cannot_run(end)]
@@ -45,7 +45,7 @@ def for_end(end: RankEnd, *, killed_by_oom: bool | None) -> list[str]:
 
 
 def for_traceback(lines: Iterable[str], argv: Sequence[str]) -> list[str]:
-    """Return sentences on a traceback of ``argv``, for a missing module."""
+    """Return a hint if a traceback of ``argv`` reports a missing module."""
     missing = "ModuleNotFoundError: No module named "
     names = [line.removeprefix(missing) for line in lines if line.startswith(missing)]
     if not names or not os.path.basename(argv[0]).startswith("python"):
@@ -54,7 +54,7 @@ def for_traceback(lines: Iterable[str], argv: Sequence[str]) -> list[str]:
 
 
 def for_disk(log: str) -> list[str]:
-    """Return a sentence where the disk of a log is full."""
+    """Return a hint if the disk of a log is full."""
     if not disk_space.is_full(os.path.dirname(log)):
         return []
     return ["the disk of its log is full: a write that failed may be the cause, and the log lacks its end"]

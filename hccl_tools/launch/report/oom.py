@@ -1,4 +1,4 @@
-"""Count the out-of-memory kills of the kernel; an increase explains a SIGKILL."""
+"""Count the kernel's out-of-memory kills; an increase explains a SIGKILL."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from hccl_tools.launch.processes import procfs
 
 
 class Kills(NamedTuple):
-    """Out-of-memory kills so far, in our cgroup and on the whole machine; ``None`` where that is unknown."""
+    """Out-of-memory kills so far, in our cgroup and on the whole machine; ``None`` if unknown."""
 
     cgroup: int | None
     machine: int | None
 
     def since(self, before: Kills) -> bool | None:
-        """Return whether either count differs; ``None`` if neither can be read."""
+        """Return whether either count has changed; ``None`` if neither can be read."""
         pairs = [pair for pair in zip(self, before, strict=True) if None not in pair]
         return any(now != then for now, then in pairs) if pairs else None
 

@@ -37,8 +37,8 @@ def make(
 ) -> dict[str, Any]:
     """Return the report of a job's end, ready for JSON; times in seconds.
 
-    ``earlier`` are the ``attempts`` of the report on the start before a restart, ``duration`` is that of the
-    whole job, by default of this start. ``killed_by_oom`` is ``None`` where that is unknown.
+    ``earlier`` is the list of ``attempts`` in the report before a restart. ``duration`` is that of the whole
+    job; its default is the duration of this start. ``killed_by_oom`` is ``None`` if unknown.
     """
     report: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -69,7 +69,7 @@ def make(
 
 
 def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> RankFailure:
-    """Return the report on the rank that failed first."""
+    """Describe the rank that failed first."""
     from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (most jobs end well)
     from hccl_tools.launch.report import hints  # noqa: PLC0415  (most jobs end well)
 
@@ -118,7 +118,7 @@ def _stuck(process: procfs.Status) -> dict[str, Any]:
 
 
 def write(report: Mapping[str, Any], run_dir: str) -> str | None:
-    """Write report.json atomically; return why that failed, or ``None``."""
+    """Write report.json atomically; return the reason of a failure, ``None`` on success."""
     import json  # noqa: PLC0415  (most jobs end well and print no report)
 
     try:
@@ -146,9 +146,9 @@ def _lines(report: Mapping[str, Any], dumps: Callable[[Any], str]) -> str:
 
 
 def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | None:
-    """Run a shell command with the report on its stdin; return why that failed, or ``None``.
+    """Run a shell command with the report on its stdin; return the reason of a failure, ``None`` on success.
 
-    The command is killed after ``_NOTIFY_SECONDS`` or at Ctrl-C. Its output goes to stderr.
+    The command is killed after ``_NOTIFY_SECONDS`` or at Ctrl-C. Its output is written to stderr.
     """
     import json  # noqa: PLC0415
 
@@ -166,17 +166,17 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
     while not helper.ended():
         if time.monotonic() > deadline or ENDING & set(signals.read()):
             helper.end()
-            return f"the command did not end and was killed: {command}"
+            return f"the command did not exit in time and was killed: {command}"
         time.sleep(pause)
         pause = min(2 * pause, 0.1)
     if not helper.code:
         return None
     how = f"exit code {helper.code}" if helper.code > 0 else signal_name(-helper.code)
-    return f"the command ended with {how}: {command}"
+    return f"the command exited with {how}: {command}"
 
 
 def text(report: Mapping[str, Any], unwritten: str | None = None) -> str:
-    """Return the report as text, without the verdict; ``unwritten``: why report.json could not be written."""
+    """Return the report as text, without the verdict; ``unwritten``: why report.json is missing."""
     lines: list[str] = []
     first = report["first_failure"]
     lines += failure_lines(RankFailure(**first), report["began_on"]) if first else [_head(report)]
@@ -195,7 +195,6 @@ def text(report: Mapping[str, Any], unwritten: str | None = None) -> str:
 
 
 def _head(report: Mapping[str, Any]) -> str:
-    """Return the first line for a job in which no rank failed first."""
     where = f" on {report['began_on']}" if report["began_on"] else ""
     head = _filled(REASONS[report["reason"]].head, report)
     return f"{head}{where} after {time_span(report['duration'], 2)}"
@@ -207,7 +206,7 @@ def _filled(template: str, report: Mapping[str, Any]) -> str:
 
 
 def failure_lines(first: RankFailure, elsewhere: str | None = None) -> list[str]:
-    """Return the failure of a rank as text; ``elsewhere`` is the host on which it happened, if not here."""
+    """Return the failure of a rank as text; ``elsewhere`` is the host of the rank if it is another host."""
     device = "" if first.rank < 0 else f"device {first.device}, "
     pid = f", pid {first.pid}" if first.pid else ""
     after = time_span(first.duration or 0.0, 2)

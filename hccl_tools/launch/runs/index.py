@@ -171,7 +171,7 @@ def read(path: str) -> Run:
 
 
 def processes(run: Run) -> list[int]:
-    """Return the processes of this host that belong to a run, also orphaned ones."""
+    """Return the ids of the processes on this host that belong to a run, including orphans."""
     return [pid for pid, path in run_members.members() if path == run.path]
 
 

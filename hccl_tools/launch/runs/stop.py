@@ -144,13 +144,15 @@ def _is_launcher(run: Run, pid: int) -> bool:
 def _without_launcher(run: Run, left: list[int]) -> Stopped:
     if run.state == "ended" and not left:
         return Stopped(True, f"{run.name} has already ended: exit code {run.exit_code}")
-    what = f"{run.name} has lost its launcher" if run.state == "killed" else f"{run.name} has ended"
+    what = f"the launcher of {run.name} was killed" if run.state == "killed" else f"{run.name} has ended"
     if not left:
-        return Stopped(True, f"{what} (pid {run.pid}, without a report); no process of it is left here")
+        return Stopped(
+            True, f"{what} (pid {run.pid}, without a report); no process of the run is left on this host"
+        )
     over = _kill(run)
-    many = "" if len(left) == 1 else "es"
-    end = "killed" if over else "some of them are stuck in the kernel"
-    return Stopped(over, f"{what}; {len(left)} process{many} it left: {end}")
+    remaining = f"{len(left)} remaining process{'' if len(left) == 1 else 'es'}"
+    end = f"killed {remaining}" if over else f"{remaining}, at least one stuck in the kernel"
+    return Stopped(over, f"{what}; {end}")
 
 
 def _spawned(run: Run, left: list[int], *, wait: float) -> Stopped:

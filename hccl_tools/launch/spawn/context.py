@@ -252,5 +252,5 @@ def _forget(private_dir: str, descriptor: int, owner: int) -> None:
 
 
 def _caller_has_failed() -> bool:
-    """Return whether this program ends by an exception; at a prompt it does not end by the last one."""
+    """Return whether an exception ends this program; at a prompt, an exception does not end it."""
     return hasattr(sys, "last_value") and not hasattr(sys, "ps1")

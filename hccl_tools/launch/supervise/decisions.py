@@ -1,4 +1,4 @@
-"""Decisions of a ``JobState``, which the loop around it carries out."""
+"""The decisions that ``JobState`` returns and its event loop carries out."""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ def test_keeper_cannot_be_started(own_directory: Path) -> None:
 
     assert done.returncode == 125, done.stderr
     assert done.stderr == (
-        "error: the launcher's keeper process cannot be started: no more processes may be started"
-        " (`ulimit -u` is 1; a container's pids limit counts too)\n"
+        "error: the launcher's keeper process cannot be started: no more processes can be started"
+        " (`ulimit -u` is 1; a container's pids limit also applies)\n"
     )
 
 
@@ -49,7 +49,7 @@ def test_ranks_cannot_be_started(own_directory: Path, limit: int) -> None:
 
     assert done.returncode == 125, done.stderr
     last = done.stderr.splitlines()[-1]
-    assert f"no more processes may be started (`ulimit -u` is {limit};" in last
+    assert f"no more processes can be started (`ulimit -u` is {limit};" in last
     assert "Traceback" not in done.stderr
 
 

@@ -140,7 +140,7 @@ def test_notify_gets_the_report_on_its_stdin(jobs: Jobs, tmp_path: Path) -> None
 def test_notify_that_fails_is_told(jobs: Jobs, command: str, how: str) -> None:
     code, job = jobs.run(sh("exit 3"), notify=command)
     assert code == 3
-    assert f"hccl-tools: --notify: the command ended with {how}: {command}" in job.err.splitlines()
+    assert f"hccl-tools: --notify: the command exited with {how}: {command}" in job.err.splitlines()
     assert job.err.splitlines()[-1] == "hccl-tools: exit code 3 is that of rank 0"
 
 
@@ -151,7 +151,7 @@ def test_notify_that_hangs_can_be_interrupted(jobs: Jobs) -> None:
     assert eventually(lambda: "waiting" in text.read_text())
     job.launcher.send_signal(signal.SIGINT)
     assert job.end() == 3
-    assert "--notify: the command did not end and was killed" in text.read_text()
+    assert "--notify: the command did not exit in time and was killed" in text.read_text()
     assert not job.living()
 
 

@@ -124,13 +124,13 @@ def test_stop_ends_what_a_killed_launcher_has_left() -> None:
     # The keeper ends the ranks; a moment before, they are still counted as left.
     assert eventually(lambda: [(one["state"], one["left"]) for one in listed()] == [("killed", 0)])
     assert "launcher killed" in run("jobs").stdout
-    assert "no process of it is left here" in run("stop").stderr
+    assert "no process of the run is left on this host" in run("stop").stderr
     # As if the keeper had been killed at the same instant.
     with subprocess.Popen(["sleep", "60"], env={**os.environ, "HCCL_TOOLS_RUN_DIR": path}) as left:
         done = run("stop")
 
         assert left.wait(10) == -signal.SIGKILL
-    assert (done.returncode, "has lost its launcher; 1 process it left: killed" in done.stderr) == (
+    assert (done.returncode, "was killed; killed 1 remaining process" in done.stderr) == (
         0,
         True,
     )
@@ -153,7 +153,7 @@ def test_what_a_killed_launcher_has_left_is_named_by_every_command() -> None:
 
     done = run("stop", path)
 
-    assert "has lost its launcher; 2 processes it left: killed" in done.stderr
+    assert "was killed; killed 2 remaining processes" in done.stderr
     assert eventually(lambda: not any(is_same(process) for process in own.values()))
 
 

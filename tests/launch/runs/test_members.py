@@ -227,7 +227,7 @@ def test_a_run_of_another_user_is_only_read(stranger: Stranger) -> None:
     assert shown.stdout == "\x1b[31mred\n"  # No terminal is there to be steered.
     assert away.returncode == 2
     assert "belongs to nobody: only its files on this host are read" in away.stderr
-    assert "its launcher was killed" in stopped.stderr or "no process of it is left" in stopped.stderr
+    assert "its launcher was killed" in stopped.stderr or "no process of the run is left" in stopped.stderr
 
 
 @pytest.mark.bed
@@ -244,7 +244,7 @@ def test_a_process_of_another_user_is_not_part_of_our_run(sound: Path, stranger:
 
         runs = json.loads(tools("jobs", "-f", "json").stdout)["runs"]
         assert [one["left"] for one in runs if one["path"] == str(sound)] == [0]
-        assert "no process of it is left" in tools("stop", str(sound)).stderr
+        assert "no process of the run is left" in tools("stop", str(sound)).stderr
         assert other.poll() is None
         other.kill()
 
