@@ -1,4 +1,4 @@
-"""``python -m hccl_tools.launch``: the ``launch`` command under this very interpreter."""
+"""``python -m hccl_tools.launch``: the ``launch`` command with this interpreter."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ class CurrentRank(NamedTuple):
         device_id: The device, counted among the devices visible to this process; ``None`` if unknown.
         local_rank: The index among the ranks of this server, ``None`` if unknown.
         launched: Whether a launcher started this process as a rank.
-        source: The variable with the rank (``RANK_ID``, ``OMPI_COMM_WORLD_RANK`` ...), "" without a launcher.
-        table: The rank table, as RANK_TABLE_FILE names it; ``None`` where there is none.
+        source: The variable with the rank (``RANK_ID``, ``OMPI_COMM_WORLD_RANK`` ...), "" if none.
+        table: The value of RANK_TABLE_FILE; ``None`` if it is unset or empty.
     """
 
     rank: int = 0
@@ -56,14 +56,14 @@ _GENERATIONS = 16
 
 
 def current_rank(environ: Mapping[str, str] | None = None) -> CurrentRank:
-    """Return which rank this process is; rank 0 of 1 with ``launched=False`` outside any launcher.
+    """Return the rank of this process; outside any launcher, rank 0 of 1 with ``launched=False``.
 
-    Where launchers contradict each other (a RANK_ID left in the shell from which mpirun was started), the
-    variables that were set last on the way to this process have precedence. A RANK_ID above 0 without a
-    matching RANK_SIZE gives rank 0 of 1 as well, with a ``RuntimeWarning``.
+    If launchers contradict each other (a RANK_ID left in the shell from which mpirun was started), the
+    variables that were set last have precedence. A RANK_ID above 0 without a matching RANK_SIZE also gives
+    rank 0 of 1, with a ``RuntimeWarning``.
 
     Args:
-        environ: The environment to read instead of this process's; the first launcher has precedence then.
+        environ: The environment to read instead of this process's; its first launcher has precedence.
 
     >>> current_rank({"RANK_ID": "1", "RANK_SIZE": "4", "DEVICE_ID": "5"})[:3]
     (1, 4, 5)
@@ -96,7 +96,7 @@ def current_rank(environ: Mapping[str, str] | None = None) -> CurrentRank:
 
 
 def _place(launcher: _Launcher, environ: Mapping[str, str]) -> tuple[int, int] | None:
-    """Return rank and world size as a launcher has set them, ``None`` if it has not."""
+    """Return the rank and world size that a launcher has set; ``None`` if they are not set."""
     # Outside a step, in a batch script's own process, Slurm's variables describe the job, not a rank.
     if launcher.rank == "SLURM_PROCID" and "SLURM_STEP_ID" not in environ:
         return None
@@ -105,7 +105,7 @@ def _place(launcher: _Launcher, environ: Mapping[str, str]) -> tuple[int, int] |
 
 
 def _warn_of_half_a_place(environ: Mapping[str, str]) -> None:
-    """Warn where RANK_ID is set, and RANK_SIZE is missing or too small: all processes would be rank 0."""
+    """Warn if RANK_ID is set and RANK_SIZE is missing or too small: all processes would be rank 0."""
     launcher = _LAUNCHERS[0]
     if not _number(environ.get(launcher.rank)):
         return
@@ -121,7 +121,7 @@ def _warn_of_half_a_place(environ: Mapping[str, str]) -> None:
 
 
 def _set_last(launchers: list[_Launcher], environ: Mapping[str, str]) -> list[_Launcher]:
-    """Return the launchers whose variables differ from those of the nearest ancestor that had others."""
+    """Return the launchers whose variables changed most recently among this process's ancestors."""
     from hccl_tools.launch.processes import procfs  # noqa: PLC0415  (only where launchers contradict each other)
 
     process = procfs.status(os.getpid())

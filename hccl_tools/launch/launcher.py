@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.supervise.options import BeforeRestart, Supervision
 
-#: Seconds that MindSpore's scheduler may take to end after the ranks of this host.
+#: Seconds for MindSpore's scheduler to exit after the ranks of this host.
 _SCHEDULER_WAIT = 0.2
-#: The same in seconds where ranks of other hosts may still need it.
+#: Seconds for the scheduler to exit if ranks of other hosts may still need it.
 _SCHEDULER_WAIT_FOR_OTHERS = 60.0
 
 
 def launch(request: LaunchRequest) -> int:
-    """Start the job, wait for its end and return the exit code.
+    """Start the job, wait until it ends and return its exit code.
 
     Raises:
         LaunchError: The launch is refused; nothing has been started.
@@ -56,7 +56,7 @@ def launch(request: LaunchRequest) -> int:
 
             link = consistency.connect_peers(prepared, request)
         before_restart = _before_restart(prepared, request, link)
-        # Both are released by the kernel when this process ends, however it does.
+        # The kernel releases both when this process exits for any reason.
         locks = [lock, *_hold(prepared, request, again=bool(request.part and request.part.restart))]
         controller = _open_controller(plan)
     except BaseException as error:
@@ -97,7 +97,7 @@ def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> N
 
 
 def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
-    """Return the plan of a launch and what is needed to carry it out.
+    """Return the plan of a launch and the data needed to carry it out.
 
     Raises:
         LaunchError: The launch is refused.
@@ -127,7 +127,7 @@ def _before_restart(
 
 
 def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str, ...]:
-    """Refuse what would fail later; return warnings for the user."""
+    """Refuse a start that would fail later; return warnings for the user."""
     from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a dry run does not need it)
 
     environment = {**prepared.shared_environment, **typed}
@@ -156,7 +156,7 @@ def _connect_to_launcher(request: LaunchRequest) -> AgentLink | None:
 
 
 def _open_controller(plan: Plan) -> Controller | None:
-    """Let what the engine will start connect: a supervisor on each host, or a shim for each rank here."""
+    """Listen for the agents that the engine will start, if there are any."""
     if not (plan.supervisor or plan.shim_command):
         return None
     from hccl_tools.launch.cluster.controller import Controller  # noqa: PLC0415  (for engines only)
@@ -164,7 +164,7 @@ def _open_controller(plan: Plan) -> Controller | None:
     try:
         return Controller(plan)
     except OSError as error:
-        raise LaunchError(f"no TCP port for the job's processes to connect to: {error.strerror}") from error
+        raise LaunchError(f"cannot listen for the job's processes on a TCP port: {error.strerror}") from error
 
 
 def _report_refusal(error: HcclToolsError, agent: AgentLink | None, link: PeerLink | None) -> None:
@@ -175,7 +175,7 @@ def _report_refusal(error: HcclToolsError, agent: AgentLink | None, link: PeerLi
 
 
 def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> list[int]:
-    """Make the run directory, completely or not at all; return its locks. A shared one exists already."""
+    """Create and fill the run directory, or remove it on an error; return its locks."""
     run_dir, shared = prepared.plan.run_dir, request.part is not None
     directory.create(run_dir, shared=shared, mode=request.logs.mode)
     try:
@@ -188,7 +188,7 @@ def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> l
 
 
 def _write(prepared: PreparedLaunch, *, shared: bool, again: bool) -> list[int]:
-    """Write what the ranks and other commands read, and take the logs outside of the run directory."""
+    """Write the files of the run directory; return the locks of the logs outside it."""
     plan = prepared.plan
     if not shared or not os.path.exists(os.path.join(plan.run_dir, names.PLAN)):
         data = plan_json.as_bytes(plan, prepared.environment, engines.of(plan).command(plan))

@@ -1,4 +1,4 @@
-"""Show what a launch would do: its plan, or a script or command that starts the same job."""
+"""Show the plan of a launch, or a script or command that starts the same job."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def dry_run(request: LaunchRequest, *, form: str) -> str:
 
 
 def _prepared(request: LaunchRequest) -> PreparedLaunch:
-    """Prepare a launch that is only shown: this host need not be one of the job's."""
+    """Prepare a launch that is only shown; this host need not belong to the job."""
     return launcher.prepared_launch(request._replace(hosts=request.hosts._replace(include_this_host=False)))
 
 

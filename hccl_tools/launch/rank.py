@@ -1,8 +1,8 @@
 """The shim between mpirun and one rank: ``mpirun -n 2 python -m hccl_tools.launch.rank train.py``.
 
 It translates mpirun's variables (OMPI_COMM_WORLD_RANK) into those that frameworks read (RANK_ID, DEVICE_ID),
-starts the program as its child, and handles its log, signals and exit code. Every rank pays for the imports,
-so under ``launch``, which has prepared everything, there are almost none.
+starts the program as its child, and handles its log, signals and exit code. Imports delay every rank: under
+``launch``, which has prepared everything, there are almost none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run one rank and return its exit code; the first rank of a host prints errors of the user."""
+    """Run one rank and return its exit code; only the first rank of a host prints usage errors."""
     world = None
     args = sys.argv[1:] if args is None else args
     try:
@@ -50,7 +50,7 @@ def main(args: list[str] | None = None) -> int:
 
 
 def _prepared(args: list[str], world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank:
-    """Return the rank of this process, prepared by the launcher or, failing that, here."""
+    """Return the rank of this process; prepare it here unless the launcher has done so."""
     if args[:1] == ["--facts"]:
         from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (only under `launch`)
 

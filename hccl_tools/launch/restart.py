@@ -1,7 +1,7 @@
 """``--max-restarts``: prepare the next start of all ranks on all hosts.
 
-The table is read and checked again, and each start has its own logs. An engine is started again; hosts on
-which the command was typed wait for each other.
+The table is read and checked again, and each start has its own logs. An engine is started again; launchers
+that were started by hand wait for each other.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def before_restart(prepared: PreparedLaunch, request: LaunchRequest, link: PeerLink | None) -> BeforeRestart:
-    """Return what a supervisor calls before each restart.
+    """Return the function that a supervisor calls before each restart.
 
-    It raises LaunchError where the table has changed, here or on another host of ``link``.
+    The function raises LaunchError if the table has changed on this host or on another host of ``link``.
 
     Raises:
         LaunchError: The command was typed on several hosts without a rendezvous.
@@ -66,9 +66,7 @@ def _check_table(prepared: PreparedLaunch, request: LaunchRequest) -> None:
     except HcclToolsError as error:
         raise LaunchError(f"the table has changed: {error.message}", hint=error.hint) from error
     if loaded.data != prepared.table_data:
-        raise LaunchError(
-            f"{table} has changed since the start; ranks would move", hint="start the job again"
-        )
+        raise LaunchError(f"{table} has changed since the job started", hint="start the job again")
 
 
 def _processes(prepared: PreparedLaunch, number: int) -> Sequence[RankProcess]:

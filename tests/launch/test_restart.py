@@ -83,7 +83,7 @@ def test_a_table_that_has_changed_is_not_started_again() -> None:
     )  # fmt: skip
 
     assert done.returncode == 3
-    assert "has changed since the start" in done.stderr
+    assert "has changed since the job started" in done.stderr
     assert not Path("log/latest/rank_0.restart_1.log").exists()
 
 

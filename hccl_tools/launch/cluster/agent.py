@@ -1,9 +1,8 @@
 """An agent's connection to its launcher: the supervisor on a host, started there by mpirun or srun.
 
-The engine's own connection is not enough: output on its way into a cable that was cut keeps it open for a
-quarter of an hour, and srun's is never probed. Over this one a supervisor learns within seconds that its
-launcher was killed or is unreachable, and ends its ranks. It also watches the engine's process that started
-it.
+The engine's own connection is not enough: unsent output keeps it open for 15 minutes after a cable was cut,
+and that of srun is never probed. Over this connection a supervisor detects within seconds that its launcher
+was killed or is unreachable, and ends its ranks. It also watches its parent, a process of the engine.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ _SRUN_ADDRESS = "SLURM_SRUN_COMM_HOST"
 
 
 class Timing(NamedTuple):
-    """Times of an agent's side of its protocol with the launcher, in seconds.
+    """Timeouts of an agent in its protocol with the launcher, in seconds.
 
     Attributes:
         connect: To connect to one address.
         answer: For the launcher's answer.
-        other_hosts: Beyond the grace time, for all other hosts to end their ranks.
+        other_hosts: Added to the grace time, for all other hosts to end their ranks.
     """
 
     connect: float = 2.0
@@ -55,7 +54,7 @@ TIMING = timing.from_environment("agent", Timing())
 
 
 class AgentLink:
-    """Reports how this host's part of the job goes, and receives the request to end it."""
+    """Reports the state of this host's part of the job, and receives requests to end it."""
 
     def __init__(self, environ: MutableMapping[str, str]) -> None:
         """Connect to the launcher, and remove its address from the environment of the ranks.
@@ -74,7 +73,7 @@ class AgentLink:
         self._attempt: Attempt | None = None
 
     def begin(self, plan: Plan) -> None:
-        """Report that this host begins its part, and the host's name in Slurm."""
+        """Report that this host has begun its part, with its node name in Slurm."""
         first = plan.local[0]
         self._host = first.host
         node, parent = node_names.own_node_name(), [os.uname().nodename, self._parent.pid]
@@ -82,27 +81,27 @@ class AgentLink:
         self._connection.send(about)
 
     def refuse(self, error: HcclToolsError) -> None:
-        """Report that this host does not start its part."""
+        """Report the error because of which this host does not start its part."""
         self._connection.send({"cause": Cause.lost(self._host, "refused", error.message).as_dict()})
 
     def watch(self, attempt: Attempt) -> None:
-        """Read the launcher's messages, watch the engine, and report why this part ends early."""
+        """Read the launcher's messages, watch the engine, and report the cause of an early end."""
         self._attempt, self._release_timeout = attempt, attempt.state.grace + TIMING.other_hosts
         attempt.on_ending.append(self._report_ending)
         attempt.on_readable(self._connection.fileno(), lambda: self._read(attempt))
         self._parent.watch(attempt.reactor, lambda: self._parent_ended(attempt))
 
     def report_end(self, outcome: Outcome) -> None:
-        """Report how the ranks of this host ended, once none of their processes is left."""
+        """Report how the ranks of this host exited; none of their processes is left."""
         ends = [RankExit.of(end)._asdict() for end in outcome.ends if end.process.rank >= 0]
         cause = self._cause(outcome) if outcome.reason != "ended" and not self._end_requested else None
         self._connection.send({"ranks": ends} if cause is None else {"cause": cause.as_dict(), "ranks": ends})
 
     def end(self, outcome: Outcome) -> int:
-        """Disconnect, after a failure once all hosts have ended their ranks; return the exit code.
+        """Disconnect and return the exit code; after a failure, first wait for the ends of all hosts' ranks.
 
-        mpirun kills the other hosts at a bad exit code, which takes Open MPI 4 up to 9 s. The launcher has
-        the ends of the ranks, so mpirun gets 0. Slurm keeps the code in its records.
+        mpirun kills the other hosts after a nonzero exit code, which takes Open MPI 4 up to 9 s. The launcher
+        knows the exit codes of the ranks, so mpirun gets 0. Slurm keeps the exit code in its records.
         """
         deadline, is_released = time.monotonic() + self._release_timeout, False
         if outcome.reason != "ended":
@@ -135,7 +134,7 @@ class AgentLink:
 
     def _parent_ended(self, attempt: Attempt) -> None:
         parent = self._parent
-        what = f"{parent.name} (pid {parent.pid}) on {self._host} was killed, or ended before its ranks"
+        what = f"{parent.name} (pid {parent.pid}) on {self._host} was killed, or exited before its ranks"
         attempt.console.abandon()  # Its pipe from us may be full.
         attempt.end("daemon", what)
 
@@ -156,9 +155,9 @@ class AgentLink:
 
 
 def _connect(variable: str, srun: str) -> Connection:
-    """Return a connection on which the launcher has answered; another host may have one of its addresses.
+    """Return a connection on which the launcher has answered; another host may have the same address.
 
-    ``variable`` holds token, port and addresses, ``srun`` Slurm's address of the launcher's host in a step.
+    ``variable`` contains token, port and addresses; ``srun`` is Slurm's address of the launcher's host.
     """
     token, _, rest = variable.partition("@")
     port, _, listed = rest.partition("@")

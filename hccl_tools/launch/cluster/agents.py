@@ -1,4 +1,4 @@
-"""The agents of a job that an engine starts: the expected ones, and the state of each."""
+"""The expected agents of a job that an engine starts, and the state of each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Agent:
     """A connected agent.
 
     Attributes:
-        is_ours: Whether it has sent the job's token.
-        number: The index of its server, or its rank; -1 until it has identified itself.
-        parent: Host and process id of its parent.
-        done: Whether it has reported the ends of its ranks.
-        ended_by_engine: Whether the engine has made it end them.
+        is_ours: Whether the agent has sent the job's token.
+        number: The server index of a supervisor or the rank of a shim; -1 until it is known.
+        parent: Host and process id of the agent's parent.
+        done: Whether the agent has reported how its ranks exited.
+        ended_by_engine: Whether the agent ended its ranks on request of the engine.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -34,7 +34,7 @@ class Agents:
         ranks = plan.ranks
         self.numbers = {process.server_index if plan.supervisor else process.rank for process in ranks}
         self.connected: list[Agent] = []
-        #: The numbers of agents that have reported, and of those whose connection has closed.
+        #: The numbers of agents that have reported, and of agents whose connection has closed.
         self.done: set[int] = set()
         self.gone: set[int] = set()
 
@@ -54,7 +54,7 @@ class Agents:
         return all(agent.done for agent in self.connected)
 
     def broadcast(self, kind: str, **more: Any) -> None:
-        """Send a message: ``go`` to all agents, others to those that have not reported."""
+        """Send ``go`` to all agents, any other message to the agents that have not reported."""
         for agent in self.connected:
             if agent.number >= 0 and (kind == "go" or not agent.done):
                 agent.connection.send({"type": kind, **more})

@@ -1,4 +1,4 @@
-"""Collect and compare what has to be equal on all hosts of a job whose command was typed on each."""
+"""Compare the settings of all hosts of a job whose launchers were started by hand."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink 
     """Compare this host with the job's other hosts; return the connections, ``None`` without a rendezvous.
 
     Raises:
-        LaunchError: Hosts differ, or did not join in time.
+        LaunchError: The hosts differ, or a host did not join in time.
     """
     plan = prepared.plan
     if plan.local_server is None or plan.rendezvous is None:
@@ -50,12 +50,12 @@ def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink 
 
 
 def notify(line: str) -> None:
-    """Print a line for the user, before the first rank starts or between two starts."""
+    """Print a line for the user while no rank is running."""
     sys.stderr.write(f"hccl-tools: {line}\n")
 
 
 def manifest_values(prepared: PreparedLaunch, request: LaunchRequest) -> dict[str, str]:
-    """Return by subject what has to be equal on all hosts; digests stand for what is long."""
+    """Return the values that must be equal on all hosts, by subject; long values as digests."""
     plan = prepared.plan
     found = {
         "number of ranks": str(plan.world_size),

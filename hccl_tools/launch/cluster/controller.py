@@ -1,10 +1,9 @@
 """Controller: the launcher's connections to the agents that mpirun or srun has started for it.
 
 An agent is a supervisor on each host, or a shim for each rank on this host. It identifies itself, and reports
-why its part ends early and how its ranks ended. One whose connection closes before that is lost: Slurm
-would notice after 5 minutes, Open MPI after a quarter of an hour if output was on its way. The first agent
-that ends early ends the job: all others terminate their ranks, within the grace time of the launch instead of
-the engine's.
+why its part ends early and how its ranks exited. An agent whose connection closes before that is lost: Slurm
+would notice after 5 minutes, Open MPI after 15 minutes if output was in transit. The first agent that ends
+early ends the job: all others terminate their ranks within the grace time of the launch.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class Controller:
-    """Listens for the agents of a job; lives across restarts."""
+    """Listens for the agents of a job, over all its restarts."""
 
     def __init__(self, plan: Plan) -> None:
-        """Start to listen.
+        """Start listening.
 
         Raises:
             OSError: No port is free.
@@ -85,13 +84,13 @@ class Controller:
             )
 
     def explain(self, outcome: Outcome) -> None:
-        """Decide how this start of the job ended, and disconnect."""
+        """Determine how this start of the job ended, and disconnect."""
         self._wait_for_reports()
         verdict.decide(self._plan, outcome, self._reports)
         self._disconnect()
 
     def close(self) -> None:
-        """Close all connections; supervisors that still run end their ranks."""
+        """Close all connections; running supervisors then end their ranks."""
         self._disconnect()
         self._order.close()
         self._listener.close()
@@ -103,7 +102,7 @@ class Controller:
         self._reset()
 
     def _wait_for_reports(self) -> None:
-        """After the end of the engine, let the remaining agents end, and wait for their reports."""
+        """Wait for the reports of the remaining agents after the engine has exited."""
         attempt = self._attempt
         if attempt is None:
             return
@@ -121,18 +120,18 @@ class Controller:
             self._read_ready()
 
     def _unconnected_hosts(self) -> tuple[list[str], int]:
-        """Return the hosts whose supervisor has not connected, and how many have disconnected."""
+        """Return the hosts whose supervisor has not connected, and the number of disconnected supervisors."""
         missing = sorted(self._agents.missing)
         return [host_status.name(self._plan, number) for number in missing], len(self._agents.gone)
 
     def _engine_ended(self, end: RankEnd) -> None:
-        """End what mpirun has left of a job; mpirun of Open MPI 5 may exit with 0."""
+        """End the rest of the job if mpirun exits before its ranks; that of Open MPI 5 may exit with 0."""
         self._read_ready()
         if end.process.rank < 0 or self._attempt is None:
             return
         self._engine_has_ended = True
         if not self._agents.have_all_reported:
-            what = f"{end.process.name} ended before its ranks: {end.description}"
+            what = f"{end.process.name} exited before its ranks: {end.description}"
             self._attempt.end_for(Cause.lost(os.uname().nodename, "daemon", what))
 
     def _engine_process_lost(self, what: str) -> None:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Timing(NamedTuple):
-    """Times of the launcher's side of its protocol with the agents, in seconds.
+    """Timeouts of the launcher in its protocol with the agents, in seconds.
 
     Attributes:
-        report: Beyond the grace time, for supervisors to report the ends of their ranks.
-        connect: For starting supervisors to connect, once the job ends because of another host.
-        end: For the engine to end once all agents have reported, and then until it is killed.
-        drain: To read what agents have sent, once the engine has ended.
-        loss_delay: From the loss of an agent until it ends the job: the loss of the engine may show by then.
+        report: Added to the grace time, for supervisors to report how their ranks exited.
+        connect: For starting supervisors to connect when another host ends the job.
+        end: For the engine to exit after all agents have reported, and again before it is killed.
+        drain: To read the agents' messages after the engine has exited.
+        loss_delay: From the loss of an agent to the end of the job; a loss of the engine may show by then.
     """
 
     report: float = 5.0
@@ -40,7 +40,7 @@ TIMING = timing.from_environment("engine", Timing())
 
 
 class EngineEnd:
-    """The end of one start of a job."""
+    """Ends one start of a job."""
 
     def __init__(self, attempt: Attempt, agents: Agents) -> None:
         self._attempt, self._agents = attempt, agents
@@ -49,18 +49,18 @@ class EngineEnd:
         attempt.terminate = self._terminate
 
     def announce(self) -> None:
-        """Send supervisors the cause of the end, for the reports of their hosts."""
+        """Send the cause of the end to all supervisors, for the reports of their hosts."""
         self._agents.broadcast("end", cause=verdict.reason_to_end(self._attempt.outcome()).as_dict())
 
     def agent_connected(self) -> None:
-        """Handle a new supervisor, which may come too late for this job."""
+        """Handle a new supervisor, which may have connected while the job is ending."""
         if self._attempt.state.is_ending:
             self.announce()
 
     def release(self) -> None:
         """Release all supervisors and the engine once no host has ranks left.
 
-        An engine that has lost one of its processes, or a host, would wait for it: srun does so forever.
+        An engine that has lost a process or a host would wait for it, srun forever.
         """
         attempt, agents = self._attempt, self._agents
         if not agents.all_done or (attempt.state.is_ending and agents.missing and not self._given_up):
@@ -92,6 +92,6 @@ class EngineEnd:
         attempt = self._attempt
         if not attempt.state.is_ending:
             name = next(end for end in attempt.state.ends if end.process.rank >= 0).process.name
-            attempt.say(f"{name} did not end within {TIMING.end:g} s after all ranks: ending it")
+            attempt.say(f"{name} did not exit within {TIMING.end:g} s after all ranks: ending it")
             attempt.end("ended")
             attempt.call_later("kill", TIMING.end, attempt.kill)

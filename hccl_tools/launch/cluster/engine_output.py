@@ -1,7 +1,6 @@
 """Show the ranks' logs of a job that an engine starts.
 
-Ranks that are MPI processes on this host are shown from the run directory: the output of mpirun also has
-its own messages.
+The output of local MPI ranks is read from the run directory: that of mpirun includes its own messages.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def show_rank_logs(attempt: Attempt, plan: Plan, shown: Tail) -> None:
-    """Show the logs of these ranks."""
+    """Show the logs of the ranks in ``shown``."""
     engine = next(end for end in attempt.state.ends if end.process.rank >= 0)
     # "" or, after a restart, ".restart_1".
     generation = os.path.basename(engine.log)[len(os.path.splitext(names.ENGINE_LOG)[0]) : -len(".log")]
@@ -35,10 +34,9 @@ def show_rank_logs(attempt: Attempt, plan: Plan, shown: Tail) -> None:
 
 
 def shown_by(supervision: Supervision, plan: Plan, watch: Callable[[Attempt], None]) -> Supervision:
-    """Return a supervision that shows what an engine has started; ``watch`` is called with every attempt.
+    """Return a supervision that shows the ranks' output; ``watch`` is called with every attempt.
 
-    Supervisors write what they show to the engine's output, which also has MPICH's messages about a process
-    that was killed.
+    Supervisors write to the engine's output, which includes MPICH's messages about killed processes.
     """
     if plan.supervisor:
         return supervision._replace(tail=(0,), hidden=engines.of(plan).hidden_output, on_attempt=watch)

@@ -1,4 +1,4 @@
-"""What the agents of a job report: the names of hosts, the ends of ranks, the loss of a host."""
+"""Convert the reports of a job's agents: names of hosts, ends of ranks, loss of a host."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def name(plan: Plan, index: int) -> str:
-    """Return the plan's name of a server."""
+    """Return the host name of a server in the plan."""
     return next(process.host for process in plan.ranks if process.server_index == index)
 
 
 def rank_end(plan: Plan, facts: dict[str, Any]) -> RankEnd:
-    """Return the end of a rank as an agent reported it.
+    """Return the end of a rank from the report of an agent.
 
     Raises:
-        TypeError, ValueError: The report is incomplete or has values out of range.
+        TypeError, ValueError: The report is incomplete or contains values out of range.
     """
     reported = RankExit.parse(facts)
     if reported.rank >= plan.world_size:
@@ -39,7 +39,7 @@ def rank_end(plan: Plan, facts: dict[str, Any]) -> RankEnd:
 
 
 def loss(plan: Plan, number: int, pid: int) -> Cause:
-    """Return the cause of a job that has lost the supervisor of a server, or this host's shim of a rank."""
+    """Return the cause of an end by the loss of a server's supervisor or of a rank's shim on this host."""
     if plan.supervisor:
         return Cause.lost(name(plan, number), "host", describe_loss(plan, "supervisor", number))
     what = f"the shim of rank {number} (hccl_tools.launch.rank, pid {pid}) was killed"
@@ -47,7 +47,7 @@ def loss(plan: Plan, number: int, pid: int) -> Cause:
 
 
 def describe_loss(plan: Plan, process: str, index: int) -> str:
-    """Return the sentence for a server's ``process`` (launcher, supervisor) whose connection has closed."""
+    """Describe the loss of a server's ``process`` (launcher, supervisor), whose connection has closed."""
     own = [each.rank for each in plan.ranks if each.server_index == index]
     return (
         f"lost contact with the {process} on {name(plan, index)} ({ranks_text(own)}): it was killed, "

@@ -1,4 +1,4 @@
-"""What a host declares at the rendezvous of a job's hosts, and how two declarations differ."""
+"""The manifests that hosts send to the rendezvous, and the differences between two manifests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 #: In every message of a rendezvous; messages without it are not of this protocol.
 PROTOCOL = "hccl-tools launch"
-#: Subject of the rendezvous port. Two hosts of one job that differ only in it find each other at the
-#: discovery port.
+#: Subject of the rendezvous port. Two hosts that differ only in this port meet at the discovery port.
 PORT = "--start-port"
-#: Subject of what is started: its kind and its name, ``script train.py``.
+#: Subject of the program: its kind and name, ``script train.py``.
 PROGRAM = "program"
 HINT = "all hosts need the same files and options; --no-preflight skips this check"
 
@@ -27,15 +26,15 @@ class Timing(NamedTuple):
     """Times of the rendezvous, in seconds.
 
     Attributes:
-        poll: That one poll of the server waits at most.
-        notice: Until the user is told which hosts are missing.
+        poll: Maximum wait in one poll of the server.
+        notice: Until a message lists the missing hosts.
         identify: For a new connection to identify itself.
-        linger: In which hosts that join late still get the refusal.
+        linger: During which late hosts still receive the refusal.
         retry: Between two attempts of a client to connect.
-        connect: That one attempt may take.
+        connect: Timeout of one attempt.
         answer: For the server's first answer.
         discovery: Until a client tries the discovery port.
-        discovery_retry: Between two attempts there.
+        discovery_retry: Between two attempts at the discovery port.
     """
 
     poll: float = 0.2
@@ -53,12 +52,12 @@ TIMING = timing.from_environment("rendezvous", Timing())
 
 
 class HostManifest(NamedTuple):
-    """One host's declaration.
+    """The manifest of one host.
 
     Attributes:
-        server: The index of its server in the table.
-        values: By subject, what has to be equal on all hosts.
-        run_dir: Its run directory; each host may have another path.
+        server: The index of the host's server in the table.
+        values: The values that must be equal on all hosts, by subject.
+        run_dir: The run directory; its path may differ between hosts.
     """
 
     server: int
@@ -67,7 +66,7 @@ class HostManifest(NamedTuple):
     run_dir: str = ""
 
     def to_message(self) -> dict[str, Any]:
-        """Return the first message of a connection to the rendezvous."""
+        """Return the manifest as the first message of a connection to the rendezvous."""
         about = {"server": self.server, "host": self.host, "has": self.values, "run_dir": self.run_dir}
         return {"kind": PROTOCOL, **about}
 
@@ -86,7 +85,7 @@ def differing(one: HostManifest, other: HostManifest) -> list[str]:
 
 
 def difference(one: HostManifest, other: HostManifest) -> str:
-    """Return the first difference of two hosts as a sentence, "" where they agree."""
+    """Describe the first difference between two hosts; return "" if they agree."""
     if one.server == other.server:
         return f"two hosts claim to be server {one.host} of the job: distinguish them with --server"
     if one.values.get(PROGRAM) != other.values.get(PROGRAM):
@@ -118,9 +117,9 @@ def parse(message: dict[str, Any]) -> HostManifest | None:
 
 
 def missing_hosts_error(hosts: Sequence[str], wait: float) -> LaunchError:
-    """Return the refusal for hosts that did not join within ``wait`` seconds."""
+    """Return the error for hosts that did not join within ``wait`` seconds."""
     return LaunchError(
         f"host{'' if len(hosts) == 1 else 's'} {and_more(hosts)} did not join within {wait:g} s",
-        hint="run the same command, with the same --start-port, on every host; check them for errors and "
-        "firewalls; --no-preflight starts without the check",
+        hint="run the same command, with the same --start-port, on every host; check for errors and "
+        "firewalls; --no-preflight skips this check",
     )

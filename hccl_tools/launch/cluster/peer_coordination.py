@@ -1,8 +1,8 @@
-"""End a job whose command was typed on every host on all of them, for the same reason.
+"""End a job that was started by hand on every host on all hosts, for the same reason.
 
-A host whose part ends early reports why to rank 0's host (the leader), which decides which cause was first
-and announces it to all. A launcher returns once its ranks have exited with 0; the leader stays until the
-other hosts are done, since it forwards their messages, and so does each host while a restart is possible.
+A host whose part ends early reports the cause to rank 0's host (the leader), which decides which cause was
+first and announces it to all hosts. A launcher returns once its ranks have exited with 0. The leader, which
+forwards messages, waits for the other hosts; if a restart is possible, every host does.
 """
 
 from __future__ import annotations
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 
 class PeerCoordination:
-    """One start of the job on this host, coordinated with those on its other hosts.
-
-    ``restart`` counts the starts from 0.
-    """
+    """Coordinates one start of the job with the other hosts; ``restart`` counts the starts from 0."""
 
     def __init__(
         self,
@@ -47,9 +44,9 @@ class PeerCoordination:
         self._attempt, self._link = attempt, link
         self._restart, self._may_restart = restart, may_restart
         self._first_failure = first_failure
-        #: Why the job ends, once that is decided.
+        #: The cause of the job's end, once decided.
         self._cause: Cause | None = None
-        #: Servers whose ranks have all exited with 0, that have acknowledged the last message, that have
+        #: Servers whose ranks have all exited with 0; that have acknowledged the last message; that have
         #: disconnected.
         self._ended_well: set[int] = set()
         self._acknowledged: set[int] = set()
@@ -68,7 +65,7 @@ class PeerCoordination:
         attempt.call_later("peers", 0.0, self._read)  # Messages that arrived while this start was prepared.
 
     def wait_for_peers(self, signals: Signals) -> Outcome:
-        """Wait until no peer needs this launcher, then return the outcome. Local processes have ended."""
+        """Wait until no peer needs this launcher, then return the outcome; local processes have exited."""
         if self._attempt.state.reason == "ended":
             self._link.broadcast("ended", self._restart)
         self._announce_end()
@@ -142,7 +139,7 @@ class PeerCoordination:
             self._attempt.kill()
 
     def _rank_ended(self, _end: RankEnd) -> None:
-        """After the last local rank has exited with 0, keep the scheduler: remote ranks may still need it."""
+        """Keep the scheduler after the last local rank has exited with 0: remote ranks may still need it."""
         if self._attempt.state.ranks_ended_well:
             self._attempt.call_later("others", TIMING.notice, self._report_waiting)
             self._release_scheduler()
@@ -154,7 +151,7 @@ class PeerCoordination:
                 self._attempt.call_later("scheduler", TIMING.scheduler, lambda: self._attempt.end("ended"))
 
     def _announce_end(self) -> None:
-        """Report why this host's part ends early, unless it ends because of another host's cause."""
+        """Report the cause of an early end of this host's part, unless another host caused it."""
         outcome, link = self._attempt.outcome(), self._link
         if self._announced or outcome.reason == "ended" or outcome.remote_cause is not None:
             return
@@ -168,7 +165,7 @@ class PeerCoordination:
             link.broadcast("ending", self._restart, cause=cause.as_dict())
 
     def _decide(self, cause: Cause, server: int) -> None:
-        """On the leader, make the first reported cause the job's, and announce it."""
+        """Adopt the first reported cause as the cause of the job, and announce it (leader only)."""
         if self._cause is not None:
             return
         self._cause, self._deadline = cause, time.monotonic() + TIMING.acknowledge
@@ -217,11 +214,11 @@ class PeerCoordination:
         if self._cause is None and left and self._link.is_leader and not self._reported_waiting:
             self._reported_waiting = True
             self._attempt.say(
-                f"all ranks of this host have exited with 0; those of {self._names(left)} are still running"
+                f"all ranks of this host have exited with 0; ranks of {self._names(left)} are still running"
             )
 
     def _handle_signal(self, number: int) -> None:
-        """Handle a signal that arrives after all local ranks have ended."""
+        """Handle a signal that arrives after all local ranks have exited."""
         attempt, state = self._attempt, self._attempt.state
         if number == signal.SIGTSTP:
             received.stop_self()

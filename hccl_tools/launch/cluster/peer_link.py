@@ -1,8 +1,7 @@
-"""The connections between the launchers of a job whose command was typed on every host.
+"""The connections between the launchers of a job that was started by hand on every host.
 
-Since the rendezvous, rank 0's host (the leader) has a connection to each of the others, and forwards what
-concerns all. A connection that closes unannounced means that the launcher was killed, or that its host is
-down or unreachable.
+After the rendezvous, rank 0's host (the leader) has a connection to each other host, and forwards messages
+for all. If a connection closes unexpectedly, a launcher was killed or its host is down or unreachable.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ if TYPE_CHECKING:
 
 
 class Timing(NamedTuple):
-    """Times of the launchers of one job among themselves, in seconds.
+    """Times of the protocol between the launchers of a job, in seconds.
 
     Attributes:
         barrier: For all hosts to end their ranks before a restart.
-        notice: Until the user is told which hosts this launcher waits for.
+        notice: Until a message lists the hosts for which this launcher waits.
         acknowledge: For the other hosts to acknowledge the last message.
-        scheduler: For MindSpore's scheduler to end once no rank needs it.
-        flush: Between two attempts to send what a connection has not accepted at once.
-        poll: That one poll waits at most.
+        scheduler: For MindSpore's scheduler to exit once no rank needs it.
+        flush: Between two attempts to send queued data.
+        poll: Maximum wait in one poll.
     """
 
     barrier: float = 600.0
@@ -59,11 +58,11 @@ class PeerLink:
     """This host's connections to its peers.
 
     Attributes:
-        own: This host's server.
+        own: The index of this host's server.
         hosts: The names of the servers, by index.
-        connections: By server; closed ones stay.
+        connections: The connections by server, including closed connections.
         run_dirs: The run directories, by server.
-        describe_loss: Returns the sentence for a server whose launcher was lost.
+        describe_loss: Describes the loss of a server's launcher.
         is_leader: Whether this is rank 0's host.
     """
 
@@ -78,9 +77,9 @@ class PeerLink:
         self.own, self.hosts, self.describe_loss = own, hosts, describe_loss
         self.connections, self.run_dirs = joined.connections, joined.run_dirs
         self.is_leader = own == master
-        #: Received messages that were not handled yet, with the server of each.
+        #: Messages not handled yet, each with the server that sent it.
         self._unread: deque[tuple[int, dict[str, Any]]] = deque()
-        #: What hosts that are ready to restart declare, by the number of the restart and server.
+        #: The values of hosts that are ready to restart, by number of the restart and server.
         self._ready: dict[tuple[int, int], dict[str, str]] = {}
 
     @property
@@ -89,7 +88,7 @@ class PeerLink:
         return [server for server, connection in self.connections.items() if not connection.closed]
 
     def broadcast(self, kind: str, restart: int, *to: int, **more: Any) -> None:
-        """Send a message about a start of the job to some servers, to all others if none is named."""
+        """Send a message about a start of the job to the given servers, by default to all other servers."""
         for server in to or self.others:
             self.connections[server].send({"type": kind, "restart": restart, **more})
 
@@ -116,7 +115,7 @@ class PeerLink:
             directory.write(run_dir, names.RUN_DIRS, json.dumps(found).encode())
 
     def abort(self, why: str | Cause, restart: int = 0) -> None:
-        """Report that this host, or the one that the cause names, does not start its part; disconnect."""
+        """Report that this host, or the host of the cause, does not start its part; then disconnect."""
         own = self.hosts[self.own]
         cause = why if isinstance(why, Cause) else Cause.lost(own, "refused", why)
         kind = "end" if self.is_leader else "ending"
@@ -131,10 +130,10 @@ class PeerLink:
     def barrier(
         self, restart: int, values: dict[str, str], *, signals: Signals, notify: Callable[[str], None]
     ) -> None:
-        """Wait until all hosts are ready to restart and declare the same values.
+        """Wait until all hosts are ready to restart and have the same values.
 
         Raises:
-            LaunchError: Hosts differ, one was lost or aborted, or this launcher received a signal.
+            LaunchError: The hosts differ, a host was lost or aborted, or this launcher received a signal.
         """
         if not self.is_leader:
             self.broadcast("ready", restart, has=values)
@@ -142,7 +141,7 @@ class PeerLink:
         notify_at = began + TIMING.notice
         while not self._all_ready(restart, values):
             if number := next(iter(ENDING & set(signals.read())), 0):
-                self._fail(restart, f"the launcher here received {signal_name(number)}")
+                self._fail(restart, f"the launcher on {self.hosts[self.own]} received {signal_name(number)}")
             if time.monotonic() > began + TIMING.barrier:
                 self._fail(restart, f"not all hosts ended their ranks within {TIMING.barrier:g} s")
             if time.monotonic() > notify_at:

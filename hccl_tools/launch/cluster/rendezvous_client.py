@@ -1,4 +1,4 @@
-"""Rendezvous client: retry until rank 0's host accepts or refuses this one."""
+"""Rendezvous client: retry until rank 0's host accepts or refuses this host."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RendezvousClient:
         self.run_dirs: dict[int, str] = {}
 
     def join(self, deadline: float, wait: float) -> Membership:
-        """Retry until admitted, refused or out of time."""
+        """Retry until this host is admitted or refused, or the time is over."""
         where = f"{self.master} (port {self.address[1]})"
         while time.monotonic() < deadline:
             if connection := self.connect_once(self.address, deadline):
@@ -51,12 +51,12 @@ class RendezvousClient:
         raise missing_hosts_error([where], wait)
 
     def notify_once(self, text: str) -> None:
-        """Report once which host this one waits for."""
+        """Report the host for which this host waits, and do not report it again."""
         self.notify_at = float("inf")
         self.notify(text)
 
     def connect_once(self, address: tuple[str, int], deadline: float) -> Connection | None:
-        """Connect once; return the connection if admitted, ``None`` if this is not the rendezvous."""
+        """Connect once; return the connection, ``None`` if the address is not that of the rendezvous."""
         connection = transport.connect(address, TIMING.connect)
         if connection is None:
             return None
@@ -71,7 +71,7 @@ class RendezvousClient:
         return connection if is_admitted else None
 
     def wait_for_verdict(self, connection: Connection, deadline: float) -> bool:
-        """Wait for the verdict; return false where the other side disconnects or is not the rendezvous.
+        """Wait for the verdict; return false if the peer disconnects or is not the rendezvous.
 
         Raises:
             LaunchError: This host is refused.

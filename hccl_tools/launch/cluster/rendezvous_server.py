@@ -1,8 +1,8 @@
-"""Rendezvous of the hosts of a job whose command was typed on each of them, before the first rank starts.
+"""Rendezvous of the hosts of a job that was started by hand on each host, before the first rank starts.
 
-Rank 0's host listens on the port that the ranks use later; the other hosts send it what has to be equal
-everywhere, and all get its verdict. A table, script or setting that differs would otherwise show as a timeout
-of HCCL, or not at all. The connections stay open (see ``peer_link``); the port is free again for the ranks.
+Rank 0's host listens on the port that the ranks use later. The other hosts send their manifests to it, and
+receive its verdict. A table, script or setting that differs would otherwise cause a timeout of HCCL or remain
+undetected. The connections stay open (see ``peer_link``); the port is released for the ranks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.cluster.membership import HostManifest
     from hccl_tools.launch.cluster.transport import Connection
 
-#: Seconds for all hosts to join: a person may type the command on one after the other.
+#: Seconds for all hosts to join: the command may be typed on each host in turn.
 WAIT = 600.0
 
 
@@ -52,13 +52,12 @@ def join(
 ) -> Membership:
     """Return this host's membership once all hosts have joined and agree.
 
-    Rank 0's host gets a connection to each of the others, which get one to it.
-
-    ``hosts`` are the names of the servers by index, ``address`` is that of the server of rank 0 (``master``),
-    whose host listens, ``wait`` is in seconds. Hosts with another start port find it at ``discovery_port``.
+    Rank 0's host (the server ``master``) listens at ``address``, and has a connection to each other host.
+    ``hosts`` are the names of the servers by index, ``wait`` is in seconds. Hosts with another start port
+    connect to ``discovery_port``.
 
     Raises:
-        LaunchError: Hosts differ (the message names both), or did not join in time.
+        LaunchError: Two hosts differ (the message names both), or a host did not join in time.
     """
     deadline = time.monotonic() + wait
     if own.server != master:
@@ -82,9 +81,9 @@ class RendezvousServer:
         self.missing = set(range(len(hosts))) - {own.server}
         self.members: dict[int, Connection] = {}
         self.run_dirs = {own.server: own.run_dir}
-        #: When each connected, and whether it did at the discovery port.
+        #: The time of each connection, and whether it was made to the discovery port.
         self.unidentified: dict[Connection, tuple[float, bool]] = {}
-        #: Whether each listens on the discovery port.
+        #: Whether each listener is bound to the discovery port.
         self.listeners: dict[socket.socket, bool] = {}
         self.limit = FileLimit()  # Ranks are unaffected: the keeper starts them.
         self.refusal = ""
@@ -97,7 +96,7 @@ class RendezvousServer:
         except OSError as error:
             raise LaunchError(
                 f"cannot listen on rendezvous port {port}: {error.strerror}",
-                hint="choose another with --start-port, the same on all hosts",
+                hint="choose another port with --start-port, the same on all hosts",
             ) from error
         try:
             self.listeners[transport.listen(self.address[0], discovery_port)] = True
@@ -105,14 +104,14 @@ class RendezvousServer:
             return  # Another job's rendezvous uses it; hosts with another port then show as missing.
 
     def close(self) -> None:
-        """Close the listeners and unidentified connections; also the members' unless all have joined."""
+        """Close listeners, unidentified connections and, unless all hosts have joined, all others."""
         for listener in self.listeners:
             listener.close()
         for other in [*self.unidentified, *(() if self.complete else self.members.values())]:
             other.close()
 
     def wait_for_all(self, deadline: float, wait: float, notify: Callable[[str], None]) -> Membership:
-        """Wait until all hosts have joined, and release them; refuse all at the first difference."""
+        """Wait until all hosts have joined, and release them; refuse all hosts at the first difference."""
         notify_at = time.monotonic() + TIMING.notice
         while self.missing:
             now = time.monotonic()
@@ -139,7 +138,7 @@ class RendezvousServer:
         return [self.hosts[server] for server in sorted(servers)]
 
     def poll_once(self) -> None:
-        """Run one poll() and handle new, readable and closed connections."""
+        """Call poll() once and handle new, readable and closed connections."""
         wait_readable(TIMING.poll, *self.listeners, *self.unidentified, *self.members.values())
         for server, member in list(self.members.items()):
             if any(member.messages()) or member.closed:  # A member sends nothing until it is released.
@@ -158,7 +157,7 @@ class RendezvousServer:
                 self.unidentified[new] = (time.monotonic(), at_discovery)
 
     def admit(self, newcomer: Connection, message: dict[str, Any], *, at_discovery: bool) -> bool:
-        """Handle the first message of a connection; return whether it was admitted."""
+        """Handle the first message of a connection; return whether the connection was admitted."""
         other = parse(message)
         if other is None or not 0 <= other.server < len(self.hosts):
             return False

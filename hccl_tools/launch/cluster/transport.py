@@ -1,7 +1,7 @@
 """A non-blocking connection between two launchers that carries one JSON object per line.
 
-TCP keepalive detects a dead or unreachable peer: its connection closes after ``TIMING.timeout`` seconds. A
-launcher that is stopped (Ctrl-Z) or gets no CPU time keeps its connections.
+TCP keepalive closes the connection to a dead or unreachable peer after ``TIMING.timeout`` seconds. A stopped
+launcher (Ctrl-Z), or a launcher without CPU time, keeps its connections.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Bytes; a failure's message includes the end of a log.
+#: In bytes; the message about a failure includes the end of a log.
 LARGEST_MESSAGE = 1 << 20
 
 
@@ -41,7 +41,7 @@ TIMING = timing.from_environment("connection", Timing())
 
 
 class Connection:
-    """A connected socket; ``closed`` once the peer has disconnected or sent something else than messages."""
+    """A connected socket; ``closed`` once the peer has disconnected or sent invalid data."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
@@ -109,7 +109,7 @@ class Connection:
             self.closed = not part or len(self._inbox) - self._inbox.rfind(b"\n") > LARGEST_MESSAGE
 
     def close(self) -> None:
-        """Close the connection; data that the kernel has accepted is still sent."""
+        """Close the connection; the kernel still sends the data that it has accepted."""
         self.closed = True
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
@@ -125,7 +125,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def connect(address: tuple[str, int], seconds: float) -> Connection | None:
-    """Connect to a listening launcher; return ``None`` where that fails."""
+    """Connect to a listening launcher; return ``None`` on failure."""
     try:
         return Connection(socket.create_connection(address, timeout=seconds))
     except OSError:
@@ -153,7 +153,7 @@ def listen(address: str, port: int) -> socket.socket:
 
 
 def accept(listener: socket.socket) -> Connection | None:
-    """Return the next pending connection of a listener, ``None`` where there is none."""
+    """Return the next pending connection of a listener, ``None`` if no connection is pending."""
     try:
         return Connection(listener.accept()[0])
     except OSError:

@@ -1,8 +1,8 @@
 """Watch the ssh and proxy processes through which MPICH's mpiexec reaches its hosts.
 
-mpiexec has one child per host, ssh or its own proxy, and reaps none before the end. It waits forever for a
-host whose ssh has failed, and exits with 255 in the end where an ssh was killed. Each host whose supervisor
-has disconnected accounts for one ended child; one more is the ssh to an unreachable host, or was lost.
+mpiexec has one child per host, ssh or its own proxy, and reaps its children only at the end. It waits forever
+for a host whose ssh has failed, and exits with 255 if an ssh was killed. Each host whose supervisor has
+disconnected accounts for one ended child; a further ended child is an ssh that failed or was killed.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def watch(
 ) -> None:
     """End the job when a process that mpiexec needs to reach a host has ended.
 
-    ``hosts`` returns the hosts whose supervisor has not connected, and how many have disconnected;
-    ``lost`` is called with what was lost after all hosts had connected.
+    ``hosts`` returns the hosts whose supervisor has not connected, and the number of disconnected hosts.
+    ``lost`` is called with a description of a process lost after all hosts had connected.
     """
 
     def check() -> None:
@@ -51,7 +51,7 @@ def watch(
 
     def ended(child: Status) -> None:
         name = procfs.read(f"/proc/{child.pid}/comm").strip()
-        what = f"{name} (pid {child.pid}) was killed, or ended before the ranks that it started"
+        what = f"{name} (pid {child.pid}) was killed, or exited before its ranks"
         attempt.call_later(f"ended {child.pid}", _CHECK_SECONDS, partial(check_loss, what))
 
     def check_loss(what: str) -> None:

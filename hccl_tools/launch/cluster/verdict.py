@@ -1,9 +1,7 @@
-"""Decide how a job that an engine (mpirun, srun) started has ended, from the reports of its agents.
+"""Determine the outcome of a job that an engine (mpirun, srun) started, from the reports of its agents.
 
-An agent is a process of ours that the engine starts: a supervisor on each host, or a shim for each MPI rank.
-A job has ended well only if every rank was reported to have exited with 0. The engine's own exit code can
-turn that into a failure, never a failure into success: mpirun of Open MPI 5 exits with 0 after it has lost a
-host.
+A job has succeeded only if every rank was reported to have exited with 0. The engine's own exit code can turn
+success into failure, never failure into success: mpirun of Open MPI 5 exits with 0 after the loss of a host.
 """
 
 from __future__ import annotations
@@ -25,13 +23,13 @@ _MOST_RANKS = 8
 
 
 class Finding(NamedTuple):
-    """Why an agent's part of the job ended early.
+    """The cause of an early end of an agent's part of the job.
 
     Attributes:
-        agent: The index of its server, or its rank; -1 before it has identified itself.
-        cause: The reason, as the agent reported it or as the end of its connection shows it.
-        end: The rank that failed, where it ran on this host.
-        lost: Whether the agent itself was lost: its connection has closed.
+        agent: The agent's server index or rank; -1 before the agent has identified itself.
+        cause: The reason, reported by the agent or derived from the end of its connection.
+        end: The rank that failed, if it ran on this host.
+        lost: Whether the agent itself was lost.
     """
 
     agent: int
@@ -48,10 +46,7 @@ class Reports:
         self.ranks: dict[int, RankEnd] = {}
 
     def add(self, finding: Finding) -> None:
-        """Add a finding in place of an earlier one of the same agent.
-
-        The loss of an agent does not replace the reason that it reported before.
-        """
+        """Add a finding; except for a loss, it replaces an earlier finding of the same agent."""
         for index, earlier in enumerate(self.findings):
             if earlier.agent == finding.agent >= 0:
                 if not finding.lost:
@@ -62,8 +57,8 @@ class Reports:
     def first(self) -> Finding | None:
         """Return the finding that explains the others.
 
-        The loss of an engine's process ends everything that it has started, so it comes before what arrived
-        earlier; a signal to an agent comes last, since an engine sends it to all when it ends a job.
+        The loss of an engine's process has precedence over all other findings, since it ends everything that
+        the process has started. A signal to an agent comes last: an engine signals all agents to end a job.
         """
         return min(self.findings, key=_order, default=None)
 
@@ -73,7 +68,7 @@ def _order(finding: Finding) -> int:
 
 
 def decide(plan: Plan, outcome: Outcome, reports: Reports) -> None:
-    """Replace the engine in an outcome by its ranks, and its exit code by the verdict."""
+    """Replace the engine in an outcome with its ranks, and the exit code with the verdict."""
     engine = _engine(outcome)
     scheduler = [end for end in outcome.ends if end is not engine]
     decided = outcome.remote_cause is None and outcome.reason not in {"failed", "ended"}
@@ -117,14 +112,14 @@ def _unreported(plan: Plan, reports: Reports) -> list[int]:
 
 
 def reason_to_end(outcome: Outcome) -> Cause:
-    """Return why a job is ending, as far as is known, for the hosts that have to end with it."""
+    """Return the known cause of a job's end, for the other hosts of the job."""
     if outcome.remote_cause is not None:
         return outcome.remote_cause
     host = os.uname().nodename
     if outcome.reason not in {"ended", "failed"}:
         return Cause(host, outcome.reason, outcome.exit_code, outcome.detail, outcome.signal)
     engine = _engine(outcome)
-    cause = Cause.lost(host, "daemon", f"{engine.process.name} ended before the job: {engine.description}")
+    cause = Cause.lost(host, "daemon", f"{engine.process.name} exited before the job: {engine.description}")
     return cause._replace(exit_code=outcome.exit_code or cause.exit_code)
 
 

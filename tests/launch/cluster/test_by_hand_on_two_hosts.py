@@ -225,7 +225,7 @@ def test_a_table_that_has_changed_on_one_host_is_not_started_again(typed: Any) -
     codes, said = job.end()
 
     assert codes == [7, 7], said
-    assert "no restart: there.json has changed since the start" in said[1].replace(f"{Path.cwd()}/", "")
+    assert "no restart: there.json has changed since the job started" in said[1].replace(f"{Path.cwd()}/", "")
     assert f"no restart: {job.hosts[1].address} does not start its part: " in said[0]
 
 

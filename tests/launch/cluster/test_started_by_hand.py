@@ -225,7 +225,7 @@ def test_a_launcher_returns_when_its_ranks_have_ended_well(
     assert [launcher.poll() for launcher in job.launchers] == [None, 0, None]
     Path("enough").touch()
     assert job.end() == [0, 0, 7]
-    assert "all ranks of this host have exited with 0; those of node2 are still running" in job.said[0]
+    assert "all ranks of this host have exited with 0; ranks of node2 are still running" in job.said[0]
     after = "exit code 7, after all ranks of this host had exited with 0"
     assert f"rank 5 on node2 failed first: {after}" in job.said[0]
 
