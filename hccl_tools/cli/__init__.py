@@ -172,7 +172,6 @@ def _report(message: str, hint: str | None, exit_code: int) -> int:
 
 
 def _report_usage_error(error: click.ClickException, args: Sequence[str], command_path: str) -> int:
-    """Print a usage error of click in the form of all other errors."""
     if error.format_message().startswith("Usage:"):  # a group that was called without a command
         error.show()
         return error.exit_code

@@ -158,7 +158,6 @@ def _hosts(options: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _summary(gathered: Gathered, found: list[HostFacts]) -> list[str]:
-    """Return the product, the warnings and the missing hosts as lines."""
     first = found[0]
     lines = [f"product {first.product} ({first.product_source})"]
     lines += [

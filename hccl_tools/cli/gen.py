@@ -153,7 +153,6 @@ def _request(options: dict[str, Any]) -> SurveyRequest:
 
 
 def _make(request: SurveyRequest) -> tuple[list[HostFacts], RankTable]:
-    """Survey this host, report the facts on stderr, and make the table."""
     from hccl_tools.discover.survey import survey  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
@@ -165,7 +164,6 @@ def _make(request: SurveyRequest) -> tuple[list[HostFacts], RankTable]:
 def _make_of_many(
     request: SurveyRequest, options: dict[str, Any]
 ) -> tuple[list[HostFacts], RankTable] | None:
-    """Survey many hosts, make the table, and report the ranks of each server."""
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     gathered = gather_options.facts(request, options)

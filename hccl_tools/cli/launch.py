@@ -57,7 +57,7 @@ def _emitted(request: LaunchRequest, options: dict[str, Any]) -> str:
 
 
 def _remarks(program: tuple[str, ...], context: click.Context) -> tuple[str, ...]:
-    """Return a note if the program gets options that ``launch`` has too; none after ``--``."""
+    """Return a note if options of ``launch`` follow the program; empty if ``--`` precedes the program."""
     if context.meta[TYPED_OPTIONS][-1:] == ("--",):
         return ()
     shown = (option for option in command.params if not getattr(option, "hidden", False))
@@ -65,10 +65,10 @@ def _remarks(program: tuple[str, ...], context: click.Context) -> tuple[str, ...
     found = [text for text in program[1:] if text.partition("=")[0].replace("_", "-") in own]
     if not found:
         return ()
-    verb = "goes" if len(found) == 1 else "go"
+    verb = "is" if len(found) == 1 else "are"
     listed = ", ".join(found[:4]) + (" ..." if len(found) > 4 else "")
-    where = f"{listed} {verb} to {program[0]}, not to launch, whose options precede the program"
-    return (f"{where} (`--` before the program turns this note off)",)
+    where = f"{listed} {verb} passed to {program[0]}; options of launch must precede the program"
+    return (f"{where} (`--` before the program disables this note)",)
 
 
 def _foreign(name: str) -> Foreign | None:

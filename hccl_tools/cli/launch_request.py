@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Start
     from hccl_tools.launch.model.request import ProgramKind, Tail
 
-#: torchrun's values of ``--nproc-per-node`` for one rank per visible device.
+#: Values of torchrun's ``--nproc-per-node`` that request one rank per visible device.
 _ALL_VISIBLE = ("auto", "npu", "gpu", "xpu")
 
 
@@ -103,14 +103,14 @@ def _program(options: dict[str, Any], *, own_python: bool) -> Program:
 def _log_mode(text: str | None) -> int:
     if text is None:
         return 0o700
-    from hccl_tools.launch.planning.log_paths import parse_mode  # noqa: PLC0415  (few ask for it)
+    from hccl_tools.launch.planning.log_paths import parse_mode  # noqa: PLC0415  (rarely used)
 
     return parse_mode(text)
 
 
 def _kind(options: dict[str, Any]) -> ProgramKind:
     if options["module"] and options["no_python"]:
-        raise UsageError("-m and --no-python exclude each other", hint="leave one out")
+        raise UsageError("-m and --no-python exclude each other", hint="leave one of them out")
     return "module" if options["module"] else "program" if options["no_python"] else "script"
 
 
@@ -128,13 +128,12 @@ def _start(options: dict[str, Any]) -> Start | None:
 
 
 def _per_node(text: str | None, *, cpu: bool) -> int | None:
-    """Read ``--nproc-per-node``: a number, or one of torchrun's values for every visible device."""
     if text is None or text in _ALL_VISIBLE:
         return None
     if text == "cpu" and cpu:
         return len(os.sched_getaffinity(0))
     if not text.isdecimal() or int(text) == 0:
-        hint = "add --cpu" if text == "cpu" else "a number from 1, or auto"
+        hint = "add --cpu" if text == "cpu" else "use a number from 1, or auto"
         raise UsageError(f'--nproc-per-node "{text}" is not a number of ranks', hint=hint)
     return int(text)
 
@@ -146,7 +145,7 @@ def _nodes(text: str | None) -> int | None:
         return int(least) if text else None
     raise UsageError(
         f'--nnodes "{text}" is not a whole number, 1 or more',
-        hint="the number of machines is fixed; --max-restarts N starts all ranks again after a failure"
+        hint="use a fixed number; --max-restarts N restarts all ranks after a failure"
         if colon
         else "for example --nnodes 2",
     )
@@ -157,7 +156,6 @@ def _ips(text: str | None) -> tuple[str, ...]:
 
 
 def _size(options: dict[str, Any]) -> tuple[Hosts, Devices]:
-    """Return the hosts and devices; the numbers of ranks and machines belong to both."""
     per_node, ips = _per_node(options["per_node"], cpu=options["cpu"]), _ips(options["ips"])
     ranks, node_count = _ranks_and_machines(
         options["count"], per_node, _nodes(options["node_count"]), len(ips)
@@ -179,10 +177,10 @@ def _size(options: dict[str, Any]) -> tuple[Hosts, Devices]:
 def _ranks_and_machines(
     count: int | None, per_node: int | None, node_count: int | None, named: int
 ) -> tuple[int | None, int | None]:
-    """Return the number of ranks and of machines, as far as known; ``named`` is the number in ``--ips``.
+    """Return the number of ranks and of machines, computed from the other numbers where possible.
 
-    Two of the three numbers give the third: torchrun has the machines and the ranks on each, msrun has all
-    ranks and those on each machine.
+    ``named`` is the number of addresses in ``--ips``. torchrun specifies machines and ranks per machine,
+    msrun all ranks and ranks per machine.
     """
     if per_node is None:
         return count, node_count
@@ -191,38 +189,41 @@ def _ranks_and_machines(
         return (per_node * machines if machines else None), node_count
     if count % per_node:
         raise UsageError(
-            f"{count} ranks cannot be divided into machines of {per_node}", hint="leave one of the two out"
+            f"{count} ranks cannot be split into {per_node} per machine",
+            hint="leave one of the numbers out",
         )
     if machines not in (None, count // per_node):
         raise UsageError(
             f"{count} ranks are not equal to {machines} machines times {per_node}",
-            hint="leave one of the three out",
+            hint="leave one of the three numbers out",
         )
     return count, count // per_node
 
 
 def _master(options: dict[str, Any]) -> tuple[str | None, int | None]:
-    """Return the address and port that were named, also as paddle's ``--master ip:port``."""
+    """Return the rendezvous address and port that were given, including paddle's ``--master ip:port``."""
     address, port = options["master_address"], options["start_port"]
     if options["master"]:
         host, _, number = options["master"].rpartition(":")
         if not host or "/" in host or not number.isdecimal():
             raise UsageError(
-                f'--master "{options["master"]}" is not ADDRESS:PORT', hint="--master 10.0.0.1:18118"
+                f'--master "{options["master"]}" is not ADDRESS:PORT',
+                hint="for example --master 10.0.0.1:18118",
             )
         address, port = address or host, port or int(number)
     return address, port
 
 
 def _tail(text: str) -> Tail:
-    """Read ``--tail``: ``all``, ``none`` or ranks such as ``0,3``."""
     if text == "all":
         return "all"
     if text in {"none", ""}:
         return ()
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise UsageError(f'--tail "{text}" is not a list of ranks', hint="such as --tail 0,3, or --tail all")
+        raise UsageError(
+            f'--tail "{text}" is not a list of ranks', hint="for example --tail 0,3 or --tail all"
+        )
     return tuple(int(part) for part in parts)
 
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 def with_table(
     request: LaunchRequest, options: dict[str, Any], environ: Mapping[str, str] = os.environ
 ) -> LaunchRequest:
-    """Return the request with the table of its hosts: those of ``--hostfile``, else of the Slurm allocation.
+    """Return the request with the table of the hosts in ``--hostfile``, else in the Slurm allocation.
 
-    A request for this host alone, or with a table, is returned unchanged.
+    A request with a table, or for this host alone, is returned unchanged.
 
     Raises:
-        UsageError: Other options exclude ``--hostfile``.
+        UsageError: Another option excludes ``--hostfile``.
         LaunchError: A host did not answer, or HCCL would refuse the table.
     """
     if options["hostfile"]:
@@ -33,12 +33,12 @@ def with_table(
 
         if request.table.file is not None or request.table.no_table:
             raise UsageError(
-                "--hostfile makes a table of its own", hint="leave out --rank-table and --no-table"
+                "--hostfile cannot be combined with --rank-table or --no-table", hint="leave one of them out"
             )
         if request.start.cpu:
             raise UsageError(
-                "--hostfile queries the hosts for their NPUs, but --cpu uses none",
-                hint="give a table: hccl-tools gen --hostfile FILE --simulate 910a",
+                "--hostfile queries the hosts for their NPUs, but --cpu uses no NPU",
+                hint="make a table with `hccl-tools gen --hostfile FILE --simulate 910a`",
             )
         hosts = host_list.read_hostfile(options["hostfile"])
     else:
@@ -52,7 +52,7 @@ def with_table(
 
 
 def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the nodes of the Slurm allocation that the job uses; none for a job of this host alone."""
+    """Return the nodes of the Slurm allocation that the job uses; empty for a job on this host alone."""
     size = (request.devices.ranks, request.devices.per_node, request.hosts.node_count)
     named = (*size, request.devices.listed, request.part, request.table.file)
     if (
@@ -82,20 +82,19 @@ def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str,
 
 
 def _refuse_many_jobs(environ: Mapping[str, str]) -> None:
-    """Refuse to run as one of several processes of a step: each would make a table of its node only."""
+    """Refuse to run as one of several processes of a step: each would make a table of only its node."""
     tasks = environ.get("SLURM_STEP_NUM_TASKS", "1")
     if tasks not in {"", "1"}:
         raise UsageError(
             f"srun has started `launch` {tasks} times, and without a table each would be a separate job",
-            hint="leave srun out: `hccl-tools launch` starts the whole job itself; or give all the same "
-            "--rank-table; for a job per node use --engine loop",
+            hint="leave srun out: `hccl-tools launch` starts the whole job itself; or use the same "
+            "--rank-table on all nodes; for one job per node use --engine loop",
         )
 
 
 def _table(
     hosts: Sequence[str], engine: Engine, request: LaunchRequest, environ: Mapping[str, str]
 ) -> JobTable:
-    """Query the hosts and make their table, checked as ``gen`` checks it."""
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
     from hccl_tools.gathering import agreement  # noqa: PLC0415
@@ -121,13 +120,13 @@ def _table(
             error.message, hint=None if "--allow-missing" in str(error.hint) else error.hint
         ) from error
     warnings = [f"{host}: {text}" for host, one in zip(hosts, facts, strict=True) for text in one.warnings]
-    notes = (f"the rank table was made at launch, of {len(hosts)} hosts", *warnings)
+    notes = (f"the rank table of {len(hosts)} hosts was made at launch", *warnings)
     data = outputs.table_text(table).encode()
     return JobTable("", table, data, f"{facts[0].product}: {facts[0].product_source}", notes)
 
 
 def _first_devices(request: LaunchRequest, count: int) -> str | None:
-    """Return the range of the first devices of each host, one for each of its ranks."""
+    """Return the range of the devices of each host: the first ones, one per rank."""
     if request.devices.ranks is not None and request.devices.ranks % count:
         raise UsageError(f"{request.devices.ranks} ranks cannot be divided evenly among {count} hosts")
     per_host = request.devices.per_node if request.devices.ranks is None else request.devices.ranks // count

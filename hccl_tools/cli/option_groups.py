@@ -118,14 +118,12 @@ def _wants_next(name: str, takes_value: Mapping[str, bool]) -> bool:
 
 
 def _as_typed(error: click.NoSuchOption, args: Sequence[str]) -> click.NoSuchOption:
-    """Return the error with the option as typed: ``--bind_core`` and not ``--bind-core``."""
     names = (arg.partition("=")[0] for arg in args)
     typed = next((name for name in names if hyphenated(name) == error.option_name), error.option_name)
     return click.NoSuchOption(typed, possibilities=error.possibilities, ctx=error.ctx)
 
 
 def _record(option: click.Option) -> tuple[str, str]:
-    """Return an option's line of help, without the names that other launchers use."""
     short = [name for name in option.opts if not name.startswith("--")]
     first_long = next(name for name in option.opts if name.startswith("--"))
     names = ", ".join([*short, first_long])

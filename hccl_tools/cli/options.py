@@ -74,7 +74,6 @@ def _color(_ctx: click.Context, _param: click.Parameter, value: str) -> bool:
 
 
 def _rules(name: str, text: str) -> Callable[[_F], _F]:
-    """Return an option for comma lists of rule ids, prefixes or names, repeatable."""
     return click.option(name, multiple=True, metavar="RULES", callback=_split_names, help=text)
 
 

@@ -49,7 +49,6 @@ def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
 
 
 def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: dict[str, Any]) -> RankTable:
-    """Return the spare's table: read from a file, or made from a survey of the host."""
     how = {key: settings.pop(key) for key in ("engine", "gather_timeout", "ssh")}
     if name == "-" or name.endswith(".json") or os.path.lexists(name):
         return inputs.table(name)

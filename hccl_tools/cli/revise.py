@@ -75,7 +75,6 @@ def _check(new: bytes, to_stdout: bool, **options: Any) -> None:
 
 
 def _report_use(old: bytes) -> None:
-    """Report a running launch on this host that uses the old table."""
     from hccl_tools.launch.runs import table_lock  # noqa: PLC0415
 
     try:

@@ -97,7 +97,6 @@ def deliver(
 
 
 def _origins_of_errors(report: Report, origins: Sequence[str]) -> str:
-    """Return the files of the servers with errors, one line each."""
     if report.table is None or not origins:
         return ""
     from hccl_tools import formats  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Turn click's usage errors, which have several styles, into the style of all other errors."""
+"""Convert click's usage errors to the style of all other errors."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-#: The option of other commands, and the one that does the same in a command without it.
+#: Options with the same purpose in different commands.
 _SAME_PURPOSE = {"--format": "--to", "--to": "--format"}
-#: difflib's ratio from which on an option is a misspelling: --format is not one of --force (0.67).
+#: difflib's ratio above which an option is regarded as misspelled; --format and --force have 0.67.
 _SIMILAR = 0.75
+#: click's message for an argument that a command does not accept.
+_EXTRA_ARGUMENT = re.compile(r"Got unexpected extra (arguments?) \((.*)\)")
+_RANGE = re.compile(r"[\[(0-9][\[\](),0-9 -]*")
 
 
 def problem(error: click.ClickException, args: Sequence[str], command_path: str) -> tuple[str, str]:
     """Return message and hint for a usage error of click.
 
     Args:
-        args: The command line as typed: an option is named as the user wrote it.
+        args: The command line as typed; messages show options in this spelling.
         command_path: The command that was called, for errors without a context.
     """
     ctx = getattr(error, "ctx", None)
@@ -45,11 +48,12 @@ def problem(error: click.ClickException, args: Sequence[str], command_path: str)
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param, args)} {error.message}", hint
     sentence = " ".join(error.format_message().split()).removesuffix(".")
-    return sentence[:1].lower() + sentence[1:], _range_option(sentence, ctx) or hint
+    if extra := _EXTRA_ARGUMENT.fullmatch(sentence):
+        return f'unexpected {extra[1]} "{extra[2]}"', _range_option(extra[2], ctx) or hint
+    return sentence[:1].lower() + sentence[1:], hint
 
 
 def _similar_option(name: str, command: click.Command) -> str:
-    """Return the question for the most probable option, or an empty text."""
     known = {option for param in command.params for option in param.opts if option.startswith("--")}
     same_purpose = _SAME_PURPOSE.get(hyphenated(name))
     if same_purpose in known:
@@ -59,7 +63,7 @@ def _similar_option(name: str, command: click.Command) -> str:
 
 
 def _with_command(ctx: click.Context, option: str, args: Sequence[str]) -> str | None:
-    """Return what to type where an option of a command was given without the command."""
+    """Return the hint for an option that was given before its command."""
     if not isinstance(ctx.command, click.Group):
         return None
     for name in ctx.command.list_commands(ctx):
@@ -69,12 +73,11 @@ def _with_command(ctx: click.Context, option: str, args: Sequence[str]) -> str |
     return None
 
 
-def _range_option(sentence: str, ctx: click.Context | None) -> str | None:
-    """Return what to type where a device range was given without its option."""
-    extra = re.search(r"unexpected extra argument \(([\[(0-9][\[\](),0-9 -]*)\)$", sentence)
-    if extra is None or ctx is None or "--device-num" not in _options(ctx.command):
+def _range_option(extra: str, ctx: click.Context | None) -> str | None:
+    """Return the hint for a device range that was given without its option."""
+    if ctx is None or not _RANGE.fullmatch(extra) or "--device-num" not in _options(ctx.command):
         return None
-    return f'did you mean --device_num "{extra[1]}"?'
+    return f'did you mean --device_num "{extra}"?'
 
 
 def _options(command: click.Command) -> set[str]:
@@ -82,10 +85,10 @@ def _options(command: click.Command) -> set[str]:
 
 
 def _misuse(option: str, args: Sequence[str]) -> str:
-    """Return whether a value is missing or superfluous: only the last argument can lack its value."""
+    """Return the fault of an option: a missing value (only the last argument) or a superfluous one."""
     typed, plain = [hyphenated(arg) for arg in args], hyphenated(option)
     given = any(arg.startswith(f"{plain}=") for arg in typed)
-    return "does not take a value" if given and typed[-1] != plain else "needs a value"
+    return "does not accept a value" if given and typed[-1] != plain else "needs a value"
 
 
 def _missing(param: click.Parameter) -> str:

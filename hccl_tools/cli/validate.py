@@ -35,8 +35,6 @@ _MANY_RANKS = 10_000
 
 @dataclass
 class _Run:
-    """Checks the files one by one and records what the exit code depends on."""
-
     checks: dict[str, Any]
     strict: bool
     only_hccl: bool

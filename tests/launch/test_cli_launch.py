@@ -285,15 +285,23 @@ def test_dry_run_as_json() -> None:
         (["--no-table", "-n", "1", "-m", "no.such"], 127, 'the module "no.such" does not exist'),
         (["--no-table", "-n", "1", "bash", "job.sh"], 127, "--no-python starts the program bash"),
         (["--no-table", "-n", "1", "python", "-O", "hello.py"], 2, "only -u and -m are allowed between"),
-        (["--no-table", "-n", "1", "--python", "python3.9", "python", "hello.py"], 2, "leave one out"),
+        (
+            ["--no-table", "-n", "1", "--python", "python3.9", "python", "hello.py"],
+            2,
+            "leave one of them out",
+        ),
         (["--no-table", "-n", "1", "python"], 2, "only -u and -m are allowed between"),
-        (["--no-table", "-n", "2", "--env", "RANK_ID=7", "hello.py"], 2, "RANK_ID=7 sets it for all ranks"),
+        (
+            ["--no-table", "-n", "2", "--env", "RANK_ID=7", "hello.py"],
+            2,
+            "RANK_ID=7 assigns one value to all ranks",
+        ),
         (["--no-table", "-n", "1", "--env", "X", "hello.py"], 2, '"X" is not NAME=VALUE'),
         (["--no-table", "-n", "1", "-m", "--no-python", "x"], 2, "exclude each other"),
         (["--no-table", "-n", "1", "--start", "mpi", "hello.py"], 2, "--engine loop does not"),
         (["--no-table", "-n", "1", "--no_core=x", "hello.py"], 2, "no such option --no_core"),
         (["--no-table", "-n", "1", "--bind_core=x", "hello.py"], 2, "launch has no option --bind_core x"),
-        (["--no-table", "--nproc-per-node", "auto", "hello.py"], 2, "no NPU is visible here"),
+        (["--no-table", "--nproc-per-node", "auto", "hello.py"], 2, "no NPU is visible"),
         (["--no-table", "-n", "1", "--master", "etcd://x:1", "hello.py"], 2, "is not ADDRESS:PORT"),
         (["--no-table", "-n", "1", "--timeout", "nan", "hello.py"], 2, '--timeout "nan" is not a time'),
         (["--no-table", "-n", "1", "--grace", "inf", "hello.py"], 2, '--grace "inf" is not a time'),
@@ -375,8 +383,8 @@ def test_arguments_that_are_options_of_launch_are_noted() -> None:
     plain = launch(*typed, "hello.py", "--epochs", "3")
 
     assert [done.returncode for done in (noted, meant, plain)] == [0, 0, 0]
-    assert "--dry-run, --log_dir=x go to hello.py, not to launch" in noted.stderr
-    assert "not to launch" not in meant.stderr + plain.stderr
+    assert "--dry-run, --log_dir=x are passed to hello.py" in noted.stderr
+    assert "must precede the program" not in meant.stderr + plain.stderr
 
 
 def test_a_module_that_the_ranks_python_lacks() -> None:
@@ -393,7 +401,7 @@ def test_a_host_without_npu_is_told(options: tuple[str, ...], is_said: bool) -> 
     done = launch("-n", "2", *options, "--start", "torch", "hello.py")
 
     assert done.returncode == 0, done.stderr
-    assert ("hccl-tools: no NPU on this host, but ranks get" in done.stderr) == is_said
+    assert ("hccl-tools: no NPU on this host: the device numbers" in done.stderr) == is_said
     assert not is_said or "--cpu rehearses" in done.stderr
 
 

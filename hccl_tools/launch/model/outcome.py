@@ -1,4 +1,4 @@
-"""How a job ended: the end of every rank, the first failure, and the exit code that follows from them."""
+"""The end of a job: the exit of every rank, the first failure, and the resulting exit code."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 
 Reason = Literal["ended", "failed", "timeout", "signal", "log-error", "keeper", "host", "daemon", "refused"]
 
-#: The exit code of a job that exceeded its ``--timeout``, as timeout(1) has it.
+#: The exit code of a job that exceeded its ``--timeout``, the same as that of timeout(1).
 _TIMED_OUT = 124
 #: The exit code when the launcher itself cannot continue.
 _LAUNCHER_FAILED = 125
-#: The exit code of a job that lost a process it needs.
+#: The exit code of a job that lost a required process.
 _KILLED = 128 + signal.SIGKILL
 
 
 class ReasonText(NamedTuple):
-    """How a job that ended for some reason is reported.
+    """The texts that report a job that ended for the given reason.
 
-    The texts are templates: ``{host}`` is where the end began, ``{detail}`` what was lost or refused,
-    ``{signal}`` the signal that the launcher received.
+    The texts are templates: ``{host}`` is the host on which the job ended first, ``{detail}`` what was lost
+    or refused, ``{signal}`` the signal that the launcher received.
     """
 
-    #: The job's; 128 + signal and the code of the rank that failed first have precedence.
+    #: The exit code of the job; 128 + signal and the code of the rank that failed first have precedence.
     exit_code: int
-    #: A sentence for the other hosts.
+    #: A sentence that is shown on the other hosts.
     message: str = "{host}: {detail}"
     #: The first line of the report, which continues with the time.
     head: str = "the job failed"
-    #: Follows the exit code in the last line.
+    #: The text after the exit code in the last line of the report.
     verdict: str = " is the launcher's own: {detail}"
-    #: The state in the list of jobs; "" is the reason itself.
+    #: The state in the list of jobs; if empty, the reason itself.
     state: str = ""
-    #: Used where the end has no detail of its own.
+    #: The detail, if the end has none of its own.
     detail: str = ""
 
 
@@ -82,7 +82,7 @@ REASONS: dict[str, ReasonText] = {
 
 @dataclass(slots=True)
 class RankEnd:
-    """What is known of one process of the job.
+    """The known facts about one process of the job.
 
     Times are ``time.monotonic()`` seconds on this host, 0.0 until the event has happened.
     """
@@ -94,20 +94,20 @@ class RankEnd:
     ended: float = 0.0
     #: The raw wait status.
     status: int | None = None
-    #: The errno that kept the program from starting.
+    #: The errno with which the start of the program failed.
     error: int = 0
     #: CPU time in seconds.
     cpu: float = 0.0
     #: Peak memory in KiB.
     peak: int = 0
-    #: Whether it ended after the launcher had terminated it; ``None`` where that is unknown.
+    #: Whether it exited after the launcher had terminated it; ``None`` if unknown.
     was_terminated: bool | None = None
-    #: Whether another launcher has reported it; its log is on that launcher's host.
+    #: Whether another launcher has reported this process; the log is on that launcher's host.
     is_elsewhere: bool = False
 
     @property
     def code(self) -> int | None:
-        """The exit code as a shell would give it, 128+n for signal n; ``None`` while it runs."""
+        """The exit code as a shell reports it, 128+n for signal n; ``None`` while it runs."""
         if self.status is None:
             return None
         code = os.waitstatus_to_exitcode(self.status)
@@ -115,17 +115,17 @@ class RankEnd:
 
     @property
     def signal(self) -> int:
-        """The signal that ended it, 0 if none did."""
+        """The signal that killed the process, 0 without a signal."""
         return os.WTERMSIG(self.status) if self.status is not None and os.WIFSIGNALED(self.status) else 0
 
     @property
     def duration(self) -> float:
-        """Seconds from its start to its end."""
+        """Seconds from the start of the process to its exit."""
         return max(0.0, self.ended - self.started)
 
     @property
     def description(self) -> str:
-        """``exit code 7``, ``killed by SIGSEGV``, ``still running`` or ``not started``: how it ended."""
+        """``exit code 7``, ``killed by SIGSEGV``, ``still running`` or ``not started``."""
         if self.signal:
             return f"killed by {signal_name(self.signal)}"
         if self.code is None:
@@ -140,9 +140,9 @@ def _order(end: RankEnd) -> tuple[float, int]:
 
 @dataclass(slots=True)
 class Outcome:
-    """How the job on this host ended."""
+    """The end of the job on this host."""
 
-    #: Why the end began: every rank ended by itself, one failed, the time was over, the launcher was
+    #: Why the job ended: every rank exited, one failed, the time limit was exceeded, the launcher was
     #: signalled, the logs could not be written, the keeper was killed, another host or a process of the
     #: engine was lost, nothing could be started.
     reason: Reason
@@ -153,13 +153,13 @@ class Outcome:
     first_failure: RankEnd | None = None
     #: The signal that the launcher received.
     signal: int = 0
-    #: Processes that the kernel did not end.
+    #: Processes that are still running after SIGKILL.
     stuck: list[Status] = field(default_factory=list)
     restarts: int = 0
     detail: str = ""
     #: The messages printed during the job.
     notes: list[str] = field(default_factory=list)
-    #: The cause where the end began on another host; ``first_failure`` and ``signal`` are not set then.
+    #: The cause, if the job ended first on another host; ``first_failure`` and ``signal`` are then not set.
     remote_cause: Cause | None = None
 
     @property
@@ -173,10 +173,7 @@ class Outcome:
 
     @property
     def consequences(self) -> list[RankEnd]:
-        """The other failures: ranks that failed on their own by time, then terminated ones by rank.
-
-        Ranks that were terminated are sorted by rank: their exit times carry no information.
-        """
+        """The other failed ranks in order of time, followed by the terminated ranks in order of rank."""
         reported = self.remote_cause.first_failure if self.remote_cause else None
         first = self.first_failure.process.rank if self.first_failure else reported and reported.rank
         others = [end for end in self.ends if end.process.rank != first and end.status != 0]
@@ -184,11 +181,11 @@ class Outcome:
 
 
 class Cause(NamedTuple):
-    """Why the end of a job has begun on one of its hosts, as that host reports it to the others."""
+    """The reason for the end of a job, as one of its hosts reports it to the others."""
 
     host: str
     reason: Reason
-    #: The job's, on all hosts.
+    #: The exit code of the job on all hosts.
     exit_code: int
     detail: str = ""
     signal: int = 0
@@ -196,7 +193,7 @@ class Cause(NamedTuple):
 
     @classmethod
     def parse(cls, reported: Any, host: str) -> Cause:
-        """Return the cause that a host reported; one of its own for a message that cannot be understood."""
+        """Return the cause that a host reported, or a default cause for an invalid message."""
         try:
             cause = cls(**reported)
             if cause.first_failure is not None:
@@ -210,16 +207,16 @@ class Cause(NamedTuple):
 
     @classmethod
     def lost(cls, host: str, reason: Reason, detail: str) -> Cause:
-        """Return the cause that follows from a lost process or host, or from a refusal."""
+        """Return the cause for a lost process or host, or for a refused start."""
         return cls(host, reason, REASONS[reason].exit_code, detail)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it ready for JSON."""
+        """Return the cause as a JSON object."""
         return {**self._asdict(), "first_failure": self.first_failure and self.first_failure._asdict()}
 
     @property
     def message(self) -> str:
-        """What happened, in a sentence."""
+        """The cause as a sentence."""
         if self.first_failure:
             return f"{self.first_failure.name} on {self.host} failed first: {self.first_failure.how}"
         text = REASONS[self.reason]

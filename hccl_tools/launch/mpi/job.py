@@ -96,7 +96,6 @@ def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> R
 
 
 def _request(options: RankOptions, world: MpiWorld) -> LaunchRequest:
-    """Return the equivalent launch request for this host."""
     under_launch = options.run_dir is not None
     return LaunchRequest(
         Program(options.program, options.kind, options.python, own_python=True),
@@ -189,7 +188,6 @@ def _of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, wo
 
 
 def _check_devices(options: RankOptions, loaded: JobTable, job: Job, world: MpiWorld) -> None:
-    """Refuse ``--devices`` that are not those of the table on this host."""
     if options.devices is None:
         return
     server = job.placements[world.rank].server_index

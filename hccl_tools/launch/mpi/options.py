@@ -133,7 +133,6 @@ def _program(
 
 
 def _split(args: list[str]) -> tuple[dict[str, list[str]], set[str], list[str]]:
-    """Return the values by option, the flags, and the program with its own arguments."""
     values: dict[str, list[str]] = {}
     flags: set[str] = set()
     position = 0

@@ -35,7 +35,6 @@ def _has_ended(pid: int) -> bool:
 
 
 def _is_connected(port: int) -> bool:
-    """Return whether a process is connected to a port of this host (state 01 in /proc/net/tcp)."""
     wanted = f":{port:04X}"
     for path in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:

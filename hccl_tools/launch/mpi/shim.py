@@ -179,7 +179,6 @@ def _reap_orphans(but: int) -> None:
 
 
 def _kill_leftovers(keep: int) -> None:
-    """Kill what the rank has left behind, except for the scheduler."""
     if not keep and _is_childless():
         return  # As a subreaper this process would be the parent of whatever is left.
     me = os.getpid()

@@ -104,7 +104,6 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
 def _left(
     settled: shared_preparation.Settled, named: JobTable | None, key: str, run_dir: str
 ) -> shared_preparation.Left:
-    """Return what the other ranks of this host can reuse while the named table is the same."""
     if named is None or not os.path.isabs(named.path):
         return shared_preparation.Left(run_dir, key, None, settled)
     raw = None

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class JobEnvironment(NamedTuple):
     """The parts of the environments of a job's processes; ``inheritance.composed`` puts them together.
 
-    ``inheritance`` is what a rank does not inherit; ``passed_on`` is what the process does not that the
-    launcher starts, a rank or mpirun. ``common`` is set for every process, and ``ranks`` holds by rank what
-    is set for that rank alone.
+    ``inheritance`` lists the variables that a rank does not inherit; ``passed_on`` those that the process
+    started by the launcher (a rank or mpirun) does not. ``common`` is set for every process; ``ranks`` holds
+    the variables of single ranks.
     """
 
     inheritance: Inheritance
@@ -55,25 +55,25 @@ def compose(placements: Sequence[RankPlacement], facts: JobFacts) -> JobEnvironm
 def check_assigned(
     assigned: Mapping[str, str], ranks: Mapping[int, Mapping[str, str]], facts: JobFacts
 ) -> list[str]:
-    """Refuse ``--env`` variables that the ranks cannot share; return notes on those that override ours.
+    """Refuse ``--env`` variables that the ranks cannot share; return a note for each that replaces a default.
 
     Raises:
-        UsageError: A variable differs from rank to rank, or names the table or the run directory.
+        UsageError: A variable differs between ranks, or specifies the table or the run directory.
     """
     notes: list[str] = []
     if RUN_VARIABLE in assigned:
-        raise UsageError(f"{RUN_VARIABLE} is set by hccl-tools for itself", hint="leave it out of --env")
+        raise UsageError(f"{RUN_VARIABLE} is reserved for hccl-tools", hint="leave it out of --env")
     for name in sorted(assigned.keys() & {variable.name for variable in environment.VARIABLES}):
         ours = [found[name] for found in ranks.values() if name in found]
         if name == "RANK_TABLE_FILE" and facts.table:
             raise UsageError(
-                f"{name}={assigned[name]} is not the table of this job; every rank gets a copy of that",
-                hint=f"name the table by --rank-table {assigned[name]}, not by --env",
+                f"{name}={assigned[name]} is not the rank table of this job",
+                hint=f"specify the table with --rank-table {assigned[name]}, not with --env",
             )
         if len(set(ours)) > 1:
             raise UsageError(
-                f"{name}={assigned[name]} sets it for all ranks, but {name} differs between them",
-                hint=f"leave {name} out of --env: each rank gets its own",
+                f"{name}={assigned[name]} assigns one value to all ranks, but {name} differs between ranks",
+                hint=f"leave {name} out of --env: hccl-tools sets it for each rank",
             )
         if ours and ours[0] != assigned[name]:
             notes.append(f"{name}={assigned[name]} (--env) replaces {ours[0]}")
@@ -81,7 +81,7 @@ def check_assigned(
 
 
 def wants_scheduler(facts: JobFacts, frameworks: Mapping[str, str]) -> bool:
-    """Return whether MindSpore's scheduler has to run: with ``mpi`` only on the CPU."""
+    """Return whether MindSpore's scheduler has to run; an ``mpi`` start needs it only on the CPU."""
     if facts.start == "mpi":
         return facts.cpu and "mindspore" in frameworks
     return facts.start == "cluster"

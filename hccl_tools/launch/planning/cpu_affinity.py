@@ -1,6 +1,6 @@
 """Choose the cores of each rank of this host: ``--bind none|cores|numa``.
 
-The ranks share the cores of this process; a limit set by taskset, a container or Slurm remains.
+The ranks share the cores of this process: limits of taskset, a container or Slurm apply.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def cores_of(
 ) -> dict[int, tuple[int, ...]]:
     """Return the cores of each rank of this host, ascending; empty for ``none``.
 
-    Ranks get their shares in the order of their devices, as hosts attach devices to NUMA nodes in that order.
+    Ranks are assigned cores in device order: hosts attach devices to NUMA nodes in that order.
 
     Raises:
         LaunchError: There are fewer cores than ranks, or this host lists no NUMA nodes.
@@ -41,8 +41,8 @@ def cores_of(
 def _cores(usable: list[int], ranks: int) -> list[tuple[int, ...]]:
     if len(usable) < ranks:
         raise LaunchError(
-            f"--bind cores: {ranks} ranks need a core each, and {len(usable)} may be used here",
-            hint="leave --bind out: the kernel then shares the cores among them",
+            f"--bind cores: {ranks} ranks need one core each, but have {len(usable)}",
+            hint="leave --bind out: the ranks then share all cores",
         )
     count = len(usable)
     return [tuple(usable[rank * count // ranks : (rank + 1) * count // ranks]) for rank in range(ranks)]
@@ -53,8 +53,8 @@ def _numa(usable: list[int], ranks: int, environ: Mapping[str, str]) -> list[tup
     nodes = [share for cores in numa_nodes(environ) if (share := tuple(sorted(cores & set(usable))))]
     if not nodes:
         raise LaunchError(
-            f"--bind numa: {_NODES} lists no NUMA node that this process may use",
-            hint="use --bind cores, or leave it out",
+            f"--bind numa: {_NODES} lists no NUMA node with a core that this process may use",
+            hint="use --bind cores, or leave --bind out",
         )
     return [nodes[index * len(nodes) // max(ranks, len(nodes))] for index in range(ranks)]
 

@@ -24,7 +24,7 @@ class JobFacts(NamedTuple):
 
     ``master`` and ``port`` are the rendezvous address of the ranks, ``table`` is the path of their copy of
     the table and ``devices`` are the physical devices of the rank's server. ``devices_are_placeholders``
-    means that the devices are only numbers. ``is_open_mpi`` is false if another MPI starts the ranks.
+    means that there are no devices behind the ids. ``is_open_mpi`` is false if another MPI starts the ranks.
     """
 
     start: Start
@@ -39,7 +39,7 @@ class JobFacts(NamedTuple):
     keep_mpi: bool = False
     pass_table: bool = False
     is_open_mpi: bool = True
-    #: An address and port of each rank, by rank; none if the ranks have no rendezvous port.
+    #: The address and port of each rank, in rank order; empty if the ranks have no rendezvous port.
     endpoints: tuple[str, ...] = ()
     run_dir: str | None = None
     #: Whether the output of the ranks' Python is buffered.
@@ -67,9 +67,9 @@ class Variable(NamedTuple):
     shared: bool = False
 
 
-#: Which MPI variables a process inherits.
+#: The MPI variables that a process inherits.
 KeptMpi = Literal["none", "settings", "all"]
-#: Which families of variables a start sets, besides "process". ``mpi`` keeps what mpirun itself has set.
+#: The families of variables that a start sets, besides "process". ``mpi`` keeps the variables of mpirun.
 #: Paddle's names are set for any program, as Paddle's launcher does: ported scripts read them.
 FAMILIES: dict[Start, tuple[str, ...]] = {
     "table": ("rank", "rank table", "paddle"),
@@ -96,7 +96,7 @@ def _endpoint(placement: RankPlacement, job: JobFacts) -> str | None:
 
 
 def _endpoints(_placement: RankPlacement, job: JobFacts) -> str | None:
-    """Return the endpoints of all ranks, None in jobs of thousands of ranks: they exceed Linux's limit.
+    """Return the endpoints of all ranks, or None if the value is too long for Linux (thousands of ranks).
 
     They are shared: a copy per rank of a large job would take megabytes.
     """
@@ -242,7 +242,7 @@ def rank_environment(placement: RankPlacement, job: JobFacts, *, shared: bool = 
 
 
 def scheduler_environment(job: JobFacts) -> dict[str, str]:
-    """Return the variables of MindSpore's scheduler, with which ranks register; it has no device."""
+    """Return the variables of MindSpore's scheduler."""
     return {
         "MS_ROLE": "MS_SCHED",
         "MS_WORKER_NUM": str(job.world_size),
@@ -258,7 +258,7 @@ def scheduler_environment(job: JobFacts) -> dict[str, str]:
 def inheritance(start: Start, *, keep_mpi: KeptMpi = "none", also: Iterable[str] = ()) -> Inheritance:
     """Return which variables of the caller's environment the processes of a start do not inherit.
 
-    Of an mpirun's variables none are inherited, the user's ``settings`` or all.
+    ``keep_mpi`` selects the variables of mpirun that are inherited: none, the user's ``settings``, or all.
     """
     torch = start == "torch"
     own = (*_STALE_FAMILIES, "torch") if torch else _STALE_FAMILIES

@@ -34,7 +34,6 @@ def check(prepared: PreparedLaunch, *, use: str, colons: bool = False) -> None:
 
 
 def _place(prepared: PreparedLaunch, index: int) -> str:
-    """Return file, line and column of a server in the table; "" for a job without a table."""
     table, data, path = prepared.table, prepared.table_data, prepared.plan.table
     if table is None or data is None or path is None:
         return ""

@@ -23,12 +23,12 @@ _INSTALLED = re.compile(
     r"(mindspore(?:[-_](?:ascend|gpu|dev))?|torch|torch[-_]npu|paddlepaddle(?:[-_](?:gpu|npu))?)-([0-9][^-]*?)(?:-py[0-9.]+)?\.(?:dist|egg)-info",
     re.IGNORECASE,
 )
-#: What a user may type before the program: ``python``, ``python3``, ``python3.11``.
+#: The interpreters that a user may type before the program: ``python``, ``python3``, ``python3.11``.
 _PYTHON_NAME = re.compile(r"python([23](\.[0-9]+)?)?", re.ASCII)
 _ASK = "import sys; print(sys.executable); print('\\n'.join(sys.path))"
 
 
-#: Why a start is ``table`` where no framework is installed.
+#: The reason for the start ``table`` if no framework is installed.
 NO_FRAMEWORK = "the ranks' Python has no MindSpore, torch or paddle"
 
 
@@ -41,11 +41,11 @@ class Interpreter(NamedTuple):
 
 
 def find(program: Program, environ: Mapping[str, str], *, ask: bool) -> Interpreter:
-    """Return the interpreter of the ranks; ``ask`` looks for its frameworks.
+    """Return the interpreter of the ranks, with its frameworks if ``ask`` is set.
 
     Raises:
-        ProgramMissingError: There is no such Python.
-        ProgramRefusedError: What is there is not a program.
+        ProgramMissingError: The Python does not exist.
+        ProgramRefusedError: The Python is a directory or is not executable.
     """
     python = program.python
     if python is not None:
@@ -53,7 +53,9 @@ def find(program: Program, environ: Mapping[str, str], *, ask: bool) -> Interpre
         if path is None:
             if os.path.exists(python):
                 what = "a directory" if os.path.isdir(python) else "not executable"
-                raise ProgramRefusedError(f'--python: "{python}" is {what}', hint="name a Python")
+                raise ProgramRefusedError(
+                    f'--python: "{python}" is {what}', hint="give the path of a Python interpreter"
+                )
             raise ProgramMissingError(
                 f'--python: "{python}" does not exist', hint="give a path, or a name on PATH"
             )
@@ -63,7 +65,7 @@ def find(program: Program, environ: Mapping[str, str], *, ask: bool) -> Interpre
         path = on_path("python", environ) or on_path("python3", environ)
         reason = "your shell's"
         if path is None:
-            path, reason = sys.executable, "the launcher's own, as PATH has none"
+            path, reason = sys.executable, "the launcher's own, as there is no `python` on PATH"
     if not ask and not _is_shell_script(path):
         return Interpreter(path, reason)
     real, paths = (sys.executable, sys.path) if _is_ours(path) else _asked(path, environ)
@@ -105,13 +107,13 @@ def choose(
     engine_starts_mpi: bool,
     has_table: bool,
 ) -> tuple[Interpreter, Start, str]:
-    """Return the ranks' Python, how the framework finds its peers, and why.
+    """Return the ranks' Python, how the framework finds its peers, and the reason for that choice.
 
-    ``engine_starts_mpi`` is whether the engine starts MPI processes where there is no table.
+    ``engine_starts_mpi`` tells whether the engine starts MPI processes for a job without a table.
 
     Raises:
-        ProgramMissingError: There is no such Python.
-        ProgramRefusedError: What is there is not a program.
+        ProgramMissingError: The Python does not exist.
+        ProgramRefusedError: The Python is a directory or is not executable.
     """
     mpi_ranks = engine_starts_mpi and not has_table
     plain = program.kind == "program" and not has_table and not start.cpu
@@ -125,7 +127,7 @@ def choose(
 
 
 def choose_start(frameworks: Mapping[str, str], *, cpu: bool) -> tuple[Start, str]:
-    """Return the start for ``--start auto`` from what the ranks' Python holds, and why.
+    """Return the start for ``--start auto`` for the frameworks of the ranks' Python, and the reason.
 
     MindSpore has precedence if several are installed: rank tables are its format.
     """
@@ -157,13 +159,13 @@ def _is_ours(path: str) -> bool:
 
 
 def _is_shell_script(path: str) -> bool:
-    """Return whether a Python is a script in front of the real one (pyenv's take 0.1 s at every start)."""
+    """Return whether a Python is a wrapper script (pyenv's adds 0.1 s to every start)."""
     with open(path, "rb") as file:
         return file.read(2) == b"#!"
 
 
 def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Ask an interpreter for its own path (a pyenv shim is a slow shell script) and its ``sys.path``."""
+    """Run an interpreter to get its own path and its ``sys.path``."""
     import subprocess  # noqa: PLC0415  (only for an interpreter that is not ours)
 
     try:
@@ -172,14 +174,14 @@ def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
         )
     except BlockingIOError as error:
         why = why_not_started(error.errno or 0)
-        raise LaunchError(f"the ranks' Python {path} cannot be asked for its packages: {why}") from error
+        raise LaunchError(f"the ranks' Python {path} does not report its packages: {why}") from error
     except (OSError, subprocess.SubprocessError) as error:
         lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines() or [str(error)]
         # A traceback ends with the reason; others (pyenv) begin with it, and advice follows.
         reason = lines[-1] if lines[0].startswith("Traceback") else lines[0]
         raise ProgramRefusedError(
             f"the ranks' Python {path} does not run: {reason}",
-            hint="name another with --python",
+            hint="use another interpreter with --python",
         ) from error
     answer = done.stdout.splitlines()
     return answer[0], answer[1:]
@@ -188,9 +190,9 @@ def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
 def split_typed_python(
     kind: ProgramKind, program: tuple[str, ...], python: str | None
 ) -> tuple[ProgramKind, tuple[str, ...], str | None]:
-    """Return kind, program and Python if an interpreter precedes the program, else the arguments.
+    """Return kind, program and Python; an interpreter before the program is split off.
 
-    ``program`` has its arguments: ``python -u train.py --epochs 3``.
+    ``program`` includes its arguments: ``python -u train.py --epochs 3``.
 
     Raises:
         UsageError: ``--python`` names another interpreter, or it has an option that the ranks would
@@ -200,8 +202,8 @@ def split_typed_python(
     if kind != "script" or not _PYTHON_NAME.fullmatch(os.path.basename(name)) or not _is_program(name):
         return kind, program, python
     if python not in {None, name}:
-        raise UsageError(f"--python {python}, but {name} precedes the program", hint="leave one out")
-    # Output is unbuffered anyway.
+        raise UsageError(f"--python {python}, but {name} precedes the program", hint="leave one of them out")
+    # Output is always unbuffered.
     rest = program[2:] if program[1:2] == ("-u",) else program[1:]
     if rest[:1] == ("-m",):
         kind, rest = "module", rest[1:]

@@ -25,13 +25,13 @@ class Job(NamedTuple):
 
     #: By rank.
     placements: list[RankPlacement]
-    #: The index of this host's server; ``None`` where all ranks run here or an engine starts them.
+    #: The index of this host's server; ``None`` if all ranks run here or an engine starts them.
     local_server: int | None
     server_count: int
     #: The rendezvous address of the ranks: that of rank 0's host.
     master: str
     table: JobTable | None = None
-    #: Whether the device ids are only numbers: there is no table, and there are fewer devices than ranks.
+    #: Whether the device ids are placeholders: there is no table and fewer devices than ranks.
     devices_are_placeholders: bool = False
 
     @property
@@ -47,7 +47,7 @@ def of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, not
 
     Raises:
         UsageError: An option contradicts the table.
-        LaunchError: This host or its devices contradict it.
+        LaunchError: This host or its devices contradict the table.
     """
     notes += (*((loaded.why,) if loaded.why else ()), *loaded.notes)
     hosts, devices, start = request.hosts, request.devices, request.start
@@ -80,7 +80,7 @@ def of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, not
 
 def _check_all_here(devices: Devices, count: int, *, cpu: bool) -> None:
     if not cpu:
-        raise UsageError("--all-here is a rehearsal and needs --cpu", hint="add --cpu")
+        raise UsageError("--all-here needs --cpu", hint="add --cpu")
     if count > devices.max_ranks:
         allowed = f"--max-ranks {devices.max_ranks}"
         raise LaunchError(

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Addresses(NamedTuple):
-    """The actual addresses of this host's devices, by device id, or why they are unknown."""
+    """The actual addresses of this host's devices, by device id, or the reason why they are unknown."""
 
     known: dict[int, tuple[str, ...]]
     problem: str | None = None
 
     @property
     def first(self) -> dict[int, str]:
-        """One address for each device that has any."""
+        """One address of each device that has an address."""
         return {device: ips[0] for device, ips in self.known.items() if ips}
 
 
@@ -51,7 +51,7 @@ def read_addresses(devices: Sequence[int], environ: Mapping[str, str]) -> Addres
 
 
 def check_addresses(table: RankTable, server_index: int, real: Addresses) -> None:
-    """Check that a server's devices have the addresses on this host that the table gives them.
+    """Check that the addresses of a server's devices in the table are those on this host.
 
     Raises:
         LaunchError: An address differs; the message names the device and both addresses.
@@ -66,8 +66,8 @@ def check_addresses(table: RankTable, server_index: int, real: Addresses) -> Non
     ]
     if wrong:
         raise LaunchError(
-            f"the table is not this host's: {'; '.join(wrong)}",
-            hint="make a new one with `hccl-tools gen`, or use --no-local-check if the tools here are wrong",
+            f"the table was made for another host: {'; '.join(wrong)}",
+            hint="make a new table with `hccl-tools gen`, or use --no-local-check if the table is right",
         )
 
 
@@ -78,7 +78,7 @@ def make_table(
 
     Raises:
         DiscoveryError: The addresses cannot be determined.
-        LaunchError: HCCL or the product's guide would refuse the table.
+        LaunchError: HCCL would refuse the table, or it does not follow the product's guide.
     """
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import SurveyRequest, survey  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Which server of the table this host is."""
+"""Find the server of the table that this host is."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def find(
     local_check: bool,
     notes: list[str],
 ) -> int:
-    """Return the index of this host's server, ``NOT_A_MEMBER`` for a plan that is only shown.
+    """Return the index of this host's server, or ``NOT_A_MEMBER`` if the plan is only shown.
 
-    ``--node-rank`` decides where nothing else does. With ``local_check`` the addresses of this host's NPUs
-    help, and must be those of the table.
+    ``--node-rank`` applies only if nothing else identifies the server. With ``local_check`` the addresses of
+    this host's NPUs are compared with the table.
 
     Raises:
         LaunchError: No server matches, or more than one does, or the devices have other addresses.
-        UsageError: ``--node-rank`` is another server than the one this host is.
+        UsageError: ``--node-rank`` is the index of another server than this host's.
     """
     real = _device_addresses(around) if local_check and around.uses_npus else None
     try:
@@ -66,7 +66,9 @@ def find(
         elif hosts.include_this_host or not isinstance(error, NotAMemberError):
             raise
         else:
-            notes.append(f"{error.message}: a launch here would be refused, this is the plan for those")
+            notes.append(
+                f"{error.message}: a launch on this host would be refused; the plan is for the table's hosts"
+            )
             return NOT_A_MEMBER
     else:
         if hosts.node_rank is not None:
@@ -85,7 +87,7 @@ def _device_addresses(around: Surroundings) -> Addresses:
 
 
 def _server_of_node_rank(placements: Sequence[RankPlacement], node_rank: int) -> int:
-    """Return the index of a server as torchrun and msrun count machines: 0 is the one with rank 0."""
+    """Return the index of a server; node rank 0 is the server of rank 0, as for torchrun and msrun."""
     along_the_ranks = list(dict.fromkeys(placement.server_index for placement in placements))
     return along_the_ranks[node_rank]
 
@@ -111,17 +113,17 @@ def this_server(
     device_addresses: Mapping[int, str] | None = None,
     local: Callable[[str], bool] = is_local,
 ) -> int:
-    """Return the index of this host's server; the devices' actual addresses help where they are known.
+    """Return the index of this host's server, identified by names, addresses and devices.
 
     Raises:
-        LaunchError: No server matches, or more than one does; the message shows what was looked for.
+        LaunchError: No server matches, or more than one does.
     """
     if wanted is not None:
         return _named(table, wanted)
     from hccl_tools.discover.facts import DeviceState, HostState  # noqa: PLC0415  (a job without a table)
     from hccl_tools.discover.recognition import recognise  # noqa: PLC0415
 
-    # Inside a Slurm step the host has a name for the job, whatever the machine calls itself.
+    # Inside a Slurm step the host has a node name, which can differ from its own hostname.
     own_name = environ.get("SLURMD_NODENAME") or os.uname().nodename
     names = {own_name, own_name.split(".")[0]}
     devices = {device: DeviceState((ip,)) for device, ip in (device_addresses or {}).items()}
@@ -142,15 +144,15 @@ def _by_loopback(table: RankTable, device_addresses: Mapping[int, str] | None, n
             return 0
         raise LaunchError(
             f"the table's only server is \"{only.server_id}\", but this host's devices have other addresses",
-            hint="write the table of this host with `hccl-tools gen`, or use `--server "
-            f"{shlex.quote(only.server_id)}` if it is right",
+            hint="make the table of this host with `hccl-tools gen`, or use `--server "
+            f"{shlex.quote(only.server_id)}` if the table is right",
         )
     shown = and_more([f'"{server.server_id}"' for server in table.servers])
     found = interface_addresses()
     own = f" ({', '.join(found)})" if found else ""
     raise NotAMemberError(
         f"none of the table's servers is this host ({shown})",
-        hint=f"this host is {', '.join(names)}{own}; name its server with "
+        hint=f"this host is {', '.join(names)}{own}; select its server with "
         f"`--server {shlex.quote(only.server_id)}`, or rehearse the whole job here with `--cpu --all-here`",
     )
 

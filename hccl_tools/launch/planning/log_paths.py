@@ -21,8 +21,7 @@ _STANDARD_STREAMS = {1: "standard output", 2: "standard error"}
 def log_path(logs: Logs, placement: RankPlacement, *, all_here: bool) -> str:
     """Return the path of a rank's log: absolute, or relative to the run directory.
 
-    paddle's names count the ranks of a machine. With ``all_here`` they count all ranks of the job, as
-    those of several machines run on this one.
+    paddle's names number the ranks of a machine. With ``all_here`` they number all ranks of the job.
     """
     if logs.file and placement.rank == 0:
         return os.path.abspath(logs.file)
@@ -33,22 +32,22 @@ def log_path(logs: Logs, placement: RankPlacement, *, all_here: bool) -> str:
 
 
 def parse_mode(digits: str) -> int:
-    """Return the mode of run directories as ``chmod`` takes it: three or four octal digits.
+    """Return the mode of run directories from the digits that ``chmod`` accepts: three or four octal digits.
 
     Raises:
-        UsageError: It is not a mode, or denies the owner access.
+        UsageError: ``digits`` is not a mode, or denies the owner access.
     """
     is_mode = 3 <= len(digits) <= 4 and not set(digits) - set("01234567")
     if not is_mode or int(digits, 8) & 0o700 != 0o700:
         raise UsageError(
-            f'--log-mode "{digits}" is not the mode of a directory that you can use',
-            hint="octal digits as for chmod: 700 for you alone, 750 for your group, 755 for all",
+            f'--log-mode "{digits}" is not a mode that gives you access to the directory',
+            hint="use octal digits as for chmod: 700 (only you), 750 (your group), 755 (all users)",
         )
     return int(digits, 8)
 
 
 def check(logs: Logs, world_size: int) -> None:
-    """Refuse ranks that the job does not have, and paths that a log cannot have; open nothing.
+    """Refuse ranks that the job does not have, and paths that cannot be used for a log.
 
     Raises:
         UsageError: ``--tail`` or ``--stdin`` names a rank that does not exist; ``--log-dir`` is empty;
@@ -57,11 +56,11 @@ def check(logs: Logs, world_size: int) -> None:
     _check_ranks("--tail", logs.tail if logs.tail != "all" else (), world_size)
     _check_ranks("--stdin", () if logs.stdin_rank is None else (logs.stdin_rank,), world_size)
     if not logs.dir.strip():
-        raise UsageError("--log-dir is empty", hint="leave it out, or --log-dir . for this one")
+        raise UsageError("--log-dir is empty", hint="leave it out, or use --log-dir . for the current folder")
     if logs.file is None:
         return
     if not logs.file:
-        raise UsageError("--log-file is empty", hint="leave it out: logs are in the run directory")
+        raise UsageError("--log-file is empty", hint="leave it out: logs are written to the run directory")
     try:
         there = os.stat(logs.file)
     except OSError:
@@ -70,12 +69,12 @@ def check(logs: Logs, world_size: int) -> None:
         if logs.file != os.devnull and os.path.samestat(there, os.fstat(descriptor)):
             raise UsageError(
                 f"--log-file {logs.file} is the launcher's own {name}",
-                hint="leave it out: rank 0 is shown there anyway (--tail)",
+                hint="leave it out: rank 0 is shown there by default (--tail)",
             )
     if not stat.S_ISREG(there.st_mode) and logs.file != os.devnull:
         raise UsageError(
             f"--log-file {logs.file} is not a regular file",
-            hint="name a file; rank 0 is shown on standard output anyway",
+            hint="specify a file; rank 0 is shown on standard output by default",
         )
 
 

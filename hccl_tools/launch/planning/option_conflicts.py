@@ -1,4 +1,4 @@
-"""Options beside a rank table: they must not contradict the table, which places every rank."""
+"""Refuse options that contradict the rank table, which places every rank."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def check_machines(
     loaded: JobTable, placements: Sequence[RankPlacement], hosts: Hosts, devices: Devices, engine: str
 ) -> None:
-    """Refuse numbers of ranks and machines, and addresses, that are not the table's.
+    """Refuse numbers of ranks and machines, and addresses, that differ from the table's.
 
     Raises:
-        UsageError: An option contradicts the table; the message names both.
+        UsageError: An option contradicts the table.
     """
     for problem in _problems(loaded, placements, hosts, devices, engine):
         raise UsageError(problem, hint=loaded.conflict_hint)
@@ -57,7 +57,6 @@ def _problems(
 def _other_addresses(
     loaded: JobTable, placements: Sequence[RankPlacement], ips: Sequence[str]
 ) -> Iterator[str]:
-    """Yield what is wrong with ``--ips``: its machines are the table's, and the first has rank 0."""
     if not ips:
         return
     servers, name = loaded.table.servers, loaded.path
@@ -80,10 +79,10 @@ def _names(server: Server) -> set[object]:
 def check_devices(
     loaded: JobTable, local: Sequence[RankPlacement], listed: str, visible: VisibleDevices
 ) -> None:
-    """Refuse ``--devices`` that are not those of the table, on any server of ``local``.
+    """Refuse ``--devices`` that differ from the devices of the table on a server of ``local``.
 
     Raises:
-        UsageError: They differ; the message names both.
+        UsageError: The devices differ from those of the table.
     """
     typed = sorted(visible.named_by(listed))
     used: dict[int, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Pack a rank table into environment variables, which reach the other hosts without a shared disk."""
+"""Pack a rank table into environment variables, which are passed to other hosts without a shared disk."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def unpack(environ: Mapping[str, str]) -> bytes:
     """Return the table from the environment.
 
     Raises:
-        LaunchError: There is none.
+        LaunchError: The environment does not contain a table.
     """
     parts: list[str] = []
     while part := environ.get(f"{TABLE_VARIABLE_PREFIX}{len(parts)}"):

@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 
 class RankPlacement(NamedTuple):
-    """Where one rank runs."""
+    """The server and device of one rank."""
 
     rank: int
-    #: How other machines reach its server.
+    #: The address or name by which other machines reach the server.
     host: str
     #: The index of its server in the table.
     server_index: int
     #: The physical device id.
     device: int
-    #: Its number on the server, from 0, by ascending device id, whatever the order of the ranks.
+    #: The index of the rank on the server, by ascending device id.
     local_rank: int
     #: The number of ranks on the server.
     local_size: int
 
 
 def place_ranks(table: RankTable) -> list[RankPlacement]:
-    """Return where the ranks of a valid table run, by rank."""
+    """Return the placements of a valid table, in rank order."""
     ranks, devices = table.rank_numbers, table.device_numbers
     placements: list[RankPlacement] = []
     for index, server in enumerate(table.servers):
@@ -45,7 +45,7 @@ def place_ranks(table: RankTable) -> list[RankPlacement]:
 
 
 def place_ranks_without_table(devices: Sequence[int], hosts: Sequence[str]) -> list[RankPlacement]:
-    """Return where the ranks of a job without a table run: on each host the same devices, in this order."""
+    """Return the placements of a job without a table: the same devices, in this order, on each host."""
     order = sorted(devices)
     size = len(devices)
     return [
@@ -56,23 +56,23 @@ def place_ranks_without_table(devices: Sequence[int], hosts: Sequence[str]) -> l
 
 
 def address(server: Server) -> str:
-    """Return how other machines reach a server: its host_ip, else its server_id."""
+    """Return the address of a server for other machines: its host_ip, else its server_id."""
     return server.host_ip or server.server_id
 
 
 def rendezvous_address(table: RankTable, placements: Sequence[RankPlacement]) -> str:
-    """Return the rendezvous address: that of rank 0's server, as other machines reach it.
+    """Return the rendezvous address: the address of rank 0's server for other machines.
 
     Raises:
-        LaunchError: The job has several servers and rank 0's is only known as loopback, or by a name that
-            this host cannot resolve.
+        LaunchError: The job has several servers, and the server of rank 0 has only a loopback address or
+            a name that this host cannot resolve.
     """
     if len(table.servers) == 1:
         return "127.0.0.1"
     host = placements[0].host
     if is_loopback(host):
         raise LaunchError(
-            f'rank 0 is on "{host}", which on every other machine means that machine itself',
+            f'rank 0 is on "{host}", a loopback address, which other machines cannot reach',
             hint="give its server a host_ip or a server_id that the other machines can reach",
         )
     if packed(host) is not None:
@@ -87,7 +87,7 @@ def rendezvous_address(table: RankTable, placements: Sequence[RankPlacement]) ->
             hint="give it a host_ip in the table, or set `--master-addr ADDRESS`",
         ) from error
     if is_loopback(found):
-        # Debian's /etc/hosts gives a machine's own name 127.0.1.1.
+        # Debian's /etc/hosts maps a machine's own name to 127.0.1.1.
         raise LaunchError(
             f'the name of rank 0\'s server, "{host}", means {found} here, which no other machine can reach',
             hint="give it a host_ip in the table, or set `--master-addr ADDRESS`",

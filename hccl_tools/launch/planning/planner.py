@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 
 class PreparedLaunch(NamedTuple):
-    """A plan, and what else is needed to carry it out."""
+    """A plan and the data needed to carry it out."""
 
     plan: Plan
-    #: What the ranks inherit of the caller's environment.
+    #: The variables of the caller that the ranks inherit.
     environment: dict[str, str]
     #: The ids of this host's device nodes, ascending.
     nodes: tuple[int, ...] = ()
@@ -51,7 +51,7 @@ class PreparedLaunch(NamedTuple):
 
     @property
     def shared_environment(self) -> dict[str, str]:
-        """The environment of every process; each rank's own variables are set on top of it."""
+        """The environment of every process, to which each rank's own variables are added."""
         return {**self.environment, **self.plan.common}
 
 
@@ -62,9 +62,10 @@ def prepare(
     working_dir: str,
     nodes: tuple[int, ...] | None = None,
 ) -> PreparedLaunch:
-    """Return the plan of a launch; nothing is written or started.
+    """Return the plan of a launch without writing or starting anything.
 
-    ``working_dir`` is absolute; relative names count from it. ``nodes`` are looked up if ``None``.
+    Relative paths are relative to ``working_dir``, which is absolute. ``nodes`` are the ids of the device
+    nodes; ``None`` looks them up.
 
     Raises:
         UsageError: Options exclude or contradict each other.
@@ -82,7 +83,7 @@ def prepare(
     parts = composition.compose(job.placements, facts)
     kept = composed(environ, parts.passed_on, {}, {})
     commands = remote_launch.commands(request, engine, job, facts, python=python.path, kept=kept)
-    # The command was typed on each host; their launchers then compare the manifests.
+    # The command was typed on each host; the launchers then compare the manifests.
     by_hand = job.local_server is not None and job.server_count > 1 and request.part is None
     plan = Plan(
         processes=rank_processes.processes(request, job, facts, python, parts.ranks),
@@ -117,9 +118,9 @@ def prepare(
 def _job(
     request: LaunchRequest, engine: Engine, around: Surroundings, copy: str, notes: list[str]
 ) -> tuple[Job, interpreter.Interpreter, Start, dict[str, str]]:
-    """Return the job, the ranks' Python, how the framework finds its peers, and what was chosen and why.
+    """Return the job, the ranks' Python, how the framework finds its peers, and the choices with reasons.
 
-    ``copy`` is where the table of the job will be written; notes for the user are appended to ``notes``.
+    ``copy`` is the path of the job's table, which is written later; user notes are appended to ``notes``.
     """
     table = table_source.find(request, around, copy)
     if table is not None:

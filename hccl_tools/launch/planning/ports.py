@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.planning.placement import RankPlacement
 
-#: The default for jobs on several hosts, which all use it without communication.
+#: The default for jobs on several hosts: all hosts use it without communicating.
 DEFAULT_PORT = 18118
 #: The port at which launchers with different ``--start-port`` find each other.
 DISCOVERY_PORT = 18117
-#: The range of ports to choose from: without MindSpore's 8118, torch's 29500, HCCL's 16666 and 60000-60015.
+#: The range to choose from: excludes MindSpore's 8118, torch's 29500, HCCL's 16666 and 60000-60015.
 FIRST = 10000
 LAST = 19999
 _LOCAL_RANGE = "/proc/sys/net/ipv4/ip_local_port_range"
@@ -43,7 +43,7 @@ def free_port() -> int:
     """Return a free port of 10000-19999, below the range of ports for outgoing connections.
 
     Raises:
-        UsageError: None of them is free.
+        UsageError: No port of the range is free.
     """
     span = LAST - FIRST + 1
     # A random start avoids collisions of two launches in the same second.
@@ -52,14 +52,16 @@ def free_port() -> int:
         port = FIRST + (first + step) % span
         if port not in _TAKEN and is_free(port):
             return port
-    raise UsageError(f"no port of {FIRST}-{LAST} is free on this host", hint="name a port: --start-port PORT")
+    raise UsageError(
+        f"no port of {FIRST}-{LAST} is free on this host", hint="specify a port: --start-port PORT"
+    )
 
 
 def wait_for_port_file(path: str, *, seconds: float) -> int:
-    """Wait for the file to which rank 0 writes its port, and return the port.
+    """Wait for the file to which rank 0 writes its port, and return that port.
 
     Raises:
-        UsageError: It was not written in time.
+        UsageError: The file was not written in time.
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -73,7 +75,7 @@ def wait_for_port_file(path: str, *, seconds: float) -> int:
 def choose(
     start_port: int | None, environ: Mapping[str, str], *, several_hosts: bool, ranks_meet: bool
 ) -> tuple[int, list[str]]:
-    """Return the rendezvous port of a job's ranks, 0 for none, and warnings about it.
+    """Return the rendezvous port of a job's ranks (0 if they need none) and warnings about that port.
 
     Raises:
         UsageError: FLAGS_START_PORT is not a port number, or no port is free.
@@ -88,7 +90,7 @@ def choose(
 
 
 def cluster_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, str]:
-    """Return the port of a job on several hosts and where it comes from.
+    """Return the port of a job on several hosts and its source.
 
     Raises:
         UsageError: FLAGS_START_PORT is not a port number.
@@ -99,17 +101,17 @@ def cluster_port(asked: int | None, environ: Mapping[str, str]) -> tuple[int, st
     if not text:
         return DEFAULT_PORT, "the default"
     if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise UsageError(f'FLAGS_START_PORT="{text}" is not a port', hint="a number from 1024 to 65535")
+        raise UsageError(f'FLAGS_START_PORT="{text}" is not a port', hint="use a number from 1024 to 65535")
     return int(text), "FLAGS_START_PORT"
 
 
 def endpoints(
     placements: Sequence[RankPlacement], *, master: str, port: int, servers: int
 ) -> tuple[str, ...]:
-    """Return the endpoint (address:port) of each rank for paddle; rank 0's is the rendezvous.
+    """Return the endpoint (address:port) of each rank for paddle; rank 0 has the rendezvous address.
 
-    The other ranks of a server count from the rendezvous ``port``, 0 for none. The ranks of a job on one
-    server are all at ``master``.
+    The ranks of each server have consecutive ports from ``port``; 0 returns an empty tuple. In a job on one
+    server, all endpoints have the address ``master``.
     """
     if not port:
         return ()
@@ -130,7 +132,7 @@ def port_warnings(port: int) -> list[str]:
     if (used := _local_range()) and used[0] <= port <= used[1]:
         found.append(
             f"port {port} is in {used[0]}-{used[1]}, the range for outgoing connections "
-            "(ip_local_port_range): it can be in use at any time"
+            "(ip_local_port_range): another connection may be using it"
         )
     return found
 

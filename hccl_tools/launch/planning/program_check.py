@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.model.request import Program
 
-#: Seconds that the ranks' Python may take to answer.
+#: Time limit for the check by the ranks' Python, in seconds.
 _ANSWER_SECONDS = 30.0
 #: The check that the ranks' Python runs. A package that makes its own ``__path__``, or a module that replaces
 #: one (``os.path``), may have submodules that are not found here.
@@ -46,8 +46,8 @@ def check(program: Program, environ: Mapping[str, str], *, python: str | None = 
     """Check that the script or program exists, or that the ranks' ``python``, if given, finds the module.
 
     Raises:
-        ProgramMissingError: It does not exist.
-        ProgramRefusedError: It cannot be run, or read.
+        ProgramMissingError: The script, program or module does not exist.
+        ProgramRefusedError: The script, program or module cannot be run or read.
     """
     name = program.argv[0]
     if program.kind == "module":
@@ -67,10 +67,10 @@ def _check_script(name: str, environ: Mapping[str, str]) -> None:
     is_package = os.path.isdir(name) and os.path.exists(os.path.join(name, "__main__.py"))
     if os.path.isdir(name) and not is_package:
         raise ProgramRefusedError(
-            f'"{name}" is a directory without __main__.py', hint="name the script inside it"
+            f'"{name}" is a directory without __main__.py', hint="give the path of a script"
         )
     if not os.access(name, os.R_OK):
-        raise ProgramRefusedError(f'the script "{name}" may not be read by this user')
+        raise ProgramRefusedError(f'the script "{name}" is not readable by this user')
 
 
 def _check_module(name: str, environ: Mapping[str, str], python: str) -> None:
@@ -82,7 +82,7 @@ def _check_module(name: str, environ: Mapping[str, str], python: str) -> None:
             f'the module "{name}" does not exist: {python} finds {problem}',
             hint="the search covers this folder, PYTHONPATH and the packages of that Python",
         )
-    raise ProgramRefusedError(f'-m "{name}" cannot be run: {problem}', hint="name a module of it")
+    raise ProgramRefusedError(f'-m "{name}" cannot be run: {problem}', hint="give a module of the package")
 
 
 def _check_executable(name: str, environ: Mapping[str, str]) -> None:
@@ -115,7 +115,6 @@ def module_problem(name: str, python: str, environ: Mapping[str, str]) -> str | 
 
 
 def _is_local_file(name: str, environ: Mapping[str, str]) -> bool:
-    """Return whether a module is a file in this folder or in one of PYTHONPATH."""
     inside = name.replace(".", "/")
     folders = [""] if not environ.get("PYTHONSAFEPATH") else []
     folders += [folder for folder in environ.get("PYTHONPATH", "").split(os.pathsep) if folder]

@@ -1,8 +1,8 @@
-"""The processes of a plan: its ranks, and MindSpore's scheduler if they use one.
+"""The processes of a plan: its ranks, and MindSpore's scheduler if the ranks need it.
 
 The scheduler of ``--start cluster`` is one extra process on rank 0's host. It runs under the ranks' Python,
-which may not have hccl-tools, and it does not run the user's script: it joins the cluster, uses no device,
-and returns when the ranks have ended.
+which may not have hccl-tools. Instead of the user's script it runs code that joins the cluster, uses no
+device and returns when the ranks have exited.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.planning.interpreter import Interpreter
     from hccl_tools.launch.planning.job import Job
 
-#: ``set_device`` came with MindSpore 2.5; 2.4 has the older name of it only.
+#: ``set_device`` came with MindSpore 2.5; 2.4 has only the older function.
 SCHEDULER_PROGRAM = (
     "import mindspore as ms; "
     "getattr(ms, 'set_device', lambda target: ms.set_context(device_target=target))('CPU'); "
@@ -37,7 +37,7 @@ def processes(
     python: Interpreter,
     variables: Mapping[int, dict[str, str]],
 ) -> tuple[RankProcess, ...]:
-    """Return the ranks, and before them the scheduler if one is needed."""
+    """Return the ranks, preceded by the scheduler if one is needed."""
     argv, assigned = interpreter.command(request.program, python.path), request.variables.assigned
     ranks = tuple(
         RankProcess(

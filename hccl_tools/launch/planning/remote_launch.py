@@ -31,7 +31,7 @@ _EXPORTED_NAMES = (
     TIMING_VARIABLE,  # set by tests only
 )
 _EXPORTED_PREFIXES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "PYTORCH_", "OMP_")
-#: Options of the launcher alone; the last value of an option counts.
+#: Options that only the launcher of the job uses; the last value of an option counts.
 _OVERRIDES = (
     *("--engine=loop", "--mpirun=", f"--rank-table={TABLE_FROM_ENVIRONMENT}", "--hostfile="),
     *("--max-restarts=0", "--notify="),
@@ -40,9 +40,9 @@ _NOT_FORWARDED = ("--dry-run", "--emit")
 
 
 class EngineCommands(NamedTuple):
-    """What an engine starts; empty where it starts the ranks themselves."""
+    """The commands that an engine starts."""
 
-    #: The command of the supervisor on each host.
+    #: The command of the supervisor on each host; empty if the engine starts the ranks.
     supervisor: tuple[str, ...] = ()
     #: The command before the program of each MPI rank.
     shim: tuple[str, ...] = ()
@@ -59,10 +59,10 @@ def commands(
     python: str,
     kept: Mapping[str, str],
 ) -> EngineCommands:
-    """Return what an engine starts on the hosts of a job; the ranks inherit the variables ``kept``.
+    """Return the commands of an engine on the hosts of a job; the ranks inherit the variables ``kept``.
 
     Raises:
-        LaunchError: The engine starts MPI processes on this host, and the table has other hosts as well.
+        LaunchError: The engine starts MPI processes on this host, but the table has other hosts.
         UsageError: A variable of ``--export`` is not set.
     """
     reaches_hosts = engine.starts_all_hosts and job.table is not None
@@ -70,7 +70,7 @@ def commands(
     if as_mpi and job.table is not None and job.server_count > 1:
         raise LaunchError(
             f"--start mpi starts ranks on this host only, but the table has {job.server_count} servers",
-            hint="leave --start out, or start them by hand: mpirun ... python -m hccl_tools.launch.rank "
+            hint="leave --start out, or start ranks yourself: mpirun ... python -m hccl_tools.launch.rank "
             "--rank-table FILE",
         )
     if as_mpi:
@@ -88,10 +88,10 @@ def commands(
 
 
 def exported(environ: Mapping[str, str], *, also: Sequence[str] = (), usual: bool = True) -> dict[str, str]:
-    """Return the variables that are passed to other hosts: ``--export``'s, without ``--no-export`` the usual.
+    """Return the variables to pass to other hosts: ``also``, and the default ones if ``usual``.
 
     Raises:
-        UsageError: One of ``also`` is not set.
+        UsageError: A variable in ``also`` is not set.
     """
     if missing := [name for name in also if name not in environ]:
         raise UsageError(

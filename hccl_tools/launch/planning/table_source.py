@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 #: The keys of a group_list's devices that HCCL reads.
 _COLUMNS = ("device_id", "device_ip", "rank_id")
-#: The variables that name a table; MindSpore's older one is last.
+#: The variables with the path of a table; MindSpore's older variable is last.
 TABLE_VARIABLES = ("RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH")
-#: The file's usual names where RANK_TABLE_FILE is a directory, and ModelArts' places.
+#: The usual file names in a directory given as RANK_TABLE_FILE, and the paths that ModelArts uses.
 _NAMES = ("jobstart_hccl.json", "hccl.json")
 _MODELARTS = ("/user/config/jobstart_hccl.json", "/home/ma-user/rank_table/jobstart_hccl.json")
 
 
 def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable | None:
-    """Return the table of a job, read and checked; ``None`` if none was named.
+    """Return the table of a job, read and checked, or ``None`` if no table was specified.
 
-    This host's product decides where NPUs are used and no other is named. ``made_at`` is where a table made
-    from the hosts' answers will be written.
+    This host's product applies if NPUs are used and no product is specified. ``made_at`` is the path to which
+    a table made from the hosts' answers will be written.
 
     Raises:
         TableError: The table was not complete within the time of ``--wait``.
@@ -62,14 +62,14 @@ def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable
 
 
 def locate(choice: TableChoice, environ: Mapping[str, str]) -> tuple[str, str | None] | None:
-    """Return the path of the table and the reason as a sentence, or ``None`` if none was named.
+    """Return the path of the table and a sentence with its source, or ``None`` if no table was specified.
 
-    The sentence is ``None`` for a table that the user has typed. A directory stands for the usual file in
-    it. A number of ranks or a list of devices does not replace a table that the shell names: they may
-    describe that table; if they do not, ``option_conflicts`` reports it.
+    The sentence is ``None`` for a table given as an option. A directory is replaced by the usual file in it.
+    A number of ranks or a list of devices does not disable the table in RANK_TABLE_FILE, because they may
+    describe that table; ``option_conflicts`` reports a contradiction.
 
     Raises:
-        LaunchError: A directory holds no such file.
+        LaunchError: A directory does not contain a file of a usual name.
         UsageError: ``--rank-table`` and ``--no-table`` were both given.
     """
     if choice.no_table:
@@ -90,12 +90,11 @@ def locate(choice: TableChoice, environ: Mapping[str, str]) -> tuple[str, str | 
 
 
 def naming_variable(environ: Mapping[str, str]) -> str | None:
-    """Return the variable that names a table, or ``None``."""
+    """Return the environment variable that contains the path of a table, or ``None``."""
     return next((variable for variable in TABLE_VARIABLES if environ.get(variable)), None)
 
 
 def _own_product(choice: TableChoice, around: Surroundings) -> tuple[str, str] | None:
-    """Return this host's product and its source where it decides: NPUs are used and no other is named."""
     if choice.product is not None or not around.uses_npus:
         return None
     from hccl_tools.launch.planning import local_npus  # noqa: PLC0415  (only with NPUs)
@@ -116,15 +115,15 @@ def _report(line: str) -> None:
 
 
 def checked_in(request: LaunchRequest, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that can change HCCL's verdict on a table; none for a rehearsal on the CPU."""
+    """Return the variables that can change HCCL's verdict on a table; empty for a rehearsal on the CPU."""
     return {} if request.start.cpu else {**environ, **request.variables.assigned}
 
 
 def load_file(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTable:
-    """Read and check a table for the job's product and, as some change HCCL's verdict, its variables.
+    """Read a table and check it for the job's product and variables.
 
     Raises:
-        LaunchError: The file cannot be read at all, or the table has errors; the message holds the findings.
+        LaunchError: The file cannot be read, or the table has errors.
     """
     from hccl_tools.validation import checker  # noqa: PLC0415  (a launch without a table does not need it)
 
@@ -143,11 +142,11 @@ def load_file(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTabl
 
 
 def make(job: Job, request: LaunchRequest, around: Surroundings, path: str, start: Start) -> JobTable | None:
-    """Make the table of a job's devices on this host; ``None`` if the start needs none.
+    """Make the table of a job's devices on this host; ``None`` if the start does not need a table.
 
     Raises:
         DiscoveryError: The devices' addresses cannot be determined.
-        LaunchError: HCCL or the product's guide would refuse the table.
+        LaunchError: HCCL would refuse the table, or it does not follow the product's guide.
     """
     reads_table = start in {"table", "cluster"} or (start == "torch" and request.variables.pass_table)
     if not (reads_table and around.uses_npus) or request.table.no_table or job.server_count > 1:
@@ -159,7 +158,7 @@ def make(job: Job, request: LaunchRequest, around: Surroundings, path: str, star
 
 
 def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
-    """Turn a group_list into the 1.0 table that HCCL makes of it, instances of one server into that server.
+    """Convert a group_list to the 1.0 table that HCCL derives from it; instances of a server are combined.
 
     The ranks' copy omits keys that HCCL does not read; the table here keeps pod names to identify this host.
     """
@@ -184,7 +183,7 @@ def _unpack(run_dir: str, mode: int, environ: Mapping[str, str]) -> str:
 
 
 def usual_file(path: str) -> str:
-    """Return the file of a usual name where the path is a directory, else the path itself."""
+    """Return the file with a usual name if the path is a directory, else the path itself."""
     inside = (os.path.join(path, name) for name in _NAMES) if os.path.isdir(path) else ()
     return next((file for file in inside if os.path.exists(file)), path)
 
@@ -192,5 +191,7 @@ def usual_file(path: str) -> str:
 def _file_in(path: str) -> str:
     file = usual_file(path)
     if file == path and os.path.isdir(path):
-        raise LaunchError(f"{path} is a directory without {' or '.join(_NAMES)}", hint="name the file itself")
+        raise LaunchError(
+            f"{path} is a directory without {' or '.join(_NAMES)}", hint="give the path of the file itself"
+        )
     return file

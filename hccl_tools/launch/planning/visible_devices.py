@@ -1,4 +1,4 @@
-"""The devices that this process may use, and their numbers in it.
+"""The devices that this process may use, and how the process numbers them.
 
 The table and HCCL use physical device ids; a process numbers the devices it sees from 0. A
 container that holds physical 4-7 calls them 0-3, and ASCEND_RT_VISIBLE_DEVICES counts from 0 within those.
@@ -15,20 +15,20 @@ from hccl_tools.errors import DiscoveryError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-#: The variable that the runtime reads in every process, and those that container runtimes read.
+#: The variable that the runtime reads in every process, and the variables of container runtimes.
 LIMITS = (visible.LOGICAL_VARIABLE, visible.PHYSICAL_VARIABLE)
 
 
 class VisibleDevices(NamedTuple):
     """The devices this process may use, as physical ids; ``None`` if nothing limits them."""
 
-    #: Those of the container or host, ascending: the i-th is device i to the runtime.
+    #: The devices of the container or host, ascending: the i-th is device i for the runtime.
     present: tuple[int, ...] | None = None
-    #: Those that ASCEND_RT_VISIBLE_DEVICES leaves, ascending: the i-th is DEVICE_ID i.
+    #: The devices in ASCEND_RT_VISIBLE_DEVICES, ascending: the i-th is DEVICE_ID i.
     counted: tuple[int, ...] | None = None
-    #: Those of ``counted`` that may be used.
+    #: The devices of ``counted`` that may be used.
     chosen: tuple[int, ...] | None = None
-    #: The variable or folder that limits them.
+    #: The variable or folder that limits the devices.
     source: str = ""
 
     def device_id(self, device: int) -> int:
@@ -44,7 +44,7 @@ class VisibleDevices(NamedTuple):
         return self.present.index(device)
 
     def named_by(self, text: str) -> list[int]:
-        """Return the devices that ``--devices`` names: it counts within those that may be used.
+        """Return the devices of a ``--devices`` list, which are indices among the devices that may be used.
 
         Raises:
             UsageError: The text cannot be read, or names a device that does not exist.
@@ -52,12 +52,12 @@ class VisibleDevices(NamedTuple):
         from hccl_tools.notation import device_range  # noqa: PLC0415  (rarely needed)
 
         limit = len(self.chosen) if self.chosen else 1024
-        beyond = f"name visible devices, counted from 0 to {limit - 1}"
+        beyond = f"use the indices of visible devices, 0 to {limit - 1}"
         ids = device_range.parse(text, device_limit=limit, product="this host", beyond=beyond).ids
         return [self.chosen[index] for index in ids] if self.chosen else list(ids)
 
     def outside(self, devices: list[int]) -> list[int]:
-        """Return those of the physical devices that this process may not use."""
+        """Return the given physical devices that this process may not use."""
         return [] if self.chosen is None else [device for device in devices if device not in self.chosen]
 
 
@@ -68,7 +68,7 @@ def visible_devices(
 
     Args:
         nodes: The N of the device nodes ``/dev/davinciN``, ascending; empty on a host without NPUs.
-        cpu: Whether no device is used, so that a container's virtual NPUs do not matter.
+        cpu: Whether the job uses no device; virtual NPUs of a container are then accepted.
 
     Raises:
         UsageError: A variable cannot be read, or names a device that does not exist.
@@ -82,7 +82,7 @@ def visible_devices(
         shared = [device for device in nodes if device in container]
         if not (shared or cpu):
             raise UsageError(
-                f"{source}={environ[source]} does not name a device of this host",
+                f"{source}={environ[source]} does not contain a device of this host",
                 hint=f"its devices are {', '.join(map(str, nodes))} (/dev/davinci*)",
             )
         limited = tuple(shared) or nodes
@@ -93,13 +93,13 @@ def visible_devices(
     if present and (missing := [index for index in indices if index >= len(present)]):
         raise UsageError(
             f"{visible.LOGICAL_VARIABLE}={chosen_text} names device {missing[0]} of {len(present)}",
-            hint=f"it counts the devices of {source} from 0: 0 to {len(present) - 1}",
+            hint=f"its values are indices among the devices of {source}: 0 to {len(present) - 1}",
         )
     counted = tuple(sorted(present[index] if present else index for index in indices))
     chosen = tuple(device for device in counted if limited is None or device in limited)
     if not (chosen or cpu):
         raise UsageError(
-            f"{visible.LOGICAL_VARIABLE}={chosen_text} leaves no device of those that {source} names",
+            f"{visible.LOGICAL_VARIABLE}={chosen_text} selects no device of those in {source} names",
             hint=f"these are {', '.join(map(str, limited or ()))}",
         )
     return VisibleDevices(present, counted, chosen, visible.LOGICAL_VARIABLE)
@@ -113,14 +113,14 @@ class Surroundings(NamedTuple):
     #: The ids of the device nodes ``/dev/davinciN``, ascending.
     nodes: tuple[int, ...]
     visible: VisibleDevices
-    #: Whether there are NPUs and the job uses them.
+    #: Whether this host has NPUs and the job uses them.
     uses_npus: bool
 
 
 def surroundings(
     environ: Mapping[str, str], nodes: tuple[int, ...] | None, *, cpu: bool, ignore_visible: bool
 ) -> Surroundings:
-    """Return this host as a launch finds it; its device nodes are looked up where ``nodes`` is ``None``.
+    """Return the facts about this host; ``None`` for ``nodes`` looks up its device nodes.
 
     Raises:
         UsageError: A variable that limits the devices cannot be read.
@@ -140,5 +140,5 @@ def _read(
 
 
 def present_devices(environ: Mapping[str, str]) -> tuple[int, ...]:
-    """Return the device ids that this host or container holds, ascending; empty without NPUs."""
+    """Return the device ids of this host or container, ascending; empty without NPUs."""
     return visible.present(Site(environ))

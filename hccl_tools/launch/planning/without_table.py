@@ -1,4 +1,4 @@
-"""Jobs without a rank table: their hosts and devices, and the index of this host."""
+"""Determine the hosts and devices of a job without a rank table, and the index of this host."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from hccl_tools.launch.planning.visible_devices import Surroundings, VisibleDevices
 
 
-_NO_NPU = "no NPU on this host, but ranks get device numbers; --cpu rehearses on the CPU"
+_NO_NPU = "no NPU on this host: the device numbers are placeholders; --cpu rehearses on the CPU"
 _MORE_THAN_DEVICES = (
-    "more ranks than devices and no table: DEVICE_ID is only a number, devices are not checked"
+    "more ranks than devices and no table: the device numbers are placeholders and are not checked"
 )
 
 
@@ -27,8 +27,8 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
     """Return the job of a request without a table; append notes for the user to ``notes``.
 
     Raises:
-        UsageError: Something is missing, or options exclude each other.
-        LaunchError: The devices or this host's address do not fit.
+        UsageError: A required option is missing, or options exclude each other.
+        LaunchError: There are too few devices, or this host is not one of the job's.
     """
     start, no_table = request.start, request.table.no_table
     if not (around.nodes or start.cpu or no_table):
@@ -36,7 +36,7 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
     names = _host_names(request.hosts)
     if len(names) > 1 and engines.get(start.engine).starts_all_hosts:
         raise UsageError(
-            f"--engine {start.engine} starts ranks on other machines from a rank table or --hostfile",
+            f"--engine {start.engine} needs a rank table or --hostfile to start ranks on other machines",
             hint="add one of them, or leave --engine out and type the command on each machine",
         )
     here = _this_host(names, request.hosts)
@@ -60,16 +60,15 @@ def _host_names(hosts: Hosts) -> tuple[str, ...]:
     """Return the hosts in rank order: those of ``--ips``, else one name for each of ``--nnodes``."""
     if hosts.ips:
         if hosts.node_count not in (None, len(hosts.ips)):
-            raise UsageError(f"--nnodes {hosts.node_count}, but --ips names {len(hosts.ips)} machines")
+            raise UsageError(f"--nnodes {hosts.node_count}, but --ips has {len(hosts.ips)} machines")
         if len(set(hosts.ips)) < len(hosts.ips):
-            raise UsageError(f"--ips names a machine twice: {','.join(hosts.ips)}")
+            raise UsageError(f"--ips contains a machine twice: {','.join(hosts.ips)}")
         return hosts.ips
     count = hosts.node_count or 1
     return ("localhost",) if count == 1 else tuple(f"node{index}" for index in range(count))
 
 
 def _this_host(names: tuple[str, ...], hosts: Hosts) -> int:
-    """Return the index of this host among the hosts of a job."""
     if hosts.node_rank is not None:
         if hosts.node_rank >= len(names):
             raise UsageError(f"--node-rank {hosts.node_rank}, but there are {len(names)} machines")
@@ -79,7 +78,7 @@ def _this_host(names: tuple[str, ...], hosts: Hosts) -> int:
     if not hosts.ips:
         raise UsageError(
             f"--node-rank is missing: the job has {len(names)} machines",
-            hint="add --node-rank 0 on the first, 1 on the next",
+            hint="add --node-rank 0 on the first machine, --node-rank 1 on the second",
         )
     found = [index for index, name in enumerate(names) if is_local(name) and not is_loopback(name)]
     if len(found) == 1:
@@ -87,24 +86,24 @@ def _this_host(names: tuple[str, ...], hosts: Hosts) -> int:
     which = "none" if not found else "more than one"
     raise LaunchError(
         f"{which} of the addresses {', '.join(names)} is this host's",
-        hint="set its index with --node-rank I",
+        hint="give the index of this machine with --node-rank I",
     )
 
 
 def _master_address(names: tuple[str, ...], hosts: Hosts) -> str:
-    """Return the rendezvous address: the first host's."""
     if hosts.master_address:
         return hosts.master_address
     if len(names) == 1:
         return LOOPBACK
     if packed(names[0]) is None:
         raise UsageError(
-            "--master-addr is missing: the machines have no address", hint="add that of the first machine"
+            "--master-addr is missing: the machines have no address",
+            hint="add --master-addr ADDRESS with the address of the first machine",
         )
     if is_loopback(names[0]):
         raise UsageError(
             f"{names[0]} is not reachable from the other machines",
-            hint="name the first machine by an address that the others can reach",
+            hint="give an address of the first machine that the others can reach",
         )
     return names[0]
 
@@ -112,11 +111,11 @@ def _master_address(names: tuple[str, ...], hosts: Hosts) -> str:
 def choose_devices(
     devices: Devices, visible: VisibleDevices, host_count: int, *, cpu: bool, no_table: bool
 ) -> list[int]:
-    """Return the physical devices that the job uses on each host, in rank order; all hosts have the same.
+    """Return the physical devices that the job uses on each host, in rank order; they are equal on all hosts.
 
     Raises:
-        UsageError: The number of ranks is missing, or two options disagree.
-        LaunchError: More ranks than visible devices.
+        UsageError: The number of ranks is missing, or two options contradict each other.
+        LaunchError: The job has more ranks than visible devices.
     """
     available = visible.chosen
     if devices.ranks is not None and devices.ranks % host_count:
@@ -129,7 +128,7 @@ def choose_devices(
         if count not in (None, len(ids)):
             raise UsageError(
                 f"{number_of(count, 'rank')} per machine, but --devices names {len(ids)}",
-                hint="leave one out",
+                hint="leave one of the options out",
             )
         return ids
     if count is None:
@@ -137,12 +136,12 @@ def choose_devices(
             return list(available)
         if devices.all_visible:
             raise UsageError(
-                "--nproc-per-node means a rank on each visible device, but no NPU is visible here",
-                hint="give a number, or --cpu --nproc-per-node cpu for a rank on each core",
+                "--nproc-per-node auto starts a rank on each visible device, but no NPU is visible",
+                hint="use a number of ranks, or --cpu --nproc-per-node cpu for a rank on each core",
             )
         raise UsageError(
             "the number of ranks is missing",
-            hint="name a table (--rank-table FILE), devices (--devices 4-7) or a count (-n 4)",
+            hint="specify a table (--rank-table FILE), devices (--devices 4-7) or a number of ranks (-n 4)",
         )
     if available and count <= len(available):
         return list(available[:count])
@@ -150,6 +149,6 @@ def choose_devices(
         are = "is" if len(available) == 1 else "are"
         raise LaunchError(
             f"{count} ranks need {count} devices, but {len(available)} {are} visible ({visible.source})",
-            hint="ask for fewer, rehearse on the CPU with --cpu, or use --no-table if none is needed",
+            hint="use fewer ranks, add --cpu to rehearse on the CPU, or --no-table if no device is needed",
         )
     return list(range(count))

@@ -105,7 +105,6 @@ def environment(plan: Plan, options: ScriptOptions) -> dict[str, str]:
 
 
 def _fill_in(script: str, settings: dict[str, str]) -> str:
-    """Replace the first assignment to each setting; an array extends to its closing bracket."""
     lines: list[str] = []
     left, in_array = dict(settings), False
     for line in script.splitlines():
@@ -122,7 +121,6 @@ def _fill_in(script: str, settings: dict[str, str]) -> str:
 
 
 def _by_server(plan: Plan) -> dict[int, list[RankProcess]]:
-    """Return the ranks by server; the server with the lowest rank comes first."""
     found: dict[int, list[RankProcess]] = {}
     for process in plan.ranks:
         found.setdefault(process.server_index, []).append(process)

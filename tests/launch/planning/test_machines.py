@@ -90,9 +90,12 @@ def test_two_of_ranks_machines_and_ranks_on_each_make_the_third(
     [
         ((*MSRUN,), "--node-rank is missing: the job has 2 machines"),
         ((*MSRUN, "--nnodes=3", "--node_rank=0"), "8 ranks are not equal to 3 machines times 4"),
-        (("--worker_num=8", "--local_worker_num=3"), "8 ranks cannot be divided into machines of 3"),
+        (
+            ("--worker_num=8", "--local_worker_num=3"),
+            "8 ranks cannot be split into 3 per machine",
+        ),
         (("--devices", "0,1", "--nproc-per-node", "3"), "3 ranks per machine, but --devices names 2"),
-        ((*MSRUN, "--node_rank=0", "--engine", "mpirun"), "--engine mpirun starts ranks on other machines"),
+        ((*MSRUN, "--node_rank=0", "--engine", "mpirun"), "--engine mpirun needs a rank table or --hostfile"),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(options: tuple[str, ...], sentence: str) -> None:

@@ -109,7 +109,7 @@ def test_virtual_devices_do_not_matter_on_the_cpu() -> None:
 
 
 def test_container_variable_that_names_no_device_of_the_host() -> None:
-    with pytest.raises(UsageError, match="ASCEND_VISIBLE_DEVICES=12 does not name a device of this host"):
+    with pytest.raises(UsageError, match="ASCEND_VISIBLE_DEVICES=12 does not contain a device of this host"):
         visible_devices({"ASCEND_VISIBLE_DEVICES": "12"}, HOST)
     assert visible_devices({"ASCEND_VISIBLE_DEVICES": "12"}, HOST, cpu=True).chosen == HOST
 
@@ -117,6 +117,6 @@ def test_container_variable_that_names_no_device_of_the_host() -> None:
 def test_two_variables_that_leave_nothing() -> None:
     environ = {"ASCEND_VISIBLE_DEVICES": "0-3", "ASCEND_RT_VISIBLE_DEVICES": "4,5"}
 
-    with pytest.raises(UsageError, match="ASCEND_RT_VISIBLE_DEVICES=4,5 leaves no device") as caught:
+    with pytest.raises(UsageError, match="ASCEND_RT_VISIBLE_DEVICES=4,5 selects no device") as caught:
         visible_devices(environ, HOST)
     assert caught.value.hint == "these are 0, 1, 2, 3"

@@ -93,7 +93,7 @@ def test_a_mode_that_cannot_be_is_refused(mode: str) -> None:
     done = run(*LAUNCH[:-1], "--log-mode", mode, LAUNCH[-1], "true")
 
     assert done.returncode == 2
-    assert f'--log-mode "{mode}" is not the mode of a directory' in done.stderr
+    assert f'--log-mode "{mode}" is not a mode that gives you access' in done.stderr
 
 
 WORK = """\
