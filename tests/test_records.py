@@ -18,7 +18,7 @@ def test_a_record_is_what_typing_makes_of_it() -> None:
     assert not WORLD._replace(local_size=1).one_host
     assert repr(WORLD).startswith("MpiWorld(rank=1, size=2")
     assert copy.copy(WORLD) == WORLD
-    assert (MpiWorld.__doc__ or "").startswith("The place of a process")
+    assert (MpiWorld.__doc__ or "").startswith("The rank of a process")
 
 
 def test_defaults_and_what_must_be_given() -> None:

@@ -75,13 +75,13 @@ def test_words(typed: str, words: list[str]) -> None:
 
 @pytest.mark.parametrize("command", ["logs", "stop"])
 def test_runs(command_line: CommandLine, command: str) -> None:
-    for name in ("20261121-101530-a1b2", "20261122-093012-77e0"):
+    for name in ("20010101-101530-a1b2", "20010102-093012-77e0"):
         command_line.write(f"log/{name}/plan.json", {})
         command_line.write(f"elsewhere/{name[::-1]}/plan.json", {})
 
-    assert completed(f"hccl-tools {command} 20261122") == ["plain,20261122-093012-77e0"]
+    assert completed(f"hccl-tools {command} 20010102") == ["plain,20010102-093012-77e0"]
     assert "plain,latest" in completed(f"hccl-tools {command} ")
-    assert completed(f"hccl-tools {command} --log-dir elsewhere 0e77") == ["plain,0e77-210390-22116202"]
+    assert completed(f"hccl-tools {command} --log-dir elsewhere 0e77") == ["plain,0e77-210390-20101002"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

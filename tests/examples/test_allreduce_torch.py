@@ -109,4 +109,5 @@ def test_spawned_ranks_add_up(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
 
-    assert done.stdout == "[(False, 0, 1.5), (False, 1, 1.5)]\n", done.stderr
+    # Before it torch may warn that this host's address has no name.
+    assert done.stdout.splitlines()[-1:] == ["[(False, 0, 1.5), (False, 1, 1.5)]"], done.stderr

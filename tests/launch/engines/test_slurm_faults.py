@@ -145,6 +145,9 @@ def _slurmstepds(cluster: Cluster) -> list[int]:
 def test_a_killed_slurmstepd_ends_the_job_and_is_named(cluster: Cluster) -> None:
     """Srun does not notice, and waits for ever."""
     with cluster.running(QUIET) as job:
+        assert eventually(
+            lambda: len(_slurmstepds(cluster)) == 1, 10
+        )  # That of an earlier job may still end.
         (slurmstepd,) = _slurmstepds(cluster)
         os.kill(slurmstepd, signal.SIGKILL)
         _, said = job.communicate(timeout=GRACE_S + DEATH_S + LOAD_S)
@@ -157,6 +160,9 @@ def test_a_killed_slurmstepd_ends_the_job_and_is_named(cluster: Cluster) -> None
 def test_ranks_that_have_ended_well_do_not_wait_for_srun(cluster: Cluster) -> None:
     over = Path.cwd() / "over"
     with cluster.running(f"echo up; until [ -e {over} ]; do sleep 0.1 6464e-9; done") as job:
+        assert eventually(
+            lambda: len(_slurmstepds(cluster)) == 1, 10
+        )  # That of an earlier job may still end.
         (slurmstepd,) = _slurmstepds(cluster)
         os.kill(slurmstepd, signal.SIGSTOP)
         try:

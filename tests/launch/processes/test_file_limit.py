@@ -31,7 +31,7 @@ def test_ranks_start_where_no_more_files_may_be_open(jobs: Jobs) -> None:
 
     assert code == 0, job.err
     assert [job.log(rank) for rank in range(RANKS)] == [f"{rank}\n" for rank in range(RANKS)]
-    assert "as no more files may be open (`ulimit -n` is 30)" in job.err
+    assert "because no more files may be open (`ulimit -n` is 30)" in job.err
     assert "[rank 0] 0" in job.out.splitlines()
 
 
