@@ -1,6 +1,6 @@
-"""What starts a plan on its hosts: one :class:`~hccl_tools.launch.engines.engine.Engine` per name.
+"""The programs that start a plan: one :class:`~hccl_tools.launch.engines.engine.Engine` per name.
 
-A new engine is a module of this package and a line in ``ENGINES``. A program of its own registers one with
+A new engine is a module of this package and a line in ``ENGINES``. A program registers its own engine with
 :func:`register` and then calls ``hccl_tools.__main__.main()``.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.engines.engine import Engine
     from hccl_tools.launch.model.plan import Plan
 
-#: Name of an engine, which is also that of its module -> its class. A module is imported when it is used.
+#: Name of an engine and of its module -> its class. A module is imported when it is used.
 ENGINES = {"loop": "Loop", "mpirun": "Mpirun", "slurm": "Slurm"}
 _REGISTERED: dict[str, Engine] = {}
 
@@ -26,7 +26,7 @@ def names() -> tuple[str, ...]:
 
 
 def register(engine: Engine) -> None:
-    """Add an engine, or replace the one of the same name.
+    """Add an engine, or replace the engine of the same name.
 
     Call it before the command line is read. Other hosts need not know the engine: it starts them.
     """
@@ -34,19 +34,19 @@ def register(engine: Engine) -> None:
 
 
 def get(name: str) -> Engine:
-    """Return the engine of a name."""
+    """Return the engine with a name."""
     if name not in _REGISTERED:
         register(getattr(import_module(f"{__name__}.{name}"), ENGINES[name])())
     return _REGISTERED[name]
 
 
 def of(plan: Plan) -> Engine:
-    """Return the engine of a plan, in the flavour that was found."""
+    """Return the engine of a plan, for the implementation that was found."""
     return get(plan.engine).of_flavour(plan.engine_flavour)
 
 
 def for_several_hosts(environ: Mapping[str, str]) -> Engine:
-    """Return the engine for several hosts where the user names none."""
+    """Return the default engine for several hosts."""
     from hccl_tools.programs.slurm import in_allocation  # noqa: PLC0415  (few jobs have several hosts)
 
     return get("slurm" if in_allocation(environ) else "mpirun")

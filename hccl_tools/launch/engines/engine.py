@@ -22,7 +22,7 @@ class Located(NamedTuple):
 
     Attributes:
         program: Its absolute path.
-        flavour: Which of its implementations it is, such as ``openmpi-5``.
+        flavour: The implementation and version, such as ``openmpi-5``.
         nodes: The nodes of a Slurm allocation that the job uses; empty: all of them.
     """
 
@@ -32,13 +32,13 @@ class Located(NamedTuple):
 
 
 class EngineProcess(RankProcess):
-    """The process of an engine; the ranks are its descendants, on this host or on others."""
+    """The process of an engine; the ranks are its descendants, on this host or on other hosts."""
 
     __slots__ = ()
 
     @property
     def name(self) -> str:
-        """The name of the program, for messages: ``mpirun``."""
+        """The name of the program in messages: ``mpirun``."""
         is_wrapped = self.argv[: len(_STDERR_APART)] == _STDERR_APART
         return os.path.basename(self.argv[len(_STDERR_APART) + 1 if is_wrapped else 0])
 
@@ -53,30 +53,30 @@ class Engine:
     name: str
     #: Whether one launcher starts the ranks of all hosts. Otherwise each host has its own launcher.
     starts_all_hosts = True
-    #: Whether it can start ``plan.shim`` once for each rank on this host, as an MPI process, instead.
+    #: Whether it can start the shim once per rank on this host, as an MPI process, instead of supervisors.
     starts_mpi_ranks = False
-    #: Whether that MPI is Open MPI, whose variables MindSpore reads.
+    #: Whether the MPI is Open MPI, whose variables MindSpore reads.
     is_open_mpi = True
     #: Whether it starts a job on the nodes of a Slurm allocation.
     uses_allocation = False
     #: Whether its command line holds the host names of the rank table.
     names_hosts = True
-    #: Whether it waits forever for a host that it cannot reach, so that its children have to be watched.
+    #: Whether the engine waits forever for an unreachable host, so that its children must be watched.
     waits_for_lost_hosts = False
     #: Lines of its output that begin with one of these are not shown.
     hidden_output: tuple[bytes, ...] = ()
-    #: Environment variables of its own process.
+    #: Environment variables of the engine's process.
     settings: Mapping[str, str] = MappingProxyType({})
 
     def of_flavour(self, flavour: str) -> Engine:  # noqa: ARG002  (for engines with several implementations)
-        """Return the engine for one of its implementations."""
+        """Return the engine for an implementation."""
         return self
 
     def locate(self, environ: Mapping[str, str], wanted: str | None, hosts: Sequence[str]) -> Located:  # noqa: ARG002  (for engines with a program)
         """Return the program of the engine, if it needs one; ``wanted`` is the value of ``--mpirun``.
 
         Raises:
-            LaunchError: There is none, or it cannot start this job.
+            LaunchError: The program does not exist, or it cannot start this job.
         """
         return Located()
 
@@ -85,11 +85,11 @@ class Engine:
         return []
 
     def keeps_stderr_apart(self, plan: Plan) -> bool:  # noqa: ARG002  (for engines that do)
-        """Return whether the stderr of the engine goes to a file of its own."""
+        """Return whether the stderr of the engine is written to a separate file."""
         return False
 
     def processes(self, plan: Plan) -> tuple[RankProcess, ...]:
-        """Return what the supervisor of this host starts: the engine, and the scheduler of MPI ranks.
+        """Return the processes of this host's supervisor: the engine, and the scheduler of MPI ranks.
 
         The engine has rank 0, because the output that is shown is found in its log.
         """

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Loop(Engine):
-    """Needs no program, no agents and no other host."""
+    """Starts the ranks of this host without another program."""
 
     name = "loop"
     starts_all_hosts = False

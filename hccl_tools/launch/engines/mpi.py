@@ -1,4 +1,4 @@
-"""What the mpirun of every MPI has in common."""
+"""The common part of the engines for Open MPI and MPICH."""
 
 from __future__ import annotations
 

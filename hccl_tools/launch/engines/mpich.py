@@ -1,9 +1,9 @@
 """The options of MPICH's mpiexec (its process manager Hydra).
 
-Hydra takes hosts in the order in which they are named, passes variables over its own connections and finds
-itself on other hosts by its own path. It reads the user's HYDRA_* variables, so that another launcher than
-ssh, or another ssh, needs nothing here. Two things it does not do, the launcher does: detect that a host no
-longer answers, and end the job when a process that has not called MPI_Init exits with a nonzero code.
+Hydra uses the hosts in the given order, passes variables over its own connections and finds
+itself on other hosts by its own path. It reads the user's HYDRA_* variables, so that another launcher
+than ssh, or another ssh, needs no option here. Hydra does not detect that a host no longer answers, and does
+not end the job when a process that has not called MPI_Init exits with a nonzero code: hccl-tools does both.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from hccl_tools.programs.mpirun import find_mpirun
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-#: By flavour, or by its name without the version.
+#: Keyed by flavour, or by its name without the version.
 _FLAVOURS: dict[str, MpiEngine] = {
     "openmpi": OpenMpi(),
     "openmpi-5": OpenMpi(kill_timeout=20),
@@ -22,7 +22,7 @@ _FLAVOURS: dict[str, MpiEngine] = {
 
 
 class Mpirun(MpiEngine):
-    """Finds the program; its flavour has the options."""
+    """Finds the program; the engine of its flavour composes the options."""
 
     def of_flavour(self, flavour: str) -> MpiEngine:
         """Return the engine for a flavour such as ``openmpi-5``."""

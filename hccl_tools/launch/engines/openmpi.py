@@ -1,8 +1,8 @@
 """The options of Open MPI's mpirun, 4.1 and 5.
 
-Both versions take the same ones here: ``--map-by`` with the qualifier OVERSUBSCRIBE (the plain
+Both versions accept the same options: ``--map-by`` with the qualifier OVERSUBSCRIBE (the plain
 ``--oversubscribe`` is deprecated in 5) and ``--bind-to none`` (both bind one or two ranks to a core each,
-which makes threaded ranks crawl).
+which makes threaded ranks very slow).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _KEEPALIVE = {"time": 5, "intvl": 2, "probes": 5}
 class OpenMpi(MpiEngine):
     """One version of Open MPI.
 
-    ``kill_timeout`` is in seconds, from mpirun's SIGTERM to its SIGKILL of supervisors where it ends a job
-    itself. Version 4 always waits for the whole time, several times.
+    ``kill_timeout`` is the time in seconds from SIGTERM to SIGKILL of supervisors if mpirun ends a job.
+    Version 4 always waits for the whole time, several times.
     """
 
     def __init__(self, *, kill_timeout: int = 1) -> None:
@@ -35,7 +35,7 @@ class OpenMpi(MpiEngine):
         """Return the options that start one process on each host of a plan."""
         options = ["-n", str(len(plan.hosts)), "--host", ",".join(plan.hosts), "--wdir", plan.working_dir]
         options += [*_allow_root(), "--map-by", "ppr:1:node", "--bind-to", "none"]
-        # Supervisors end their ranks themselves; mpirun's 0.25 s (5) or 1 s (4) would cut their grace short.
+        # Supervisors end their ranks themselves; mpirun's 0.25 s (5) or 1 s (4) would cut their grace time.
         options += ["--mca", "odls_base_sigkill_timeout", str(self.kill_timeout)]
         for name, value in _KEEPALIVE.items():
             options += ["--mca", f"oob_tcp_keepalive_{name}", str(value)]

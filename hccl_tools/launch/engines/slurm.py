@@ -22,16 +22,16 @@ class Slurm(Engine):
     name = "slurm"
     uses_allocation = True
     names_hosts = False
-    #: Without this srun would wait for a step of the user's (`srun --pty bash`) that holds all cores.
+    #: Without this, srun would wait for a step of the user (`srun --pty bash`) that holds all cores.
     settings = MappingProxyType({"SLURM_OVERLAP": "1"})
 
     def locate(self, environ: Mapping[str, str], wanted: str | None, hosts: Sequence[str]) -> Located:  # noqa: ARG002
         """Return the srun on PATH, and the nodes of the hosts.
 
         Raises:
-            ProgramMissingError: There is none.
-            LaunchError: This is not an allocation, where srun would wait in the queue for one of its own; or
-                the allocation does not have the hosts.
+            ProgramMissingError: There is no srun on PATH.
+            LaunchError: The launch is outside an allocation (srun would wait in the queue), or the allocation
+                does not contain the hosts.
         """
         path = find_srun(environ)
         if path is None:
@@ -39,7 +39,7 @@ class Slurm(Engine):
         if "SLURM_JOB_ID" not in environ:
             raise LaunchError(
                 "--engine slurm: not in a Slurm allocation",
-                hint="`salloc -N 2` or `sbatch` first, or write a batch script with --emit slurm",
+                hint="use `salloc -N 2` or `sbatch` first, or write a batch script with --emit slurm",
             )
         return Located(path, self.name, nodes_of_hosts(hosts, environ))
 

@@ -17,7 +17,7 @@ class Inheritance(NamedTuple):
     exceptions: tuple[str, ...] = ()
 
     def removes(self, name: str) -> bool:
-        """Return whether a variable of the caller is removed."""
+        """Return whether a process does not inherit the variable."""
         if name in self.names:
             return True
         return name.startswith(self.prefixes) and not name.startswith(self.exceptions)

@@ -1,7 +1,7 @@
-"""What a launch will do, as data: one process per rank, and a scheduler if the framework needs one.
+"""The plan of a launch: one process per rank, and a scheduler if the framework needs one.
 
 A plan is made once, printed by ``--dry-run`` and carried out unchanged: engines start a
-supervisor on each host, which starts its part.
+supervisor on each host, which starts the processes of that host.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 #: How the framework's ranks find each other: by the rank table, MindSpore's scheduler, MPI, or torch's store.
 Start = Literal["table", "cluster", "mpi", "torch"]
-#: ``Plan.local_server`` of a host that is not one of the job's: its plan can be shown and not carried out.
+#: ``Plan.local_server`` of a host that is not one of the job's: its plan can be shown but not carried out.
 NOT_A_MEMBER = -1
-#: The file in ``Plan.private_dir`` that holds what each MPI rank starts; see ``planned_ranks``.
+#: The file in ``Plan.private_dir`` with the program and variables of each MPI rank; see ``planned_ranks``.
 FACTS_FILE = "mpi_ranks"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -29,15 +29,15 @@ class RankProcess(NamedTuple):
 
     #: RANK_ID; -1 for the scheduler.
     rank: int
-    #: How other machines reach its server: an address or a name.
+    #: The address or name by which other machines reach the server.
     host: str
-    #: The index of its server in the table.
+    #: The index of the server in the table.
     server_index: int
     #: The physical device id, as in the table; -1 for the scheduler.
     device: int
-    #: DEVICE_ID of the process, which counts the devices it sees; differs from ``device`` in containers.
+    #: DEVICE_ID: the index among the devices that the process sees; differs from ``device`` in containers.
     device_id: int
-    #: The variables of this process on top of the launcher's cleaned environment and ``Plan.common``.
+    #: The variables added to the launcher's cleaned environment and ``Plan.common``.
     environment: dict[str, str]
     argv: tuple[str, ...]
     #: The path of its log, relative to the run directory or absolute.
@@ -45,7 +45,7 @@ class RankProcess(NamedTuple):
 
     @property
     def name(self) -> str:
-        """``rank 3`` or ``scheduler``, as messages name it."""
+        """The name in messages: ``rank 3`` or ``scheduler``."""
         return "scheduler" if self.rank < 0 else f"rank {self.rank}"
 
 
@@ -71,37 +71,36 @@ class Plan(NamedTuple):
     #: The names of the caller's variables that no process inherits, sorted.
     removed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    #: The index of this host's server. ``None`` where the whole job runs on this host or an engine starts it,
-    #: ``NOT_A_MEMBER`` where this host is not one of the job's.
+    #: The index of this host's server. ``None`` if the whole job runs on this host or an engine starts it,
+    #: ``NOT_A_MEMBER`` if this host is not a host of the job.
     local_server: int | None = None
-    #: What was chosen and why, by subject: rank table, product, start, python.
+    #: The choices and their reasons, by subject: rank table, product, start, python.
     chosen: Mapping[str, str] = _NOTHING
-    #: The command that an engine runs on each host of a job on several; empty otherwise.
+    #: The command that an engine runs on each host of a job on several hosts; empty otherwise.
     supervisor: tuple[str, ...] = ()
     #: The names of the variables that an engine passes to the other hosts, sorted.
     exported: tuple[str, ...] = ()
-    #: Whether the engine passes no others (``--no-export``).
+    #: Whether the engine passes no other variables (``--no-export``).
     only_exported: bool = False
     #: The path of the program that the engine runs: ``/usr/bin/mpirun``; "" for ``loop``.
     engine_program: str = ""
-    #: Its implementation and version: ``openmpi-4``; "" for ``loop``.
+    #: The implementation and version of the engine: ``openmpi-4``; "" for ``loop``.
     engine_flavour: str = ""
-    #: The nodes of a Slurm allocation that the job uses, if the allocation has others too.
+    #: The nodes of a Slurm allocation that the job uses, if the allocation includes other nodes.
     nodes: tuple[str, ...] = ()
-    #: The command before the program of each MPI rank; empty where ranks are not MPI processes.
+    #: The command before the program of each MPI rank; empty if ranks are not MPI processes.
     shim_command: tuple[str, ...] = ()
     cpu: bool = False
-    #: Whether the device ids are only numbers: there is no table, and there are fewer devices than ranks.
+    #: Whether the device ids are placeholders: there is no table and fewer devices than ranks.
     devices_are_placeholders: bool = False
     #: The cores that each rank of this host is bound to, by rank; empty without ``--bind``.
     cores: Mapping[int, tuple[int, ...]] = MappingProxyType({})
-    #: Address and port of rank 0's host where the launchers of a job that is started by hand on each host
-    #: connect; ``None`` for other jobs.
+    #: The address and port to which the launchers connect if the user starts one on each host, else ``None``.
     rendezvous: tuple[str, int] | None = None
 
     @property
     def private_dir(self) -> str:
-        """This user's private directory, from which a shim reads what it starts; "" without shims."""
+        """This user's private directory with the file that shims read; "" without shims."""
         if not self.shim_command:
             return ""
         return os.path.dirname(self.shim_command[self.shim_command.index("--facts") + 1])
@@ -113,7 +112,7 @@ class Plan(NamedTuple):
 
     @property
     def local(self) -> tuple[RankProcess, ...]:
-        """The processes of this host, the scheduler among them where rank 0 is here."""
+        """The processes of this host, including the scheduler if rank 0 is here."""
         if self.local_server is None:
             return self.processes
         return tuple(process for process in self.processes if process.server_index == self.local_server)

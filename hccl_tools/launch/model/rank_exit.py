@@ -1,4 +1,4 @@
-"""The end of a rank as the process that started it reports it to a launcher."""
+"""The exit of a rank, as reported to a launcher by the process that started the rank."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class RankExit(NamedTuple):
-    """How one rank has ended.
+    """The exit of one rank.
 
-    ``status`` is the raw wait status (``None``: it has not ended), ``duration`` is in seconds, ``log`` the
-    path of its log on its host. ``was_terminated`` is whether it ended after it had been terminated, ``None``
-    from a shim, which does not know.
+    ``status`` is the raw wait status (``None`` while it runs), ``duration`` is in seconds, ``log`` the
+    path of its log on its host. ``was_terminated`` tells whether the rank was terminated, or is
+    ``None`` if unknown, as for a shim.
     """
 
     rank: int
@@ -30,13 +30,13 @@ class RankExit(NamedTuple):
 
     @classmethod
     def of(cls, end: RankEnd) -> RankExit:
-        """Return the report of a rank's end."""
+        """Return the record of a rank's end."""
         duration = round(end.duration, 3)
         return cls(end.process.rank, end.pid, end.status, duration, end.was_terminated, end.log)
 
     @classmethod
     def parse(cls, value: Any) -> RankExit:
-        """Return a record that came as JSON.
+        """Return the record of a JSON object.
 
         Raises:
             TypeError, ValueError: A value is missing, unknown or out of range.

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, get_origin, get_type_hints
 class RankFailure(NamedTuple):
     """How the first rank failed, with extracts of its log; the fields are those of report.json.
 
-    ``exit_code`` is as in a shell, ``signal`` a name. ``duration`` and ``cpu`` are in seconds.
-    ``asked_to_end`` is whether it ended after it had been terminated, ``log_host`` where its log is, if not
-    on the host that reports it.
+    ``exit_code`` is the exit code in a shell, ``signal`` a name. ``duration`` and ``cpu`` are in seconds.
+    ``asked_to_end`` tells whether the rank was terminated. ``log_host`` is the host of the log, if not the
+    host that reports the failure.
     """
 
     rank: int
@@ -34,7 +34,7 @@ class RankFailure(NamedTuple):
 
     @classmethod
     def parse(cls, value: Any) -> RankFailure:
-        """Return a record that came as JSON.
+        """Return the record of a JSON object.
 
         Raises:
             TypeError: A value is missing, unknown or of another type.

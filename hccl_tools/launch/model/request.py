@@ -1,7 +1,7 @@
 """The options of ``launch`` as data, before anything is looked up.
 
-One small record for each reader; ``LaunchRequest`` only holds them. The command line, ``spawn`` and the
-shim of an MPI rank make them. ``None`` means that an option was not given.
+The command line, ``spawn`` and the shim of an MPI rank create these records. The help of ``launch`` describes
+the options; ``None`` means that an option was not given.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 ProgramKind = Literal["script", "module", "program"]
 Bind = Literal["none", "cores", "numa"]
-#: The ranks that are shown on the terminal.
+#: The ranks whose output is shown on the terminal.
 Tail = tuple[int, ...] | Literal["all"]
 
 
 class Program(NamedTuple):
     """What every rank runs."""
 
-    #: The script, module or program, then its own arguments, unchanged.
+    #: The script, module or program, followed by its arguments.
     argv: tuple[str, ...]
     kind: ProgramKind = "script"
     #: ``--python``: a path, or a name on PATH.
@@ -43,7 +43,6 @@ class JobTable(NamedTuple):
     data: bytes
     #: The product and its source, for the plan.
     product: str
-    #: Sentences for the plan.
     notes: tuple[str, ...] = ()
     #: A sentence with the source of this table; ``None`` if the user typed it.
     why: str | None = None
@@ -56,41 +55,35 @@ class JobTable(NamedTuple):
 
 
 class TableChoice(NamedTuple):
-    """The rank table of the job, and how it is checked."""
+    """The choice of the rank table, and how the table is checked."""
 
-    #: ``--rank-table``: a file, a directory that holds one of the usual name, or ``-``.
+    #: ``--rank-table``: a file, a directory with a file of the usual name, or ``-``.
     file: str | None = None
     #: The table made from the answers of the job's hosts; it is written to the run directory.
     made: JobTable | None = None
-    #: Whether RANK_TABLE_FILE or a usual file of ModelArts names the table where nothing else does.
+    #: Whether RANK_TABLE_FILE or a usual file of ModelArts is used if no other table is specified.
     from_environment: bool = True
     no_table: bool = False
     product: str | None = None
-    #: Rules to leave out: ``HCC304``, ``HCC4``.
     ignore: tuple[str, ...] = ()
     #: Seconds to wait for a table that is being completed.
     wait: float | None = None
-    #: Whether the table is compared with this host's devices.
     local_check: bool = True
 
 
 class Hosts(NamedTuple):
     """The hosts of the job, the index of this one, and the rendezvous address."""
 
-    #: ``--ips``: the addresses of the hosts; rank 0 is on the first.
     ips: tuple[str, ...] = ()
-    #: ``--nnodes``: the number of hosts, from 1.
     node_count: int | None = None
     #: ``--node-rank``: the number of this host, from 0; rank 0 is on host 0.
     node_rank: int | None = None
-    #: ``--server``: the server_id of this host in the table.
     server: str | None = None
     master_address: str | None = None
     #: 1024 to 65535.
     start_port: int | None = None
-    #: Whether the ranks of all hosts run on this one; for rehearsals on the CPU.
     all_here: bool = False
-    #: Whether this host has to be one of the job's; not for a plan that is only shown.
+    #: Whether this host must be a host of the job; false for a plan that is only shown.
     include_this_host: bool = True
 
 
@@ -101,29 +94,25 @@ class Devices(NamedTuple):
     ranks: int | None = None
     #: The ranks on each host, from 1.
     per_node: int | None = None
-    #: ``--devices`` as typed; it counts within the visible devices.
+    #: ``--devices`` as typed: indices among the visible devices.
     listed: str | None = None
     #: Physical device ids, in rank order.
     physical: tuple[int, ...] | None = None
-    #: Whether a rank on every visible device was asked for explicitly (``--nproc-per-node auto``).
+    #: Whether a rank on every visible device was requested (``--nproc-per-node auto``).
     all_visible: bool = False
-    #: Whether devices outside ASCEND_VISIBLE_DEVICES may be used.
     ignore_visible: bool = False
-    #: The most ranks that ``Hosts.all_here`` may start.
     max_ranks: int = 16
 
 
 class StartChoice(NamedTuple):
     """The engine and the start of the ranks."""
 
-    #: How the framework finds its peers; by default what its version needs.
+    #: How the framework finds its peers; by default chosen by its version.
     method: Start | None = None
     engine: str = "loop"
-    #: The program of ``--engine mpirun``; by default the first on PATH.
     mpirun: str | None = None
     cpu: bool = False
     bind: Bind = "none"
-    #: Whether to check this host before the start.
     preflight: bool = True
 
 
@@ -134,47 +123,35 @@ class Variables(NamedTuple):
     assigned: Mapping[str, str] = MappingProxyType({})
     #: Whether ``OMPI_*``, ``PMIX_*`` and ``PMI_*`` of the caller stay.
     keep_mpi: bool = False
-    #: Whether RANK_TABLE_FILE is set for torch as well.
     pass_table: bool = False
-    #: Whether PYTHONUNBUFFERED stays as it is.
+    #: Whether PYTHONUNBUFFERED is left unchanged.
     buffered: bool = False
-    #: Variables to pass to other hosts, besides the usual ones.
     export: tuple[str, ...] = ()
-    #: Whether the usual ones are passed.
     export_defaults: bool = True
 
 
 class Logs(NamedTuple):
     """The paths of the logs, and the ranks shown on the terminal."""
 
-    #: Where the run directory is made.
     dir: str = "log"
     mode: int = 0o700
-    #: Rank 0's log goes here instead.
     file: str | None = None
     #: Whether the logs are ``DIR/workerlog.0``, ``workerlog.1``, ..., as paddle names them.
     flat: bool = False
     tail: Tail = (0,)
-    #: The rank that reads the launcher's standard input.
     stdin_rank: int | None = None
 
 
 class Watch(NamedTuple):
-    """How the running job is watched and ended. Times are in seconds; ``None`` means never."""
+    """The supervision of the running job. Times are in seconds; ``None`` disables a limit."""
 
     #: From SIGTERM to SIGKILL, for all ranks together.
     grace: float = 15.0
-    #: End the job after this time, restarts included.
     timeout: float | None = None
-    #: Warn when other ranks still run this long after one exited with 0.
     early_exit_warn: float | None = 60.0
-    #: Warn when no rank has written or used the CPU for this time.
     hang_warn: float | None = 600.0
-    #: The reaction to a full disk of the logs.
     on_log_error: Literal["warn", "stop"] = "warn"
-    #: A shell command that gets the report of a failed job on its standard input.
     notify: str | None = None
-    #: How often all ranks are started again after a failure.
     max_restarts: int = 0
 
 
@@ -182,7 +159,7 @@ class Part(NamedTuple):
     """The settings of one host's supervisor from the launcher of the whole job."""
 
     run_dir: str
-    #: Which restart of the job this is; 0 for the first start.
+    #: The number of restarts of the job before this start.
     restart: int = 0
 
 
@@ -201,5 +178,4 @@ class LaunchRequest(NamedTuple):
     part: Part | None = None
     #: The options as typed, for the supervisors on other hosts.
     typed_options: tuple[str, ...] = ()
-    #: Notes about the options, for the user.
     remarks: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """Report the end of a shim's rank to the launcher, and to MPICH's mpiexec.
 
-Open MPI and Slurm end the other ranks when the shim exits; mpiexec has to be asked.
+Open MPI and Slurm end the other ranks when the shim exits; mpiexec requires a request.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def report(link: LauncherLink, ended: RankExit, lost: str) -> None:
-    """Report how a rank ended; ``lost`` is the process of the engine for whose end it was killed, if any."""
+    """Report how a rank ended; ``lost`` is the engine process whose exit caused its kill, if any."""
     cause: dict[str, str | float | None] = {
         "host": os.uname().nodename,
         "reason": "daemon",
@@ -44,7 +44,7 @@ def _as_json(value: str | float | None) -> str:
 def end_job(code: int) -> None:
     """Ask MPICH's mpiexec to end all ranks and to exit with this code, as MPI_Abort does.
 
-    It ends a job by itself only for a rank that was killed, or that called MPI_Init but not MPI_Finalize.
+    mpiexec ends a job itself only if a rank was killed, or called MPI_Init but not MPI_Finalize.
     """
     descriptor = os.environ.get("PMI_FD", "")
     if not descriptor.isdecimal() or "HYDI_CONTROL_FD" not in os.environ:

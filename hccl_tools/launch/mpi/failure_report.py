@@ -1,7 +1,7 @@
-"""Print the failure of a rank whose shim was typed by hand under mpirun, as ``launch`` would.
+"""Print the failure of a rank whose shim the user started with mpirun.
 
-The first rank that fails prints the whole report, a later one that fails on its own prints one line, and
-ranks that were terminated print nothing. Under ``launch`` the launcher does this for all ranks.
+The first rank that fails prints the whole report, a rank that fails later prints one line, and
+ranks that were terminated print nothing. Under ``launch`` the launcher prints the report.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from hccl_tools.notation.printable import escaped
 if TYPE_CHECKING:
     from hccl_tools.launch.mpi.prepared import PreparedRank
 
-#: In the run directory: the rank that failed first.
+#: The file in the run directory that contains the rank that failed first.
 FIRST_FAILURE = "first_failure"
 
 
 def print_failure(prepared: PreparedRank, *, pid: int, status: int, duration: float, log: str) -> None:
-    """Print how a rank failed, unless it was terminated: its wait status, and its duration in seconds."""
+    """Print the failure of a rank, unless it was terminated; ``duration`` is in seconds."""
     process = RankProcess(
         rank=prepared.rank,
         host=os.uname().nodename,

@@ -16,20 +16,20 @@ _TIMEOUT = 5.0
 
 
 def find() -> int:
-    """Return its process id, 0 if it has ended; it is a sibling of this process."""
+    """Return the process id of the first rank, a sibling of this process; 0 if it has exited."""
     parent = os.getppid()
     children = (process for process in procfs.processes().values() if process.parent == parent)
     return next((child.pid for child in children if runs(child.pid) and _is_first(child.pid)), 0)
 
 
 def runs(pid: int) -> bool:
-    """Return whether a process has not ended."""
+    """Return whether a process is still running."""
     status = procfs.status(pid)
     return status is not None and status.state not in procfs.ENDED_STATES
 
 
 def wait_for_end() -> None:
-    """Wait until it has ended, at most ``_TIMEOUT`` seconds."""
+    """Wait until the first rank has exited, at most ``_TIMEOUT`` seconds."""
     first, deadline = find(), time.monotonic() + _TIMEOUT
     while first and runs(first) and time.monotonic() < deadline:
         time.sleep(_INTERVAL)

@@ -1,4 +1,4 @@
-"""The job of an MPI rank without ``launch``: its table as ``launch`` finds it, else devices in order."""
+"""Determine the job of an MPI rank without ``launch``: from a table, else from the devices in order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class RankJob(NamedTuple):
     """A rank's job and its sources.
 
-    ``why`` is the source of the table, or of the devices without one. Without a table only the
+    ``why`` is the source of the table, or of the devices in a job without a table. Without a table only the
     placements of this host are known.
     """
 
@@ -74,7 +74,7 @@ def find(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> R
     request = _request(options, world)
     around = surroundings(environ, None, cpu=options.cpu, ignore_visible=options.ignore_visible)
     loaded = table_source.find(request, around, "")
-    # Under `launch` the start and the need for MindSpore's scheduler are decided.
+    # Under `launch` the start and the need for MindSpore's scheduler are already determined.
     ask = options.scheduler_port is None and options.start in {None, "mpi"}
     python = interpreter.find(request.program, environ, ask=ask)
     start, reason = _start(options, python.frameworks, has_table=loaded is not None)
@@ -101,7 +101,7 @@ def _request(options: RankOptions, world: MpiWorld) -> LaunchRequest:
         Program(options.program, options.kind, options.python, own_python=True),
         TableChoice(
             options.rank_table,
-            # The launcher has found the table, or none.
+            # The launcher has already looked for a table.
             no_table=options.no_table or (under_launch and options.rank_table is None),
             product=options.product,
             ignore=options.ignore,
@@ -129,7 +129,7 @@ def _start(options: RankOptions, frameworks: Mapping[str, str], *, has_table: bo
 def _check_passed_on(
     loaded: JobTable, options: RankOptions, world: MpiWorld, environ: Mapping[str, str]
 ) -> None:
-    """Refuse a table that only this host's ranks have: Open MPI does not forward the shell's variables."""
+    """Refuse a table that only the ranks of this host have: Open MPI does not forward shell variables."""
     if options.rank_table is not None or world.one_host or not world.is_open_mpi:
         return
     from hccl_tools.programs.mpirun import is_open_mpi_launcher  # noqa: PLC0415  (ranks of several hosts only)
@@ -145,7 +145,6 @@ def _check_passed_on(
 
 
 def _check_meeting(job: Job, start: Start, request: LaunchRequest, *, meet: bool) -> None:
-    """Refuse ranks of several hosts with neither a table nor a rendezvous address."""
     if job.server_count == 1 or not (start == "table" or (meet and request.hosts.master_address is None)):
         return
     raise UsageError(
@@ -155,7 +154,7 @@ def _check_meeting(job: Job, start: Start, request: LaunchRequest, *, meet: bool
 
 
 def _of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, world: MpiWorld) -> Job:
-    """Return the job of a table; mpirun must have started its ranks, each on its own server."""
+    """Return the job of a table; refuse ranks that mpirun has not started as the table requires."""
     size, servers = len(loaded.table), loaded.table.servers
     if size != world.size:
         advice = f"mpirun -n {size} ..., or --no-table to leave the table out"
@@ -171,7 +170,7 @@ def _of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, wo
     server = servers[mine.server_index].server_id
     if mine.local_size != world.local_size and not request.hosts.all_here:
         own = count(mine.local_size, "rank")
-        # Reported by the first rank of a host, even if that is in its place.
+        # Reported by the first rank of a host, even if the rank itself is on the right server.
         raise LaunchError(
             f"mpirun started {count(world.local_size, 'rank')} on this host, but the table has "
             f'{own} on server "{server}" ({loaded.path})',
@@ -181,7 +180,7 @@ def _of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, wo
         raise LaunchError(
             f'rank {world.rank} is on server "{server}" in {loaded.path}, but '
             f'mpirun started it on "{servers[job.local_server or 0].server_id}"',
-            hint="name the hosts to mpirun in the order of the table's ranks, and fill one after the other "
+            hint="list the hosts for mpirun in the order of the table's ranks and fill them one by one "
             "(--map-by slot)",
         )
     return job
@@ -202,10 +201,7 @@ def _check_devices(options: RankOptions, loaded: JobTable, job: Job, world: MpiW
 def _in_order(
     options: RankOptions, request: LaunchRequest, around: Surroundings, world: MpiWorld
 ) -> tuple[Job, str]:
-    """Return the job without a table, and the source of its devices: listed or visible ones, in order.
-
-    Only the placements of this host are known. mpirun decides which ranks other hosts have.
-    """
+    """Return the job without a table (this host's placements only) and the source of its devices."""
     visible = around.visible
     if options.devices is not None:
         devices, why = options.devices, "--devices"
@@ -214,12 +210,12 @@ def _in_order(
             raise LaunchError(
                 f"--devices names {_listed(outside)}, outside the visible {_listed(visible.chosen or ())} "
                 f"({visible.source})",
-                hint="name visible devices, or use --ignore-visible if the variable is wrong",
+                hint="use visible devices, or add --ignore-visible if the variable is wrong",
             )
         if len(devices) < world.local_size:
             raise LaunchError(
                 f"mpirun started {world.local_size} ranks on this host, but --devices names {len(devices)}",
-                hint="start fewer ranks per host, or name more devices",
+                hint="start fewer ranks per host, or list more devices",
             )
     else:
         local = request.devices._replace(ranks=world.local_size)

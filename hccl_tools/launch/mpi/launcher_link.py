@@ -1,7 +1,7 @@
-"""A shim's parents: mpirun's process and, by a connection, a launcher on this host.
+"""Watch a shim's parents: mpirun's process and, by a connection, a launcher on this host.
 
-The end of the connection shows the launcher that the shim was killed, and the shim that the launcher was.
-Loading ``socket`` would take longer than all of this.
+The connection is closed if the launcher or the shim is killed. Loading ``socket`` would take longer than
+all of this.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class LauncherLink:
-    """The connection of one rank's shim."""
+    """The connection from one rank's shim to the launcher."""
 
     def __init__(self, address: str, rank: int) -> None:
         """Connect and identify this rank; ``address`` is the launcher's token, port and addresses.
@@ -40,24 +40,24 @@ class LauncherLink:
         except OSError as error:
             raise LaunchError(
                 f"rank {rank} on {os.uname().nodename} cannot reach the launcher: {error.strerror}",
-                hint="without a rank table all ranks run on the launcher's host; is this another one?",
+                hint="without a rank table all ranks run on the launcher's host; is this another host?",
             ) from error
         parent = f'["{os.uname().nodename}", {os.getppid()}]'
         self.send(f'{{"hello": "{token}", "agent": {rank}, "pid": {os.getpid()}, "parent": {parent}}}\n')
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable when the launcher has ended or has answered."""
+        """Return a descriptor that is readable if the launcher has exited or has answered."""
         return self._socket.fileno()
 
     def send(self, message: str) -> None:
-        """Send a message, unless the launcher has ended."""
+        """Send a message, unless the launcher has exited."""
         try:
             self._socket.sendall(message.encode())
         except OSError:
             return
 
     def is_closed(self) -> bool:
-        """Return whether the launcher has ended; discards its answers."""
+        """Return whether the launcher has exited; discards its answers."""
         try:
             return not self._socket.recv(4096, _socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -67,7 +67,7 @@ class LauncherLink:
 
 
 def from_environment(environ: MutableMapping[str, str], rank: int) -> LauncherLink | None:
-    """Connect to the launcher that the environment names, and remove that variable from the rank's.
+    """Connect to the launcher whose address is in the environment; remove the variable.
 
     Raises:
         LaunchError: The launcher does not listen on this host.
@@ -80,8 +80,8 @@ class ParentWatch:
     """Watches the process that has started this shim, and the launcher if there is one.
 
     Attributes:
-        lost: The process whose end made this shim kill its rank, in a sentence.
-        has_terminated: Whether either has sent a signal that ends the rank.
+        lost: A sentence with the process whose exit caused this shim to kill its rank.
+        has_terminated: Whether a parent has sent a signal that ends the rank.
     """
 
     def __init__(self, link: LauncherLink | None) -> None:
@@ -91,11 +91,11 @@ class ParentWatch:
         self._watched = list[int]()
 
     def has_ended(self) -> bool:
-        """Return whether either has ended; the rank is then to be killed."""
+        """Return whether a parent has exited; the rank must then be killed."""
         return os.getppid() != self.pid or (self.link is not None and self.link.is_closed())
 
     def watch(self, poller: select.poll) -> bool:
-        """Have a poller return when either ends; return whether it cannot (kernels before 5.3)."""
+        """Register the parents with a poller; return whether this is impossible (kernels before 5.3)."""
         if self.link is None:
             return False  # A signal shows it; see shim._continue_in_a_copy.
         self._poller, self._watched = poller, [self.link.fileno()]
@@ -108,11 +108,11 @@ class ParentWatch:
         return len(self._watched) == 1
 
     def signals_to_forward(self, received: list[Received]) -> list[int]:
-        """Return the signals for the rank: those received, or SIGKILL once either parent has ended."""
+        """Return the signals for the rank: the received ones, or SIGKILL after a parent has exited."""
         forwarded = [one for one in received if one.number != signal.SIGCHLD]
         if (forwarded or self.link) and self.has_ended():
             if self.link and not self.has_terminated and not self.link.is_closed():
-                self.lost = f"{self.name} (pid {self.pid}) was killed, or has ended before its ranks"
+                self.lost = f"{self.name} (pid {self.pid}) was killed or exited before its ranks"
             while self._watched:
                 self._poller.unregister(self._watched.pop())
             return [signal.SIGKILL]

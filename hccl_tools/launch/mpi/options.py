@@ -19,7 +19,7 @@ of its own. Without a table the ranks of a host take its visible devices in orde
   --rank-table FILE   read RANK_ID and DEVICE_ID from this table; by default $RANK_TABLE_FILE
   --no-table          use no table, even if RANK_TABLE_FILE is set
   --devices 4,5       use these devices instead of the first visible ones
-  --server ID         which server of the table this host is
+  --server ID         the server_id of this host in the table
   --no-local-check    do not compare the table with this host
   --ignore-visible    allow devices outside ASCEND_VISIBLE_DEVICES
   --cpu               rehearse on the CPU; for MindSpore rank 0 then starts a scheduler
@@ -47,7 +47,7 @@ _FLAGS = (
 
 
 class RankOptions(NamedTuple):
-    """The options of the shim; see ``USAGE``. The launcher adds ``run_dir`` and ``scheduler_port``."""
+    """The options of the shim, see ``USAGE``. The launcher adds ``run_dir`` and ``scheduler_port``."""
 
     program: tuple[str, ...]
     kind: ProgramKind = "script"
@@ -80,8 +80,8 @@ def parse(args: list[str]) -> RankOptions:
     """Read the shim's command line; options end at the program.
 
     Raises:
-        UsageError: An unknown option, one without its value, or no program.
-        SystemExit: ``--help`` was asked for and has been printed.
+        UsageError: An option is unknown or has no value, or the program is missing.
+        SystemExit: ``--help`` was given; the help has been printed.
     """
     values, flags, program = _split(args)
     if flags & {"-h", "--help"}:
@@ -181,7 +181,7 @@ def _log_mode(text: str | None) -> int:
 def _numbers(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise UsageError(f'"{text}" is not a list of numbers', hint="for example 0,1,2,3")
+        raise UsageError(f'"{text}" is not a list of numbers', hint="use for example 0,1,2,3")
     return [int(part) for part in parts]
 
 

@@ -1,8 +1,7 @@
-"""A private file in which ``launch`` prepares each MPI rank; a shim reads its own part of it.
+"""The private file in which ``launch`` prepares each MPI rank; a shim reads only its own part.
 
-The file begins with the places of its parts (8 bytes each): first what all ranks share, then one part per
-rank. A shim thus reads two small parts, however many ranks there are, and no rank table: the SHA-256 of the
-table's bytes shows that it has not changed.
+The file begins with the offsets of its parts (8 bytes each): the shared part, then one part per rank. A shim
+reads two small parts and no rank table: the SHA-256 of the table's bytes shows that it has not changed.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.mpi.world import MpiWorld
 
 _PLACE = 8
-#: The form of marshal that all of Python 3.10 to 3.13 write and read alike.
+#: The form of marshal that is identical in Python 3.10 to 3.13.
 _MARSHAL = 2
 _LARGE = 1 << 20
 
@@ -33,7 +32,7 @@ def write(plan: Plan, table: bytes | None, restart: int = 0) -> None:
     """Write the file for the ranks of a plan into its private directory; the arguments are those of ``pack``.
 
     Raises:
-        LaunchError: It cannot be written.
+        LaunchError: The file cannot be written.
     """
     from hccl_tools.launch.model.plan import FACTS_FILE  # noqa: PLC0415  (the shim does without)
     from hccl_tools.launch.runs import writing  # noqa: PLC0415
@@ -47,7 +46,7 @@ def write(plan: Plan, table: bytes | None, restart: int = 0) -> None:
 def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
     """Return the file for the ranks of a plan.
 
-    ``table`` are the bytes of the table in the run directory, ``restart`` is how often the job was restarted.
+    ``table`` is the content of the table in the run directory, ``restart`` the number of restarts so far.
     """
     from hccl_tools.launch.runs import names  # noqa: PLC0415
 
@@ -69,9 +68,9 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
 
 
 def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank | None:
-    """Return what this rank has to start.
+    """Return the prepared rank.
 
-    ``None`` if that is not prepared: the file is not on this host or not this user's, mpirun has placed the
+    Return ``None`` if the file is not on this host or not owned by this user, mpirun has placed the
     ranks differently than planned, or the table has changed.
     """
     try:
@@ -116,7 +115,7 @@ def is_still(path: str, digest: bytes) -> bool:
 def sha256(data: bytes) -> bytes:
     """Return the SHA-256 of a table's bytes.
 
-    OpenSSL takes 3 ms to load, which pays only for large tables; Python's own needs 5 ms for 1.5 MB.
+    OpenSSL takes 3 ms to load, so it is used only for large tables; Python's own needs 5 ms for 1.5 MB.
     """
     for name in ("_sha2", "_sha256") if len(data) < _LARGE else ():  # from 3.12 on, before
         try:

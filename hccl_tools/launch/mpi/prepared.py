@@ -1,4 +1,4 @@
-"""One MPI rank with everything that the shim needs to start it."""
+"""One MPI rank with the data that the shim needs to start it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from hccl_tools.records import NamedTuple
 class PreparedRank(NamedTuple):
     """One rank, ready to start.
 
-    ``tail`` names the ranks that are shown. ``scheduler`` is the argv and environment of MindSpore's, on
-    rank 0 only, ``port`` where it listens. ``cores`` are those the rank is bound to, none for all. After a
-    ``restart`` its log has a name of its own.
+    ``tail`` lists the ranks that are shown. ``scheduler`` is the argv and environment of MindSpore's
+    scheduler (rank 0 only), which listens on ``port``. The rank is bound to ``cores``, if any. After a
+    ``restart`` its log has another name.
     """
 
     rank: int

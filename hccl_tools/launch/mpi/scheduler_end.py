@@ -1,4 +1,4 @@
-"""End MindSpore's scheduler, which the shim of rank 0 has started beside its rank."""
+"""End MindSpore's scheduler, which was started by the shim of rank 0."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import time
 
 #: Seconds for the scheduler to notice that the ranks have ended.
 _TIMEOUT = 10.0
-#: Seconds from one check to the next.
+#: Seconds between two checks.
 _INTERVAL = 0.2
 
 
 def end(pid: int, port: int, *, wait: bool) -> None:
-    """Let the scheduler end by itself (``wait``) while other ranks are connected to it, then kill it."""
+    """Wait (if ``wait``) for the scheduler to exit while other ranks are connected to it, then kill it."""
     deadline = time.monotonic() + _TIMEOUT
     while wait and (time.monotonic() < deadline or _is_connected(port)):
         if _has_ended(pid):
@@ -27,7 +27,7 @@ def end(pid: int, port: int, *, wait: bool) -> None:
 
 
 def _has_ended(pid: int) -> bool:
-    """Return whether a child has ended; it may have been reaped already, with the orphans."""
+    """Return whether a child has exited; it may already have been reaped with the orphans."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:

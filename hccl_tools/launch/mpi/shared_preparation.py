@@ -1,9 +1,9 @@
 """Share the preparation of a host's first MPI rank with the other ranks of the host.
 
 Checking a table of 8,192 ranks takes 0.1 s, which every rank would repeat. The first rank of a host makes the
-run directory and writes its path and what each rank of its server starts with to a private file. The file is
+run directory and writes its path and the settings of each rank of its server to a private file. The file is
 valid for the SHA-256 of the table's bytes, the options that all ranks have, and the variables that can name a
-table. A rank for which these differ prepares itself.
+table. A rank with other values prepares itself.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 #: Seconds that the first rank of a host may take, and between two checks.
 _PATIENCE, _PAUSE = 10.0, 0.002
-#: The form of marshal that all of Python 3.10 to 3.13 write and read alike.
+#: The form of marshal that is identical in Python 3.10 to 3.13.
 _MARSHAL = 2
 
 
 class Settled(NamedTuple):
-    """What the ranks of one host start with.
+    """The shared settings of the ranks of one host.
 
-    ``inheritance`` is what no rank inherits, ``common`` is set for all, and ``ranks`` holds the device and
-    the variables of each by rank. ``first`` is this host's first rank if no table names its ranks, else
+    No rank inherits the variables in ``inheritance``; ``common`` is set for every rank; ``ranks`` holds the
+    device and the variables of each rank. ``first`` is this host's first rank in a job without a table, else
     ``None``.
     """
 
@@ -51,7 +51,7 @@ class Settled(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What the first rank leaves: ``settled`` holds for a ``key`` and the path and SHA-256 of a table's file.
+    """The result of the first rank: ``settled`` is valid for ``key`` and the table file with this SHA-256.
 
     ``file`` is ``None`` without a table, ``settled`` if each rank has to prepare itself.
     """
@@ -66,7 +66,7 @@ def write(world: MpiWorld, environ: Mapping[str, str], left: Left) -> None:
     """Write the preparation for the other ranks of this host.
 
     Raises:
-        LaunchError: There is no private directory for it.
+        LaunchError: The private directory does not exist or cannot be written.
     """
     path = _path(world, environ)
     private_files.ensure(os.path.dirname(path))
@@ -108,7 +108,7 @@ def read(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> P
 
 
 def key(options: RankOptions, environ: Mapping[str, str]) -> str:
-    """Return a key of what must be equal in all ranks to share the preparation."""
+    """Return a key of the values that must be equal in all ranks that share the preparation."""
     return repr((options, [environ.get(variable) for variable in TABLE_VARIABLES]))
 
 
@@ -132,12 +132,13 @@ def _wait(world: MpiWorld, environ: Mapping[str, str]) -> Left | None:
 
 
 def own_run_directory(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> str:
-    """Return the run directory that the first rank of this host has made, a new path for the first rank.
+    """Return the run directory that the first rank of this host has made; for the first rank, a new path.
 
-    Ranks that mpirun has not started as children of one process cannot find the first; each has its own then.
+    Ranks that mpirun has not started as children of one process cannot find it; each then
+    has its own directory.
 
     Raises:
-        LaunchError: It is another user's.
+        LaunchError: The directory belongs to another user.
     """
     if world.local_rank and (left := _wait(world, environ)):
         directory.check_owner(left.run_dir, options.log_mode)
@@ -146,11 +147,7 @@ def own_run_directory(options: RankOptions, world: MpiWorld, environ: Mapping[st
 
 
 def _path(world: MpiWorld, environ: Mapping[str, str]) -> str:
-    """Return the file whose name all ranks of this job on this host compute without communication.
-
-    The name has their common parent, its start, and mpirun's name of the job. Hosts may share a
-    temporary directory.
-    """
+    """Return the file whose name all ranks of this job on this host compute without communication."""
     parent = procfs.status(os.getppid())
     with open("/proc/stat", encoding="ascii") as file:
         boot = next((line for line in file if line.startswith("btime ")), "")

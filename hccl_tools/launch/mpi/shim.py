@@ -1,10 +1,10 @@
-"""The parent of one MPI rank: starts it in a session of its own, forwards signals, shows its log, ends it.
+"""The parent of one MPI rank: starts the rank in a new session, forwards signals, shows its log and ends it.
 
 The session must be the rank's: under Open MPI 5 ``setsid`` fails in the process that mpirun has started.
-Everything arrives in one poll(): signals, ended children, the time to read the log.
+One poll() waits for signals, exited children and the next read of the log.
 
 An mpirun that ends its ranks kills the processes that it has started, after 0.25 s or at once. Without a
-launcher, a copy of that process therefore does the work, and ends the rank and all it has started when mpirun
+launcher, a copy of that process therefore does the work, and ends the rank and all its processes after mpirun
 has killed the original.
 """
 
@@ -32,16 +32,16 @@ _FORWARDED = (
     signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGTSTP,
 )  # fmt: skip
 _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-#: Milliseconds from one read of a followed log to the next.
+#: Milliseconds between two reads of a followed log.
 _LOG_INTERVAL = 20
-#: Milliseconds from one check of the parent process to the next, on kernels without process descriptors.
+#: Milliseconds between two checks of the parent process, on kernels without process descriptors.
 _PARENT_INTERVAL = 250
-#: Seconds for SIGKILL to end what the rank has left behind.
+#: Seconds to wait after SIGKILL for the leftover processes of the rank.
 _KILL_TIMEOUT = 2.0
 
 
 def run(prepared: PreparedRank, link: LauncherLink | None = None) -> int:
-    """Run the rank to its end; return its exit code, 128+n for signal n.
+    """Run the rank until it exits; return its exit code, 128+n for signal n.
 
     ``link`` is the connection to the launcher, if one has started mpirun.
     """
@@ -93,7 +93,7 @@ def run(prepared: PreparedRank, link: LauncherLink | None = None) -> int:
 
 
 def _continue_in_a_copy() -> None:
-    """Continue in a copy with its own session; the original forwards signals and exits as the copy does."""
+    """Continue in a copy in a new session; the original forwards signals and exits with the copy's status."""
     original = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -144,10 +144,7 @@ def _exec_child(argv: tuple[str, ...], variables: Mapping[str, str], log: int, p
 
 
 def _watch(pid: int, signals: int, follower: Follower | None, parent: ParentWatch) -> int:
-    """Forward signals and show the log until the rank has ended; return its wait status.
-
-    The rank is killed when the process that has started this one has ended.
-    """
+    """Forward signals and show the log until the rank exits or must be killed; return its wait status."""
     poller = select.poll()
     poller.register(signals, select.POLLIN)
     wait = _PARENT_INTERVAL if parent.watch(poller) else None
@@ -171,7 +168,6 @@ def _forward(pid: int, number: int) -> None:
 
 
 def _reap_orphans(but: int) -> None:
-    """Reap adopted orphans while the rank runs; the rank itself is waited for by its id."""
     me = os.getpid()
     for process in procfs.processes().values():
         if process.parent == me and process.pid != but and process.state in procfs.ENDED_STATES:
@@ -207,9 +203,9 @@ def _show(follower: Follower, *, last: bool = False) -> None:
 
 
 def _unbind() -> str:
-    """Undo a binding to one core (mpirun's default for up to two ranks); return a line that says so, or "".
+    """Undo a binding to one core (mpirun's default for up to two ranks); return a message about it, or "".
 
-    The rank gets the cores of mpirun's own process: a limit from outside (taskset, a container) stays.
+    The rank gets the cores of mpirun's own process: limits of taskset or a container still apply.
     """
     try:
         own, parents = os.sched_getaffinity(0), os.sched_getaffinity(os.getppid())

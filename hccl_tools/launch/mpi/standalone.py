@@ -1,4 +1,4 @@
-"""Prepare one MPI rank without a launcher's file: under a user's mpirun, or on another host."""
+"""Prepare one MPI rank that has no file from a launcher: under a user's mpirun, or on another host."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
 
     job = found.job
     port = _port(found, options, world, run_dir)
-    # Without a table no rank knows the other hosts.
+    # Without a table the other hosts are unknown.
     known = found.start != "mpi" and len(job.placements) == world.size
     return environment.JobFacts(
         start=found.start,
@@ -115,7 +115,7 @@ def _left(
 
 
 def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:
-    """Print in one line the table, devices and ranks in use, and why; rank 0 prints it for the job."""
+    """Print one line with the table, devices and ranks in use and their sources."""
     here = found.here
     count = f"{world.size} rank{'s' if world.size > 1 else ''}"
     devices = ", ".join(str(placement.device) for placement in here[:16]) + (

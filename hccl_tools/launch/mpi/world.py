@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class MpiWorld(NamedTuple):
-    """The rank of a process among those that were started with it; ``job`` is equal in all of them."""
+    """The rank of a process among those that were started with it; ``job`` is the same in all of them."""
 
     rank: int
     size: int
@@ -27,12 +27,12 @@ class MpiWorld(NamedTuple):
 
     @property
     def is_open_mpi(self) -> bool:
-        """Whether Open MPI has started them."""
+        """Whether Open MPI has started the processes."""
         return self.launcher == "Open MPI"
 
     @property
     def is_mpich(self) -> bool:
-        """Whether MPICH has started them."""
+        """Whether MPICH has started the processes."""
         return self.launcher == "MPICH"
 
 
@@ -50,7 +50,7 @@ def from_environment(environ: Mapping[str, str]) -> MpiWorld:
     """Return the rank and world of this process.
 
     Raises:
-        UsageError: No launcher has set it, or a variable is not a number.
+        UsageError: The rank is not set, or a variable is not a number.
     """
     for launcher, names in _FAMILIES.items():
         if names[0] in environ:
@@ -75,7 +75,7 @@ def _number(environ: Mapping[str, str], name: str) -> int:
 
 
 def _slurm_local_size(environ: Mapping[str, str], size: int) -> int:
-    """Read this node's part of SLURM_STEP_TASKS_PER_NODE, for instance ``2(x3),1``."""
+    """Return this node's entry of SLURM_STEP_TASKS_PER_NODE, such as ``2(x3),1``."""
     counts: list[int] = []
     for part in environ.get("SLURM_STEP_TASKS_PER_NODE", str(size)).split(","):
         count, _, times = part.partition("(x")

@@ -1,6 +1,6 @@
 """Mask secrets in the variables and arguments of a plan that is printed or written, by name and by shape.
 
-Ranks get the values themselves: a plan that was masked is never used to start one.
+A masked plan is never used to start ranks.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 _MASK = "***"
 _NOT_SECRET = frozenset({"PWD", "OLDPWD"})
-#: A name that contains one of these is that of a secret.
+#: A name that contains one of these belongs to a secret.
 _PARTS = ("SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "APIKEY", "ACCESSKEY", "AUTHTOKEN")
-#: So is a name with one of these words, unless a harmless word shows that it is a number or a location.
+#: The same for these words, unless a harmless word shows that it is a number or a location.
 _WORDS = frozenset({"KEY", "TOKEN", "AUTH", "AUTHORIZATION", "PASS", "PWD", "PAT", "COOKIE", "SIGNATURE"})
 _HARMLESS = frozenset(
     {
@@ -27,7 +27,7 @@ _HARMLESS = frozenset(
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 #: Secrets by shape: passwords in URLs, tokens of well-known services, private keys. Each row has
-#: texts of which one has to be there (faster than a regular expression), the expression, the replacement.
+#: texts of which one must be present (faster than a regular expression), the expression, the replacement.
 _SHAPES = (
     (("://",), r"((?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*):[^\s/@]+@", rf"\1:{_MASK}@"),
     (("Bearer", "Basic"), r"\b(Bearer|Basic)\s+[\w.~+/=-]{6,}", rf"\1 {_MASK}"),

@@ -28,7 +28,7 @@ def as_bytes(plan: Plan, environment: Mapping[str, str], command: Sequence[str] 
 
 
 def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> str:
-    """Return a plan as JSON, versioned, keys in a stable order."""
+    """Return a plan as JSON with a version and a stable order of keys."""
     value: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "start": plan.start,
@@ -36,7 +36,7 @@ def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
         "cpu": plan.cpu,
         "world_size": plan.world_size,
         "hosts": list(plan.hosts),
-        # Where launchers that were started by hand on each host connect.
+        # The address to which launchers started by hand on each host connect.
         "meeting": "{} port {}".format(*plan.rendezvous) if plan.rendezvous else None,
         "rank_table": plan.table,
         "run_dir": plan.run_dir,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def as_text(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> str:
-    """Return a plan as text: what was chosen, the ranks in columns, command lines and variables."""
+    """Return a plan as text: choices, ranks in columns, command lines and variables."""
     return escaped("\n".join(_lines(plan, environment, command)) + "\n", keep="\n")
 
 
@@ -78,7 +78,6 @@ def _bound(plan: Plan, text: str) -> tuple[str, ...]:
 
 
 def _command_lines(plan: Plan) -> Iterator[str]:
-    """Yield a command line that can be typed for each process of this host; of all hosts if it has none."""
     for process in plan.local or plan.processes:
         argv = shlex.join(masking.arguments(process.argv))
         yield f"  {process.name}: {_assignments(process.environment)} {argv}"

@@ -33,7 +33,7 @@ SCRIPTS = {
     "mpirun": Script("mpirun.sh", takes_colons=False),
     "slurm": Script("slurm.sbatch"),
 }
-#: Options that ``--emit`` refuses, and the targets that accept them nevertheless.
+#: Options that ``--emit`` refuses, with the targets that accept them.
 _ACCEPTED_BY: Mapping[str, tuple[str, ...]] = {
     "--grace": ("rank_loop",),
     "--max-restarts": ("torchrun",),
@@ -47,7 +47,7 @@ _ACCEPTED_BY: Mapping[str, tuple[str, ...]] = {
 
 
 class ScriptOptions(NamedTuple):
-    """Options of ``launch`` that the plan does not hold; ``None`` is the default of the target.
+    """Options of ``launch`` that are not in the plan; ``None`` selects the default of the target.
 
     Attributes:
         log_dir: The log directory; ``%j`` is Slurm's job id.
@@ -77,7 +77,7 @@ def check_options(typed: Collection[str], target: str) -> None:
 
 
 def text(plan: Plan, target: str, options: ScriptOptions) -> str:
-    """Return what ``--emit`` prints for a plan.
+    """Return the output of ``--emit`` for a plan.
 
     Raises:
         LaunchError: The target cannot express the plan.
@@ -88,7 +88,7 @@ def text(plan: Plan, target: str, options: ScriptOptions) -> str:
     if plan.start == "torch":
         raise LaunchError(
             f"{file} does not set torch's variables",
-            hint="--emit torchrun; or --start table for ranks that only need HCCL's",
+            hint="use --emit torchrun, or --start table if the ranks need only HCCL's variables",
         )
     with open(os.path.join(IMPORT_ROOT, "hccl_tools", "launchers", file), encoding="utf-8") as opened:
         script = opened.read()
@@ -99,7 +99,7 @@ def text(plan: Plan, target: str, options: ScriptOptions) -> str:
 
 
 def environment(plan: Plan, options: ScriptOptions) -> dict[str, str]:
-    """Return the variables for every rank: the user's, and the backend of a rehearsal on the CPU."""
+    """Return the variables for every rank: those of the user, and the backend of a rehearsal on the CPU."""
     backend = plan.ranks[0].environment.get(BACKEND_VARIABLE) if plan.cpu else None
     return {**({BACKEND_VARIABLE: backend} if backend else {}), **options.environment}
 
@@ -128,7 +128,6 @@ def _by_server(plan: Plan) -> dict[int, list[RankProcess]]:
 
 
 def _settings(plan: Plan, options: ScriptOptions) -> dict[str, str]:
-    """Return bash assignments by name; a script ignores those that it does not have."""
     servers = _by_server(plan)
     lines = [
         f"{ranks[0].host} {','.join(str(process.rank) for process in ranks)} "
@@ -155,7 +154,7 @@ def _settings(plan: Plan, options: ScriptOptions) -> dict[str, str]:
 
 
 def here(plan: Plan) -> list[RankProcess]:
-    """Return the ranks of this host, or of rank 0's host if the job has none here."""
+    """Return the ranks of this host, or of rank 0's host if this host has no ranks."""
     return [process for process in plan.local if process.rank >= 0] or next(iter(_by_server(plan).values()))
 
 
