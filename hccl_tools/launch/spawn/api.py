@@ -51,17 +51,17 @@ def spawn(
     """Run ``func(*args)`` in one process per device.
 
     Args:
-        func: A function of a module's top level (it is pickled). It asks ``hccl_tools.current_rank()`` or its
-            framework which rank it is.
+        func: A function at the top level of a module (it is pickled). ``hccl_tools.current_rank()`` returns
+            its rank.
         args: The arguments of the function.
         nprocs: The number of processes; -1 for all visible devices.
         join: Wait for the end; otherwise the context is returned at once and its ``join`` waits.
-        daemon: With ``join=False``: end the processes when the caller ends, instead of waiting for them. A
-            caller that ends by an exception ends them in any case.
+        daemon: With ``join=False``: end the processes when the caller exits, instead of waiting for them. An
+            exception that ends the caller always ends the processes.
         **options: ``npus``, ``devices`` or ``gpus``: physical ids such as ``"4,5"``, ``"4-7"`` or ``[4, 5]``;
             ``rank_table``: a file; ``log_dir``: where the run directory is made; ``log_mode``: its mode
-            (``"750"``), by default for you only; ``cpu=True``: rehearse without NPUs; ``tail``:
-            whose output ``join`` shows (0, ``[0, 3]``, ``"all"`` or ``None``);
+            (``"750"``), by default readable by you only; ``cpu=True``: rehearse without NPUs; ``tail``:
+            the ranks whose output ``join`` shows (0, ``[0, 3]``, ``"all"`` or ``None``);
             ``start``: ``table``, ``cluster`` or ``torch``; ``env``: more variables; ``grace``: seconds from
             SIGTERM to SIGKILL (15); ``product``, ``ignore``, ``start_port`` as for ``hccl-tools launch``.
             ``preflight=False`` starts although a device is missing, or in use by another process.
@@ -106,7 +106,6 @@ def spawn(
 
 
 def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
-    """Return the plan of a call; its ranks read their function from ``folder``."""
     start = wanted.start
     if start.method is None:
         frameworks = interpreter.installed_frameworks(sys.path)
@@ -136,7 +135,7 @@ def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
 
 
 def _preflight(prepared: PreparedLaunch) -> None:
-    """Refuse devices that are in use, missing or not accessible, which would stop the ranks after minutes."""
+    """Refuse devices that are in use, missing or not accessible: the ranks would fail after minutes."""
     from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a refused call does not need it)
 
     found = checks.check(prepared.plan, prepared.shared_environment, prepared.nodes)
@@ -146,7 +145,6 @@ def _preflight(prepared: PreparedLaunch) -> None:
 def _write(
     prepared: PreparedLaunch, payload: bytes, folder: str, mode: int
 ) -> tuple[tuple[str, int], tuple[int, ...]]:
-    """Make the private and the run directory; return the first with its lock, and the other locks."""
     plan = prepared.plan
     lock = -1
     if prepared.table_data is not None:

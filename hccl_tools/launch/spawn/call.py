@@ -1,4 +1,4 @@
-"""A call for another interpreter: function and arguments as bytes, or an error that says why not."""
+"""Convert a function and its arguments to bytes for another interpreter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def arguments(args: Any) -> tuple[Any, ...]:
     """Return ``args`` as a tuple.
 
     Raises:
-        SpawnOptionError: It is one argument, not a sequence of them; a text would become one per letter.
+        SpawnOptionError: ``args`` is not a sequence of arguments; a text would give one argument per letter.
     """
     if isinstance(args, str | bytes) or not isinstance(args, Iterable):
         raise SpawnOptionError(f"args={args!r} is not a sequence of arguments: write args=({args!r},)")
@@ -32,10 +32,10 @@ def arguments(args: Any) -> tuple[Any, ...]:
 
 
 def pickled(func: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
-    """Return the state of this interpreter that the child needs, the function and its arguments.
+    """Return the interpreter state that the child needs, the function and its arguments as bytes.
 
     Raises:
-        SpawnOptionError: They cannot be sent to another interpreter; nothing has been started.
+        SpawnOptionError: The function or an argument cannot be pickled.
     """
     _check_function(func)
     preparation = preparing.get_preparation_data("hccl-tools rank")
@@ -81,7 +81,6 @@ def _check_function(func: Any) -> None:
 
 
 def _main_can_be_imported() -> bool:
-    """Return whether ``multiprocessing`` imports the main module in a child, too."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None:

@@ -25,7 +25,7 @@ _preparing = False
 
 
 def main(folder: str) -> None:
-    """Run the function of this rank and end with its exit code; ``folder`` is the private directory."""
+    """Run the function of this rank and exit with its exit code; ``folder`` is the private directory."""
     rank = os.environ["RANK_ID"]
     failure = FAILURE.format(rank=rank)
     try:
@@ -49,15 +49,11 @@ def _traceback(error: Exception) -> str:
 
 
 def is_preparing() -> bool:
-    """Return whether this process is a rank that is importing its caller's script.
-
-    A script without ``if __name__ == "__main__":`` calls ``spawn`` then.
-    """
+    """Return whether this process is a rank that is importing its caller's script."""
     return _preparing
 
 
 def _call(path: str) -> Any:
-    """Restore the state of the parent's interpreter, and call the function that it has sent."""
     from multiprocessing import spawn  # noqa: PLC0415
 
     global _preparing  # noqa: PLW0603  (of this process, which is one rank)

@@ -1,4 +1,4 @@
-"""The running job of a ``spawn`` call: wait for it, read its results, end it in a bounded time."""
+"""The running job of a ``spawn`` call: wait for the job, read its results, end it within a bounded time."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _CANNOT_RUN = 126 << 8
 
 
 class SpawnContext:
-    """What ``spawn`` returns.
+    """The result of ``spawn``: the running job.
 
     Attributes:
         processes: The ranks, by rank: ``pid``, ``exitcode``, ``is_alive()``, ``join(timeout)``,
             ``terminate()``, ``log``, ``device``.
         run_dir: The run directory with one log per rank.
-        return_queues: Results in paddle's way; ``results`` is the short one.
-        error_queues: Likewise the tracebacks, as text.
+        return_queues: The results as paddle's queues; prefer ``results``.
+        error_queues: The tracebacks, as paddle's queues of text.
     """
 
     def __init__(
@@ -88,17 +88,17 @@ class SpawnContext:
 
     @property
     def results(self) -> list[Any]:
-        """What the function returned, by rank; ``None`` for a rank that runs or called ``sys.exit(0)``."""
+        """The return values by rank; ``None`` for a rank that is running or called ``sys.exit(0)``."""
         return [process.result() for process in self.processes]
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait for all ranks.
 
         Returns:
-            True when all have ended well, False if some still run after ``timeout`` seconds.
+            True if all ranks have exited with 0, False if a rank is still running after ``timeout`` seconds.
 
         Raises:
-            RankFailedError: A rank failed. The others have been ended: SIGTERM, the grace time, SIGKILL.
+            RankFailedError: A rank failed. All other ranks have been terminated.
         """
         self._wait_for(timeout, None)
         if first := next((rank for rank in self._all if rank.end is self._state.first_failure), None):
@@ -106,7 +106,7 @@ class SpawnContext:
         return self._closed
 
     def _wait_for_rank(self, rank: SpawnedRank, timeout: float | None) -> None:
-        """Wait for one rank. Another that fails ends it with all others; ``join`` reports that."""
+        """Wait for one rank; the failure of another rank ends it, and ``join`` reports the failure."""
         self._wait_for(timeout, rank)
 
     def _wait_for(self, timeout: float | None, rank: SpawnedRank | None) -> None:
@@ -127,21 +127,21 @@ class SpawnContext:
         return self._state.reason != "ended"
 
     def terminate(self) -> None:
-        """End all ranks and everything they have started; at most the grace time and 5 s."""
+        """End all ranks and their descendants; takes at most the grace time and 5 s."""
         if not self._state.is_ending:
             self._state.signal = signal.SIGTERM
             self._act(self._state.end("signal", now=time.monotonic()))
         self._finish()
 
     def wait_for_start(self) -> None:
-        """Return when every process has been started, or cannot be."""
+        """Wait until every process has been started or has failed to start."""
         deadline = time.monotonic() + _START_TIMEOUT
         while not self._state.is_ending and not all(rank.pid or rank.end.error for rank in self._all):
             if not self._poll(deadline):
                 return
 
     def at_exit(self, *, daemon: bool) -> None:
-        """When the caller ends, wait for the ranks, or (``daemon``, or if it has failed) end them."""
+        """Wait for the ranks when the caller exits; end them if ``daemon`` is set or it has failed."""
         atexit.register(self._leave, daemon)
 
     def _leave(self, daemon: bool) -> None:
@@ -153,7 +153,6 @@ class SpawnContext:
             self.join()
 
     def _finish(self) -> None:
-        """Wait for a job that is being terminated; its state limits the time."""
         try:
             while not self._closed:
                 self._poll(_NEVER)
@@ -187,7 +186,6 @@ class SpawnContext:
             self._state.blame_rank(rank.end)
 
     def _act(self, decisions: list[Decision]) -> None:
-        """Carry out what concerns a job without a launcher of its own."""
         for decision in decisions:
             if isinstance(decision, Signal):
                 self._keeper.signal(decision.number)
@@ -204,7 +202,7 @@ class SpawnContext:
         self._act(self._state.timer(name, time.monotonic()))
 
     def _record_kills(self) -> None:
-        """The keeper was killed, or failed: the kernel has killed the ranks with it."""
+        """Record the end of the ranks, which the kernel has killed with the keeper."""
         for rank in self.processes:
             if rank.exitcode is None:
                 rank.end.status = int(signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""What ``spawn`` raises: wrong options, and a rank that failed, with everything known about it."""
+"""The exceptions of ``spawn``: an invalid option, or the failure of a rank."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class SpawnOptionError(UsageError, ValueError):
 
 
 class RankFacts(NamedTuple):
-    """One rank of ``spawn`` and how it ended: ``exit_code`` as in a shell, ``signal`` by name."""
+    """A rank of ``spawn`` and its end: ``exit_code`` as in a shell, ``signal`` by name."""
 
     rank: int
     device: int
@@ -30,12 +30,12 @@ class RankFacts(NamedTuple):
 class RankFailedError(HcclToolsError):
     """The first rank of ``spawn`` that has failed.
 
-    Where its function raised an exception, the error that ``spawn`` raises is also of that type
-    (``except ValueError`` works), with its attributes, and has the original as its cause.
+    If the rank's function raised an exception, this error is also of the type of that exception
+    (``except ValueError`` works), has its attributes, and has it as its cause.
 
     Attributes:
         facts: Rank, device, pid, exit code, signal and log.
-        traceback: The rank's traceback as text, "" if it raised nothing.
+        traceback: The rank's traceback as text, "" if the function raised no exception.
         details: The message below its first line: the traceback, or the last lines of the log.
     """
 
@@ -66,29 +66,29 @@ class RankFailedError(HcclToolsError):
 
     @property
     def device(self) -> int:
-        """Its device."""
+        """The device of the rank."""
         return self.facts.device
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id of the rank."""
         return self.facts.pid
 
     @property
     def signal(self) -> str | None:
-        """The name of the signal that ended it, if one did."""
+        """The name of the signal that ended the rank; ``None`` if the rank exited."""
         return self.facts.signal
 
     @property
     def rank_exit_code(self) -> int:
-        """Its exit code, 128+n for signal n."""
+        """The exit code of the rank, 128+n for signal n."""
         return self.facts.exit_code
 
 
 def failure(
     facts: RankFacts, traceback: str, original: BaseException | None, details: str = ""
 ) -> RankFailedError:
-    """Return the error for a rank's end; of the original exception's type too, where Python allows that."""
+    """Return the error for a rank's end, also of the type of ``original`` if Python allows this."""
     kind: type[RankFailedError] = RankFailedError
     if original is not None and not isinstance(original, HcclToolsError):
         try:

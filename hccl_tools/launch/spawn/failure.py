@@ -7,10 +7,7 @@ from typing import Any
 
 
 class _Rebuilt:
-    """Replaces an exception that pickle cannot restore.
-
-    Most often its ``__init__`` takes other arguments than it passes to ``Exception``.
-    """
+    """Replaces an exception that pickle cannot restore, often because of its ``__init__``."""
 
     def __init__(self, kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) -> None:
         self._parts = (kind, args, state)
@@ -28,11 +25,7 @@ def rebuild(kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any])
 
 
 def pickled(error: Exception, text: str) -> bytes:
-    """Return an exception and its traceback as bytes.
-
-    One that cannot be pickled is replaced by the nearest of its base classes, if needed with text for its
-    arguments.
-    """
+    """Return an exception, or its nearest base class that can be pickled, and its traceback as bytes."""
     if (data := _tried(error, text, type(error))) is not None:
         return data
     for kind in type(error).__mro__[:-2]:  # The last two are BaseException and object.

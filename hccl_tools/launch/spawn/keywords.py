@@ -1,4 +1,4 @@
-"""The keywords of ``spawn``: their types, and which of paddle's names they replace."""
+"""The keywords of ``spawn``: their types, and the names of paddle that they replace."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check(options: Mapping[str, Any]) -> None:
     """Refuse keywords that are unknown or exclude each other, and warn of old names.
 
     Raises:
-        SpawnOptionError: There is such a keyword.
+        SpawnOptionError: A keyword is unknown, or two keywords exclude each other.
     """
     for name in options:
         if name in _OF_SEVERAL_MACHINES:

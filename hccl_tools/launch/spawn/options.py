@@ -1,4 +1,4 @@
-"""The options of ``spawn``: read, and refused, before anything is started."""
+"""Read and check the options of ``spawn``."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _HIGHEST_DEVICE = 1024
 
 
 class SpawnOptions(NamedTuple):
-    """One call of ``spawn``, checked: records of the launch that it makes, and what is spawn's own."""
+    """The checked options of a ``spawn`` call."""
 
     table: TableChoice
-    #: Physical ids in rank order, and the number of ranks; neither where the table decides.
+    #: Physical ids in rank order, and the number of ranks; unset if the table decides.
     devices: Devices
     start: StartChoice
     variables: Variables
@@ -53,10 +53,10 @@ class SpawnOptions(NamedTuple):
 
 
 def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) -> SpawnOptions:
-    """Return what was asked for.
+    """Return the checked options.
 
     Raises:
-        SpawnOptionError: An option is unknown, has a value that it does not take, or contradicts another.
+        SpawnOptionError: An option is unknown, has an invalid value, or contradicts another option.
     """
     keywords.check(options)
     cpu, rank_table = bool(options.get("cpu")), options.get("rank_table")
@@ -100,7 +100,6 @@ def _reading(option: str, value: Any) -> Iterator[None]:
 
 
 def _product(name: Any) -> str | None:
-    """Return a product's own name, and print how another name was read."""
     if name is None:
         return None
     with _reading("product", name):
@@ -119,7 +118,7 @@ def _count(nprocs: Any) -> int | None:
 def _devices(
     count: int | None, options: Mapping[str, Any], environ: Mapping[str, str], *, cpu: bool
 ) -> tuple[int, ...] | None:
-    """Return the physical devices that were named, in rank order, or ``None``."""
+    """Return the physical devices of the options in rank order, or ``None``."""
     name = next((name for name in keywords.DEVICE_OPTIONS if options.get(name) not in (None, "")), None)
     if name is None:
         return None
@@ -148,8 +147,8 @@ def _all_visible(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | 
     if visible is not None:
         return visible
     if cpu:
-        raise SpawnOptionError("with cpu=True give the number of processes: nprocs=2")
-    raise SpawnOptionError("this host has no NPU: cpu=True rehearses without, for instance with nprocs=2")
+        raise SpawnOptionError("cpu=True requires the number of processes: nprocs=2")
+    raise SpawnOptionError("this host has no NPU: rehearse without NPUs with cpu=True, nprocs=2")
 
 
 def _visible(environ: Mapping[str, str], *, cpu: bool) -> VisibleDevices:
@@ -158,7 +157,7 @@ def _visible(environ: Mapping[str, str], *, cpu: bool) -> VisibleDevices:
 
 def _choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise SpawnOptionError(f"{name}={value!r}: it is one of {', '.join(choices)}")
+        raise SpawnOptionError(f"{name}={value!r}: must be one of {', '.join(choices)}")
 
 
 def _path(name: str, value: Any) -> str:
@@ -183,7 +182,7 @@ def _env(value: Any) -> dict[str, str]:
     except UsageError as error:
         raise SpawnOptionError(error.message, hint=error.hint) from error
     if own := sorted(_OWN_VARIABLES & found.keys()):
-        raise SpawnOptionError(f"env: {own[0]} is each rank's own", hint="leave it out of env")
+        raise SpawnOptionError(f"env: {own[0]} is set for each rank", hint="remove it from env")
     return found
 
 

@@ -1,4 +1,4 @@
-"""The processes of a ``spawn`` call as its caller sees them, and their results and output."""
+"""The processes of a ``spawn`` call, with their results and output."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class SpawnedRank:
     """One process of a ``spawn`` call.
 
     Attributes:
-        end: How it has ended.
-        rank: -1 for MindSpore's scheduler.
+        end: The end of the process.
+        rank: The rank, -1 for MindSpore's scheduler.
         device: The physical device.
-        log: The absolute path of its log.
+        log: The absolute path of the log.
     """
 
     def __init__(self, process: RankProcess, run_dir: str, private_dir: str, wait: Wait) -> None:
@@ -45,28 +45,28 @@ class SpawnedRank:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id."""
         return self.end.pid
 
     @property
     def exitcode(self) -> int | None:
-        """The exit code, -n for signal n as ``multiprocessing`` has it, ``None`` while it runs."""
+        """The exit code, -n for signal n as in ``multiprocessing``; ``None`` while the process runs."""
         return None if self.end.status is None else os.waitstatus_to_exitcode(self.end.status)
 
     def is_alive(self) -> bool:
-        """Return whether it runs."""
+        """Return whether the process is running."""
         return bool(self.pid) and self.exitcode is None
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait until it has ended, at most ``timeout`` seconds; raises nothing, as in ``multiprocessing``."""
+        """Wait until the process has exited, at most ``timeout`` seconds; raise no error on a failure."""
         self._wait(self, timeout)
 
     def terminate(self) -> None:
-        """Send it SIGTERM; a rank that ends by it has failed."""
+        """Send SIGTERM to the process; a rank that it ends has failed."""
         self._send(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Send it SIGKILL."""
+        """Send SIGKILL to the process."""
         self._send(signal.SIGKILL)
 
     def _send(self, number: signal.Signals) -> None:
@@ -77,15 +77,15 @@ class SpawnedRank:
 
     @property
     def has_result(self) -> bool:
-        """Whether its function has returned."""
+        """Whether the function of the rank has returned."""
         return os.path.exists(self._result)
 
     def result(self) -> Any:
-        """Return what its function returned; ``None`` if it has not (yet), or left by ``sys.exit(0)``."""
+        """Return the function's return value; ``None`` without one or after ``sys.exit(0)``."""
         return _unpickled(self._result) if self.has_result else None
 
     def failure(self) -> tuple[Exception | None, str]:
-        """Return what its function raised, where that could be sent, and the traceback ("" for none)."""
+        """Return the function's exception, if it could be sent, and the traceback, "" if none."""
         if not os.path.exists(self._failure):
             return None, ""
         try:
@@ -108,7 +108,7 @@ class Queue(NamedTuple):
 
 
 class Shown:
-    """Copies the output of some ranks to ``sys.stdout``, in whole lines."""
+    """Copies the output of the ranks in ``tail`` to ``sys.stdout``, in whole lines."""
 
     def __init__(self, tail: Tail, *, several: bool) -> None:
         self._tail, self._several = tail, several
@@ -116,17 +116,17 @@ class Shown:
 
     @property
     def active(self) -> bool:
-        """Whether there is a log to look at."""
+        """Whether at least one log is followed."""
         return bool(self._followers)
 
     def add(self, rank: SpawnedRank) -> None:
-        """Follow the log of a rank that has been started, if it is shown."""
+        """Follow the log of a started rank if its output is shown."""
         if rank.rank >= 0 and (self._tail == "all" or rank.rank in self._tail):
             prefix = f"[{rank.name}] ".encode() if self._several else b""
             self._followers.append(Follower(rank.log, prefix))
 
     def show(self, *, last: bool = False) -> None:
-        """Write new lines to ``sys.stdout``; ``last``: also one without a line end."""
+        """Write new lines to ``sys.stdout``; ``last`` includes an incomplete line."""
         out = sys.stdout
         try:
             for follower in self._followers:

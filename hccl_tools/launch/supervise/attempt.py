@@ -1,7 +1,6 @@
-"""Run one start of all processes of this host, from the first to the last: poll, and carry decisions out.
+"""Run one start of all processes of this host: an event loop that carries out the decisions of ``JobState``.
 
-``JobState`` decides. Everything arrives in one poll(): events of the keeper, signals to the launcher, room on
-the terminal, timers.
+One poll() waits for events of the keeper, signals to the launcher, space on the terminal and timers.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ if TYPE_CHECKING:
 
 
 class Attempt:
-    """The loop around a ``JobState``; ``run`` returns when no process is left.
+    """The event loop around a ``JobState``; ``run`` returns when no process is left.
 
     Attributes:
-        state: What has been decided and why; observers read it.
-        on_end: Called with every process that has ended, before the state decides what follows.
+        state: The decisions and their reasons, for observers.
+        on_end: Called with every process that has exited, before ``state`` handles its end.
         on_ending: Called when the end of the job begins.
         on_kill: Called when all processes of the job are to be killed, here and on other hosts.
-        terminate: Asks the processes to end; they are killed when the grace time is over.
-        call_later: Calls a function after some seconds; a later call of the same name replaces it.
-        on_readable: Calls a function whenever a descriptor is readable; ``None`` ends that.
-        helpers: Programs of the launcher's own; they end with the job.
+        terminate: Terminates the processes; they are killed when the grace time is over.
+        call_later: Calls a function after the given seconds; a later timer of the same name replaces it.
+        on_readable: Calls a function whenever a descriptor is readable; ``None`` removes the function.
+        helpers: Programs that the launcher has started for itself; it kills them when the job ends.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class Attempt:
         self.terminate: Callable[[int], None] = keeper.signal
 
     def say(self, text: str) -> None:
-        """Show a message, now and in the report."""
+        """Show a message, and add it to the report."""
         self.state.notes.append(text)
         self.console.say(text)
 
@@ -79,11 +78,11 @@ class Attempt:
         return time.monotonic() - self._began
 
     def end(self, reason: Reason, detail: str = "") -> None:
-        """Begin to end the job, unless it is ending."""
+        """Begin to end the job, unless it is already ending."""
         self._act(self.state.end(reason, detail, now=time.monotonic()))
 
     def end_for(self, cause: Cause) -> None:
-        """End the job for a cause that another of its processes has reported, unless it is ending."""
+        """End the job for a cause reported by another process, unless it is already ending."""
         self._act(self.state.end_for(cause, time.monotonic()))
 
     def adopt_cause(self, cause: Cause) -> None:
@@ -91,15 +90,15 @@ class Attempt:
         self._act(self.state.adopt_cause(cause, time.monotonic()))
 
     def kill(self) -> None:
-        """Kill all processes, again and again until none is left."""
+        """Kill all processes repeatedly until no process is left."""
         self._act(self.state.kill(time.monotonic()))
 
     def outcome(self) -> Outcome:
-        """Return how the job has ended, as far as is known on this host."""
+        """Return the outcome of the job as far as it is known on this host."""
         return self.state.outcome(time.monotonic())
 
     def run(self) -> Outcome:
-        """Run the job to its end; the processes have been handed to the keeper."""
+        """Run the event loop until the job has ended; the keeper has already received the processes."""
         self.reactor.poller.register(self.keeper.fileno(), select.POLLIN)
         self.reactor.poller.register(self.signals.fileno(), select.POLLIN)
         while not self.state.is_over:

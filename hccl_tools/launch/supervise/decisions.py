@@ -16,20 +16,20 @@ class Signal(NamedTuple):
 
 
 class SetTimer(NamedTuple):
-    """Call ``JobState.timer`` with this name after some seconds; it replaces a timer of the same name."""
+    """Call ``JobState.timer`` with ``name`` after the given seconds; replace a timer of the same name."""
 
     name: str
     seconds: float
 
 
 class Say(NamedTuple):
-    """Show a message, and keep it for the report."""
+    """Show a message, and add it to the report."""
 
     text: str
 
 
 class HandleEnd(NamedTuple):
-    """Notify the observers, which may know the cause, then call ``JobState.process_ended``."""
+    """Notify the observers, which may report the cause, then call ``JobState.process_ended``."""
 
     end: RankEnd
 
@@ -37,13 +37,13 @@ class HandleEnd(NamedTuple):
 class Step(Enum):
     """Decisions without arguments."""
 
-    #: Let the observers see that the end of the job begins.
+    #: Notify the observers that the end of the job begins.
     BEGIN_END = "begin the end"
-    #: Have the other hosts kill their processes as well.
+    #: Request the other hosts to kill their processes, too.
     KILL_ELSEWHERE = "kill elsewhere"
     #: Show which processes the ranks have left behind.
     SHOW_LEFTOVERS = "show leftovers"
-    #: End what is left without the keeper, or leave it.
+    #: End the remaining processes without the keeper, or leave them.
     GIVE_UP = "give up"
 
 

@@ -1,11 +1,11 @@
-"""Decide what ends a job, which processes are signalled when, and with which exit code the job ends.
+"""Decide what ends a job, when each process is signalled, and what the exit code of the job is.
 
-A pure state machine: the methods take events with their times and return decisions, which the loop around it
-(``attempt``, ``spawn.context``) carries out in their order. Nothing here starts, signals or waits for a
-process, and nothing reads a clock.
+A pure state machine: the methods accept events with their times and return decisions, which the event loop
+(``attempt``, ``spawn.context``) carries out in order. It does not start, signal or wait for processes, and
+does not read a clock.
 
-The first failure in time decides. A process that ends after the end of the job has begun is a consequence.
-All processes get SIGTERM and the grace time, then SIGKILL again and again until none is left.
+The earliest failure decides. The end of a process after the end of the job has begun is a consequence. All
+processes get SIGTERM and, after the grace time, SIGKILL repeatedly until no process is left.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NEVER = float("inf")
 
 
 class Phase(Enum):
-    """How far a job is: SIGTERM has been sent in ENDING, SIGKILL in KILLING; no process is left in OVER."""
+    """The phase of a job. ENDING: SIGTERM was sent; KILLING: SIGKILL was sent; OVER: no process is left."""
 
     RUNNING = "running"
     ENDING = "ending"
@@ -48,13 +48,13 @@ class JobState:
     """One start of a job's processes on this host.
 
     All times are ``time.monotonic()`` seconds. ``reason``, ``detail``, ``signal``, ``first_failure``,
-    ``remote_cause``, ``stuck`` and ``notes`` are what ``Outcome`` has under such names.
+    ``remote_cause``, ``stuck`` and ``notes`` have the same meaning as in ``Outcome``.
 
     Attributes:
-        ends: What is known of the end of each process; events fill it in.
+        ends: The end of each process, as far as events have reported it.
         grace: Seconds from SIGTERM to SIGKILL.
-        extra_grace: Seconds on top of that, for other hosts to report.
-        scheduler_wait: Seconds for the scheduler to end after all ranks have ended well.
+        extra_grace: Seconds added to ``grace``, for other hosts to report.
+        scheduler_wait: Seconds for the scheduler to exit after all ranks have exited with 0.
         second_sigterm_kills: Whether a second SIGTERM, or SIGTERM after SIGINT, skips the grace time.
     """
 
@@ -89,7 +89,7 @@ class JobState:
 
     @property
     def is_over(self) -> bool:
-        """Whether no process is left, or none that can be ended."""
+        """Whether no process is left, except for processes that cannot be killed."""
         return self.phase is Phase.OVER
 
     @property
@@ -99,24 +99,24 @@ class JobState:
 
     @property
     def running(self) -> list[RankEnd]:
-        """The processes that have been started and have not ended."""
+        """The processes that have been started and have not exited."""
         return [end for end in self.ends if end.pid and end.status is None]
 
     def outcome(self, now: float) -> Outcome:
-        """Return how the job has ended, as far as is known on this host."""
+        """Return the outcome of the job as far as it is known on this host."""
         return Outcome(
             self.reason, self.ends, now - self._began, self.first_failure, self.signal, self.stuck,
             detail=self.detail, notes=self.notes, remote_cause=self.remote_cause,
         )  # fmt: skip
 
     def apply(self, event: Event, now: float) -> list[Decision]:
-        """Take in what the keeper has reported of a process."""
+        """Handle a report of the keeper on a process."""
         end = self.ends[event.task]
         if event.kind == keeper_protocol.STARTED:
             end.pid, end.started = event.pid, event.time / 1e9
         elif event.kind == keeper_protocol.CANNOT_RUN:
             end.error = event.value
-            if event.extra != keeper_protocol.PROGRAM:  # Of a missing program an end follows.
+            if event.extra != keeper_protocol.PROGRAM:  # An end follows if a program is missing.
                 what = keeper_protocol.ABOUT[event.extra].format(log=end.log, name=end.process.name)
                 return self.end("refused", f"cannot {what}: {why_not_started(event.value)}", now=now)
         elif event.kind == keeper_protocol.ENDING:
@@ -129,7 +129,7 @@ class JobState:
         return []
 
     def _begin_failure(self, end: RankEnd, status: int, now: float) -> list[Decision]:
-        """Take in that a process is exiting with a failure, which began before the one reported next."""
+        """Record that a process is exiting with a failure, which began before the one reported next."""
         decisions: list[Decision] = []
         if self.phase is Phase.RUNNING:
             self.first_failure, self._first_is_known = end, False
@@ -150,7 +150,7 @@ class JobState:
             self.first_failure, self._first_is_known = end, True
 
     def process_ended(self, end: RankEnd, now: float) -> list[Decision]:
-        """Decide what to do after the end of a process, unless the job is ending."""
+        """Decide what follows the exit of a process, unless the job is already ending."""
         if self.phase is not Phase.RUNNING:
             return []
         if end.status != 0 and self._ranks_left:
@@ -166,7 +166,7 @@ class JobState:
     def end(
         self, reason: Reason, detail: str = "", *, now: float, number: int = signal.SIGTERM
     ) -> list[Decision]:
-        """Begin to end the job, unless it is ending: signal all processes, and kill after the grace time."""
+        """Begin to end the job unless it is already ending: terminate, then kill all processes."""
         if self.phase is not Phase.RUNNING:
             return []
         self.phase, self._end_began = Phase.ENDING, now
@@ -179,16 +179,16 @@ class JobState:
         return [*decisions, SetTimer(KILL, self.grace + self.extra_grace)]
 
     def end_for(self, cause: Cause, now: float) -> list[Decision]:
-        """End the job for a cause that another of its processes has reported, unless it is ending."""
+        """End the job for a cause reported by another process, unless it is already ending."""
         if self.phase is not Phase.RUNNING:
             return []
         self.remote_cause = cause
         return self.end(cause.reason, cause.detail, now=now, number=cause.signal or signal.SIGTERM)
 
     def adopt_cause(self, cause: Cause, now: float) -> list[Decision]:
-        """Take over the cause on which the hosts have agreed, also from a rank that has failed here.
+        """Adopt the cause on which the hosts have agreed, in place of a failure of a rank on this host.
 
-        What was done to this launcher (a signal, its own timeout) still decides on its own exit code.
+        A signal to this launcher, or its own timeout, still determines its exit code.
         """
         if self.reason not in {"ended", "failed"}:
             return []
@@ -197,18 +197,18 @@ class JobState:
         return decisions
 
     def blame_logs(self, detail: str) -> None:
-        """Report a failure as one of the logs: a rank may fail on a full disk before that is noticed."""
+        """Attribute a failure to the logs: a rank may fail on a full disk before the disk is checked."""
         self.reason, self.detail = "log-error", detail
         self.first_failure = self.remote_cause = None
         self._first_is_known = True
 
     def blame_rank(self, end: RankEnd) -> None:
-        """Report a job that was refused, or has lost its keeper, as the failure of one of its processes."""
+        """Attribute a refusal, or the loss of the keeper, to the failure of one of the job's processes."""
         if self.reason in {"refused", "keeper"}:
             self.reason, self.first_failure = "failed", end
 
     def interrupt(self, number: int, now: float) -> list[Decision]:
-        """Take in a signal to the launcher that asks the job to end; a repeated one kills."""
+        """Handle a signal that requests the end of the job; a repeated signal kills the processes."""
         if self.phase is Phase.RUNNING:
             self.signal, self._interrupted = number, now
             again = f"{'Ctrl-C or SIGTERM' if self.second_sigterm_kills else 'Ctrl-C'} then kills at once"
@@ -227,7 +227,7 @@ class JobState:
         return number == signal.SIGTERM and is_second and since > self._timing.repeat_sigterm
 
     def kill(self, now: float) -> list[Decision]:
-        """Kill all processes, again and again until none is left."""
+        """Kill all processes repeatedly until no process is left."""
         decisions: list[Decision] = []
         if self.phase is Phase.OVER:
             return decisions
@@ -240,7 +240,7 @@ class JobState:
         return [*decisions, Signal(signal.SIGKILL), SetTimer(KILL, self._timing.kill_again)]
 
     def timer(self, name: str, now: float) -> list[Decision]:
-        """Act on a timer that is due."""
+        """Handle an expired timer."""
         if name == KILL:
             return self.kill(now)
         if name == GIVE_UP:
@@ -251,7 +251,7 @@ class JobState:
         return shown + self.end("ended", now=now)
 
     def lose_keeper(self, traceback: str, now: float) -> list[Decision]:
-        """Record the end of the keeper: it was killed (``traceback`` is empty), or it failed."""
+        """Record the end of the keeper: killed if ``traceback`` is empty, else failed."""
         decisions: list[Decision] = []
         if traceback and self.phase is not Phase.OVER:
             failed = "the launcher's keeper process failed; this is a bug in hccl-tools"

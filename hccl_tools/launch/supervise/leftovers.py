@@ -1,4 +1,4 @@
-"""End a job without its keeper, which was killed or does not respond; report what jobs have left behind."""
+"""End a job whose keeper was killed or does not respond; report processes that jobs have left behind."""
 
 from __future__ import annotations
 
@@ -20,20 +20,18 @@ if TYPE_CHECKING:
     from hccl_tools.launch.processes.keeper import Keeper
     from hccl_tools.launch.processes.procfs import Status
 
-#: Seconds for the keeper to end, and then for its processes.
+#: Seconds for the keeper to exit, and then for its processes.
 _WAIT = 5.0
 
 
 def end_job(
     keeper: Keeper, running: Sequence[RankEnd], say: Callable[[str], None], wait: float = _WAIT
 ) -> list[Status]:
-    """Kill what a keeper has left: children of the watcher, or of this process if the watcher has ended.
+    """Kill the processes that a keeper has left: children of the watcher or, without one, of this process.
 
-    A keeper that still runs is kept if the other processes are stuck in the kernel; else it is killed, and
-    the kernel kills its ranks with it.
-
-    The end of those ``running``, which the keeper has not reported, is filled in. The keeper has ``wait``
-    seconds to end, and then the others. The processes that are left are stuck in the kernel.
+    A running keeper is killed, and its ranks with it, unless the other processes are stuck in the kernel. The
+    ends of ``running`` processes, which the keeper has not reported, are filled in. The keeper has ``wait``
+    seconds to exit, and so have the other processes. Processes that remain are stuck in the kernel.
     """
     if not keeper.has_ended:
         left = keeper.descendants()
@@ -61,7 +59,6 @@ def _kill(keeper: Keeper, wait: float) -> None:
 
 
 def _kill_orphans(keeper: Keeper, wait: float) -> dict[int, tuple[int, struct_rusage]]:
-    """Kill what is left, beside the watcher, which may have been killed as well; return how they ended."""
     ends: dict[int, tuple[int, struct_rusage]] = {}
 
     def kill() -> int:
@@ -98,7 +95,7 @@ def describe_leftovers(left: Sequence[Status]) -> str:
 
 
 def leftovers_of_last_run(log_dir: str) -> list[str]:
-    """Return a warning if the last run in a log directory lost its launcher and left processes here."""
+    """Return a warning if the launcher of the last run was killed and left processes on this host."""
     path = os.path.realpath(os.path.join(log_dir, names.LATEST))
     has_report = os.path.exists(os.path.join(path, names.REPORT))
     if has_report or not os.path.exists(os.path.join(path, names.LAUNCHER)):
@@ -112,7 +109,7 @@ def leftovers_of_last_run(log_dir: str) -> list[str]:
     left = index.processes(run) if run.state == "killed" else []
     if not left:
         return []
-    many = "1 process of it is" if len(left) == 1 else f"{len(left)} processes of it are"
+    many = "1 process of the run is" if len(left) == 1 else f"{len(left)} processes of the run are"
     stop = shlex.join(["hccl-tools", "stop", path])
     return [f"the launcher of {path} was killed, and {many} left: `{stop}` ends them"]
 

@@ -1,4 +1,4 @@
-"""How the part of a job on this host is watched and ended."""
+"""The options of supervising this host's part of a job."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Peers(Protocol):
-    """One start of the job on this host, connected with those on its other hosts."""
+    """One start of the job on this host, coordinated with the other hosts."""
 
     def wait_for_peers(self, signals: Signals) -> Outcome:
-        """Wait, once all local processes have ended, until no other host needs this launcher."""
+        """Wait until no other host needs this launcher; all local processes have exited."""
 
 
 class JoinPeers(Protocol):
-    """Connects one start of the job with those on its other hosts."""
+    """Coordinates one start of the job with the other hosts."""
 
     def __call__(
         self,
@@ -37,16 +37,16 @@ class JoinPeers(Protocol):
         may_restart: bool,
         first_failure: Callable[[RankEnd], RankFailure],
     ) -> Peers:
-        """Return the connection; ``restart`` counts the starts from 0."""
+        """Return the coordination; ``restart`` counts the starts from 0."""
 
 
-#: Prepares a restart of all ranks: takes its number, from 1, and the signals that this launcher has received,
-#: and returns the processes to start. It raises HcclToolsError where there can be no restart.
+#: Prepares a restart of all ranks: accepts its number, from 1, and the signals to this launcher, and
+#: returns the processes to start. It raises HcclToolsError if a restart is impossible.
 BeforeRestart: TypeAlias = "Callable[[int, Signals], Sequence[RankProcess]]"
 
 
 class Supervision(NamedTuple):
-    """How the part of a job on this host is supervised: the user's options and what the launcher connects."""
+    """The user's options, and the launcher's hooks, for supervising this host's part of a job."""
 
     watch: Watch = Watch()
     #: The ranks shown on the terminal.
@@ -55,28 +55,27 @@ class Supervision(NamedTuple):
     log_style: Style = "auto"
     #: The rank that reads the launcher's standard input.
     stdin_rank: int | None = None
-    #: Colours on the terminal; ``None``: where that makes sense.
+    #: Whether to colour the output; ``None``: in the foreground of a terminal.
     color: bool | None = None
-    #: A progress line on the terminal; ``None``: where that makes sense.
+    #: Whether to show a progress line; ``None``: in the foreground of a terminal.
     progress: bool | None = None
-    #: Which restart of the job this is, where another supervisor counts them.
+    #: The number of this restart, if another supervisor counts the restarts.
     restart: int = 0
-    #: Seconds that the scheduler may take to end after the ranks have.
+    #: Seconds for the scheduler to exit after the ranks.
     scheduler_wait: float = 15.0
-    #: The cores each rank is bound to; a rank without an entry may use all.
+    #: The cores to which each rank is bound; a rank without an entry may use all cores.
     cpus: Mapping[int, Sequence[int]] | None = None
     #: Called before each restart.
     before_restart: BeforeRestart | None = None
-    #: Lines of a log that begin so are not shown on the terminal.
+    #: Prefixes of log lines that are not shown on the terminal.
     hidden: tuple[bytes, ...] = ()
-    #: Called with the outcome of an attempt before it is reported: an engine replaces its own process by the
-    #: ranks that it started.
+    #: Called with the outcome of an attempt before its report: an engine replaces its process with its ranks.
     explain: Callable[[Outcome], None] | None = None
     #: Whether a failure is reported on the terminal; report.json is written in any case.
     reports: bool = True
     #: Called with every attempt as it begins: for an engine that does not end a job itself.
     on_attempt: Callable[[Attempt], None] | None = None
-    #: Connects every start of the job with the launchers of its other hosts, where each was started by hand.
+    #: Coordinates every start of the job with the launchers of other hosts, if each was started by hand.
     join_peers: JoinPeers | None = None
 
 

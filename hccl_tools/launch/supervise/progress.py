@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 #: Seconds between two updates of the line.
 _INTERVAL = 1.0
-#: Seconds without output after which the line shows that.
+#: Seconds without output after which the line shows the time without output.
 _QUIET = 10.0
 
 
 class Progress:
-    """Redraws the line once a second; other output replaces it, and it is redrawn below."""
+    """Redraws the progress line once a second, below all other output."""
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt

@@ -1,7 +1,6 @@
-"""Report the end of a job: files, locks and ``--notify`` first, the terminal last, as it may block.
+"""Report the end of a job: files, locks and ``--notify`` first, the terminal last.
 
-The reader of the output may have stopped reading (``less``, Ctrl-S, a pipe to a program that hangs). By then
-the report is written, the locks are released, and ``--notify`` has run.
+The terminal may block: the reader of the output may have stopped reading (``less``, Ctrl-S, a pipe).
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ if TYPE_CHECKING:
     from hccl_tools.launch.supervise.attempt import Attempt
     from hccl_tools.launch.supervise.options import Supervision
 
-#: Seconds for a reader to take the end of the logs before the launcher goes on.
+#: Seconds for a reader to accept the end of the logs before the launcher continues.
 _READER_TIMEOUT = 1.0
 
 
 class Reporter:
-    """Reports of one job, over all its restarts; ``followers`` show its logs."""
+    """Reports one job over all its restarts; ``followers`` show its logs."""
 
     def __init__(self, run_dir: str, options: Supervision, console: Console, *, several: bool) -> None:
         self._run_dir, self._options, self._console = run_dir, options, console
@@ -49,7 +48,7 @@ class Reporter:
         )
 
     def first_failure(self, end: RankEnd) -> RankFailure:
-        """Return the report's part on the rank that failed first."""
+        """Return the report on the rank that failed first."""
         return report.first_failure(end, killed_by_oom=kills().since(self._oom_kills))
 
     def report_attempt(self, outcome: Outcome) -> None:
@@ -65,7 +64,7 @@ class Reporter:
             report.write(self._report(attempt.outcome()), self._run_dir)
 
     def report_end(self, outcome: Outcome, signals: Signals, locks: Sequence[int] = ()) -> None:
-        """Write report.json, release the locks; after a failure run --notify, print report and verdict."""
+        """Write report.json and release the locks; after a failure, run --notify and print the report."""
         console, options = self._console, self._options
         made = self._report(outcome)
         if unwritten := report.write(made, self._run_dir):
@@ -99,9 +98,9 @@ class Reporter:
         )
 
     def _drain_logs(self, seconds: float | None, signals: Signals | None = None) -> bool:
-        """Show the rest of the logs; return whether the reader has taken all in time.
+        """Show the rest of the logs; return whether the reader has accepted all of it in time.
 
-        An interrupt stops waiting for the reader; without ``signals`` the caller has to check for one.
+        An interrupt ends the wait; without ``signals`` the caller must check for interrupts.
         """
         console = self._console
         deadline = None if seconds is None else time.monotonic() + seconds

@@ -38,10 +38,10 @@ def supervise(
     keeper: Keeper | None = None,
     locks: Sequence[int] = (),
 ) -> Outcome:
-    """Run the processes of this host to the end of the job.
+    """Run the processes of this host until the job ends.
 
-    What a process has of its own comes on top of ``environment``. The descriptors ``locks`` (-1 for none) are
-    closed once the report is written. At the return it is also printed, and ``--notify`` has run.
+    The variables of each process are added to ``environment``. The descriptors ``locks`` (-1: no lock) are
+    closed once the report is written. The function also prints the report and runs ``--notify``.
     """
     with Signals() as signals:
         host = HostSupervision(processes, run_dir, environment, working_dir, options)
@@ -68,7 +68,7 @@ class HostSupervision:
         )
 
     def run(self, keeper: Keeper, signals: Signals, locks: Sequence[int]) -> Outcome:
-        """Start the processes, restart them after a failure if that is allowed, and report the end."""
+        """Start the processes, restart them after a failure if allowed, and report the end."""
         options, restarts = self.options, 0
         outcome = self.attempt(restarts, keeper, signals)
         while outcome.reason == "failed" and not outcome.stuck and restarts < options.watch.max_restarts:
@@ -91,7 +91,7 @@ class HostSupervision:
         return outcome
 
     def attempt(self, restart: int, keeper: Keeper, signals: Signals) -> Outcome:
-        """Start the processes once and run them to their end."""
+        """Start the processes once and wait until they have exited."""
         options = self.options
         ends = [
             RankEnd(
@@ -152,13 +152,13 @@ class HostSupervision:
             Progress(attempt)
 
     def announce_timeout(self, attempt: Attempt) -> None:
-        """Show that the job has exceeded its time, if that is why it ends."""
+        """Show a message if the job ends because it has exceeded its time limit."""
         if attempt.state.reason == "timeout" and attempt.state.remote_cause is None:
             limit, grace = self.options.watch.timeout, self.options.watch.grace
             attempt.say(f"--timeout {limit:g} s exceeded: ending the job (at most {grace:g} s)")
 
     def tasks(self, ends: list[RankEnd]) -> list[Task]:
-        """Return what the keeper starts."""
+        """Return the tasks for the keeper."""
         found: dict[tuple[str, str], str] = {}
         tasks = []
         for end in ends:

@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 
 class Timing(NamedTuple):
-    """The durations of a job's end in seconds, beside the grace time."""
+    """The durations of a job's end in seconds, without the grace time."""
 
     #: From one round of SIGKILL to the next.
     kill_again: float = 0.1
-    #: From the first SIGKILL until processes that survive are left, as stuck in the kernel.
+    #: From the first SIGKILL until surviving processes are left, as stuck in the kernel.
     give_up: float = 5.0
-    #: For what the ranks have started and left behind to end by itself.
+    #: For processes that the ranks have left behind to exit by themselves.
     leftovers: float = 0.25
-    #: From the first signal until SIGINT kills: some send it to the process and to its group at once.
+    #: From the first signal until SIGINT kills: some programs send it to the process and to its group.
     repeat_sigint: float = 0.2
     #: The same for SIGTERM.
     repeat_sigterm: float = 1.0

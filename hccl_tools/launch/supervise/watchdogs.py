@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 #: A smaller part of one core, for all ranks together, counts as no CPU time: heartbeats use a little.
 _IDLE = 0.01
-#: Samples that are taken at least before a job counts as hanging.
+#: The minimum number of samples before a job counts as hanging.
 _MIN_SAMPLES = 8
-#: Seconds from one sample to the next at most.
+#: The maximum number of seconds between two samples.
 _MAX_INTERVAL = 30.0
-#: Ranks that are listed in a warning at most.
+#: The maximum number of ranks listed in a warning.
 _MAX_SHOWN = 16
-#: Seconds for py-spy.
+#: Timeout of py-spy in seconds.
 _STACKS_TIMEOUT = 10.0
 #: The states of a process in /proc.
 _STATES = {
@@ -41,7 +41,7 @@ _STATES = {
 
 
 def rank_list(ranks: Iterable[int]) -> str:
-    """``rank 3`` or ``ranks 0-2, 5``.
+    """Return ranks as text: ``rank 3`` or ``ranks 0-2, 5``.
 
     >>> rank_list([5, 0, 1, 2])
     'ranks 0-2, 5'
@@ -51,7 +51,7 @@ def rank_list(ranks: Iterable[int]) -> str:
 
 
 class EarlyExit:
-    """Warns once when ranks have exited with 0 and others still run after some time."""
+    """Warns once if ranks have exited with 0 and others still run after ``after`` seconds."""
 
     def __init__(self, attempt: Attempt, after: float) -> None:
         self._attempt, self._after = attempt, after
@@ -72,7 +72,7 @@ class EarlyExit:
         first = min(end.ended for end in good)
         still, they = ("is still", "it") if len(running) == 1 else ("are still", "they")
         self._attempt.say(
-            f"{rank_list(end.process.rank for end in good)} ended with exit code 0, but"
+            f"{rank_list(end.process.rank for end in good)} exited with code 0, but"
             f" {rank_list(running)} {still} running {_about(time.monotonic() - first)} later;"
             f" in a collective {they} would wait forever"
         )
@@ -83,7 +83,7 @@ def _about(duration: float) -> str:
 
 
 class Hang:
-    """Warns when no rank has written or computed anything for some time, and shows what each one does."""
+    """Warns if no rank has written or computed anything for ``after`` seconds; shows what each rank does."""
 
     def __init__(self, attempt: Attempt, after: float, run_dir: str) -> None:
         self._attempt, self._after, self._run_dir = attempt, after, run_dir
@@ -172,7 +172,7 @@ _LOW_SPACE_INTERVAL = 0.5
 
 
 class LogSpace:
-    """Warns when the disk of the run directory is nearly full, and may end the job when it is."""
+    """Warns if the disk of the run directory is nearly full; may end the job if it is full."""
 
     def __init__(self, attempt: Attempt, run_dir: str, on_error: Literal["warn", "stop"]) -> None:
         self._attempt, self._run_dir, self._on_error = attempt, run_dir, on_error
@@ -182,7 +182,7 @@ class LogSpace:
         self._check()
 
     def _check_failure(self) -> None:
-        """Blame the disk for a rank that has failed on it before the next check."""
+        """Attribute the failure of a rank to a full disk that the next check would have detected."""
         attempt = self._attempt
         if attempt.state.reason != "failed" or not is_full(self._run_dir):
             return

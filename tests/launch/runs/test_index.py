@@ -149,7 +149,7 @@ def test_what_a_killed_launcher_has_left_is_named_by_every_command() -> None:
     assert "  launcher killed, 2 processes left  " in run("jobs").stdout
     assert [one["left"] for one in listed()] == [2]
     said = run(*LAUNCH, "true").stderr
-    assert f"the launcher of {path} was killed, and 2 processes of it are left: `hccl-tools stop" in said
+    assert f"the launcher of {path} was killed, and 2 processes of the run are left: `hccl-tools stop" in said
 
     done = run("stop", path)
 

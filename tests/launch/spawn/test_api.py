@@ -541,7 +541,7 @@ def test_old_names_of_options_are_taken_and_said(old: str, words: str) -> None:
         ("grace='x', nprocs=1", "grace='x' is not a number of seconds"),
         ("env=3, nprocs=1", "env=3 is not a mapping"),
         ("env={'A B': 1}, nprocs=1", "is not NAME=VALUE"),
-        ("env={'RANK_ID': 1}, nprocs=1", "RANK_ID is each rank's own"),
+        ("env={'RANK_ID': 1}, nprocs=1", "RANK_ID is set for each rank"),
         ("env={'DEVICE_ID': 1}, nprocs=2, cpu=True", "but DEVICE_ID differs between ranks"),
         ("start_port=80, nprocs=1", "start_port=80 is not a port"),
         ("tail='first', nprocs=1", "tail='first' is not a list of ranks"),

@@ -26,7 +26,7 @@ def test_a_rank_that_ended_while_others_run_is_told_once(jobs: Jobs) -> None:
     code, job = jobs.run(sh("sleep 1.5"), sh("true"), sh("sleep 1.5"), sh("true"), early_exit_warn=0.3)
     assert code == 0
     assert job.err.count("in a collective they would wait forever") == 1
-    assert "ranks 1, 3 ended with exit code 0, but ranks 0, 2 are still running 0." in job.err
+    assert "ranks 1, 3 exited with code 0, but ranks 0, 2 are still running 0." in job.err
     assert any("they would wait forever" in warning for warning in job.report["warnings"])
 
 
