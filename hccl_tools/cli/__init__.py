@@ -17,7 +17,7 @@ from hccl_tools.notation.printable import escaped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Command name -> what it is for. The command ``x-y`` is ``command`` in ``hccl_tools.cli.x_y``.
+#: Command name -> its description. The command ``x-y`` is ``command`` in ``hccl_tools.cli.x_y``.
 COMMANDS = {
     "gen": "Write the rank table of this host's devices.",
     "validate": "Check rank tables: what HCCL will refuse, where, and what to do.",
@@ -34,17 +34,15 @@ COMMANDS = {
     "schema": "Print the JSON Schema of a table format.",
 }
 
-#: Exit code of a process that SIGPIPE has killed.
+#: Exit code of a process killed by SIGPIPE.
 _READER_GONE = 141
-#: Errors of a disk that accepts no more data.
+#: Errors of a full or failing disk.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
 class _LazyGroup(click.Group):
-    """A group that imports a command's module only when that command runs."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
         return list(COMMANDS)
 

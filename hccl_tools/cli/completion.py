@@ -21,7 +21,7 @@ _FOLDERS = {"DIR"}
 
 
 def equip(command: click.Command) -> click.Command:
-    """Replace the types of a command's parameters by ones for completion only."""
+    """Replace the types of a command's parameters with types for completion."""
     for param in command.params:
         metavar = (getattr(param, "metavar", None) or "").strip("[]")  # [FILE] is optional
         values = _VALUES.get(f"{command.name} {param.name}") or _VALUES.get(str(param.name))

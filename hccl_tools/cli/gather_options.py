@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _WANTED = ("hosts", "hostfile", "gather")
 
 
-#: How to reach a host.
+#: The options for reaching a host.
 _REACHING = (
     click.option(
         "--ssh",
@@ -40,7 +40,7 @@ _REACHING = (
         help="What starts the processes. Default: srun inside a Slurm allocation, else mpirun over ssh.",
     ),
 )
-#: Which hosts to query, and what to do with their answers.
+#: The options for querying many hosts.
 _HOSTS = (
     click.option(
         "--allow-missing",
@@ -82,8 +82,8 @@ def facts_of(host: str, request: SurveyRequest, options: dict[str, Any]) -> Host
     """Survey one host and print what was found; removes the options of :func:`one_host` from ``options``.
 
     Raises:
-        GatheringError: It did not answer.
-        UsageError: It is not a host name.
+        GatheringError: The host did not answer.
+        UsageError: ``host`` is not a host name.
     """
     from hccl_tools.gathering.coordinator import GatherOptions, survey_hosts  # noqa: PLC0415
     from hccl_tools.notation import host_list  # noqa: PLC0415
@@ -99,7 +99,7 @@ def wanted(options: dict[str, Any]) -> bool:
     """Return whether the options name many hosts.
 
     Raises:
-        UsageError: They do so in two ways, or an option is for many hosts only.
+        UsageError: Options name hosts in two ways, or ``--order`` is given without hosts.
     """
     named = [name for name in _WANTED if options[name]]
     if len(named) > 1:
@@ -112,13 +112,13 @@ def wanted(options: dict[str, Any]) -> bool:
 
 
 def facts(request: SurveyRequest, options: dict[str, Any]) -> tuple[list[HostFacts], list[str]] | None:
-    """Survey the hosts and print what was found; None in a process that sent its answer to the first.
+    """Survey the hosts and print what was found; return None after sending an answer to another process.
 
     Returns:
         The facts of all hosts in the order of the table, and the name of each in the host list.
 
     Raises:
-        GatheringError: A host did not answer, or the hosts do not fit together.
+        GatheringError: A host did not answer, or the answers of the hosts are inconsistent.
     """
     from hccl_tools.gathering import agreement  # noqa: PLC0415
 

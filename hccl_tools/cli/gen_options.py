@@ -51,14 +51,14 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
     """Return the framework of ``--target`` and set the other options as it requires.
 
     Raises:
-        UsageError: The address of one host is given for many hosts.
+        UsageError: An option gives the address of one host for many hosts.
     """
     for name in ("host_ip", "container_ip"):
         if many and options[name] not in (None, "auto"):
             option = name.replace("_", "-")
             raise UsageError(
                 f"--{option} {options[name]} is the address of one host",
-                hint=f"for many hosts: --{option} auto",
+                hint=f"for many hosts use --{option} auto",
             )
     if options["target"] is None:
         return None

@@ -20,7 +20,7 @@ _EXAMPLES = """\
 
 @options.command("jobs", epilog=_EXAMPLES)
 @click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.")
-@click.option("--running", is_flag=True, help="Only running ones.")
+@click.option("--running", is_flag=True, help="List only running runs.")
 @click.option("-f", "--format", "form", type=Choice(["text", "json"]), default="text", help="Output format.")
 @click.pass_context
 def command(ctx: click.Context, log_dir: str, running: bool, form: str) -> None:

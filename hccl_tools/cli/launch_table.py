@@ -37,7 +37,7 @@ def with_table(
             )
         if request.start.cpu:
             raise UsageError(
-                "--hostfile queries the hosts for their NPUs, but --cpu uses no NPU",
+                "--hostfile queries the NPUs of the hosts, but --cpu uses no NPU",
                 hint="make a table with `hccl-tools gen --hostfile FILE --simulate 910a`",
             )
         hosts = host_list.read_hostfile(options["hostfile"])
@@ -126,7 +126,6 @@ def _table(
 
 
 def _first_devices(request: LaunchRequest, count: int) -> str | None:
-    """Return the range of the devices of each host: the first ones, one per rank."""
     if request.devices.ranks is not None and request.devices.ranks % count:
         raise UsageError(f"{request.devices.ranks} ranks cannot be divided evenly among {count} hosts")
     per_host = request.devices.per_node if request.devices.ranks is None else request.devices.ranks // count

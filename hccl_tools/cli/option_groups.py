@@ -22,9 +22,9 @@ class GroupedCommand(click.Command):
     """A command that starts a program: ``options... PROGRAM its-own-arguments...``.
 
     Options end at the program; the arguments after it belong to the program. ``--log_dir`` and ``--log-dir``
-    are the same option. ``bare_options`` maps options with an optional value to its default (``--dry-run``),
-    ``spellings`` an argument that click would read as several short options to the option (``-np``).
-    ``foreign`` returns the meaning of an option of other launchers.
+    are the same option. ``bare_options`` maps options with an optional value to the default (``--dry-run``).
+    ``spellings`` maps an argument that click would read as several short options to the option (``-np``).
+    ``foreign`` returns the translation of an option of other launchers.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class GroupedCommand(click.Command):
             rest = super().parse_args(ctx, list(complete))
         except click.NoSuchOption as error:
             raise _as_typed(error, complete) from error
-        # The arguments before the program, for the launchers on other hosts.
+        # The options before the program are passed to the launchers on other hosts.
         ctx.meta[TYPED_OPTIONS] = tuple(complete[: len(complete) - len(ctx.params["program"])])
         return rest
 
@@ -109,10 +109,9 @@ class GroupedCommand(click.Command):
 
 
 def _wants_next(name: str, takes_value: Mapping[str, bool]) -> bool:
-    """Return whether an option, or the last of several short ones (``-mn``), takes the next argument."""
     if name.startswith("--") or len(name) == 2:
         return takes_value.get(name, False)
-    # The rest after the first letter that takes a value is that value: -n4.
+    # The text after the first letter with a value is that value: -n4.
     wanting = next((place for place in range(1, len(name)) if takes_value.get(f"-{name[place]}")), None)
     return wanting == len(name) - 1
 

@@ -1,4 +1,4 @@
-"""Options that several commands share, both spellings of their names, colours, standard output."""
+"""Shared options of commands, both spellings of option names, colours, and standard output."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _F = TypeVar("_F", bound="Callable[..., Any]")
 
 
 def command(name: str, *, epilog: str) -> Callable[[Callable[..., Any]], click.Command]:
-    """Declare a command that accepts both spellings of its options; ``epilog`` has the examples."""
+    """Declare a command that accepts both spellings of its options; ``epilog`` contains the examples."""
     return click.command(name, epilog=f"\b\nExamples:\n{epilog}", context_settings=dict(EITHER_SPELLING))
 
 
 def together(*several: Callable[[_F], _F]) -> Callable[[_F], _F]:
-    """Make one decorator of several options; the last one first, as click shows them in reverse order."""
+    """Combine option decorators, applied from last to first: click shows options in reverse order."""
 
     def add(function: _F) -> _F:
         for option in several:
@@ -63,7 +63,7 @@ def _env(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) 
 
 
 def _color(_ctx: click.Context, _param: click.Parameter, value: str) -> bool:
-    """Return whether to use colours: the option takes precedence over NO_COLOR, and that over FORCE_COLOR."""
+    """Return whether to use colours: the option overrides NO_COLOR, which overrides FORCE_COLOR."""
     if value != "auto":
         return value == "always"
     if os.environ.get("NO_COLOR"):
@@ -102,7 +102,7 @@ output_format = click.option(
     callback=_output_format,
     help="Output format. Default: text; github if GITHUB_ACTIONS=true.",
 )
-#: The command receives whether to use colours.
+#: The value passed to the command tells whether to use colours.
 color = click.option(
     "--color",
     type=Choice(["auto", "always", "never"]),
@@ -116,7 +116,7 @@ def expand(name: str) -> list[str]:
     """Return the files that an argument names: itself, or the matches of a quoted pattern.
 
     Raises:
-        InputError: It is a pattern that no file matches.
+        InputError: No file matches the pattern.
     """
     if not has_magic(name) or os.path.lexists(name):
         return [name]
@@ -129,7 +129,7 @@ def expand(name: str) -> list[str]:
 
 
 def write(pieces: Iterable[str]) -> None:
-    """Write the pieces to standard output; characters that its encoding lacks are escaped."""
+    """Write the pieces to standard output; characters that its encoding does not support are escaped."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     for piece in pieces:

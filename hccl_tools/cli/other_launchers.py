@@ -1,7 +1,7 @@
 """Translate the options of msrun, torchrun, paddle.distributed.launch and fleetrun that ``launch`` lacks.
 
 Each is translated to an option of ``launch``, has no effect because ``launch`` always does the same, or is
-refused with what to use instead. Options that ``launch`` has under the same name are not listed here.
+refused with a hint. Options that ``launch`` has under the same name are not listed here.
 
 Sources: MindSpore 2.10 parallel/cluster/run.py and process_entity/_api.py; PyTorch torch/distributed/run.py
 and launch.py; Paddle distributed/launch/context/args_envs.py and distributed/fleet/launch.py.
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Foreign(NamedTuple):
     """An option of other launchers.
 
-    ``translate`` returns the options of ``launch`` for its value, or the hint of a refusal. ``is_flag``:
-    whether it takes no value.
+    ``translate`` returns the options of ``launch`` for its value, or the hint of a refusal. ``is_flag``
+    tells whether the option accepts no value.
     """
 
     translate: Callable[[str], list[str] | str]
@@ -31,7 +31,7 @@ class Foreign(NamedTuple):
         """Return the equivalent options of ``launch``; ``typed`` is the option as the user wrote it.
 
         Raises:
-            UsageError: There is no equivalent; the hint has what to do.
+            UsageError: ``launch`` has no equivalent option.
         """
         found = self.translate(value)
         if isinstance(found, str):
@@ -48,7 +48,6 @@ def _never(instead: str) -> Callable[[str], str]:
 
 
 def _only(allowed: tuple[str, ...], instead: str) -> Callable[[str], list[str] | str]:
-    """Accept values that mean the default of ``launch``, and refuse others."""
     return lambda value: [] if value.lower() in allowed else instead
 
 
@@ -68,7 +67,7 @@ def _numa_binding(value: str) -> list[str] | str:
 
 
 def _tee(value: str) -> list[str] | str:
-    """Read ``3`` (all ranks) or ``0:3,1:1`` (by rank); here a rank has one log for both streams."""
+    """Read ``3`` (all ranks) or ``0:3,1:1`` (by rank); ``launch`` has one log per rank for both streams."""
     if value.isdecimal():
         return ["--tail=all"] if int(value) else []
     pairs = [part.partition(":") for part in value.split(",")]

@@ -12,7 +12,7 @@ from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, default
 
 
 def help_text(otherwise: str) -> str:
-    """Return the help of ``--product``; ``otherwise`` is the product if none is named."""
+    """Return the help of ``--product``; ``otherwise`` describes the default product."""
     names = ", ".join(PRODUCTS)
     return (
         f'{names}, or a chip or machine: {EXAMPLE_CHIP}, "Atlas 800T A2". '
@@ -39,12 +39,12 @@ def simulate_help() -> str:
 
 
 def read(_ctx: click.Context, _param: click.Parameter, name: str | None) -> str | None:
-    """Return the product's own name for the rest of the command, and print how another name was read.
+    """Return the canonical name of the product, and print how another name was interpreted.
 
-    A name in the variable is read where it is used; here it is only checked and printed.
+    The name in the environment variable is only checked and printed here.
 
     Raises:
-        UsageError: The name means no product.
+        UsageError: The name is not a product.
     """
     stated = os.environ.get(PRODUCT_VARIABLE)
     if name is None and not stated:

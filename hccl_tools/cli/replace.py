@@ -67,7 +67,7 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
     if facts.product != checked_for:
         click.echo(
             f"warning: the spare {name} is {facts.product} ({facts.product_source}), but the table is "
-            f"checked for {checked_for}: use a spare of the same product, or name the table's with --product",
+            f"checked for {checked_for}: use such a spare, or specify another --product",
             err=True,
         )
     return generation.table([facts], table_format=facts.table_format)

@@ -38,7 +38,7 @@ def deliver(
     """Check a changed table, write it to a new file and report the changes.
 
     Raises:
-        TableError: It has an error, or its file exists.
+        TableError: The table has an error, or its file exists.
     """
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
     from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415

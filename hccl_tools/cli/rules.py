@@ -13,7 +13,7 @@ from hccl_tools.notation.phrases import did_you_mean
 if TYPE_CHECKING:
     from hccl_tools.rules.registry import Rule
 
-#: What HCCL's error codes look like.
+#: The form of HCCL's error codes.
 _CODE = re.compile(r"E[A-Z]\d{4}", re.IGNORECASE)
 
 
@@ -57,7 +57,7 @@ def _matching(rules: list[Rule], name: str) -> list[Rule]:
 
 
 def _advice(rules: list[Rule], name: str) -> str:
-    """Return the hint for an unknown name; a code gets no suggestion, as codes differ in a digit."""
+    """Return the hint for an unknown name; codes differ in one digit, so similar ones are not suggested."""
     from hccl_tools.diagnostics.hccl_codes import CODES  # noqa: PLC0415
 
     if _CODE.fullmatch(name.strip()):

@@ -101,7 +101,6 @@ def _read(file: str, product: str | None) -> tuple[Report, RankTable]:
 def _chosen(
     table: RankTable, rank: int | None, server: str | None, *, here: bool
 ) -> tuple[list[ServerFacts], str]:
-    """Return the servers to show, and for ``--here`` how this host was recognised."""
     from hccl_tools.draw import description  # noqa: PLC0415
 
     if here:

@@ -16,7 +16,7 @@ from hccl_tools.cli.values import EITHER_SPELLING, Seconds
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time limit for its end.",
+    help="Time limit for the end of the run.",
 )
 @click.option("--now", is_flag=True, help="Kill the ranks without grace time.")
 @click.pass_context
@@ -24,8 +24,8 @@ def command(ctx: click.Context, run: str, log_dir: str, wait: float, now: bool) 
     """Stop RUN: a run directory, its name or a prefix of it, or "latest" (the default).
 
     The launcher receives SIGTERM and terminates the ranks on all hosts of the job, with its grace time.
-    Processes that a killed launcher has left are killed. Of a run of hccl_tools.spawn only the ranks are
-    stopped, not the program that called it. The exit code is 0 if no process of the run is left.
+    Processes that a killed launcher has left are killed. In a run of hccl_tools.spawn, only the ranks
+    are stopped, not the calling program. The exit code is 0 if no process of the run is left.
 
     \b
     hccl-tools stop

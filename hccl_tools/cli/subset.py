@@ -42,7 +42,9 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     from hccl_tools.validation.product_choice import product_of  # noqa: PLC0415
 
     if not servers and not devices:
-        raise UsageError("nothing to keep is given", hint="add --servers IDS, --devices RANGE, or both")
+        raise UsageError(
+            "--servers and --devices are missing", hint="add --servers IDS, --devices RANGE, or both"
+        )
     inputs = Inputs(product=settings["product"])
     before = inputs.table(file)
     names = [name.strip() for name in servers.split(",") if name.strip()] if servers is not None else None

@@ -31,7 +31,7 @@ wait = click.option(
 
 
 def from_environment() -> str:
-    """Return the table of RANK_TABLE_FILE, for a command without a FILE, and report it on stderr.
+    """Return the path in RANK_TABLE_FILE for a command without FILE, and report it on stderr.
 
     Raises:
         UsageError: The variable is not set.
@@ -40,7 +40,7 @@ def from_environment() -> str:
 
     variable = table_source.naming_variable(os.environ)
     if variable is None:
-        raise UsageError("no rank table given", hint="give its file, or set RANK_TABLE_FILE")
+        raise UsageError("no rank table given", hint="give the file of a table, or set RANK_TABLE_FILE")
     file = table_source.usual_file(os.environ[variable])
     click.echo(f"note: no FILE given: using {variable}={os.environ[variable]}", err=True)
     return file
@@ -50,7 +50,7 @@ def wait_for(file: str, seconds: float | None) -> None:
     """Wait until a table is ready, and report on stderr what is missing; return at once without seconds.
 
     Raises:
-        TableError: It was not ready in time.
+        TableError: The table was not complete in time.
     """
     if seconds is not None:
         from hccl_tools.tablefiles import waiting  # noqa: PLC0415  (rarely used)
@@ -72,12 +72,12 @@ def deliver(
     """Check a table and write it, as ``gen`` does.
 
     Args:
-        name: Its file name if ``output`` is a folder.
-        product: The product whose rules apply; by default the one that its format is for.
-        origins: For each server the file it is from, for the findings.
+        name: The file name if ``output`` is a folder.
+        product: The product whose rules apply; by default the product of the table's format.
+        origins: The source file of each server, for the findings.
 
     Raises:
-        TableError: The table has an error, or another file exists in its place.
+        TableError: The table has an error, or another table exists in the file.
     """
     from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415  (`--help` does not need them)
 
@@ -115,10 +115,10 @@ def _origins_of_errors(report: Report, origins: Sequence[str]) -> str:
 
 
 def report_servers(table: RankTable, origins: Sequence[str], *, in_order_given: bool) -> None:
-    """Print on stderr the ranks of each server and the file or host it is from.
+    """Print on stderr the ranks of each server and its source, a file or host.
 
     Args:
-        in_order_given: Whether the order is the user's: then an order that is not numeric gets a warning.
+        in_order_given: Whether the user chose the order; an order that is not numeric then causes a warning.
     """
     from hccl_tools.table import ordering  # noqa: PLC0415  (`--help` does not need it)
 

@@ -63,7 +63,6 @@ def _similar_option(name: str, command: click.Command) -> str:
 
 
 def _with_command(ctx: click.Context, option: str, args: Sequence[str]) -> str | None:
-    """Return the hint for an option that was given before its command."""
     if not isinstance(ctx.command, click.Group):
         return None
     for name in ctx.command.list_commands(ctx):
@@ -74,7 +73,6 @@ def _with_command(ctx: click.Context, option: str, args: Sequence[str]) -> str |
 
 
 def _range_option(extra: str, ctx: click.Context | None) -> str | None:
-    """Return the hint for a device range that was given without its option."""
     if ctx is None or not _RANGE.fullmatch(extra) or "--device-num" not in _options(ctx.command):
         return None
     return f'did you mean --device_num "{extra}"?'
@@ -99,7 +97,6 @@ def _missing(param: click.Parameter) -> str:
 
 
 def _name(param: click.Parameter, args: Sequence[str]) -> str:
-    """Return an option as the user typed it, else its first long name."""
     known = {hyphenated(name) for name in param.opts}
     for arg in args:
         name = arg.partition("=")[0]

@@ -49,7 +49,6 @@ class Engine:
     A subclass has a ``name``, finds its program (``locate``) and composes its command line (``command``).
     """
 
-    #: The value of ``--engine``.
     name: str
     #: Whether one launcher starts the ranks of all hosts. Otherwise each host has its own launcher.
     starts_all_hosts = True
@@ -57,7 +56,6 @@ class Engine:
     starts_mpi_ranks = False
     #: Whether the MPI is Open MPI, whose variables MindSpore reads.
     is_open_mpi = True
-    #: Whether it starts a job on the nodes of a Slurm allocation.
     uses_allocation = False
     #: Whether its command line holds the host names of the rank table.
     names_hosts = True
@@ -65,7 +63,6 @@ class Engine:
     waits_for_lost_hosts = False
     #: Lines of its output that begin with one of these are not shown.
     hidden_output: tuple[bytes, ...] = ()
-    #: Environment variables of the engine's process.
     settings: Mapping[str, str] = MappingProxyType({})
 
     def of_flavour(self, flavour: str) -> Engine:  # noqa: ARG002  (for engines with several implementations)

@@ -149,9 +149,7 @@ class Outcome:
     ends: list[RankEnd]
     #: In seconds.
     duration: float
-    #: The first failure in time.
     first_failure: RankEnd | None = None
-    #: The signal that the launcher received.
     signal: int = 0
     #: Processes that are still running after SIGKILL.
     stuck: list[Status] = field(default_factory=list)

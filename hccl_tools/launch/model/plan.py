@@ -31,7 +31,6 @@ class RankProcess(NamedTuple):
     rank: int
     #: The address or name by which other machines reach the server.
     host: str
-    #: The index of the server in the table.
     server_index: int
     #: The physical device id, as in the table; -1 for the scheduler.
     device: int
@@ -55,7 +54,6 @@ class Plan(NamedTuple):
     #: In rank order, the scheduler (if any) first.
     processes: tuple[RankProcess, ...]
     start: Start
-    #: A name of ``launch.engines``.
     engine: str
     #: Absolute.
     run_dir: str
@@ -64,11 +62,9 @@ class Plan(NamedTuple):
     world_size: int
     #: The absolute path of the rank table as given; ``None`` for a job without a table.
     table: str | None = None
-    #: The variables set for every process.
     common: Mapping[str, str] = _NOTHING
     #: The variables that an MPI rank does not inherit from mpirun's environment.
     inheritance: Inheritance = Inheritance()
-    #: The names of the caller's variables that no process inherits, sorted.
     removed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     #: The index of this host's server. ``None`` if the whole job runs on this host or an engine starts it,

@@ -41,7 +41,6 @@ class JobTable(NamedTuple):
     table: RankTable
     #: The bytes for the ranks: the file's own, or a 1.0 table made from a group_list.
     data: bytes
-    #: The product and its source, for the plan.
     product: str
     notes: tuple[str, ...] = ()
     #: A sentence with the source of this table; ``None`` if the user typed it.
@@ -90,9 +89,7 @@ class Hosts(NamedTuple):
 class Devices(NamedTuple):
     """The number of ranks of the job, and their devices."""
 
-    #: All ranks of the job, from 1.
     ranks: int | None = None
-    #: The ranks on each host, from 1.
     per_node: int | None = None
     #: ``--devices`` as typed: indices among the visible devices.
     listed: str | None = None

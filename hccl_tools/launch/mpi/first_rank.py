@@ -9,7 +9,6 @@ from hccl_tools.errors import UsageError
 from hccl_tools.launch.mpi import world
 from hccl_tools.launch.processes import procfs
 
-#: Seconds from one check to the next.
 _INTERVAL = 0.01
 #: Seconds for the first rank to print why the job is refused.
 _TIMEOUT = 5.0

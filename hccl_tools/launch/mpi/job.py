@@ -154,7 +154,6 @@ def _check_meeting(job: Job, start: Start, request: LaunchRequest, *, meet: bool
 
 
 def _of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, world: MpiWorld) -> Job:
-    """Return the job of a table; refuse ranks that mpirun has not started as the table requires."""
     size, servers = len(loaded.table), loaded.table.servers
     if size != world.size:
         advice = f"mpirun -n {size} ..., or --no-table to leave the table out"

@@ -8,7 +8,6 @@ import time
 
 #: Seconds for the scheduler to notice that the ranks have ended.
 _TIMEOUT = 10.0
-#: Seconds between two checks.
 _INTERVAL = 0.2
 
 

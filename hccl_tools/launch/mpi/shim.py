@@ -93,7 +93,6 @@ def run(prepared: PreparedRank, link: LauncherLink | None = None) -> int:
 
 
 def _continue_in_a_copy() -> None:
-    """Continue in a copy in a new session; the original forwards signals and exits with the copy's status."""
     original = os.getpid()
     pid = os.fork()
     if pid == 0:

@@ -115,7 +115,6 @@ def _left(
 
 
 def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:
-    """Print one line with the table, devices and ranks in use and their sources."""
     here = found.here
     count = f"{world.size} rank{'s' if world.size > 1 else ''}"
     devices = ", ".join(str(placement.device) for placement in here[:16]) + (
@@ -130,7 +129,6 @@ def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:
 
 
 def _port(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) -> int:
-    """Return the rendezvous port: rank 0 chooses a free one and publishes it in a file."""
     from hccl_tools.launch.planning import ports  # noqa: PLC0415  (not under the MPI start)
 
     if options.scheduler_port is not None:

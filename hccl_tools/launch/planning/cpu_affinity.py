@@ -49,7 +49,6 @@ def _cores(usable: list[int], ranks: int) -> list[tuple[int, ...]]:
 
 
 def _numa(usable: list[int], ranks: int, environ: Mapping[str, str]) -> list[tuple[int, ...]]:
-    """Give each rank all the cores of one NUMA node; neighbouring ranks share a node."""
     nodes = [share for cores in numa_nodes(environ) if (share := tuple(sorted(cores & set(usable))))]
     if not nodes:
         raise LaunchError(

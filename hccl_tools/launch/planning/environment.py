@@ -44,7 +44,6 @@ class JobFacts(NamedTuple):
     run_dir: str | None = None
     #: Whether the output of the ranks' Python is buffered.
     buffered: bool = False
-    #: Whether the ranks are MPI processes.
     under_mpirun: bool = False
     #: Whether the ranks do not inherit the variables that limit the visible devices.
     ignore_visible: bool = False

@@ -152,7 +152,6 @@ def command(program: Program, python: str) -> tuple[str, ...]:
 
 
 def _is_ours(path: str) -> bool:
-    """Return whether a path is this process's interpreter, in the same (virtual) environment."""
     ours = sys.executable
     same_place = os.path.realpath(os.path.dirname(path)) == os.path.realpath(os.path.dirname(ours))
     return same_place and os.path.realpath(path) == os.path.realpath(ours)

@@ -19,13 +19,10 @@ class RankPlacement(NamedTuple):
     rank: int
     #: The address or name by which other machines reach the server.
     host: str
-    #: The index of its server in the table.
     server_index: int
-    #: The physical device id.
     device: int
     #: The index of the rank on the server, by ascending device id.
     local_rank: int
-    #: The number of ranks on the server.
     local_size: int
 
 

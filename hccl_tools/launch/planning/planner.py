@@ -41,7 +41,6 @@ class PreparedLaunch(NamedTuple):
     """A plan and the data needed to carry it out."""
 
     plan: Plan
-    #: The variables of the caller that the ranks inherit.
     environment: dict[str, str]
     #: The ids of this host's device nodes, ascending.
     nodes: tuple[int, ...] = ()

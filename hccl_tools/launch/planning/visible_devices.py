@@ -108,7 +108,6 @@ def visible_devices(
 class Surroundings(NamedTuple):
     """The facts about this host on which a launch depends."""
 
-    #: The caller's environment.
     environ: Mapping[str, str]
     #: The ids of the device nodes ``/dev/davinciN``, ascending.
     nodes: tuple[int, ...]

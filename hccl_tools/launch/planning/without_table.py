@@ -57,7 +57,6 @@ def job_of(request: LaunchRequest, around: Surroundings, notes: list[str]) -> Jo
 
 
 def _host_names(hosts: Hosts) -> tuple[str, ...]:
-    """Return the hosts in rank order: those of ``--ips``, else one name for each of ``--nnodes``."""
     if hosts.ips:
         if hosts.node_count not in (None, len(hosts.ips)):
             raise UsageError(f"--nnodes {hosts.node_count}, but --ips has {len(hosts.ips)} machines")

@@ -179,7 +179,6 @@ def command_line(plan: Plan, tool: str, options: ScriptOptions) -> str:
 
 
 def _check_order(plan: Plan, tool: str) -> None:
-    """Refuse a plan whose ranks are not in the order of hosts and devices, or not evenly distributed."""
     servers = list(_by_server(plan).values())
     ordered = [each for ranks in servers for each in sorted(ranks, key=lambda process: process.device)]
     for expected, process in enumerate(ordered):
