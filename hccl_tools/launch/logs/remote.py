@@ -58,7 +58,7 @@ class RemoteLogs:
         os.set_blocking(self._output.fileno(), False)
 
     def read(self, *, last: bool) -> bytes:
-        """Return what has arrived, "" for nothing; ``last`` makes the other side finish."""
+        """Return the data received so far, possibly ""; ``last`` requests the end of the output."""
         if last:
             self._input.close()
         if self.ended:
@@ -116,7 +116,7 @@ def start(
     """Start to read logs on another host of a run; rank -1 is MindSpore's scheduler.
 
     Raises:
-        UsageError: There is no such ssh, the run is another user's, or the host is not a host name.
+        UsageError: ssh is missing, the run belongs to another user, or ``host`` is not a host name.
     """
     if not directory.is_own(run.path):
         raise UsageError(

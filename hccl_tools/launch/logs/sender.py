@@ -27,7 +27,7 @@ def serve(path: str, ranks: Sequence[int], *, follow: bool, lines: int | None, p
     standard input ends. ``lines`` is how many lines are shown at most, ``None`` for all.
 
     Raises:
-        InputError: There is no such run or log on this host.
+        InputError: The run or a log does not exist on this host.
     """
     signal.signal(signal.SIGTERM, _end_input)
     while not files.is_run(path):

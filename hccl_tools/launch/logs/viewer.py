@@ -40,7 +40,7 @@ def by_host(run: Run, ranks: Sequence[int], *, scheduler: bool = False) -> dict[
     A log that exists on this host is read here, wherever its rank runs: the disk is shared.
 
     Raises:
-        InputError: The run has no such rank.
+        InputError: The run does not have a given rank.
     """
     found: dict[str, list[int]] = {}
     for rank in [-1] if scheduler else dict.fromkeys(ranks):
@@ -55,7 +55,7 @@ def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None =
     Missing logs are waited for while ``while_`` returns true.
 
     Raises:
-        InputError: There is no such log on this host.
+        InputError: A log does not exist on this host.
     """
     found = {}
     for rank in ranks:
@@ -85,7 +85,7 @@ def show(sources: Sequence[Source], *, is_over: Callable[[], bool], escape: bool
     ``escape`` writes unprintable characters as ``\u001b``, for logs of another user.
 
     Raises:
-        InputError: A log could not be read to its end; the others were shown.
+        InputError: A log could not be read to its end; all other logs were shown.
     """
     reported: set[Source] = set()
     while True:

@@ -1,4 +1,4 @@
-"""The limit on open files of a process, and the inherited files that it closes."""
+"""Raise the limit on open files; close inherited files."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _KEPT_FREE = 6
 
 
 class FileLimit:
-    """The limit on this process's open files (``ulimit -n``); it is raised when it is nearly reached."""
+    """The limit on this process's open files (``ulimit -n``), raised when it is nearly reached."""
 
     def __init__(self) -> None:
         self._before: tuple[int, int] | None = None
 
     def allows(self, descriptor: int) -> bool:
-        """Return whether a file may stay open: the lowest free number is used first, so more are free."""
+        """Return whether a file may stay open; the kernel assigns the lowest free descriptor first."""
         if descriptor < file_limit() - _KEPT_FREE:
             return True
         if self._before is None:
@@ -28,7 +28,7 @@ class FileLimit:
         return descriptor < file_limit() - _KEPT_FREE
 
     def restore(self) -> None:
-        """Restore the limit for a program that is started: select() cannot take high numbers."""
+        """Restore the limit for a new program: select() does not accept high descriptors."""
         if self._before is not None:
             import resource  # noqa: PLC0415  (loaded when it was raised)
 
@@ -36,7 +36,7 @@ class FileLimit:
 
 
 def file_limit() -> int:
-    """Return the soft limit."""
+    """Return the soft limit on open files."""
     return os.sysconf("SC_OPEN_MAX")
 
 

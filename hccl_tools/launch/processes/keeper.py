@@ -1,10 +1,9 @@
 """The keeper: a small process between the launcher and the ranks, the only one that starts and ends them.
 
-The launcher starts it before anything else. It is the parent of every rank and a subreaper, so that whatever
-the ranks leave behind becomes its child. It reads a pipe from the launcher: at the end of file, however the
-launcher ended, it kills every descendant until none is left. The kernel kills each rank if the keeper ends.
-Between launcher and keeper is the watcher, which kills what a killed keeper leaves. This module is the
-launcher's side; ``keeper_process`` is the keeper itself, ``watcher`` its parent.
+The launcher starts the keeper first. The keeper is the parent of every rank and a subreaper: processes that
+the ranks leave behind become its children. It reads a pipe from the launcher: at the end of file it kills
+every descendant. The kernel kills each rank if the keeper exits. Between launcher and keeper is the watcher,
+which kills the processes that a killed keeper leaves. This module is the launcher's side.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.processes.keeper_protocol import Event, Task
 
-#: Seconds from one check of a watcher that is about to end to the next.
+#: Seconds between two checks of a watcher that is about to exit.
 _INTERVAL = 0.0002
 
 
 class Keeper:
     """The launcher's handle on its keeper process.
 
-    ``watcher`` is the process that the launcher has started, ``begun`` its start as /proc has it. ``pid`` is
-    the keeper's own once that is ready, the watcher's until then.
+    ``watcher`` is the process that the launcher has started, ``begun`` its start time in /proc. ``pid`` is
+    the keeper's process id once the keeper is ready, the watcher's until then.
     """
 
     def __init__(self, pid: int, commands: int, events: int) -> None:
@@ -52,7 +51,7 @@ class Keeper:
 
     @property
     def failure(self) -> str:
-        """The traceback of a keeper that has failed, "" of one that was killed or runs."""
+        """The traceback of a failed keeper, "" if the keeper was killed or is running."""
         return self._reader.failure
 
     def fileno(self) -> int:
@@ -77,7 +76,7 @@ class Keeper:
         self._send(keeper_protocol.START, marshal.dumps(body))
 
     def signal(self, number: int, to: int = keeper_protocol.EVERYONE) -> None:
-        """Send a signal to all processes, to the ranks' own processes or to one of them by index."""
+        """Send a signal to all processes, to the ranks' own processes, or to one process by index."""
         with suppress(ProcessLookupError, PermissionError):
             os.kill(self.pid, signal.SIGCONT)  # A stopped keeper would not read this.
         self._send(keeper_protocol.SIGNAL, keeper_protocol.SIGNAL_BODY.pack(number, to))
@@ -87,7 +86,7 @@ class Keeper:
         return procfs.descendants(self.pid)
 
     def close(self, wait: float = 1.0) -> None:
-        """End the keeper, which first kills what is left; wait for it at most ``wait`` seconds."""
+        """End the keeper, which first kills all descendants; wait at most ``wait`` seconds."""
         os.close(self._commands)
         _started.remove(self)
         deadline = time.monotonic() + wait
@@ -98,7 +97,7 @@ class Keeper:
         os.close(self.fileno())
 
     def wait_gone(self, wait: float) -> None:
-        """Wait until the keeper has ended, at most ``wait`` seconds; its last events are discarded."""
+        """Wait until the keeper has exited, at most ``wait`` seconds; discard its last events."""
         deadline = time.monotonic() + wait
         while not self.has_ended and (left := deadline - time.monotonic()) > 0:
             wait_readable(left, self)
@@ -117,14 +116,12 @@ _started: list[Keeper] = []
 def start(*, subreaper: bool = True) -> Keeper:
     """Start the keeper.
 
-    It gets a new interpreter, which is ready while the launcher still reads its table. Each rank then costs a
-    third less than with a fork, which copies the memory of its parent and is the fallback.
-
-    ``subreaper`` makes this process a subreaper too, so that it can end the job if the keeper is killed. A
-    library call in a user's process does not change that.
+    It runs in a new interpreter: starting a rank takes a third less time than with the
+    fallback, a fork, which copies the memory of its parent. ``subreaper`` also makes the caller a subreaper,
+    to end the job if the keeper is killed; a library call must not change a user's process in this way.
 
     Raises:
-        LaunchError: No further process may be started.
+        LaunchError: The keeper process cannot be started.
     """
     if subreaper:
         linux.become_subreaper()
@@ -148,7 +145,7 @@ def start(*, subreaper: bool = True) -> Keeper:
 
 
 def current() -> Keeper | None:
-    """Return the keeper that this process has started and not closed, if any."""
+    """Return the open keeper of this process, ``None`` if there is none."""
     return _started[-1] if _started else None
 
 

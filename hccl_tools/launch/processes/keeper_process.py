@@ -1,8 +1,8 @@
 """The keeper process: starts, signals and reaps the processes of a job.
 
-It has an interpreter of its own and stays small: a child of it has few pages to share, so starting one is
-cheap. All signals are blocked in it, so that its children have default dispositions and only unblock. Its
-parent is the watcher, which ends the job if the keeper is killed.
+It has its own interpreter and stays small: a child has few pages to share, so starting a child is cheap. All
+signals are blocked, so that children have default dispositions and only unblock. The parent is the watcher,
+which ends the job if the keeper is killed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOG_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
 
 def serve(commands: int, events: int, launcher: int) -> NoReturn:
-    """Run the keeper until the launcher has ended and no process of the job is left; never returns."""
+    """Run the keeper until the launcher has exited and no process of the job is left."""
     code = 70
     try:
         watcher.fork_keeper(launcher)
@@ -109,7 +109,7 @@ class _KeeperProcess:
         return True
 
     def change_directory(self, directory: str) -> None:
-        """Enter the ranks' working directory; without it no process is started."""
+        """Enter the ranks' working directory; if this fails, start no process."""
         try:
             os.chdir(directory)
         except OSError as error:
@@ -120,7 +120,7 @@ class _KeeperProcess:
         self.reap()
 
     def signal(self, number: int, to: int) -> None:
-        """Signal all processes, the ranks, or one of them; a signal that ends the job stops the start."""
+        """Signal all processes, all ranks or one rank; a signal that ends the job stops further starts."""
         ending = number in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
         if ending:
             self.waiting.clear()
@@ -135,7 +135,7 @@ class _KeeperProcess:
         self.reap()
 
     def reap(self) -> None:
-        """Report every process that has ended, in order, and when none is left."""
+        """Report exited processes in order, and report when no process is left."""
         if not self.busy:
             return
         deaths = self.reaper.reap()
@@ -151,7 +151,7 @@ class _KeeperProcess:
             self.queue_event(keeper_protocol.EMPTY)
 
     def report_failing(self) -> None:
-        """Report processes that are exiting with a failure: it began before the one that is complete."""
+        """Report processes that are exiting with a failure, which began before a completed exit."""
         for pid, index in self.reaper.running():
             if status := procfs.ends_with(pid):
                 self.queue_event(keeper_protocol.ENDING, index, pid, status)
@@ -199,7 +199,7 @@ class _KeeperProcess:
         self.queue_event(keeper_protocol.STARTED, index, pid, 0)
 
     def exec_child(self, index: int, task: Task, log: int) -> NoReturn:
-        """In the child: become the task's program."""
+        """Execute the program of a task, in the child process."""
         code = 126
         try:
             stdin = self.stdin if index == self.stdin_for else 0

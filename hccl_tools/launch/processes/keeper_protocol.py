@@ -68,7 +68,7 @@ class Event(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One process to start: ``log`` and ``program`` are paths, ``cpus`` the cores it is bound to (or all)."""
+    """A process to start: ``log`` and ``program`` are paths, ``cpus`` the cores to which it is bound."""
 
     program: str
     argv: tuple[str, ...]
@@ -78,7 +78,7 @@ class Task(NamedTuple):
 
 
 def write(descriptor: int, data: bytes) -> None:
-    """Write everything; the descriptor blocks."""
+    """Write all data to a blocking descriptor."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]

@@ -63,16 +63,15 @@ def die_with_parent(signal_number: int) -> None:
 
 
 def reset_signals() -> None:
-    """Give the signals that may be ignored or handled their default disposition."""
+    """Reset the signals that may be ignored or handled to their default disposition."""
     for number in _CHANGED_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
 
 
 class ChildSetup:
-    """Turns a forked child into a program in a session of its own.
+    """Turns a forked child into a program in its own session.
 
-    The parent prepares all that it can: each object that a child makes or counts is a page to copy, and the
-    common way to make these two system calls touched three times as many.
+    The parent prepares as much as possible: each object that a child creates or counts is a page to copy.
     """
 
     def __init__(self) -> None:
@@ -94,10 +93,10 @@ class ChildSetup:
         log: int,
         cpus: Collection[int] = (),
     ) -> None:
-        """Become a program that is killed when its parent ends; return only if that has ended already.
+        """Execute a program that is killed when its parent exits; return only if the parent has exited.
 
         ``execute`` calls one of Python's exec functions, ``stdin`` and ``log`` (for stdout and stderr) are
-        descriptors. The program may use the cores ``cpus``, without any those of its parent.
+        descriptors. The program may use the cores ``cpus``, by default the cores of its parent.
 
         Raises:
             OSError: The program cannot be run.

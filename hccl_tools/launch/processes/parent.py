@@ -1,7 +1,7 @@
-"""Watch the process that has started this one: prted, orted, hydra_pmi_proxy, slurmstepd ...
+"""Watch the parent of this process: prted, orted, hydra_pmi_proxy, slurmstepd ...
 
-An engine that loses one of its own processes may notice it late or never, or exit with 0; a child of that
-process notices it at once.
+An engine that loses one of its processes may detect the loss late or never, or exit with 0. A child of that
+process detects it at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Parent:
         return self.pid > 0 and os.getppid() != self.pid
 
     def watch(self, reactor: Reactor, act: Callable[[], None]) -> None:
-        """Call ``act`` once when it has ended."""
+        """Call ``act`` once when the parent has exited."""
         if self.pid > 0 and not on_end_of(self.pid, reactor, act):
             self._check(reactor, act)
 
@@ -45,7 +45,7 @@ class Parent:
 
 
 def on_end_of(pid: int, reactor: Reactor, act: Callable[[], None]) -> bool:
-    """Call ``act`` once when a process has ended; return False if it has, or the kernel cannot report it."""
+    """Call ``act`` once a process exits; return False if it has exited or the kernel cannot report it."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError:

@@ -7,7 +7,7 @@ import os
 
 
 def why_not_started(number: int) -> str:
-    """Return the meaning of the errno of a failed fork, with the limit that was reached if known."""
+    """Return the meaning of the errno of a failed fork, including the process limit if it was reached."""
     reason = os.strerror(number)
     if number != errno.EAGAIN:
         return reason

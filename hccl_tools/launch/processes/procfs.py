@@ -1,4 +1,4 @@
-"""Processes as /proc shows them: parents, states, times, what they wait for; signals to descendants."""
+"""Read the parents, states and times of processes from /proc; signal descendants."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read(path: str) -> str:
 
 
 def status(pid: int) -> Status | None:
-    """Return the status of a process, ``None`` if there is none of that number."""
+    """Return the status of a process, ``None`` if the process does not exist."""
     line = read(f"/proc/{pid}/stat")
     # The second field is the program's name in brackets, which may contain blanks and brackets itself.
     fields = line[line.rfind(")") + 2 :].split()
@@ -69,7 +69,7 @@ def user(pid: int) -> int:
 
 
 def ends_with(pid: int) -> int:
-    """Return the wait status of a process that is exiting with a failure, 0 for any other.
+    """Return the wait status of a process that is exiting with a failure, 0 for any other process.
 
     Its connections are closed early in its exit. With much memory or a slow device to release, others may
     fail because of it and end before that exit is complete.
@@ -90,7 +90,7 @@ def processes() -> dict[int, Status]:
 def descendants(ancestor: int, *, since: int = 0, but: int = 0) -> list[Status]:
     """Return the living descendants of a process, parents before children.
 
-    Children that started before ``since`` are left out with their descendants, the process ``but`` without.
+    Children that started before ``since`` are excluded with their descendants, the process ``but`` alone.
     """
     children: dict[int, list[Status]] = {}
     for process in processes().values():
@@ -124,7 +124,7 @@ def waits_in(pid: int) -> str:
 
 
 def signal_all(ancestor: int, *numbers: int, since: int = 0, but: int = 0) -> int:
-    """Send one or more signals to every living descendant; return how many there were."""
+    """Send signals to every living descendant; return the number of descendants."""
     found = descendants(ancestor, since=since, but=but)
     for process in found:
         # It may have ended, or run as another user now (sudo).
@@ -141,12 +141,12 @@ def kill_until_gone(
     longest_pause: float = 0.1,
     wait: Callable[[float], object] = time.sleep,
 ) -> bool:
-    """Return whether no process is left after rounds of SIGKILL: a killed one may have started others before.
+    """Send SIGKILL in rounds, since a killed process may have started others; return whether none is left.
 
     Args:
-        kill: Sends SIGKILL to the processes that are left, and returns something false if there are none.
+        kill: Sends SIGKILL to the processes that are left, and returns a false value if no process is left.
         timeout: Seconds after which the processes that are left count as stuck in the kernel.
-        longest_pause: Seconds between two rounds at most; the first pause is 1 ms, and each is doubled.
+        longest_pause: The maximum pause between two rounds in seconds; pauses double from 1 ms.
     """
     deadline, pause = time.monotonic() + timeout, 0.001
     while kill():

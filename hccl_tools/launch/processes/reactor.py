@@ -14,11 +14,11 @@ if TYPE_CHECKING:
         """A file, socket or connection."""
 
         def fileno(self) -> int:
-            """Return its descriptor."""
+            """Return the descriptor."""
 
 
 def wait_readable(seconds: float, *files: int | HasFileno) -> None:
-    """Wait until one of some files is readable, or the time is over; select(2) takes no file above 1023."""
+    """Wait until a file is readable or the time is over; select(2) does not accept files above 1023."""
     poller = select.poll()
     for file in files:
         poller.register(file, select.POLLIN)
@@ -35,11 +35,11 @@ class Reactor:
         self._readers: dict[int, Callable[[], None]] = {}
 
     def at(self, name: str, seconds: float, act: Callable[[], None]) -> None:
-        """Call ``act`` once after a number of seconds; a later timer of the same name replaces it."""
+        """Call ``act`` once after the given seconds; replace an earlier timer of the same name."""
         self._timers[name] = (time.monotonic() + seconds, act)
 
     def on_readable(self, descriptor: int, act: Callable[[], None] | None) -> None:
-        """Call ``act`` whenever a descriptor is readable; ``None`` ends that."""
+        """Call ``act`` whenever a descriptor is readable; ``None`` removes the descriptor."""
         if act is not None:
             self._readers[descriptor] = act
             self.poller.register(descriptor, select.POLLIN)
@@ -47,7 +47,7 @@ class Reactor:
             self.poller.unregister(descriptor)
 
     def poll(self, until: float = float("inf")) -> set[int]:
-        """Wait for a descriptor or the next timer, at most until a monotonic time; return what is ready."""
+        """Wait for a descriptor or the next timer, at most ``until``; return the ready descriptors."""
         due = min([until, *(due for due, _ in self._timers.values())])
         wait = None if due == float("inf") else max(0.0, due - time.monotonic()) * 1000 + 0.5
         return {descriptor for descriptor, _ in self.poller.poll(wait)}

@@ -1,9 +1,9 @@
 """Reap ended processes in the order in which they ended.
 
-wait(2) returns ended children in the order of their start, and one SIGCHLD may stand for several. The report
-has to say which rank failed first, so a process descriptor of each rank is in an epoll set, whose list of
-ready descriptors is in order of time. On kernels without process descriptors (before 5.3), and where no more
-files may be open, two processes that end between two calls, some microseconds apart, may change places.
+wait(2) returns children in the order of their start, and one SIGCHLD may represent several children. The
+report must identify the rank that failed first, so an epoll set contains a process descriptor of each rank;
+it lists ready descriptors in order of time. On kernels without process descriptors (before 5.3), or at the
+limit of open files, two processes that exit within microseconds may change places.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Reaper:
         self._order.register(descriptor, select.EPOLLIN)
 
     def running(self) -> list[tuple[int, int]]:
-        """Return process id and index of the ranks not reaped yet; until then their ids are not reused."""
+        """Return process id and index of the ranks not reaped yet; these ids cannot be reused."""
         return list(self._indexes.items())
 
     def reap(self) -> list[Death]:

@@ -19,7 +19,7 @@ def signal_number(name: str) -> int:
     """Return the number for a result of ``signal_name``.
 
     Raises:
-        ValueError: It is not such a name.
+        ValueError: ``name`` is not the name of a signal.
     """
     if name.startswith(_NAMELESS):
         return int(name.removeprefix(_NAMELESS))

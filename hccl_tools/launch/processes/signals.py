@@ -1,8 +1,8 @@
 """The signals that a launcher receives, as a descriptor in its poll() instead of handlers.
 
-Signals that were ignored when the launcher started stay so: nohup ignores SIGHUP, and the shell of a script
-ignores SIGINT and SIGQUIT for its background jobs. The latter two are ignored when the terminal sends them to
-the whole group; ``kill -INT`` is sent to the launcher and ends the job.
+Signals that were ignored when the launcher started stay ignored: nohup ignores SIGHUP, a script's shell
+ignores SIGINT and SIGQUIT for background jobs. The launcher ignores the latter two only if the terminal sends
+them to the whole group; ``kill -INT`` ends the job.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Signals:
         self._ignored = {number for number in handled if signal.getsignal(number) is signal.SIG_IGN}
         self._handled = handled - (self._ignored & {signal.SIGHUP})
         self._mask: set[int] = set()
-        #: The process that has sent a signal last, by number.
+        #: The process that has last sent a signal, by signal number.
         self.senders: dict[int, int] = {}
         self._descriptor = -1
 
@@ -72,7 +72,7 @@ def stop_self() -> None:
 class Helper:
     """A program that the launcher runs for itself (py-spy, ``--notify``), not a part of the job.
 
-    ``code`` is its exit code once it has ended, -n for signal n.
+    ``code`` is the exit code once the program has exited, -n for signal n.
     """
 
     def __init__(self, pid: int) -> None:
@@ -80,7 +80,7 @@ class Helper:
         self.code: int | None = None
 
     def ended(self) -> bool:
-        """Return whether it has ended; does not wait."""
+        """Return whether the program has exited; does not wait."""
         return self.code is not None or self._reap(os.WNOHANG)
 
     def end(self) -> None:
@@ -97,7 +97,7 @@ class Helper:
 
 
 def spawn(argv: list[str], *, stdin: int = -1, stdout: int = 2, stderr: int = 2, **variables: str) -> Helper:
-    """Start a helper program with default signals, in a process group of its own.
+    """Start a helper program with default signals in its own process group.
 
     ``argv`` begins with a path. Without ``stdin`` the program reads /dev/null.
     """

@@ -1,4 +1,4 @@
-"""Waiting times that the tests of this package shorten.
+"""Timeouts that the tests of this package shorten.
 
 Each protocol keeps its times in one record, in seconds. Tests of real processes set HCCL_TOOLS_TIMING to
 those that differ, such as ``connection.timeout=3,engine.end=0.5``; it reaches the launchers on other hosts.

@@ -1,8 +1,8 @@
-"""The watcher: the keeper's parent, which ends the job when neither launcher nor keeper can do it.
+"""The watcher: the keeper's parent, which ends the job if neither launcher nor keeper can end it.
 
-A keeper that is killed takes the ranks with it, but not what the ranks have started, and a stopped one does
-not notice the end of its launcher. The watcher is a subreaper above the keeper: it inherits the processes of
-a dead keeper and kills them, and it resumes a stopped keeper once the launcher is gone.
+If a keeper is killed, its ranks are killed, but not their descendants. A stopped keeper does not detect the
+end of its launcher. The watcher is a subreaper above the keeper: it inherits and kills processes of a dead
+keeper, and resumes a stopped keeper once the launcher has exited.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hccl_tools.launch.processes import linux, procfs
 from hccl_tools.launch.processes.file_limit import leave_callers_files
 
 _ALL_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
-#: What the kernel sends the watcher when the launcher ends.
+#: The signal that the kernel sends to the watcher when the launcher exits.
 _LAUNCHER_ENDED = signal.SIGHUP
 #: Seconds from one check of a keeper without a launcher to the next.
 _CHECK_INTERVAL = 0.1
@@ -28,10 +28,7 @@ _LONGEST_PAUSE = 1.0
 
 
 def fork_keeper(launcher: int) -> None:
-    """Fork: the child returns and becomes the keeper, this process becomes the watcher and never returns.
-
-    Where no further process may be started, this process returns and becomes the keeper itself.
-    """
+    """Fork; return in the child, the keeper, and become the watcher. Without a fork, become the keeper."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
     linux.become_subreaper()
     try:
@@ -43,7 +40,7 @@ def fork_keeper(launcher: int) -> None:
 
 
 def end_descendants() -> None:
-    """Kill every descendant of this process, a subreaper with SIGCHLD blocked, until there is none."""
+    """Kill the descendants of this process, a subreaper with SIGCHLD blocked, until none is left."""
     procfs.kill_until_gone(
         _kill_children,
         longest_pause=_LONGEST_PAUSE,
@@ -72,7 +69,6 @@ def _watch(launcher: int, keeper: int) -> NoReturn:
 
 
 def _wait_for(keeper: int, launcher: int) -> None:
-    """Wait for the end of the keeper; without its launcher it has a limited time."""
     while os.getppid() == launcher:
         if _has_ended(keeper):
             return

@@ -46,10 +46,10 @@ def path_for(
 def create(run_dir: str, *, shared: bool = False, mode: int = PRIVATE) -> None:
     """Create the run directory; ``mode`` is independent of the umask.
 
-    A ``shared`` one may exist: another process of the job has created it, as the same user.
+    A ``shared`` directory may exist: another process of the job has created it as the same user.
 
     Raises:
-        LaunchError: It cannot be created, or belongs to another user.
+        LaunchError: The directory cannot be created, or belongs to another user.
     """
     try:
         os.makedirs(run_dir, PRIVATE)  # The mode is that of the last one.
@@ -76,7 +76,7 @@ def check_owner(run_dir: str, mode: int) -> None:
     """Refuse a run directory of another user, or one that others can write to although ``mode`` excludes it.
 
     Raises:
-        LaunchError: It is refused.
+        LaunchError: The directory has another owner, or other users can write to it.
     """
     about = os.lstat(run_dir)
     if not is_own(run_dir):
@@ -126,7 +126,7 @@ def write(run_dir: str, name: str, data: bytes) -> str:
     """Write one file of the run directory and return its path.
 
     Raises:
-        LaunchError: It cannot be written.
+        LaunchError: The file cannot be written.
     """
     try:
         return writing.write(run_dir, name, data, file_mode(run_dir))
@@ -182,7 +182,6 @@ def note_end(run_dir: str, exit_code: int, reason: str) -> None:
 
 
 def _is_ours(descriptor: int) -> bool:
-    """Take the lock, which `hccl-tools jobs` may hold for a moment."""
     for _ in range(_LOCK_ATTEMPTS):
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

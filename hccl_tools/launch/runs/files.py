@@ -48,19 +48,19 @@ def is_run(path: str) -> bool:
 
 
 def plan(path: str) -> dict[str, Any]:
-    """Return the plan in a run directory, empty where there is none.
+    """Return the plan in a run directory, empty if there is none.
 
     Raises:
-        MalformedRunError: It is not a plan.
+        MalformedRunError: The file does not contain a plan.
     """
     return _checked(path, names.PLAN, _PLAN, "processes")
 
 
 def report(path: str) -> dict[str, Any]:
-    """Return the report in a run directory, empty where there is none.
+    """Return the report in a run directory, empty if there is none.
 
     Raises:
-        MalformedRunError: It is not a report.
+        MalformedRunError: The file does not contain a report.
     """
     return _checked(path, names.REPORT, _REPORT, "exit_code")
 
@@ -69,7 +69,7 @@ def elsewhere(path: str) -> dict[str, str]:
     """Return the run directories of the other hosts of a job, by host.
 
     Raises:
-        MalformedRunError: The file has other contents.
+        MalformedRunError: The file is malformed.
     """
     found = _json(path, names.RUN_DIRS)
     if not all(map(_is_path, found.values())):
@@ -81,7 +81,7 @@ def holder(path: str) -> Holder:
     """Return what the launcher of a run has recorded about itself.
 
     Raises:
-        MalformedRunError: The file has other contents.
+        MalformedRunError: The file is malformed.
     """
     data = _read(path, names.LAUNCHER, 4096)
     if not data:
@@ -105,7 +105,7 @@ def open_data(path: str) -> int:
     """Open a file to read; a pipe or a device, which could hold this process up, is refused.
 
     Raises:
-        OSError: It cannot be opened, or is not a regular file.
+        OSError: The file cannot be opened, or is not a regular file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -115,7 +115,6 @@ def open_data(path: str) -> int:
 
 
 def _read(path: str, name: str, most: int) -> bytes:
-    """Return a file of a run directory, "" if it does not exist or cannot be read."""
     try:
         with open(open_data(os.path.join(path, name)), "rb") as file:
             return file.read(most)

@@ -29,8 +29,8 @@ class Run(NamedTuple):
         host: Where the launcher ran.
         started: Seconds since the epoch, 0.0 where it is not recorded.
         ranks: The number of ranks on all hosts.
-        exit_code: Of an ended run.
-        command: What its ranks run.
+        exit_code: The exit code of an ended run.
+        command: The command of the ranks.
         reason: Why an ended run ended, as in its report.
         kind: ``launch``, or ``spawn``: then the launcher is a user's program.
         hosts: The number of hosts.
@@ -64,7 +64,7 @@ class Run(NamedTuple):
 def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
     """Return the runs in a log directory, oldest first, and those of other directories that run on this host.
 
-    Unreadable ones are left out and, unless ``quiet``, named on stderr.
+    Unreadable runs are skipped and, unless ``quiet``, listed on stderr.
     """
     here = os.path.abspath(log_dir)
     found_names = sorted(os.listdir(here)) if os.path.isdir(here) else []
@@ -107,7 +107,7 @@ def resolve(name: str, log_dir: str) -> Run:
     """Return a run by its path, its name in the log directory, the beginning of that, or ``latest``.
 
     Raises:
-        UsageError: There is no such run, or more than one, or it cannot be read.
+        UsageError: No run or more than one run matches, or the run cannot be read.
     """
     link = os.path.join(log_dir, names.LATEST)
     for path in (name, link) if name == names.LATEST else (name,):

@@ -31,7 +31,7 @@ def fresh_log(run_dir: str, log: str, rank: int) -> int:
     The returned descriptor locks the log: two runs would empty each other's.
 
     Raises:
-        LaunchError: It cannot be written, or another run is writing it.
+        LaunchError: The log cannot be written, or another run is writing to it.
     """
     path = os.path.join(run_dir, log)
     try:

@@ -32,7 +32,7 @@ def new_path(environ: Mapping[str, str]) -> str:
     """Return the path of a new directory for one job, with a random name; create nothing.
 
     Raises:
-        LaunchError: There is no safe place for it.
+        LaunchError: No safe place for the directory exists.
     """
     return os.path.join(place(environ), _JOB + os.urandom(16).hex())
 
@@ -41,7 +41,7 @@ def place(environ: Mapping[str, str]) -> str:
     """Return the path of this user's private directory, which may not exist yet.
 
     Raises:
-        LaunchError: There is no safe place for it; the message explains the first one.
+        LaunchError: No safe place for the directory exists; the message explains the first problem.
     """
     found = [(path, _problem(path)) for path in _paths(environ)]
     for path, problem in found:
@@ -57,7 +57,7 @@ def make(path: str) -> int:
     """Create a private directory of a job; return a descriptor that protects it from removal.
 
     Raises:
-        LaunchError: It cannot be created.
+        LaunchError: The directory cannot be created.
     """
     parent = os.path.dirname(path)
     ensure(parent)
@@ -75,7 +75,7 @@ def ensure(path: str) -> None:
     """Create this user's private directory if it does not exist.
 
     Raises:
-        LaunchError: It cannot be created, or belongs to another user.
+        LaunchError: The directory cannot be created, or belongs to another user.
     """
     try:
         os.mkdir(path, 0o700)
@@ -102,7 +102,7 @@ def open_own(path: str) -> int:
     """Open a file to read what will be executed or unpickled: only a regular one that this user has written.
 
     Raises:
-        OSError: It cannot be opened, or is another user's.
+        OSError: The file cannot be opened, or belongs to another user.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     about = os.fstat(descriptor)
@@ -120,7 +120,6 @@ def _paths(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _problem(path: str) -> str:
-    """Return why a path cannot be this user's private directory, "" where it can."""
     parent = os.path.dirname(path)
     try:
         above = os.stat(parent)

@@ -44,7 +44,7 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
     """End a run within ``wait`` seconds, including the ranks' grace time; ``now`` skips that.
 
     Raises:
-        UsageError: It runs on another host, or belongs to another user.
+        UsageError: The run is on another host, or belongs to another user.
     """
     if run.state in {"running", "elsewhere"} and run.host not in {"", os.uname().nodename}:
         # On a shared disk its lock may be visible here, but its process id is another process on this host.
@@ -82,7 +82,6 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
 
 
 def _what_to_type(run: Run, *, now: bool) -> str:
-    """Return the command that stops a run whose launcher is on another host."""
     from hccl_tools.launch.runs import node_names  # noqa: PLC0415  (few look from another host)
 
     if host_list.why_not_a_host(run.host):
@@ -98,7 +97,6 @@ def _what_to_type(run: Run, *, now: bool) -> str:
 
 
 def _user(run: Run) -> int:
-    """Return the user that the processes of a run must have: the owner of its directory."""
     return os.geteuid() if directory.is_own(run.path) else os.stat(run.path).st_uid
 
 
@@ -112,7 +110,7 @@ def _send(pid: int, number: int, is_expected: Callable[[int], bool]) -> None:
     """Signal a process if it is the expected one: another may have its process id.
 
     Raises:
-        ProcessLookupError: It has ended.
+        ProcessLookupError: The process has exited.
     """
     try:
         descriptor = os.pidfd_open(pid)
@@ -131,7 +129,6 @@ def _send(pid: int, number: int, is_expected: Callable[[int], bool]) -> None:
 
 
 def _is_launcher(run: Run, pid: int) -> bool:
-    """Return whether a process is the launcher of a run, by its user and start time."""
     noted, process = files.holder(run.path), procfs.status(pid)
     if process is None or pid <= 1 or procfs.user(pid) != _user(run):
         return False
@@ -193,8 +190,6 @@ def _wait(run: Run, seconds: float) -> bool:
 
 
 def _kill(run: Run) -> bool:
-    """Kill what is left of a run on this host; return False if some of it is stuck in the kernel."""
-
     def kill() -> list[int]:
         left = _processes(run)
         _resume_keepers(left)
@@ -207,7 +202,6 @@ def _kill(run: Run) -> bool:
 
 
 def _resume_keepers(left: list[int]) -> None:
-    """Let stopped keepers and watchers above these processes notice that their launcher is gone."""
     for pid in left:
         while (process := procfs.status(pid)) and process.parent > 1:
             pid = process.parent  # noqa: PLW2901  (upwards)
@@ -217,7 +211,6 @@ def _resume_keepers(left: list[int]) -> None:
 
 
 def _others(run: Run) -> str:
-    """Return what becomes of the ranks on other hosts that have their own launchers."""
     plan = files.plan(run.path)
     hosts = {process["host"] for process in plan.get("processes", []) if not process.get("here", True)}
     if not hosts:

@@ -9,7 +9,7 @@ def write(folder: str, name: str, data: bytes, mode: int = 0o600) -> str:
     """Write a file completely or not at all, also if several hosts of a shared disk do; return its path.
 
     Raises:
-        OSError: It cannot be written; an existing file is unchanged.
+        OSError: The file cannot be written; an existing file is unchanged.
     """
     path = os.path.join(folder, name)
     temporary = f"{path}.{os.urandom(8).hex()}.part"
