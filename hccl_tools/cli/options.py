@@ -77,8 +77,8 @@ def _rules(name: str, text: str) -> Callable[[_F], _F]:
     return click.option(name, multiple=True, metavar="RULES", callback=_split_names, help=text)
 
 
-select = _rules("--select", "Apply only these rules: HCC2,HCC301.")
-ignore = _rules("--ignore", "Leave these rules out: HCC4,HCC602.")
+select = _rules("--select", "Apply only the given rules, such as HCC2,HCC301.")
+ignore = _rules("--ignore", "Ignore the given rules, such as HCC4,HCC602.")
 product = click.option(
     "--product",
     metavar="NAME",

@@ -156,7 +156,7 @@ def _check_meeting(job: Job, start: Start, request: LaunchRequest, *, meet: bool
 def _of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, world: MpiWorld) -> Job:
     size, servers = len(loaded.table), loaded.table.servers
     if size != world.size:
-        advice = f"mpirun -n {size} ..., or --no-table to leave the table out"
+        advice = f"mpirun -n {size} ..., or --no-table to ignore the table"
         raise LaunchError(
             f"mpirun started {count(world.size, 'rank')}, but the table has {size} ({loaded.path})",
             hint=f"{advice}; {loaded.why}" if loaded.why else advice,
