@@ -1,1 +1,1 @@
-"""Facts about this host: one module per source; each returns facts with their source, none guesses."""
+"""Determine facts about this host: one module per source; each fact is returned with its source."""

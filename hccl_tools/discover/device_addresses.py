@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from hccl_tools.discover.hccn_conf import HccnConf
     from hccl_tools.discover.site import Site
 
-#: The problem of hccn_tool if the user gave a file.
-NOT_ASKED = "hccn_tool was not called, as --hccn-conf gives a file"
+#: The problem of hccn_tool if the user specified a file.
+NOT_ASKED = "hccn_tool was not called because --hccn-conf is set"
 
 
 class SourceReadings(NamedTuple):
@@ -28,7 +28,7 @@ class SourceReadings(NamedTuple):
     conf: Reading
 
     def agree(self) -> bool:
-        """Return whether the file's address is one of the tool's, or one of the two has none."""
+        """Return whether the tool reports the file's address, or a source has no address."""
         theirs = {packed(ip) for ip in self.tool.ips}
         return not theirs or all(packed(ip) in theirs for ip in self.conf.ips)
 
@@ -40,21 +40,20 @@ def find_addresses(
 
     Args:
         device_ids: In the order of the result.
-        prefer: The source to use where the two disagree: ``hccn_tool`` or ``hccn.conf``.
-        required: Whether addresses are needed; if not, it is an error only if some devices have an
-            address and others none.
+        prefer: The source to use if the sources disagree: ``hccn_tool`` or ``hccn.conf``.
+        required: Whether every device needs an address; otherwise all devices may lack addresses.
 
     Returns:
-        The devices, and a warning for each failure of a source where the other one has an answer.
+        The devices, and a warning for each device that only one source knows.
 
     Raises:
         DiscoveryError: A device has no address in either source, or the sources disagree.
-        InputError: A tool or file that the user named cannot be used.
+        InputError: A tool or file that the user specified cannot be used.
     """
     readings, conf = query_sources(device_ids, site)
     if not required and not any(one.tool.ips or one.conf.ips for one in readings):
         reason = _why(readings[0])
-        warning = f"no device has a network address; inside one super pod none is needed ({reason})"
+        warning = f"no device has a network address; a job inside one super pod needs no addresses ({reason})"
         return [DeviceFacts(one.device_id, source="none set") for one in readings], [warning]
     _refuse_missing(readings, conf)
     if prefer is None:
@@ -76,10 +75,10 @@ def find_addresses(
 
 
 def query_sources(device_ids: Sequence[int], site: Site) -> tuple[list[SourceReadings], HccnConf]:
-    """Query both sources for devices by physical id; a missing answer is not an error here.
+    """Query both sources for devices by physical id; a missing address is not an error.
 
     Raises:
-        InputError: A tool or file that the user named cannot be used.
+        InputError: A tool or file that the user specified cannot be used.
         DiscoveryError: The file contradicts itself.
     """
     conf = hccn_conf.load(site)
@@ -99,19 +98,19 @@ def find_vnic_addresses(device_ids: Sequence[int], site: Site) -> tuple[list[Dev
         The devices, and a warning: other machines may have the same addresses.
 
     Raises:
-        DiscoveryError: A device has none.
-        InputError: A tool that the user named cannot be used.
+        DiscoveryError: A device has no such address.
+        InputError: The tool that the user specified cannot be used.
     """
     found = []
     for device_id, reading in _ask_tool(device_ids, site, hccn_tool.read_vnic):
         if not reading.ips:
             raise DiscoveryError(
                 f"no vnic address for device {device_id}: {reading.problem}",
-                hint="leave --vnic out: inside a super pod a table needs no addresses",
+                hint="omit --vnic: inside a super pod, a table needs no addresses",
             )
         found.append(DeviceFacts(device_id, reading.ips, "hccn_tool -vnic"))
     return found, [
-        "vnic addresses are valid inside one super pod only, and other machines may have the same ones"
+        "vnic addresses are valid inside one super pod only, and other machines may have the same addresses"
     ]
 
 
@@ -140,7 +139,7 @@ def _refuse_missing(readings: Sequence[SourceReadings], conf: HccnConf) -> None:
     if not missing:
         return
     first, rest = missing[0], missing[1:]
-    also = f" (and none for {devices(one.device_id for one in rest)})" if rest else ""
+    also = f" (nor for {devices(one.device_id for one in rest)})" if rest else ""
     raise DiscoveryError(
         f"no address for device {first.device_id}: {_why(first)}{also}",
         hint=conf.remedy or _hint(first),
@@ -159,12 +158,12 @@ def _hint(one: SourceReadings) -> str:
         return "list the devices: ls /dev/davinci*"
     if problem == hccn_tool.ABSENT:
         return (
-            "give the tool with --hccn-tool PATH or a file with --hccn-conf PATH (in a container mount "
+            "specify the tool with --hccn-tool PATH or a file with --hccn-conf PATH (in a container mount "
             f"{hccn_conf.USUAL_PLACE} or /usr/local/Ascend/driver); on a machine without devices use "
             "--simulate 910a"
         )
     how = f"hccn_tool -i {one.device_id} -ip -s address A.B.C.D netmask M.M.M.M"
-    return f"set one ({how}) or pass --hccn-conf PATH"
+    return f"set an address ({how}), or specify --hccn-conf PATH"
 
 
 def _refuse_disagreement(readings: Sequence[SourceReadings]) -> None:

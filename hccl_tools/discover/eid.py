@@ -5,8 +5,8 @@ From the right: 8 bits port number within the board, 4 bits board, 4 bits chassi
 on each of the 2 dies of the board's 8 NPUs, from 1; above that it is one of 2 groups of ports on each die,
 from 181.
 
-Source: mind-cluster, mindcluster_tools (parse_eid.py, eid_generator.py, rootinfo.py); the layout fits the
-public 2.0 tables.
+Source: mind-cluster, mindcluster_tools (parse_eid.py, eid_generator.py, rootinfo.py); public 2.0 tables
+have this layout.
 """
 
 from __future__ import annotations
@@ -26,12 +26,9 @@ class Eid(NamedTuple):
 
     Attributes:
         text: 32 hex digits.
-        layer: The network layer, None if it is neither 0 nor 1.
+        layer: The network layer; None unless 0 or 1.
         local_id: The NPU within its chassis: 8 times the board plus the NPU on the board.
-        die: The die it is on.
-        port: The port on that die; None for a group of ports.
-        chassis: The chassis within the super pod.
-        super_pod: The super pod.
+        port: The port on the die; None for a group of ports.
     """
 
     text: str
@@ -63,7 +60,7 @@ def read(text: str) -> Eid | None:
 def make(
     layer: int, local_id: int, die: int, port: int | None, *, chassis: int = 0, super_pod: int = 0
 ) -> str:
-    """Return the EID of a port, or of a die's group of ports on a layer: the reverse of :func:`read`."""
+    """Return the EID of a port, or of the group of ports of a die and layer; the reverse of :func:`read`."""
     board, npu = divmod(local_id, NPUS_PER_BOARD)
     place = npu * _DIES + die
     number = place * _PORTS + port + 1 if port is not None else _FIRST_GROUP + place * _GROUPS + layer

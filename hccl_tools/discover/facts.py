@@ -15,9 +15,9 @@ class Reading(NamedTuple):
 
     Attributes:
         source: The program or file, as a user would type it.
-        ips: The addresses, one per port; empty where the source has none.
-        problem: Why there is none, with the source's own message if it has one.
-        worth_asking: False if the tool hangs or stays busy: it is not called for further devices.
+        ips: One address per port.
+        problem: Why the source has no address; includes the source's message, if any.
+        worth_asking: Whether to call the tool for further devices; False if it hangs or stays busy.
         place: File and line, if the source is a file.
     """
 
@@ -33,12 +33,12 @@ class DeviceFacts(NamedTuple):
 
     Attributes:
         device_id: The physical id, as in ``/dev/davinciN``.
-        ips: Its addresses, one per port; empty where it has none.
+        ips: One address per port.
         source: The source of the addresses.
-        super_device_id: Its id inside its super pod (SDID), if it is in one; zero is valid.
-        local_id: Its number in the topology file, for a 2.0 table.
-        levels: Its network levels as a 2.0 table writes them, lowest first.
-        place: File and line of its addresses, if they are from a file.
+        super_device_id: The SDID, for a device in a super pod; zero is valid.
+        local_id: The number in the topology file, for a 2.0 table.
+        levels: The network levels as in a 2.0 table, lowest first.
+        place: File and line of the addresses, if the source is a file.
     """
 
     device_id: int
@@ -63,16 +63,15 @@ class HostFacts(NamedTuple):
     """A host and the devices that it contributes to a table.
 
     Attributes:
-        server_id: Its id in the table: its address.
-        server_id_source: The source of that, as a phrase (``the address by which it reaches its network``).
+        server_id: The host's id in the table: its address.
+        server_id_source: A phrase (``the address by which it reaches its network``).
         product: A name of :data:`hccl_tools.table.products.PRODUCTS`.
-        product_source: The source of that, as a phrase.
+        product_source: A phrase.
         devices: In rank order.
-        super_pod_id: Its super pod, if it is in one; "0" is valid.
-        table_format: The format of the table.
-        host_ip: Its address on the host network, if the table is to have it.
-        container_ip: The container's address, if the table is to have it.
-        device_port: The port of each device, if the table is to have it.
+        super_pod_id: Set for a host in a super pod; "0" is valid.
+        host_ip: The address on the host network, if the table includes it.
+        container_ip: The address of the container, if the table includes it.
+        device_port: The port of each device, if the table includes it.
         notes: The choices made and their sources, one sentence each.
         warnings: What the user should check, one sentence each.
     """
@@ -106,10 +105,10 @@ class DeviceState(NamedTuple):
     """The state of a device of this host, independent of a table.
 
     Attributes:
-        ips: The addresses it has now, by ``hccn_tool``; empty if it has none or they are unknown.
-        configured: The address that the next boot gives it, by ``hccn.conf``.
-        problem: Why ``ips`` is empty, with the source's own message if it has one.
-        super_device_id: Its SDID, if it was requested and is known.
+        ips: The current addresses, from ``hccn_tool``.
+        configured: The address after the next boot, from ``hccn.conf``.
+        problem: Why ``ips`` is empty; includes the source's message, if any.
+        super_device_id: The SDID, if requested and known.
     """
 
     ips: tuple[str, ...] = ()
@@ -119,16 +118,15 @@ class DeviceState(NamedTuple):
 
 
 class HostState(NamedTuple):
-    """The state of this host, to be compared with a table.
+    """The state of this host, for comparison with a table.
 
     Attributes:
-        nodes: The physical ids of its ``/dev/davinciN``, ascending.
+        nodes: The physical ids of the device nodes (``/dev/davinciN``), ascending.
         devices: The state of the requested devices, by physical id.
-        names: Its host names.
-        is_local: Whether an IP address is one of this host's.
-        stated: Its addresses in variables of the platform (``MA_CURRENT_HOST_IP`` ...).
-        conf: The path of its ``hccn.conf``.
-        problems: What else could not be determined, one sentence each.
+        is_local: Returns whether an IP address belongs to this host.
+        stated: The host's addresses in variables of the platform (``MA_CURRENT_HOST_IP`` ...).
+        conf: The path of ``hccn.conf``.
+        problems: Other facts that could not be determined, one sentence each.
     """
 
     nodes: tuple[int, ...]

@@ -1,8 +1,8 @@
 """Read device addresses from ``hccn.conf``, the file from which the driver sets them at boot.
 
 Lines are ``key_N=value``, N a physical id, in any order; many keys end in a number (``IPv6address_0``,
-``bond_address_0``, ``ip_rule_1``), and ``address_1`` is not ``address_10``. The file may be out of date
-against the device.
+``bond_address_0``, ``ip_rule_1``), and ``address_1`` is not ``address_10``. The file may differ
+from the current state of the device.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ USUAL_PLACE = "/etc/hccn.conf"
 #: The keys that give a device its address, IPv4 before IPv6.
 _ADDRESS_KEYS = ("address", "IPv6address")
 _KEY = re.compile(r"(?P<name>[A-Za-z0-9_]*[A-Za-z_])_(?P<device>[0-9]{1,9})")
-#: A file of all keys for 64 devices is 100 kB; what is larger is something else.
+#: A file of all keys for 64 devices is 100 kB; a larger file is not an hccn.conf.
 _MOST_BYTES = 4 << 20
 
 
@@ -31,10 +31,9 @@ class HccnConf(NamedTuple):
     """The file as read.
 
     Attributes:
-        path: The file.
         values: Key and physical id -> value and line number.
-        missing: Why there is nothing (no file, no permission), as a phrase; None where it was read.
-        remedy: What to do about that.
+        missing: Why the file could not be read, as a phrase; None if it was read.
+        remedy: How to make the file readable.
     """
 
     path: str
@@ -61,13 +60,10 @@ class HccnConf(NamedTuple):
 
 
 def load(site: Site) -> HccnConf:
-    """Read the user's file, else ``/etc/hccn.conf``.
-
-    Returns:
-        The values, or why there are none: the file is missing, or its permissions do not allow reading.
+    """Read the file that the user specified, else ``/etc/hccn.conf``, which may be missing or unreadable.
 
     Raises:
-        InputError: A file that the user gave cannot be read.
+        InputError: A file that the user specified cannot be read.
         DiscoveryError: A key occurs twice with different values.
     """
     path = site.hccn_conf if site.hccn_conf is not None else site.path(USUAL_PLACE)
@@ -83,7 +79,7 @@ def load(site: Site) -> HccnConf:
         return HccnConf(path, {}, missing, remedy)
     if len(raw) > _MOST_BYTES:
         raise DiscoveryError(
-            f"{path} is larger than {_MOST_BYTES >> 20} MiB", hint="give another: --hccn-conf"
+            f"{path} is larger than {_MOST_BYTES >> 20} MiB", hint="specify another file with --hccn-conf"
         )
     return HccnConf(path, _parse(raw.decode("utf-8-sig", "backslashreplace"), path))
 
@@ -94,7 +90,7 @@ def _absent(error: OSError) -> str:
 
 def _remedy(path: str) -> str:
     return (
-        f"the driver makes {path} readable by root only (640): {as_root('gen ...')}, or have root copy it "
+        f"the driver makes {path} readable by root only (640): {as_root('gen ...')}, or copy it as root "
         "and use --hccn-conf COPY"
     )
 
@@ -112,6 +108,6 @@ def _parse(text: str, path: str) -> dict[tuple[str, int], tuple[str, int]]:
             raise DiscoveryError(
                 f'{path} has {name}_{device_id} twice: "{before[0]}" in line {before[1]} and "{value}" in '
                 f"line {number}",
-                hint=f"check the device: hccn_tool -i {device_id} -ip -g, and remove the other line",
+                hint=f"check the device: hccn_tool -i {device_id} -ip -g, and remove the wrong line",
             )
     return values

@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 SOURCE = "hccn_tool"
 USUAL_PLACE = "/usr/local/Ascend/driver/tools/hccn_tool"
-#: The problem if there is no tool.
+#: The problem if the tool is missing.
 ABSENT = f"no hccn_tool on PATH or at {USUAL_PLACE}"
 
 #: The labels of lines with an address: IPv4, the two IPv6 spellings, a vnic's.
 _LABELS = {"ipaddr", "ipv6_address", "ipv6 address", "vnic ipaddr"}
-#: Printed on stdout while another call runs; the second on stderr while the device is busy.
+#: Notices: the first on stdout while another call runs, the second on stderr while the device is busy.
 _BUSY = ("is busy, please try again", "The cmd line execute timeout!")
 _NOT_SET = "no ip was preset"
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
 
 
 def find_hccn_tool(site: Site) -> str | None:
-    """Return the path of ``hccn_tool``: the user's, else on PATH, else the driver's folder, else None.
+    """Return the path of ``hccn_tool``: as specified, on PATH or in the driver's folder, else None.
 
     Raises:
-        InputError: The named tool does not exist or may not be executed.
+        InputError: The specified tool does not exist or cannot be executed.
     """
     if site.hccn_tool is not None:
         if not is_program(site.hccn_tool):
-            what = "may not be executed" if os.path.exists(site.hccn_tool) else "does not exist"  # noqa: PTH110
+            what = "is not executable" if os.path.exists(site.hccn_tool) else "does not exist"  # noqa: PTH110
             raise InputError(
                 f"--hccn-tool {site.hccn_tool} {what}", hint=f"its default path is {USUAL_PLACE}"
             )
@@ -62,7 +62,7 @@ def read_addresses(tool: str, device_id: int, site: Site) -> Reading:
 
 
 def read_vnic(tool: str, device_id: int, site: Site) -> Reading:
-    """Ask for the address that a device has inside its super pod; other machines may use it as well."""
+    """Return the address of a device inside its super pod; other machines may have the same address."""
     try:
         return _understand(run_hccn_tool([tool, "-i", str(device_id), "-vnic", "-g"], site))._replace(
             source="vnic"

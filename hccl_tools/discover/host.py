@@ -12,16 +12,14 @@ from hccl_tools.table.addresses import is_host, is_link_local, is_loopback, pack
 if TYPE_CHECKING:
     from hccl_tools.discover.site import Site
 
-_HOW = "give it with --server_ip ADDRESS (one machine alone: --server_ip 127.0.0.1)"
+_HOW = "specify it with --server_ip ADDRESS (for a single machine: --server_ip 127.0.0.1)"
 
 
 def own_address() -> tuple[str, str]:
-    """Return the address by which this host reaches its network, and how it was found, as a phrase.
-
-    Without a route to other networks, the only address of the host is returned.
+    """Return the address by which this host reaches its network, else its only address, with its source.
 
     Raises:
-        DiscoveryError: There are only loopback and link-local addresses, or several without a default route.
+        DiscoveryError: No address is reachable, or several are and there is no default route.
     """
     for found in map(source_address, FAR_AWAY):
         if found is not None and is_reachable(found):
@@ -33,28 +31,28 @@ def own_address() -> tuple[str, str]:
         raise DiscoveryError(
             f"this host has several addresses ({', '.join(found_all)}) and no default route", hint=_HOW
         )
-    raise DiscoveryError("this host has no address by which others could reach it", hint=_HOW)
+    raise DiscoveryError("this host has no address that other hosts can reach", hint=_HOW)
 
 
 def stated_address(text: str, option: str = "--server_ip") -> tuple[str, str | None]:
-    """Check an address from an option or variable, which ``option`` names.
+    """Check an address from an option or variable; ``option`` is its name in messages.
 
     Returns:
-        The address, and a warning if it is a loopback or link-local one, else None.
+        The address, and a warning for a loopback or link-local address, else None.
 
     Raises:
-        UsageError: It is not the address of one host.
+        UsageError: The text is not the address of one host.
     """
     ip = text.strip()
     raw = None if "%" in ip else packed(ip)
     if raw is None or not is_host(raw):
         raise UsageError(
-            f'{option} "{text}" is not an IP address of a host', hint="give an address such as 10.0.0.1"
+            f'{option} "{text}" is not an IP address of a host', hint="specify an address such as 10.0.0.1"
         )
     if is_loopback(ip):
         return ip, (
-            f"server_id {ip} is valid on this machine only: in a table of several machines each needs an "
-            "address that the others can reach"
+            f"server_id {ip} is valid on this machine only: in a table of several machines, each needs an "
+            "address that the other machines can reach"
         )
     if is_link_local(raw):
         return ip, f"server_id {ip} is a link-local address: machines on other links cannot reach it"

@@ -1,4 +1,4 @@
-"""Read the state of this host, to be compared with an existing table."""
+"""Read the state of this host, for comparison with an existing table."""
 
 from __future__ import annotations
 
@@ -23,15 +23,12 @@ def read_host_state(
     """Return the state of this host and its devices, as far as it can be determined.
 
     Args:
-        device_ids: The physical ids to query if there are no device nodes; else all nodes are queried.
-        super_pod: Whether to query the devices' places in their super pod, too.
-        levels: Whether the table is 2.0: its devices have EIDs in place of addresses.
-
-    Returns:
-        The facts; for those that could not be determined, the reason.
+        device_ids: The physical ids to query if no device nodes exist; otherwise all nodes are queried.
+        super_pod: Whether to query the places of the devices in their super pod.
+        levels: Whether to query EIDs instead of addresses, for a 2.0 table.
 
     Raises:
-        InputError: A tool or file that the user named cannot be used.
+        InputError: A tool or file that the user specified cannot be used.
     """
     nodes = visible.present(site)
     wanted = nodes or tuple(sorted(set(device_ids)))

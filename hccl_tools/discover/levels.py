@@ -1,7 +1,7 @@
 """Determine the network levels of Ascend 950 devices from the host's root info, else from ``hccn_tool``.
 
 The driver's tools write the levels to ``/etc/hccl_rootinfo.json``. Without it they are derived from the EIDs
-and ports of each device; where these are incomplete or inconsistent, that is an error, never a guess. If both
+and ports of each device; incomplete or inconsistent EIDs and ports are an error. If both
 sources answer, they must agree.
 """
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 USUAL_PLACE = "/etc/hccl_rootinfo.json"
 _FROM_EIDS = "hccn_tool -dev_info"
-_HOW = f"give the host's root info with --rootinfo PATH (usually {USUAL_PLACE})"
+_HOW = f"specify the host's root info with --rootinfo PATH (usually {USUAL_PLACE})"
 
 
 class RootInfo(NamedTuple):
-    """The host's root info: its path, device id -> entry, and why there is none."""
+    """The host's root info: its path, its entries by device id, and why an entry is missing."""
 
     path: str
     entries: dict[int, dict[str, Any]]
@@ -37,20 +37,17 @@ class RootInfo(NamedTuple):
 def find_levels(
     device_ids: Sequence[int], site: Site, *, nodes: Sequence[int], server_id: str, prefer: str | None = None
 ) -> tuple[list[DeviceFacts], list[str]]:
-    """Determine the levels of devices by physical id.
+    """Return devices with their levels, by physical id, and warnings.
 
     Args:
         device_ids: In the order of the result.
-        nodes: All devices of this host or container: their indices are the tool's ids.
-        server_id: The name of layer 0 if it consists of this host only.
-        prefer: ``rootinfo`` or ``hccn_tool``: the source to use where they disagree.
-
-    Returns:
-        The devices, and warnings.
+        nodes: All devices of this host or container; the tool uses their indices as ids.
+        server_id: The name of layer 0 if the layer consists of this host only.
+        prefer: ``rootinfo`` or ``hccn_tool``: the source to use if the sources disagree.
 
     Raises:
         DiscoveryError: A device has no levels in either source, or the sources disagree.
-        InputError: A tool or file that the user named cannot be used.
+        InputError: A tool or file that the user specified cannot be used.
     """
     root = load_root_info(site)
     found, warnings = [], []
@@ -59,7 +56,7 @@ def find_levels(
         apart = _apart(entry, info) if entry is not None else ""
         if apart and prefer is None:
             raise DiscoveryError(
-                f"the sources disagree about device {device_id}: {root.path} names the EID {apart}, which "
+                f"the sources disagree about device {device_id}: {root.path} contains the EID {apart}, which "
                 "hccn_tool does not list",
                 hint="--prefer hccn_tool uses the current EIDs of the device, --prefer rootinfo the file",
             )
@@ -86,7 +83,7 @@ def find_levels(
 def query_devices(
     device_ids: Sequence[int], site: Site, nodes: Sequence[int]
 ) -> Iterator[tuple[int, DeviceInfo]]:
-    """Query ``hccn_tool`` for devices by physical id; an error is part of the answer."""
+    """Query ``hccn_tool`` for devices by physical id; an error is part of the result."""
     tool = hccn_tool.find_hccn_tool(site)
     stopped = DeviceInfo(problem=hccn_tool.ABSENT) if tool is None else None
     for device_id in device_ids:
@@ -101,7 +98,7 @@ def load_root_info(site: Site) -> RootInfo:
     """Read the host's root info.
 
     Raises:
-        InputError: The file that the user gave cannot be read or has no devices.
+        InputError: The file that the user specified cannot be read or has no devices.
     """
     path = site.rootinfo if site.rootinfo is not None else site.path(USUAL_PLACE)
     try:
@@ -115,17 +112,17 @@ def load_root_info(site: Site) -> RootInfo:
     except OSError as error:
         entries, missing = {}, f"cannot be read: {error.strerror}"
     except (ValueError, AttributeError, KeyError, TypeError):
-        entries, missing = {}, "is not a root info"
+        entries, missing = {}, "is not a root info file"
     if missing and site.rootinfo is not None:
         raise InputError(f"--rootinfo {path} {missing}", hint=f"its default path is {USUAL_PLACE}")
-    return RootInfo(path, entries, missing or "does not list it")
+    return RootInfo(path, entries, missing or "does not list the device")
 
 
 def _checked(rank: dict[str, Any]) -> dict[str, Any]:
     """Return an entry after checking all fields that are read.
 
     Raises:
-        ValueError: A field is invalid; likewise KeyError and TypeError.
+        ValueError, KeyError, TypeError: A field is missing or invalid.
     """
     int(rank.get("local_id", 0))
     addresses = [one for level in rank["level_list"] for one in level["rank_addr_list"]]
@@ -134,7 +131,7 @@ def _checked(rank: dict[str, Any]) -> dict[str, Any]:
     numbers = [level["net_layer"] for level in rank["level_list"]]
     kinds = {*map(type, texts)} <= {str} and {*map(type, lists)} <= {list} and {*map(type, numbers)} <= {int}
     if not kinds:
-        raise ValueError("an entry of a root info")
+        raise ValueError("an entry of the root info is invalid")
     return rank
 
 
@@ -157,8 +154,8 @@ def _from_root_info(device_id: int, entry: dict[str, Any], path: str, warnings: 
             levels.append({**level, "rank_addr_list": usable})
         if without := len(level["rank_addr_list"]) - len(usable):
             warnings.append(
-                f"device {device_id}: {without} addresses of layer {level['net_layer']} are left out: {path} "
-                "has no ports for them, which a table needs"
+                f"device {device_id}: {without} addresses of layer {level['net_layer']} are omitted: {path} "
+                "does not list their ports, which a table requires"
             )
     local_id = int(entry.get("local_id", device_id))
     return DeviceFacts(device_id, (), path, local_id=local_id, levels=tuple(levels))
@@ -185,7 +182,7 @@ def of_eids(device_id: int, info: DeviceInfo, server_id: str) -> DeviceFacts:
 def _decoded(device_id: int, text: str) -> Eid:
     found = eid.read(text)
     if found is None:
-        raise DiscoveryError(f"the EID {text} of device {device_id} does not encode a port", hint=_HOW)
+        raise DiscoveryError(f"the EID {text} of device {device_id} does not contain a port", hint=_HOW)
     return found
 
 

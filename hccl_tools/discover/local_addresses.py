@@ -1,4 +1,4 @@
-"""The addresses of this host: of its interfaces, those by which others reach it, and whether one is local.
+"""The addresses of this host's interfaces, the addresses that others can reach, and a check for local ones.
 
 Nothing is sent: a datagram socket is connected, and the kernel chooses the source address.
 """
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 #: Reserved for documentation (RFC 5737, RFC 3849): the route to them is the route to the rest of the network.
 FAR_AWAY = ("192.0.2.1", "2001:db8::1")
-#: Destinations that are looked up at most: the hosts of a job are on few networks.
+#: The greatest number of destinations to look up: the hosts of a job are on few networks.
 _MOST_DESTINATIONS = 32
 _SIOCGIFADDR = 0x8915
 
 
 def is_local(address: str) -> bool:
-    """Return whether an IP address is one of this host's: a socket can be bound to no other."""
+    """Return whether an IP address belongs to this host: a socket can be bound only to such an address."""
     if not is_set(address):  # a socket can be bound to 0.0.0.0 and ::
         return False
     import socket  # noqa: PLC0415  (2 ms; not every start of a job needs it)
@@ -38,7 +38,7 @@ def is_local(address: str) -> bool:
 
 
 def is_this_host(name: str) -> bool:
-    """Return whether a host name or IPv4 address means this host."""
+    """Return whether a host name or IPv4 address refers to this host."""
     import socket  # noqa: PLC0415
 
     if name in {"localhost", os.uname().nodename}:
@@ -67,13 +67,13 @@ def interface_addresses() -> list[str]:
 
 
 def addresses_towards(hosts: Iterable[str]) -> list[str]:
-    """Return the addresses by which others reach this host, those on the way to ``hosts`` first."""
+    """Return the addresses by which other hosts reach this host, first those with a route to ``hosts``."""
     found = map(source_address, (*islice(hosts, _MOST_DESTINATIONS), FAR_AWAY[0]))
     return list(dict.fromkeys(ip for ip in found if ip is not None and not is_loopback(ip)))
 
 
 def source_address(destination: str) -> str | None:
-    """Return the address from which this host would send to a host, or None where there is no route."""
+    """Return the address from which this host sends to a host, or None without a route."""
     import socket  # noqa: PLC0415
 
     with suppress(OSError, UnicodeError):

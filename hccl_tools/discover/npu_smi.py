@@ -55,7 +55,7 @@ def chips(tool: str, site: Site) -> list[Chip]:
     """Return the chips that ``npu-smi info -m`` lists, in its order.
 
     Raises:
-        DiscoveryError: It fails or prints no table.
+        DiscoveryError: The command fails or prints no table.
     """
     answer = run_tool([tool, "info", "-m"], site)
     found = parse_mapping(answer.stdout)
@@ -85,7 +85,7 @@ def parse_mapping(text: str) -> list[Chip]:
 
 
 def product_of_chips(found: Sequence[Chip]) -> str | None:
-    """Return the product by the chips' names, or None if they are unknown.
+    """Return the product of chips by their names, or None for unknown names.
 
     Raises:
         DiscoveryError: The chips are of several products.
@@ -94,13 +94,13 @@ def product_of_chips(found: Sequence[Chip]) -> str | None:
     if len(products) > 1:
         raise DiscoveryError(
             f"npu-smi lists chips of several products: {', '.join(sorted({chip.name for chip in found}))}",
-            hint="choose one with --product",
+            hint="specify one with --product",
         )
     return products.pop() if products else None
 
 
 def product_of(chip: Chip) -> str | None:
-    """Return the product of one chip by its name, or None if it is unknown."""
+    """Return the product of a chip by its name, or None for an unknown name."""
     known = by_chip(chip.name, has_physical_id=chip.physical_id is not None)
     return known.name if known is not None else None
 
@@ -109,7 +109,7 @@ def super_pod_place(tool: str, npu_id: int, chip_id: int, site: Site) -> SuperPo
     """Return a chip's place in its super pod.
 
     Raises:
-        DiscoveryError: The chip has none, or the answer lacks a value.
+        DiscoveryError: The chip is not in a super pod, or the output lacks a value.
     """
     answer = run_tool([tool, "info", "-t", "spod-info", "-i", str(npu_id), "-c", str(chip_id)], site)
     pairs = dict(_pairs(answer.stdout))
@@ -118,7 +118,7 @@ def super_pod_place(tool: str, npu_id: int, chip_id: int, site: Site) -> SuperPo
     if answer.status != 0 or len(numbers) != len(values):
         raise DiscoveryError(
             f"`npu-smi info -t spod-info -i {npu_id} -c {chip_id}` printed {answer.summary()}",
-            hint="a machine outside super-pod mode has no such ids: --format 1.0",
+            hint="a machine outside super-pod mode has no such ids; use --format 1.0 there",
         )
     return SuperPodPlace(*numbers)
 

@@ -22,7 +22,7 @@ def product_of_cards(site: Site) -> tuple[str, str] | None:
     """Return the product and its source (``lspci: device d802``), or None if no known card is found.
 
     Raises:
-        DiscoveryError: Cards of several products are in this machine.
+        DiscoveryError: This machine has cards of several products.
     """
     source, found = "/sys/bus/pci", _from_kernel(site)
     if not found:
@@ -31,7 +31,7 @@ def product_of_cards(site: Site) -> tuple[str, str] | None:
     if len(set(known.values())) > 1:
         raise DiscoveryError(
             f"{source} lists cards of several products: {', '.join(sorted(known))}",
-            hint="name the table's product with --product",
+            hint="specify the product of the table with --product",
         )
     return next(((name, f"{source}: device {device}") for device, name in known.items()), None)
 

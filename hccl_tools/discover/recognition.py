@@ -1,6 +1,6 @@
-"""Recognise which server of a table is this host, from the facts about the host.
+"""Recognise which server of a table is this host.
 
-The criteria are tried in turn, the most reliable first; the first that matches any server decides.
+The criteria are tried in turn, the most reliable first; the first criterion that matches any server decides.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class Recognised(NamedTuple):
-    """The servers that this host may be, by index, and the criterion; none if nothing matches."""
+    """The indices of the servers that match this host, and the criterion that matched."""
 
     servers: tuple[int, ...] = ()
     way: str = ""
 
 
 def recognise(table: RankTable, host: HostState, *, loopback: bool = True) -> Recognised:
-    """Return the servers of a table that match this host: one, none, or several by the same criterion.
+    """Return the servers of a table that match this host by the first successful criterion.
 
-    ``loopback``: whether the only server of a table may be recognised by a loopback address.
+    With ``loopback``, a loopback address identifies the only server of a table.
     """
     devices = _Devices(table, host)
     own_ip, own_name = host.is_local, host.names.__contains__
@@ -82,12 +82,12 @@ class _Devices:
         }
 
     def all_fit(self, index: int) -> bool:
-        """Return whether all listed addresses of a server are those of its devices."""
+        """Return whether all listed addresses of a server match its devices."""
         found = list(self._fits(index))
         return bool(found) and all(found)
 
     def some_fit(self, index: int) -> bool:
-        """Return whether any listed address of a server is that of its device."""
+        """Return whether any listed address of a server matches its device."""
         return any(self._fits(index))
 
     def _fits(self, index: int) -> Iterator[bool]:

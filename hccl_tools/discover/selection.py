@@ -1,7 +1,8 @@
-"""Select the devices of a table: the user's options, checked against the devices of this host or container.
+"""Select the devices of a table by the user's options and the devices of this host or container.
 
 ``--device_num`` gives indices among the visible devices (``[0,4)``: the first four of them), as in the
-original script; ``--devices`` gives physical ids, in rank order. On a whole host both are the same.
+original script; ``--devices`` gives physical ids, in rank order. If all devices
+of a host are visible, indices and physical ids are equal.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """The device options as typed; ``ids`` is the kind of ids in ``devices``, ``physical`` or ``logical``."""
+    """The device options as typed; ``ids`` tells whether ``devices`` has ``physical`` or ``logical`` ids."""
 
     device_num: str | None = None
     devices: str | None = None
@@ -30,11 +31,11 @@ class Wanted(NamedTuple):
 
 
 class Visible(NamedTuple):
-    """The physical ids to choose from, in their order, and their source."""
+    """The physical ids of the visible devices, and their source."""
 
     ids: tuple[int, ...]
     source: str
-    #: Whether an option or variable gives them; else they are all devices present.
+    #: Whether an option or variable lists them; otherwise they are all devices of the host.
     stated: bool = True
 
     def __str__(self) -> str:
@@ -50,14 +51,12 @@ class Selection(NamedTuple):
 
 
 def visible_devices(wanted: Wanted, site: Site, product: Product) -> Visible | None:
-    """Return the devices to choose from.
+    """Return the devices to choose from, or None if they are unknown.
 
-    Returns:
-        Those of ``--visible_devices``, else ``ASCEND_VISIBLE_DEVICES``, else ``/dev/davinciN``; None if the
-        devices are unknown.
+    The source is ``--visible_devices``, else ``ASCEND_VISIBLE_DEVICES``, else ``/dev/davinciN``.
 
     Raises:
-        DiscoveryError: A given device has no device node here.
+        DiscoveryError: A listed device has no device node.
     """
     nodes = visible.present(site)
     if wanted.visible_devices is not None:
@@ -70,22 +69,22 @@ def visible_devices(wanted: Wanted, site: Site, product: Product) -> Visible | N
     absent = [device_id for device_id in found.ids if nodes and device_id not in nodes]
     if absent:
         raise DiscoveryError(
-            f"{found.source} names {devices(absent)}, but there is no /dev/davinci{absent[0]}: "
+            f"{found.source} lists {devices(absent)}, but /dev/davinci{absent[0]} does not exist: "
             f"this host has {_listed(nodes)}",
-            hint="name devices that are present, or start the container with those",
+            hint="specify only devices that are present, or start the container with these devices",
         )
     return found
 
 
 def select(wanted: Wanted, seen: Visible | None, site: Site, product: Product) -> Selection:
-    """Return the physical ids that the options name.
+    """Return the physical ids that the options select.
 
     Args:
         seen: The devices to choose from; None if unknown.
 
     Raises:
         UsageError: A range is invalid, or selects devices that are not visible.
-        DiscoveryError: No device is given and none is visible.
+        DiscoveryError: No device is specified, and no device is visible.
     """
     if wanted.device_num is not None and wanted.devices is not None:
         raise UsageError(
@@ -102,23 +101,23 @@ def select(wanted: Wanted, seen: Visible | None, site: Site, product: Product) -
 def _by_ids(text: str, ids: str, seen: Visible | None, site: Site, product: Product) -> Selection:
     if ids == "logical":
         if seen is None:
-            raise DiscoveryError("the devices of this container are unknown", hint="give physical ids")
+            raise DiscoveryError("the devices of this container are unknown", hint="specify physical ids")
         ascending = Visible(tuple(sorted(seen.ids)), seen.source)
         return _by_position(text, "--devices --ids logical", ascending, site, product)
     parsed = parse(text, device_limit=product.device_limit, product=product.name)
     outside = [device_id for device_id in parsed.ids if seen is not None and device_id not in seen.ids]
     if seen is not None and outside:
-        hint = f"choose among {_listed(seen.ids)}"
+        hint = f"select from {_listed(seen.ids)}"
         if max(parsed.ids) < len(seen.ids):
             as_logical = _listed(sorted(seen.ids)[position] for position in parsed.ids)
-            hint = f"as logical ids they are physical devices {as_logical}: add --ids logical for that"
+            hint = f"as logical ids they are physical devices {as_logical}: add --ids logical to select them"
         are = "is" if len(outside) == 1 else "are"
         raise UsageError(f"{devices(outside)} {are} not among the visible devices {seen}", hint=hint)
     return Selection(parsed.ids, (), (*parsed.warnings, *_hidden(parsed.ids, seen, site)))
 
 
 def _by_position(text: str, option: str, seen: Visible | None, site: Site, product: Product) -> Selection:
-    """Read a range of indices among the visible devices, or among all if the visible ones are unknown."""
+    """Read a range of indices among the visible devices, or among all if these are unknown."""
     parsed = parse(text, device_limit=product.device_limit, product=product.name)
     typed = f'{option} "{text.strip()}"'
     if option == "--device_num" and text.strip().isdecimal() and parsed.ids != (0,):
@@ -131,9 +130,9 @@ def _by_position(text: str, option: str, seen: Visible | None, site: Site, produ
         return Selection(parsed.ids, (), parsed.warnings)
     as_physical = all(position in seen.ids for position in parsed.ids)
     if max(parsed.ids) >= len(seen.ids):
-        hint = f'{option} gives indices among them, from 0: at most "[0,{len(seen.ids)})"'
+        hint = f'{option} selects visible devices by index, from 0: at most "[0,{len(seen.ids)})"'
         if as_physical:
-            hint = f"{option} gives indices among them; for physical ids use --devices {_compact(parsed.ids)}"
+            hint = f"{option} selects by index; for physical ids use --devices {_compact(parsed.ids)}"
         there = count(len(seen.ids), "visible device")
         raise UsageError(f"{typed} exceeds the {there} {seen}", hint=hint)
     chosen = tuple(seen.ids[position] for position in parsed.ids)
@@ -154,9 +153,9 @@ def _all(seen: Visible | None, site: Site) -> Selection:
     if seen is None:
         named = site.environ.get(visible.PHYSICAL_VARIABLE)
         raise DiscoveryError(
-            "no Ascend device found on this host: there is no /dev/davinciN, and "
+            "no Ascend device found on this host: /dev/davinciN does not exist, and "
             f"{visible.PHYSICAL_VARIABLE} is {named or 'not set'}",
-            hint="to try without devices: `hccl-tools gen --simulate 910a`; if there are devices, give them: "
+            hint="simulate devices: `hccl-tools gen --simulate 910a`; or, with devices, specify them: "
             '--device_num "[0,8)"',
         )
     logical = visible.logical(site.environ)
@@ -166,9 +165,9 @@ def _all(seen: Visible | None, site: Site) -> Selection:
     beyond = [position for position in logical if position >= len(ascending)]
     if beyond:
         raise DiscoveryError(
-            f"{visible.LOGICAL_VARIABLE} names {devices(beyond)}, but its ids are indices from 0 among the "
+            f"{visible.LOGICAL_VARIABLE} lists {devices(beyond)}, but its ids are indices from 0 among the "
             f"{count(len(ascending), 'visible device')} {seen}",
-            hint="correct it, or give physical ids with --devices",
+            hint="correct the variable, or specify physical ids with --devices",
         )
     chosen = tuple(ascending[position] for position in logical)
     note = f"devices {_listed(chosen)}: {visible.LOGICAL_VARIABLE}={_listed(logical)} among {seen}"
@@ -176,7 +175,7 @@ def _all(seen: Visible | None, site: Site) -> Selection:
 
 
 def _hidden(chosen: Sequence[int], seen: Visible | None, site: Site) -> tuple[str, ...]:
-    """Return a warning about devices in the table that processes of this shell cannot see."""
+    """Return a warning about devices in the table that are hidden from processes of this shell."""
     logical = visible.logical(site.environ)
     if logical is None or seen is None:
         return ()
@@ -194,6 +193,6 @@ def _listed(ids: Iterable[int]) -> str:
 
 
 def _compact(ids: Sequence[int]) -> str:
-    """Return ids as a user would type them: 4-7 for a run, else 4,6,7."""
+    """Return ids as a user would type them: 4-7 for consecutive ids, else 4,6,7."""
     is_run = len(ids) > 1 and list(ids) == list(range(ids[0], ids[0] + len(ids)))
     return f"{ids[0]}-{ids[-1]}" if is_run else _listed(ids)

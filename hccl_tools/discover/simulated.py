@@ -1,11 +1,11 @@
 """Simulate a machine of a product: the ids, addresses and subnets of a well configured one.
 
-``910a`` is machine 1 of a simulated cluster, ``910a:2`` machine 2, with addresses in the same subnets; so two
-tables of simulated machines can be merged.
+``910a`` is machine 1 of a simulated cluster, ``910a:2`` machine 2, with addresses in the same subnets, so
+that tables of simulated machines can be merged.
 
 Source: the sample tables of HCCL's rank table guides (rank_table_config_{910,a2,a3,300i_duo,a5}.md). On a
-product with groups the same position of each group and machine shares a subnet, and the positions of one
-group are in different subnets.
+product with groups, devices at the same position of all groups and machines share a subnet, and the devices
+of one group are in different subnets.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from hccl_tools.discover.dev_info import DeviceInfo
     from hccl_tools.table.products import Product
 
-#: The address ranges below suffice for this many machines.
+#: The number of machines for which the address ranges below suffice.
 MOST_MACHINES = 70
 #: Chassis of one super pod of simulated Ascend 950.
 _CHASSIS = 16
 _SOURCE = "simulated"
 
 
-#: The ports of an Ascend 950 in a server of eight: seven to the others, four per die outwards.
+#: The ports of an Ascend 950 in a server of eight: seven to the other NPUs, four per die to other servers.
 _INNER_PORTS = ((0, 0), (0, 1), (0, 2), (0, 3), (1, 0), (1, 1), (1, 2))
 _OUTER_PORTS = (4, 5, 6, 7)
 
@@ -37,7 +37,7 @@ def parse(text: str) -> tuple[Product, int]:
     """Return product and machine number of ``910a`` or ``910a:2``.
 
     Raises:
-        UsageError: The machine cannot be simulated.
+        UsageError: The text is not a machine that can be simulated.
     """
     name, colon, number = text.strip().partition(":")
     product = read_name(name, origin="--simulate").product
@@ -56,8 +56,8 @@ def devices(product: Product, machine: int = 1, called: str | None = None) -> li
     """Return all devices of one simulated machine, by device id.
 
     Args:
-        machine: Its number, from 1.
-        called: The machine's name in the table, which is the name of layer 0 in a 2.0 table.
+        machine: The number of the machine, from 1.
+        called: The name of layer 0 in a 2.0 table.
     """
     count = product.simulated.devices if product.simulated else 0
     if "2.0" in product.formats:
@@ -104,5 +104,5 @@ def device_info(device_id: int, machine: int = 1) -> DeviceInfo:
 
 
 def server_id(machine: int) -> str:
-    """Return the address of a simulated machine, a loopback one."""
+    """Return the address of a simulated machine, a loopback address."""
     return f"127.0.0.{machine}"

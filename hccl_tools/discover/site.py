@@ -1,6 +1,6 @@
-"""One host to look at: where its files are, and how its tools are run.
+"""The host to examine: the paths of its files, and how to run its tools.
 
-``subprocess`` would take as long to load as the tools take to answer.
+Loading ``subprocess`` would take as long as running the tools.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROOT_VARIABLE = "HCCL_TOOLS_ROOT"
 #: Variables in which platforms give a container its host's address (ModelArts; Kubernetes manifests).
 HOST_VARIABLES = ("MA_CURRENT_HOST_IP", "HOST_IP")
-#: Those, and the variable with the pod's own address.
+#: The variables above, and the variable with the pod's own address.
 ADDRESS_VARIABLES = (*HOST_VARIABLES, "POD_IP")
 #: Seconds that a tool may take for one answer.
 TOOL_TIMEOUT = 20.0
@@ -32,10 +32,9 @@ _SIGKILL = 9
 
 
 class Site(NamedTuple):
-    """One host to look at.
+    """The host to examine.
 
-    ``hccn_tool``, ``hccn_conf`` and ``rootinfo`` are the paths that the user gave in place of the default
-    ones; ``tool_timeout`` is in seconds.
+    ``hccn_tool``, ``hccn_conf`` and ``rootinfo`` override the default paths; ``tool_timeout`` is in seconds.
     """
 
     environ: Mapping[str, str] = os.environ
@@ -78,14 +77,14 @@ class ToolHangsError(DiscoveryError):
 
 
 def run_tool(command: Sequence[str], site: Site) -> ToolOutput:
-    """Run a tool to its end.
+    """Run a tool until it exits.
 
     Args:
         command: The program's path and its arguments; no shell is involved.
 
     Raises:
-        ToolHangsError: It exceeded the limit.
-        DiscoveryError: It cannot be started.
+        ToolHangsError: The tool exceeded the time limit.
+        DiscoveryError: The tool cannot be started.
     """
     out, err = os.pipe(), os.pipe()
     deadline = time.monotonic() + site.tool_timeout
@@ -104,7 +103,7 @@ def run_tool(command: Sequence[str], site: Site) -> ToolOutput:
         _end(pid)
         shown = " ".join([os.path.basename(command[0]), *command[1:]])  # noqa: PTH119
         raise ToolHangsError(
-            f'"{shown}" did not end within {site.tool_timeout:g} s and was killed',
+            f'"{shown}" did not exit within {site.tool_timeout:g} s and was killed',
             hint="check that the driver responds: `npu-smi info`; a longer limit: --tool-timeout SECONDS",
         )
     stdout, stderr = (b"".join(printed[side[0]]).decode("utf-8", "backslashreplace") for side in (out, err))
@@ -123,7 +122,7 @@ def _start(command: Sequence[str], site: Site, stdout: int, stderr: int) -> int:
         return os.posix_spawn(command[0], list(command), environ, file_actions=streams, setsid=True)
     except OSError as error:
         raise DiscoveryError(
-            f"cannot start {command[0]}: {error.strerror}", hint="check the file, or name another one"
+            f"cannot start {command[0]}: {error.strerror}", hint="check the file, or specify another one"
         ) from error
     finally:
         os.close(stdout)
@@ -131,7 +130,6 @@ def _start(command: Sequence[str], site: Site, stdout: int, stderr: int) -> int:
 
 
 def _read(printed: dict[int, list[bytes]], deadline: float) -> dict[int, list[bytes]] | None:
-    """Read pipes until they are closed; return None at the deadline."""
     unfinished = set(printed)
     while unfinished:
         ready = select.select(unfinished, (), (), max(0.0, deadline - time.monotonic()))[0]
@@ -159,7 +157,6 @@ def _wait(pid: int, deadline: float) -> int | None:
 
 
 def _end(pid: int) -> None:
-    """Kill a tool and its child processes, which hold the same pipes."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, _SIGKILL)
     with contextlib.suppress(ChildProcessError):

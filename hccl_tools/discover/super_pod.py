@@ -18,13 +18,7 @@ _HOW = "on a machine outside super-pod mode use --format 1.0"
 
 
 class SuperPodFacts(NamedTuple):
-    """One host's place in its super pod.
-
-    Attributes:
-        super_pod_id: As in the table; "0" is valid.
-        super_device_ids: Physical id -> SDID; zero is valid.
-        warnings: What the user should check.
-    """
+    """The super pod of a host, and the SDIDs of its devices by physical id; zero is a valid id."""
 
     super_pod_id: str
     super_device_ids: Mapping[int, int]
@@ -35,8 +29,8 @@ def find_super_pod(device_ids: Sequence[int], site: Site) -> SuperPodFacts:
     """Determine the place of each device by physical id.
 
     Raises:
-        DiscoveryError: There is no ``npu-smi``, it does not know a device, two devices have one SDID, or the
-            devices of this host are in several super pods.
+        DiscoveryError: ``npu-smi`` is missing or does not list a device, two devices have the same SDID, or
+            the devices of this host are in several super pods.
     """
     tool = npu_smi.find_npu_smi(site)
     if tool is None:
@@ -73,7 +67,7 @@ def _refuse_shared(places: Mapping[int, SuperPodPlace]) -> None:
 
 
 def _odd_places(places: Mapping[int, SuperPodPlace]) -> tuple[str, ...]:
-    """Warn if an SDID does not begin with the server index, as after a hardware swap."""
+    """Return a warning if an SDID does not begin with the server index, as after a hardware change."""
     odd = [
         (device_id, place)
         for device_id, place in places.items()

@@ -18,22 +18,19 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Format
     from hccl_tools.table.products import Product
 
-#: The value of an option that takes the address from a variable of the platform, else the server's own.
+#: The value of an option for the address in a variable of the platform, else the address of the server.
 AUTO = "auto"
 
 
 class SurveyRequest(NamedTuple):
-    """What the user requested; None means: determine it on the host.
+    """The user's settings for a survey; the host determines those that are None.
 
     Attributes:
-        wanted: The devices.
         server_ip: The server_id in the table.
-        product: The product whose rules and device ids apply.
-        simulate: A machine of :mod:`hccl_tools.discover.simulated` in place of this host.
-        prefer: The source to use where two disagree about an address.
-        table_format: The format of the table; by default that of the product.
-        site: The host to look at.
-        vnic: Use the addresses that the devices have inside their super pod.
+        simulate: A machine of :mod:`hccl_tools.discover.simulated` to use instead of this host.
+        prefer: The source to use if two sources disagree about an address.
+        table_format: The format of the table; by default the default format of the product.
+        vnic: Whether to use the addresses of the devices inside their super pod.
         host_ip: The host_ip in the table: an address, or ``auto``.
         container_ip: The container_ip in the table: an address, or ``auto``.
         device_port: The device_port of every device in the table.
@@ -53,7 +50,7 @@ class SurveyRequest(NamedTuple):
 
 
 def survey(request: SurveyRequest) -> HostFacts:
-    """Determine what the request leaves open, and check what it gives.
+    """Check the settings of a request and determine the others on this host.
 
     Raises:
         UsageError: The request contradicts itself or this host.
@@ -76,7 +73,7 @@ def survey(request: SurveyRequest) -> HostFacts:
 
 
 def _both_ids(request: SurveyRequest, ids: Sequence[int]) -> tuple[str, ...]:
-    """Return a note with the ids of the devices in this container, if they differ from the physical ids."""
+    """Return a note with the container's ids of the devices if they differ from the physical ids."""
     nodes = visible.present(request.site)
     logical = [nodes.index(device_id) for device_id in ids if device_id in nodes]
     if len(logical) < len(ids) or logical == list(ids):
@@ -94,7 +91,7 @@ class _Found(NamedTuple):
 def _devices(request: SurveyRequest, ids: Sequence[int], table_format: Format, server_id: str) -> _Found:
     site, prefer = request.site, request.prefer
     if request.vnic and table_format != "1.2":
-        raise UsageError("--vnic is for tables of a super pod (1.2)", hint="leave it out")
+        raise UsageError("--vnic requires a 1.2 table (super pod)", hint="omit --vnic")
     if table_format == "2.0":
         from hccl_tools.discover import levels  # noqa: PLC0415  (only for 2.0)
 
@@ -119,7 +116,7 @@ def _with_extras(facts: HostFacts, request: SurveyRequest) -> HostFacts:
     if facts.table_format == "group_list":
         extras["device_port"] = str(request.device_port or "")
     if facts.table_format in {"2.0", "group_list"} and (extra := next(filter(extras.get, extras), None)):
-        raise UsageError(f"a {facts.table_format} table has no {extra}", hint="leave it out, or make 1.0")
+        raise UsageError(f"a {facts.table_format} table has no {extra}", hint=f"omit {extra}, or make 1.0")
     environ = {} if request.simulate is not None else request.site.environ
     host_ip = _stated(request.host_ip, environ, HOST_VARIABLES, facts.server_id, "--host-ip")
     container_ip = _stated(request.container_ip, environ, ("POD_IP",), facts.server_id, "--container-ip")
@@ -150,7 +147,7 @@ def _format(request: SurveyRequest, product: Product) -> Format:
     """Return the format to make.
 
     Raises:
-        UsageError: The product does not use it.
+        UsageError: The product does not use the requested format.
     """
     wanted = request.table_format or product.default_format
     if wanted not in product.formats:
@@ -191,7 +188,7 @@ def _simulated(request: SurveyRequest, text: str) -> HostFacts:
         server_id, source, product.name, "--product" if request.product else "--simulate", devices,
         "0" if made_up.super_pods and table_format == "1.2" else None, table_format,
         notes=(
-            f"simulated {made_up.name}: the addresses are invented, and the table has no device of this host",
+            f"simulated {made_up.name}: the addresses are not real, and the table has no device of this host",
         ),
         warnings=chosen.warnings,
     )  # fmt: skip

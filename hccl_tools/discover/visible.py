@@ -38,7 +38,7 @@ def physical(environ: Mapping[str, str]) -> tuple[int, ...] | None:
     present nevertheless were added to the container in another way (``--device``, ``--privileged``).
 
     Raises:
-        DiscoveryError: The value is invalid, or has ids of virtual NPUs.
+        DiscoveryError: The value is invalid, or the ids are those of virtual NPUs.
     """
     text = environ.get(PHYSICAL_VARIABLE, "").strip()
     if text in {"", "void"}:
@@ -71,7 +71,7 @@ def _physical_item(item: str, text: str) -> range:
     if first > last or last > _LARGEST:
         raise DiscoveryError(
             f'cannot read "{item}" in {PHYSICAL_VARIABLE}={text}',
-            hint="use physical ids such as 0,2-5 or npu-1,npu-3, or unset it",
+            hint="use physical ids such as 0,2-5 or npu-1,npu-3, or unset the variable",
         )
     return range(first, last + 1)
 
@@ -94,12 +94,12 @@ def logical(environ: Mapping[str, str]) -> tuple[int, ...] | None:
         )
     ids = tuple(map(int, items))
     if len(set(ids)) < len(ids):
-        raise DiscoveryError(f"{LOGICAL_VARIABLE}={text} has a device twice", hint="give every device once")
+        raise DiscoveryError(f"{LOGICAL_VARIABLE}={text} lists a device twice", hint="list every device once")
     return ids
 
 
 def present(site: Site) -> tuple[int, ...]:
-    """Return the physical ids of this host's or container's device nodes, ascending by number."""
+    """Return the physical ids of the device nodes of this host or container, ascending."""
     try:
         return device_nodes(os.listdir(site.path("/dev")))  # noqa: PTH208
     except OSError:
@@ -107,5 +107,5 @@ def present(site: Site) -> tuple[int, ...]:
 
 
 def device_nodes(names: Iterable[str]) -> tuple[int, ...]:
-    """Return the N of all ``davinciN`` among the names of ``/dev``, ascending."""
+    """Return the physical ids in the names of device nodes (``davinciN``), ascending; skip other names."""
     return tuple(sorted(int(match[1]) for name in names if (match := _DAVINCI.fullmatch(name))))

@@ -356,7 +356,7 @@ class TestWhatItRefuses:
             host,
             host.gen("--devices", "0,1", "--tool-timeout", "1"),
             1,
-            "did not end within 1 s and was killed",
+            "did not exit within 1 s and was killed",
         )
 
     @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_a_hanging_tool_is_not_asked_again(tmp_path: Path) -> None:
 
     message, _ = refusal(host, 0, 1, 2, timeout=0.5)
 
-    assert "did not end within 0.5 s" in message
+    assert "did not exit within 0.5 s" in message
     assert host.calls() == ["hccn_tool -i 0 -ip -g"]
 
 

@@ -134,7 +134,7 @@ def test_a_tool_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
 
     reading = read(replace_path(host), timeout=0.5)
 
-    assert reading.problem == '"hccn_tool -i 0 -ip -g" did not end within 0.5 s and was killed'
+    assert reading.problem == '"hccn_tool -i 0 -ip -g" did not exit within 0.5 s and was killed'
     assert not reading.worth_asking
     assert time.monotonic() - before < 60
 
@@ -166,7 +166,7 @@ def test_a_named_tool_must_be_one(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="does not exist"):
         hccn_tool.find_hccn_tool(Site(environ={}, hccn_tool=str(tmp_path / "none")))
-    with pytest.raises(InputError, match="may not be executed"):
+    with pytest.raises(InputError, match="is not executable"):
         hccn_tool.find_hccn_tool(Site(environ={}, hccn_tool=str(plain)))
-    with pytest.raises(InputError, match="may not be executed"):
+    with pytest.raises(InputError, match="is not executable"):
         hccn_tool.find_hccn_tool(Site(environ={}, hccn_tool=str(tmp_path)))

@@ -70,7 +70,7 @@ class TestOwnAddress:
             "route add default via 169.254.0.1",
         )
 
-        assert found.startswith("this host has no address by which others could reach it")
+        assert found.startswith("this host has no address that other hosts can reach")
 
     def test_a_host_of_ipv6_alone(self) -> None:
         found = in_namespace(

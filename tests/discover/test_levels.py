@@ -201,7 +201,7 @@ def test_an_eid_that_does_not_fit_the_ports_is_no_guess(tmp_path: Path) -> None:
         found(made, 0)
     odd = one.replace("dfdf:0020", "abcd:0020")
     made.describe({**described("a5"), "answers": {"hccn_tool -g -dev_info -i 0": {"stdout": odd}}})
-    with pytest.raises(DiscoveryError, match="does not encode a port"):
+    with pytest.raises(DiscoveryError, match="does not contain a port"):
         found(made, 0)
 
 
