@@ -44,13 +44,12 @@ class Document:
     """The bytes of a file and the JSON value that HCCL reads from them.
 
     Attributes:
-        name: The file as the user named it.
-        data: The bytes of the file.
+        name: The file name as the user typed it.
         value: The first JSON value; ``None`` if there is a ``problem``.
-        problem: Why the file is not valid JSON, else ``None``.
+        problem: Why the file is not valid JSON.
         duplicates: Keys that an object has more than once; HCCL uses the last value.
         duplicate_count: The number of such keys, including those that are not in ``duplicates``.
-        trailing: The offset of other text than blanks after the value, else ``None``. HCCL ignores it in 1.x
+        trailing: The offset of text other than blanks after the value, else ``None``. HCCL ignores it in 1.x
             and group_list tables and refuses it in 2.0 tables, unless it begins with a NUL byte.
         depth: The nesting depth of objects and lists if it is above ``NESTING_LIMIT``, else 0. In ``value``,
             objects and lists deeper than that limit are empty.
@@ -67,7 +66,7 @@ class Document:
 
     @classmethod
     def parse(cls, data: bytes, name: str, limit: int | None = None) -> Document:
-        """Parse JSON as HCCL does; never raises an error for the contents of ``data``.
+        """Parse JSON as HCCL does; a fault in ``data`` becomes the ``problem`` of the document.
 
         Args:
             limit: The number of duplicate keys to keep; ``None`` keeps all.

@@ -18,7 +18,7 @@ _BINARY = {
 #: The number of bytes that are examined to distinguish text from binary files.
 _SAMPLE = 1024
 _CONTROL = bytes(range(9)) + bytes(range(14, 32)) + b"\x7f"
-_NOT_A_TABLE = "give the rank table, a JSON file"
+_NOT_A_TABLE = "specify the rank table, a JSON file"
 _AGAIN = "copy or write the complete file again"
 _AS_UTF8 = "save the file as UTF-8, for example: iconv -f {} -t UTF-8 OLD.json > NEW.json"
 
@@ -36,7 +36,7 @@ def unreadable(data: bytes, body: int) -> JsonProblem | None:
         if data.startswith(mark):
             return _wide(name)
     if not data[:_SAMPLE].strip(b"\0"):
-        message = "the file consists of zero bytes, as after a full disk or a power failure"
+        message = "the file consists of zero bytes, for example after a full disk or a power failure"
         return JsonProblem("binary", message, _AGAIN, 0)
     return None
 
@@ -55,7 +55,7 @@ def not_text(data: bytes) -> JsonProblem | None:
 
 
 def _wide(name: str) -> JsonProblem:
-    message = f"the file is {name} text, and HCCL reads only UTF-8"
+    message = f"the file is {name} text, but HCCL reads only UTF-8"
     return JsonProblem("utf-16", message, _AS_UTF8.format(name), 0)
 
 

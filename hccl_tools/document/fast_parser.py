@@ -1,6 +1,6 @@
 """Fast parsers for clean JSON, which has no fault and no duplicate key.
 
-All other texts are left to ``strict_parser.Reader``, which returns the same value for a clean text.
+``strict_parser.Reader`` parses all other texts, and returns the same value for a clean text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 #: recursion limit (1000 calls).
 NESTING_LIMIT = 254
 
-#: The result of ``parse_clean`` for a text that is left to the strict parser.
+#: The result of ``parse_clean`` for a text that needs the strict parser.
 UNCLEAN = object()
 
 
@@ -96,7 +96,6 @@ def _refuse(_text: str) -> None:
 
 
 def _is_shallow(value: Any) -> bool:
-    """Whether objects and lists are nested at most ``NESTING_LIMIT`` deep."""
     level = [value]
     for _ in range(NESTING_LIMIT + 1):
         outer = (item for item in level if type(item) in (dict, list))

@@ -29,18 +29,18 @@ _MOST_LOOKED_AT = 10_000
 _OPENED = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
 #: The number of further attempts to open a file of a ConfigMap, and the seconds before each.
 _RETRIES, _RETRY_SECONDS = 10, 0.05
-_PIPE_HINT = "pipe it in instead: name it - and write `cat FILE | hccl-tools ... -`"
+_PIPE_HINT = "use a pipe instead: `cat FILE | hccl-tools ... -`"
 _REASONS = {
     errno.ENOENT: ("no such file: {}", "check the name; the path is relative to the current folder"),
     errno.ENOTDIR: ("no such file: {}, because a part of its path is a file", None),
     errno.EACCES: ("no permission to read {}", "ask its owner for permission, or read it as another user"),
     errno.EPERM: ("no permission to read {}", "ask its owner for permission, or read it as another user"),
     errno.ELOOP: ("{} is a symbolic link that leads back to itself", "remove the link and create it again"),
-    errno.ENAMETOOLONG: ("the file name is too long: {}", "give the name of a file, not its content"),
+    errno.ENAMETOOLONG: ("the file name is too long: {}", "specify the name of a file, not its content"),
 }
 
 
-#: The name that means standard input, and its name in messages.
+#: The argument for standard input, and its name in messages.
 STDIN, STDIN_SHOWN = "-", "<stdin>"
 
 
@@ -50,7 +50,7 @@ def shown_name(file: str) -> str:
 
 
 def is_stream(name: str) -> bool:
-    """Whether a name means a stream, which can be read only once: standard input, or a pipe of the shell."""
+    """Whether a name is a stream, which can be read only once: standard input, or a pipe of the shell."""
     if name == STDIN:
         return True
     opened = _OPENED.fullmatch(name)
@@ -123,7 +123,7 @@ def _read_swapped(name: str) -> bytes:
 def _dangling(name: str) -> InputError:
     target = _printable(os.readlink(name))  # noqa: PTH115
     return InputError(f"{_printable(name)} is a symbolic link to {target}, which does not exist",
-                      hint="mount or copy its target, or create the link again")  # fmt: skip
+                      hint="mount or copy the target, or create the link again")  # fmt: skip
 
 
 def _printable(name: str) -> str:
@@ -152,9 +152,9 @@ def _files_in(folder: str) -> str:
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         found = sorted(one.name for one in islice(entries, _MOST_LOOKED_AT) if one.name.endswith(".json"))
     if not found:
-        return "name a rank table; this directory has no .json file"
+        return "specify a rank table; this directory has no .json file"
     more = f"; it has {len(found)}: {_printable(os.path.join(folder, '*.json'))}" if len(found) > 1 else ""  # noqa: PTH118
-    return f"name a file in it: {_printable(os.path.join(folder, found[0]))}{more}"  # noqa: PTH118
+    return f"specify a file in it: {_printable(os.path.join(folder, found[0]))}{more}"  # noqa: PTH118
 
 
 def _read_open(handle: int, name: str) -> bytes:
@@ -178,7 +178,7 @@ def _read_bounded(file: IO[bytes], name: str, size: int) -> bytes:
         if total <= SIZE_LIMIT:
             return b"".join(parts)
     raise InputError(f"{_printable(name)} is larger than {SIZE_LIMIT >> 20} MiB",
-                     hint="give a rank table: even 65,536 ranks need less than 20 MB")  # fmt: skip
+                     hint="specify a rank table; even 65,536 ranks need less than 20 MB")  # fmt: skip
 
 
 def _read_opened(handle: int, name: str) -> bytes:
@@ -191,7 +191,7 @@ def _read_opened(handle: int, name: str) -> bytes:
 
 def _read_stdin() -> bytes:
     if sys.stdin is None:
-        raise InputError("standard input is closed, so - cannot be read")
+        raise InputError("standard input (-) is closed")
     try:
         return _read_bounded(sys.stdin.buffer, "standard input", 0)
     except OSError as error:

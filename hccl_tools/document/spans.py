@@ -47,7 +47,7 @@ class Span(NamedTuple):
 class _Wanted(dict[Any, "_Wanted"]):
     """The wanted values below one value.
 
-    ``span`` is the span of the value itself; ``asked`` is whether it is needed.
+    ``span`` is the span of the value itself, needed if ``asked``.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class _Wanted(dict[Any, "_Wanted"]):
         self.found: list[_Wanted] = []
 
     def forget(self) -> None:
-        """Drop the spans that were found: the key is a duplicate, and the last one counts."""
+        """Drop the known spans after a duplicate key, of which the last value counts."""
         self.span = None
         for inner in self.found:
             inner.forget()
@@ -74,7 +74,7 @@ def find_spans(text: str, paths: Iterable[tuple[str | int, ...]], *, unique: boo
     Args:
         text: A valid JSON value, with any text after it.
         paths: Object keys and list indices, outermost first, in any order.
-        unique: Whether no object has a key twice; then the scan may stop after the last value.
+        unique: Whether no object has duplicate keys, so that the scan can stop after the last value.
     """
     wanted = [path[:_DEPTH_LIMIT] for path in paths]
     # Numbers are only skipped, so Python's limit on their digits must not apply.
@@ -116,7 +116,7 @@ def _step_over_brackets(text: str, at: int) -> tuple[None, int] | None:
 
 
 def _nearest(root: _Wanted, path: tuple[str | int, ...]) -> Span:
-    """Return the span of a path, or that of its nearest ancestor with one."""
+    """Return the span of a path, or the span of its nearest ancestor that has a span."""
     nodes = [root]
     for key in path:
         nodes.append(nodes[-1][key])

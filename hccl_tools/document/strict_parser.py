@@ -209,7 +209,7 @@ class Reader:
         # nlohmann's lexer reads a dot or an e after digits as a part of the number in any case.
         if following and not found[2] and following in ("eE" if found[1] else ".eE"):
             raise JsonError("number", f"{_short(found[0] + following)} is not a JSON number",
-                            "write digits after it, or put the value in double quotes", at)  # fmt: skip
+                            "write the missing digits, or put the value in double quotes", at)  # fmt: skip
         value = number(found[0])
         if value is None:
             raise JsonError("number overflow", f"the number {_short(found[0])} is too large",

@@ -1,8 +1,8 @@
 """Recognise why a text is not valid JSON.
 
 Rank tables are pasted from guides (comments, ``...``), chats and word processors (curly quotes, full-width
-commas), printed by Python (single quotes, ``True``) or copied in part. The strict parser stops where HCCL's
-does; this module recognises the cause.
+commas), printed by Python (single quotes, ``True``) or copied in part. The strict parser stops at the same
+place as HCCL's; this module recognises the cause.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class ParserState(NamedTuple):
 
     @property
     def word(self) -> str:
-        """The run of letters, digits and dots around: ``192.168.1.2`` when read up to ``192.168``."""
+        """The letters, digits and dots around ``at``: ``192.168.1.2`` if ``192.168`` was read."""
         rest = _WORD.match(self.text, self.at, self.at + 60)
         return self.read + (rest[0] if rest else "")
 
@@ -122,7 +122,7 @@ def stray(state: ParserState) -> JsonError:
             return error
     if not state.opener:
         message = f'not valid JSON: the text begins with "{_beginning(state.rest)}"'
-        return JsonError("other", message, "give the rank table, a JSON file", state.at)
+        return JsonError("other", message, "specify the rank table, a JSON file", state.at)
     message = f'unexpected "{state.rest[0]}" instead of {_WANTED[state.expected]}'
     return JsonError("other", message, "remove it, or put the value in double quotes", state.at)
 
@@ -163,11 +163,11 @@ def _pasted(state: ParserState) -> JsonError | None:
     if rest.startswith(("//", "/*", "#", "<!--")):
         return JsonError("comment", "comments are not allowed in JSON", "remove the comment", at)
     if rest.startswith(("...", "\u2026")):
-        return JsonError("ellipsis", "dots in place of something left out",
-                         "write the entries out, or remove the dots", at)  # fmt: skip
+        return JsonError("ellipsis", "dots in place of omitted entries",
+                         "write all entries, or remove the dots", at)  # fmt: skip
     if rest.startswith(_CONFLICT):
         return JsonError("merge conflict", "unresolved merge conflict of git",
-                         "resolve it and remove its marker lines", at)  # fmt: skip
+                         "resolve the conflict and remove its marker lines", at)  # fmt: skip
     return None
 
 
@@ -177,7 +177,7 @@ def _punctuation(state: ParserState) -> JsonError | None:
         return JsonError("single quotes", "single quote; JSON uses double quotes",
                          "write \" instead of '; if Python printed this, use json.dumps", at)  # fmt: skip
     if char in _CURLY:
-        return JsonError("curly quotes", f"curly quote {char} instead of a plain one",
+        return JsonError("curly quotes", f"curly quote {char} instead of a plain quote",
                          'write " instead', at)  # fmt: skip
     if not char.isprintable() or char.isspace():
         return JsonError("invisible character", f"invisible character (U+{ord(char):04X})",

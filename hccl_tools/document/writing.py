@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _REASONS = {
-    errno.ENOSPC: ("the disk is full", "make room, or write to another folder"),
-    errno.EDQUOT: ("your disk quota is used up", "make room, or write to another folder"),
+    errno.ENOSPC: ("the disk is full", "free disk space, or write to another folder"),
+    errno.EDQUOT: ("your disk quota is used up", "free disk space, or write to another folder"),
     errno.EFBIG: ("it would exceed the file size limit", "raise the limit (`ulimit -f`)"),
     errno.EROFS: ("the file system is read-only", "write to another folder"),
     errno.EACCES: ("no permission to write in its folder", "write to a folder of your own"),
     errno.EPERM: ("no permission to write in its folder", "write to a folder of your own"),
     errno.ENOENT: ("its folder does not exist", "create the folder first (`mkdir -p`)"),
-    errno.ENOTDIR: ("its folder is a file", "name a file in a folder that exists"),
+    errno.ENOTDIR: ("its folder is a file", "specify a file in a folder that exists"),
     errno.ELOOP: ("it is a symbolic link that leads back to itself", "remove the link"),
-    errno.ENAMETOOLONG: ("its name is too long", "give it a shorter name"),
+    errno.ENAMETOOLONG: ("its name is too long", "choose a shorter name"),
     errno.EBUSY: ("it is a mount point, and a mounted file cannot be replaced",
                   "mount its folder instead, or write to another name and copy: cat NEW > TARGET"),
     errno.EXDEV: ("it cannot be replaced in one step across file systems", "write to another folder"),
@@ -64,7 +64,7 @@ def _status(target: str) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     if stat.S_ISDIR(status.st_mode):
-        raise WriteError(f"{target} cannot be written: it is a directory", hint="name a file in it")
+        raise WriteError(f"{target} cannot be written: it is a directory", hint="specify a file in it")
     if stat.S_ISLNK(status.st_mode):  # realpath gives up on a loop
         raise WriteError(f"{target} cannot be written: it is a symbolic link that leads back to itself")
     if not stat.S_ISREG(status.st_mode):
@@ -74,7 +74,6 @@ def _status(target: str) -> os.stat_result | None:
 
 
 def _replace(target: str, chunks: Iterable[str], old: os.stat_result | None, mode: int | None) -> None:
-    """Write a temporary file next to the target and rename it; remove it after an error."""
     if mode is None and old is not None:
         mode = stat.S_IMODE(old.st_mode)
     folder = os.path.dirname(target) or os.curdir

@@ -56,7 +56,7 @@ def read(value: Any, table_format: Format | None = None) -> RankTable:
     """Read a parsed document as a rank table, by default in its detected format.
 
     Raises:
-        StructureError: It is not a rank table, or violates the format's schema.
+        StructureError: The document is not a rank table, or violates the schema of the format.
     """
     if table_format is None:
         found = detect(value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from hccl_tools.table.model import Format
 
-#: Keys that identify a format when ``version`` does not, and the format.
+#: Keys that identify a format if ``version`` does not, and the format.
 _LISTS: tuple[tuple[str, Format], ...] = (
     ("rank_list", "2.0"),
     ("super_pod_list", "1.2"),
@@ -19,7 +19,7 @@ _LISTS: tuple[tuple[str, Format], ...] = (
 )
 _VERSIONS: dict[str, Format] = {"1.0": "1.0", "1.2": "1.2", "2.0": "2.0", "Standard": "group_list"}
 
-#: Files that are often confused with rank tables: a key that only they have, and their description.
+#: Files that are often confused with rank tables: a key that only such a file has, and a description.
 _OTHERS = (
     ("server_group_list", "a MindIE service table (server_group_list); HCCL does not read it"),
     ("prefill_device_list", "a prefill/decode device list; HCCL does not read it"),
@@ -35,7 +35,7 @@ class Detection(NamedTuple):
 
     format: Format | None
     reason: str
-    #: Whether it is version 1.1, a separate format that no training job uses.
+    #: Whether the version is 1.1, a separate format that no training job uses.
     heterogeneous: bool = False
 
 

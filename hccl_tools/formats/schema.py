@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Note = Callable[[Any, Path, str, str | None, "Node"], None]
 
-#: The rule of a violated keyword, where the schema's ``x-rules`` names no other.
+#: The rule of a violated keyword, unless the schema's ``x-rules`` lists another rule.
 RULE_OF = {
     "required": "HCC111",
     "type": "HCC112",
@@ -41,7 +41,7 @@ _TYPES: dict[str, frozenset[type]] = {
 
 
 class Violation(NamedTuple):
-    """A violated constraint; ``key`` is the missing key (``required``), ``hint`` that of the schema."""
+    """A violated constraint; ``key`` is the missing key (``required``), ``hint`` is from the schema."""
 
     path: Path
     keyword: str
@@ -55,14 +55,13 @@ class Node(NamedTuple):
 
     Attributes:
         types: The allowed types; ``None`` for any.
-        const: The only allowed string, if there is one.
-        least: The least number of list entries.
-        most: The greatest number of list entries.
+        const: The only allowed string, if any.
+        least: The minimum number of list entries.
+        most: The maximum number of list entries.
         required: The required keys of an object, with the rule and the hint for each.
-        properties: The nodes of an object's keys; keys with any value are left out.
+        properties: The nodes of an object's keys; keys without constraints are omitted.
         items: The node of the list entries; ``None`` for any.
         rules: The rule of each other keyword.
-        hint: What to do about an invalid value.
         is_leaf: Whether only the type is constrained.
     """
 
@@ -173,11 +172,7 @@ class Violations:
     """
 
     def __init__(self, value: Any, table_format: str, limit: int | None = None) -> None:
-        """Validate a document.
-
-        Args:
-            limit: The number of violations of one rule to keep; ``None`` keeps all.
-        """
+        """Validate a document; keep at most ``limit`` violations of each rule."""
         self._limit = float("inf") if limit is None else limit
         self.kept: list[Violation] = []
         self.counts: Counter[str] = Counter()

@@ -22,7 +22,7 @@ _NUMBERS: frozenset[type] = frozenset({int, float, bool})
 
 
 class StructureError(TableError):
-    """A document does not have the structure of its format; ``path`` is close to the first fault."""
+    """A document does not have the structure of its format; ``path`` leads to the first fault or near it."""
 
     def __init__(self, path: tuple[str | int, ...], message: str) -> None:
         super().__init__(message)

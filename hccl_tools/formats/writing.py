@@ -33,7 +33,7 @@ def members(keys: Sequence[str], columns: Sequence[Column], row: int) -> dict[st
 def object_texts(
     keys: Sequence[str], columns: Sequence[Column], level: int
 ) -> Callable[[Sequence[int]], str]:
-    """Return a function that formats some rows as the objects of a list at an indentation level.
+    """Return a function that formats the given rows as the objects of a list at an indentation level.
 
     Rows of plain strings, as in nearly all 1.x tables, are filled into a template, which is five times as
     fast as encoding each object.

@@ -1,4 +1,4 @@
-"""Check that hosts fit into one table: one product, one format, no host twice; and sort them."""
+"""Check that hosts are consistent: one product, one format, no host twice; and sort them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check(answers: Sequence[SurveyAnswer]) -> list[HostFacts]:
     """Return the facts of the hosts, in the order given, if one table can contain them.
 
     Raises:
-        GatheringError: They differ in product or format, or two of them are one host.
+        GatheringError: The hosts differ in product or format, or two entries are the same host.
     """
     facts = [answer.facts for answer in answers if answer.facts is not None]
     _refuse_twice(answers)
@@ -32,7 +32,7 @@ def check(answers: Sequence[SurveyAnswer]) -> list[HostFacts]:
 
 
 def by_address(facts: Sequence[HostFacts]) -> list[HostFacts]:
-    """Return hosts in the numeric order of their addresses; those without one follow in their order."""
+    """Return hosts in the numeric order of their addresses; hosts without an address are last."""
     keyed = [(address_key(Server(host.server_id, range(0))), host) for host in facts]
     return [host for key, host in sorted(keyed, key=lambda pair: (pair[0] is None, pair[0] or (0, b"")))]
 
@@ -50,7 +50,7 @@ def _refuse_twice(answers: Sequence[SurveyAnswer]) -> None:
             )
             raise GatheringError(
                 f"no table is written: {problem}",
-                hint="name it once; with mpirun: --map-by ppr:1:node",
+                hint="list the host once; with mpirun: --map-by ppr:1:node",
             )
     addresses: dict[str, SurveyAnswer] = {}
     for answer in answers:
@@ -58,7 +58,7 @@ def _refuse_twice(answers: Sequence[SurveyAnswer]) -> None:
         if (first := addresses.setdefault(own, answer)) is not answer:
             raise GatheringError(
                 f"no table is written: {first.host} and {answer.host} both use the address {own}",
-                hint="list the hosts by addresses that are reachable from the others, or set HOST_IP on each",
+                hint="list the hosts by addresses that other hosts can reach, or set HOST_IP on each",
             )
 
 
@@ -86,5 +86,5 @@ def _refuse_different(
         f"no table is written: the hosts have different {what}\n" + "\n".join(lines),
         hint=f"HCCL needs one kind of machine{odd}; or specify their common product: --product NAME"
         if what == "products"
-        else "choose one: --format NAME",
+        else "specify one: --format NAME",
     )

@@ -39,10 +39,7 @@ PROGRAM = _PROGRAM.replace("HINT", repr(HCCL_TOOLS_MISSING_HINT))
 class SshStart(NamedTuple):
     """How mpirun starts processes on other hosts.
 
-    Attributes:
-        mpirun: Open MPI's mpirun.
-        ssh: The user's ssh with its options, as arguments.
-        as_root: Whether root calls it: Open MPI requires an option for that.
+    ``ssh`` has the arguments of the ssh command. With ``as_root``, Open MPI requires an additional option.
     """
 
     mpirun: Mpirun
@@ -53,7 +50,7 @@ class SshStart(NamedTuple):
 def mpirun(start: SshStart, members: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """Return the command that starts processes over ssh, each on its host; MPI ranks follow their order.
 
-    Each process is its own application context: only that fixes which rank is on which host, independent of
+    Each process is a separate application context: only this fixes the host of each rank, independent of
     the order in which Open MPI sorts the hosts.
     """
     command = [start.mpirun.path]
@@ -73,8 +70,8 @@ def mpirun(start: SshStart, members: Sequence[tuple[str, Sequence[str]]]) -> lis
 def srun(path: str, hosts: Sequence[str], argv: Sequence[str]) -> list[str]:
     """Return the command that starts one process on each of these nodes of the allocation.
 
-    The failure of one node does not end the others, and none waits for MPI: the answers arrive on srun's
-    output.
+    The failure of one node does not stop the others, and no process waits for MPI: srun prints the
+    answers.
     """
     count = str(len(hosts))
     return [

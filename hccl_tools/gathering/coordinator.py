@@ -1,4 +1,4 @@
-"""Survey many hosts at once: start a process on each, collect the answers, name the hosts without one."""
+"""Survey many hosts at once: start a process on each, collect the answers, report hosts without an answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Engine = Literal["mpirun", "slurm"]
 #: Seconds in which all hosts must answer.
 TIMEOUT = 60
-#: The share of it that is reserved to find out why hosts did not answer.
+#: The share of the time limit that is reserved to determine why hosts did not answer.
 _DIAGNOSIS_SHARE = 0.2
 _CONNECT_S = 10
 
@@ -41,11 +41,10 @@ class GatherOptions(NamedTuple):
     """How to reach the hosts.
 
     Attributes:
-        engine: What starts the processes; None: ``srun`` inside a Slurm allocation, else ``mpirun``.
+        engine: ``srun`` or ``mpirun``; None selects ``srun`` inside a Slurm allocation, else ``mpirun``.
         seconds: The time limit for all hosts together.
-        allow_missing: Continue without the hosts that do not answer.
-        ssh: The user's ssh with its options, as typed; None: that of Open MPI's settings, else ``ssh``.
-        environ: The caller's environment.
+        allow_missing: Whether to continue without the hosts that do not answer.
+        ssh: The user's ssh with its options, as typed; None selects that of Open MPI, else ``ssh``.
     """
 
     engine: Engine | None = None
@@ -67,13 +66,13 @@ def survey_hosts(hosts: Sequence[str], request: SurveyRequest, options: GatherOp
     """Survey every host.
 
     Raises:
-        GatheringError: A host did not answer, or without facts, and ``allow_missing`` is off; or none did.
-        UsageError: The engine is missing, or the request fits one host only.
+        GatheringError: A host did not return facts and ``allow_missing`` is off, or no host returned facts.
+        UsageError: The engine is missing, or the request can apply to one host only.
     """
     if request.server_ip is not None:
         raise UsageError(
             f"--server_ip {request.server_ip} cannot be the address of {len(hosts)} hosts",
-            hint="leave it out: each host uses its address in the host list, else its own",
+            hint="omit --server_ip: each host uses its address in the host list, else its own address",
         )
     request = _for_all(request, options.environ)
     engine = options.engine or ("slurm" if in_allocation(options.environ) else "mpirun")
@@ -103,7 +102,7 @@ def survey_hosts(hosts: Sequence[str], request: SurveyRequest, options: GatherOp
 
 
 def _for_all(request: SurveyRequest, environ: Mapping[str, str]) -> SurveyRequest:
-    """Return the request with absolute paths and the product, so that it means the same on every host."""
+    """Return the request with absolute paths and the product, so that it applies to every host."""
     site = request.site
     tool, conf, info = (
         None if path is None else os.path.abspath(path)  # noqa: PTH100
@@ -154,11 +153,11 @@ def _ssh_start(options: GatherOptions) -> SshStart:
     except ProgramMissingError:
         raise DiscoveryError("no mpirun on PATH", hint=f"install one: {MPIRUN}") from None
     except LaunchError as error:
-        raise DiscoveryError(error.message, hint="put Open MPI's first on PATH") from None
+        raise DiscoveryError(error.message, hint="put Open MPI's mpirun first on PATH") from None
     if not mpirun.is_open_mpi:
         raise DiscoveryError(
-            f"{mpirun.path} is not Open MPI's mpirun; only that is supported here",
-            hint="put Open MPI's first on PATH, or start the processes yourself: "
+            f"{mpirun.path} is not Open MPI's mpirun, which --hosts requires",
+            hint="put Open MPI's mpirun first on PATH, or start the processes yourself: "
             "mpirun -n 16 -ppn 1 hccl-tools gen --gather",
         )
     wait = max(1, min(_CONNECT_S, round(options.seconds / 6)))
@@ -175,11 +174,13 @@ def _over_srun(
 ) -> _EngineOutcome:
     program = find_srun(options.environ)
     if program is None:
-        raise DiscoveryError("no srun on PATH", hint="use --engine mpirun, or load Slurm")
+        raise DiscoveryError(
+            "no srun on PATH", hint="specify --engine mpirun, or add Slurm's commands to PATH"
+        )
     if "SLURM_JOB_ID" not in options.environ:
         raise UsageError(
-            "--engine slurm: not in a Slurm allocation",
-            hint=f"get one first: salloc -N {len(hosts)} hccl-tools gen --gather",
+            "--engine slurm requires a Slurm allocation",
+            hint=f"allocate nodes first: salloc -N {len(hosts)} hccl-tools gen --gather",
         )
     there = set(allocated_nodes(options.environ) or hosts)
     listed = options.environ.get("SLURM_JOB_NODELIST")
@@ -215,12 +216,12 @@ def _messages_about(host: str, ended: EngineRun) -> str:
 def _hanging(
     silent: Sequence[str], causes: Sequence[Failure], ended: EngineRun, options: GatherOptions
 ) -> list[Failure]:
-    """Return the failures of the silent hosts for which no other cause is known."""
+    """Return a failure for each host without an answer or another known cause."""
     known = {cause.host for cause in causes}
     found = []
     for host in (host for host in silent if host not in known):
         began = host in ended.output.began
-        what = "it started but did not answer" if began else "no process started there"
+        what = "its process started but did not answer" if began else "no process started there"
         hint = "allow more time: --gather-timeout SECONDS" if began else None
         found.append(Failure(host, f"{what} within {options.seconds:g} s", hint))
     return found

@@ -29,16 +29,16 @@ class EngineRun(NamedTuple):
     status: int | None
 
     def last_lines(self, count: int = 8) -> list[str]:
-        """Return the last lines that are not rules or blank."""
+        """Return the last lines except blank and ruling lines."""
         lines = [line.strip() for line in self.output.other]
         return [line for line in lines if line.strip("-* ")][-count:]
 
 
 def run(command: Sequence[str], seconds: float, environ: Mapping[str, str]) -> EngineRun:
-    """Run an engine until it ends or exceeds the limit; then kill it and its processes.
+    """Run an engine until it exits; kill it and its processes after the time limit.
 
     Raises:
-        DiscoveryError: It cannot be started.
+        DiscoveryError: The engine cannot be started.
     """
     try:
         child = subprocess.Popen(
@@ -62,7 +62,7 @@ def run(command: Sequence[str], seconds: float, environ: Mapping[str, str]) -> E
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of an engine: the user's, without the variables of an engine that started us."""
+    """Return the environment of an engine: the user's, without variables of an enclosing engine."""
     kept = {
         name: value
         for name, value in environ.items()

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
     from hccl_tools.gathering.messages import SurveyAnswer
 
-#: What to do where mpi4py or hccl-tools is missing.
+#: Hints for hosts without mpi4py or hccl-tools.
 MPI4PY_MISSING_HINT = f"install it: {MPI}"
 HCCL_TOOLS_MISSING_HINT = f"install it there: {HCCL_TOOLS}"
-#: Hosts that are listed one by one.
+#: The number of hosts that are listed individually.
 _SHOWN = 20
 
 
 class Failure(NamedTuple):
-    """A host that did not answer: what is wrong there, and what to do."""
+    """A host that did not answer, the problem on it, and a hint."""
 
     host: str
     message: str
@@ -33,18 +33,18 @@ class Failure(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """The answers with facts, in the order of the hosts, and the failures of the others."""
+    """The answers with facts, in the order of the hosts, and the failures of the other hosts."""
 
     answers: list[SurveyAnswer]
     left_out: list[Failure]
 
 
 class GatheringError(HcclToolsError):
-    """A table cannot be made: a host did not answer, or the hosts do not fit together."""
+    """A table cannot be made: a host did not answer, or the hosts are not consistent."""
 
 
 def listed(failures: Sequence[Failure]) -> str:
-    """Return the failures as text: the first ones in full, and the names of the others."""
+    """Return the first failures in full, and the names of the other hosts."""
     lines = [line for failure in failures[:_SHOWN] for line in failure.lines()]
     if rest := failures[_SHOWN:]:
         lines.append(f"  and {len(rest)} more: {fold(failure.host for failure in rest)}")
@@ -52,8 +52,8 @@ def listed(failures: Sequence[Failure]) -> str:
 
 
 def no_answer(failures: Sequence[Failure], total: int) -> GatheringError:
-    """Return the error for hosts that did not answer, or without facts."""
+    """Return the error for hosts that did not return facts."""
     return GatheringError(
         f"no table is written: {len(failures)} of {total} hosts did not answer\n{listed(failures)}",
-        hint="--allow-missing makes the table without them" if len(failures) < total else None,
+        hint="--allow-missing makes the table without these hosts" if len(failures) < total else None,
     )

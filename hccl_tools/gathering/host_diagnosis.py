@@ -1,6 +1,6 @@
-"""Find out why ``mpirun`` could not use a host: run a check over the same ssh, on all hosts at once.
+"""Determine why ``mpirun`` could not use a host: run a check over the same ssh, on all hosts at once.
 
-``mpirun`` fails as a whole and often does not name the host. The check does, with the message of ssh.
+``mpirun`` often does not report the host that failed. The check reports it, with the message of ssh.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AT_ONCE = 32
 _NOT_FOUND = 127
 _NOT_EXECUTABLE = 126
 
-#: The check, for ``python -c``: its exit message is the cause. The daemon is what mpirun starts there.
+#: The check, for ``python -c``: its exit message is the cause. mpirun starts the daemon on each host.
 _CHECK = """\
 import importlib.util, os, shutil, sys
 for name in ("hccl_tools", "mpi4py"):
@@ -38,12 +38,9 @@ if not (os.access(daemon, os.X_OK) if "/" in daemon else shutil.which(daemon)):
 
 
 def diagnose(hosts: Sequence[str], start: SshStart, seconds: float) -> list[Failure]:
-    """Return the failure of each host that cannot be used, as far as ssh shows it.
+    """Return the failure of each host that cannot be used, as far as ssh reports it.
 
-    Args:
-        hosts: The hosts to check; this host needs no ssh and is skipped.
-        start: How mpirun would start a process there.
-        seconds: The time limit for each.
+    This host needs no ssh and is skipped. ``seconds`` is the time limit for each host.
     """
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = pool.map(lambda host: None if is_this_host(host) else _cause(host, start, seconds), hosts)
@@ -85,4 +82,4 @@ def _explain(host: str, status: int, printed: str, daemon: str) -> Failure:
         return Failure(
             host, f"Open MPI is not installed there: no {daemon}", "install the same version there"
         )
-    return Failure(host, last or f"its Python ended with exit code {status}")
+    return Failure(host, last or f"its Python exited with exit code {status}")

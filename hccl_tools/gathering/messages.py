@@ -1,4 +1,4 @@
-"""The messages between hosts, as JSON: the task for a host and its answer, which may be an error."""
+"""The JSON messages between hosts: the task for a host, and its answer or error."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ FORM = 1
 
 
 class SurveyTask(NamedTuple):
-    """What one process is to do.
+    """The task of one process.
 
     Attributes:
-        host: The host's name in the host list; empty where only the host knows it (Slurm).
+        host: The host's name in the host list; empty if only the host knows its name (Slurm).
         place: The host's index in the list, from 0.
-        request: What to find out.
         seconds: The time limit for the answer.
-        over_mpi: Whether to send the answer to the first MPI process, or else to standard output.
-        collect: For the first MPI process: the file for all answers. It does not survey its own host.
+        over_mpi: Whether to send the answer to the first MPI process instead of standard output.
+        collect: The file for all answers, for the first MPI process, which does not survey its host.
         version: The version of hccl-tools that sent the task.
     """
 
@@ -50,7 +49,7 @@ class SurveyTask(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the task of a line written by :meth:`to_json` of the same version."""
+        """Parse a line written by :meth:`to_json` of the same version."""
         fields = json.loads(text)
         del fields["form"]
         request = fields.pop("request")
@@ -62,10 +61,9 @@ class SurveyAnswer(NamedTuple):
     """The answer of one host.
 
     Attributes:
-        host: Its name in the host list, or its own name.
-        facts: What it found out, or None if that failed.
-        message: Why it failed.
-        hint: What to do.
+        host: The name in the host list, else the host's own name.
+        facts: The facts about the host, or None after a failure.
+        message: The reason of the failure.
         machine: An id that no two hosts share; empty for a simulated host.
         version: The version of hccl-tools that answers.
     """
@@ -87,7 +85,7 @@ class SurveyAnswer(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the answer of a line; an unreadable line becomes an answer that reports it."""
+        """Parse the line of an answer; return an error as the answer for an unreadable line."""
         try:
             fields = json.loads(text)
             if fields.pop("form") != FORM:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NAME, _TEXT = 1, 2
-#: Seconds between two probes: processes that share the core can work meanwhile.
+#: Seconds between two probes, in which other processes on the core can run.
 _PAUSE_S = 0.001
 
 
@@ -22,7 +22,7 @@ def world() -> Any:
     """Return all MPI processes (mpi4py's COMM_WORLD).
 
     Raises:
-        DiscoveryError: mpi4py is not installed, or finds no MPI.
+        DiscoveryError: mpi4py is not installed, or does not find an MPI library.
     """
     try:
         import mpi4py  # noqa: PLC0415  (only a gathering needs MPI)
@@ -56,15 +56,7 @@ def send(comm: Any, text: str, *, is_name: bool = False) -> None:
 
 
 def collect(comm: Any, seconds: float) -> tuple[dict[int, str], Mapping[int, str]]:
-    """Receive the texts of the other processes.
-
-    Args:
-        comm: All processes; this is the first.
-        seconds: How long to wait for all of them.
-
-    Returns:
-        The texts that arrived in time and the names of the senders, each by rank.
-    """
+    """Return the texts of the other processes and the names of their hosts, by rank, after ``seconds``."""
     received: dict[int, dict[int, str]] = {_NAME: {}, _TEXT: {}}
     deadline = time.monotonic() + seconds
     while len(received[_TEXT]) < comm.size - 1 and time.monotonic() < deadline:
@@ -79,7 +71,7 @@ def collect(comm: Any, seconds: float) -> tuple[dict[int, str], Mapping[int, str
 def collect_into(comm: Any, path: str, seconds: float) -> int:
     """Write the texts of the other processes into a file, as a JSON list; return the exit code.
 
-    If some are missing, the received ones are written, and the exit code makes mpirun end all processes.
+    If a text is missing, the exit code makes mpirun stop all processes.
     """
     texts, _ = collect(comm, seconds)
     write_atomically(path, [json.dumps([texts[rank] for rank in sorted(texts)])])

@@ -1,4 +1,4 @@
-"""``gen --gather``: collect the facts of all hosts where ``mpirun`` or ``srun`` has started the processes."""
+"""``gen --gather``: collect the facts of all hosts in a job that ``mpirun`` or ``srun`` started."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
 def is_started_by_launcher(environ: Mapping[str, str]) -> bool:
-    """Return whether mpirun or srun has started this process, as one of its processes."""
+    """Return whether mpirun or srun started this process."""
     return in_step(environ) or any(name in environ for name in _COUNTS[:2])
 
 
@@ -33,25 +33,25 @@ def gather_within_job(
     """Survey this host and send the answer to the first process.
 
     Args:
-        request: What to find out; all processes are started with the same options.
-        seconds: How long the first process waits for the others.
+        request: The same for all processes.
+        seconds: The time for which the first process waits for the others.
 
     Returns:
-        In the first process the answers of all, in the order of their ranks; in the others None.
+        In the first process, the answers in rank order; in the others, None.
 
     Raises:
-        GatheringError: In the first process: a host did not answer, or without facts.
-        DiscoveryError: There is no MPI to send it with.
-        UsageError: No launcher has started this process, or the request fits one host only.
+        GatheringError: A host did not return facts to the first process.
+        DiscoveryError: MPI is not available.
+        UsageError: No launcher started this process, or the request can apply to one host only.
     """
     if not is_started_by_launcher(environ):
         raise UsageError(
-            "--gather is for processes that mpirun or srun starts, one per host",
+            "--gather requires one process per host, started by mpirun or srun",
             hint="mpirun -n 16 --map-by ppr:1:node hccl-tools gen --gather; from one host: gen --hosts LIST",
         )
     if request.server_ip is not None:
         raise UsageError(
-            f"--server_ip {request.server_ip} cannot be the address of every host", hint="leave it out"
+            f"--server_ip {request.server_ip} cannot be the address of every host", hint="omit --server_ip"
         )
     host = environ.get("SLURMD_NODENAME") or socket.gethostname()
     comm = _world(environ, host)
@@ -89,7 +89,7 @@ def _world(environ: Mapping[str, str], host: str) -> Any:
     """Return the communicator of all processes.
 
     Raises:
-        DiscoveryError: mpi4py is missing, or does not see all processes.
+        DiscoveryError: mpi4py is missing, or its world lacks processes.
     """
     try:
         comm = mpi_transport.world()
@@ -98,7 +98,7 @@ def _world(environ: Mapping[str, str], host: str) -> Any:
     started = next(int(environ[name]) for name in _COUNTS if environ.get(name, "").isdecimal())
     if comm.size != started:
         raise DiscoveryError(
-            f"{host}: {started} processes were started, but mpi4py sees {comm.size}",
+            f"{host}: {started} processes were started, but mpi4py finds {comm.size}",
             hint="use the mpirun of mpi4py's MPI; in Slurm: `srun --mpi=pmix`, or, without MPI, "
             "`hccl-tools gen --hosts $SLURM_JOB_NODELIST`",
         )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def main(host: str, text: str) -> int:
     """Run a task; return the exit code.
 
-    A process that cannot use MPI exits with 1: ``mpirun`` then ends the others, which would wait for it.
+    A process that cannot use MPI exits with 1, so that ``mpirun`` stops the processes that wait for it.
     """
     fields = json.loads(text)
     version = _own_version()
@@ -48,7 +48,7 @@ def main(host: str, text: str) -> int:
 
 
 def end_with_tools() -> None:
-    """Exit on SIGTERM, which mpirun and srun send: that also ends a running Ascend tool."""
+    """Exit on SIGTERM, which mpirun and srun send, so that a running Ascend tool is killed."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -57,7 +57,7 @@ def end_with_tools() -> None:
 
 
 def answer(host: str, place: int, request: SurveyRequest) -> SurveyAnswer:
-    """Survey this host; if that fails, the answer has the reason."""
+    """Survey this host and return the facts, or the reason of a failure."""
     from hccl_tools.discover.survey import survey  # noqa: PLC0415  (the first process surveys nothing)
 
     try:
@@ -111,7 +111,7 @@ def _own_address_of(host: str) -> str | None:
 
 
 def _numbered(request: SurveyRequest, place: int) -> SurveyRequest:
-    """Return the request with another simulated machine for each host: ``910a``, ``910a:2``, ..."""
+    """Return the request with a different simulated machine for each host: ``910a``, ``910a:2``, ..."""
     product, _, first = (request.simulate or "").partition(":")
     number = int(first or 1) if (first or "1").isdecimal() else 1
     return request._replace(simulate=f"{product}:{number + place}")

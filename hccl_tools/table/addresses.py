@@ -20,7 +20,7 @@ _OCTET = r"(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
 _IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
 _EID = re.compile(r"[0-9A-Fa-f]{32}")
 _IPV6_COLONS = 2
-#: The address that HCCL treats as a missing one.
+#: The address that HCCL treats as missing.
 UNSET = "0.0.0.0"  # noqa: S104  (compared, never bound)  # nosec B104
 _FAMILIES = {4: AF_INET, 16: AF_INET6}
 _LOOPBACK_IPV6 = b"\0" * 15 + b"\1"
@@ -45,17 +45,17 @@ def family(text: str) -> int | None:
 
 
 def is_unset(text: str) -> bool:
-    """Whether HCCL treats a valid address as a missing one: ``0.0.0.0``, with or without an interface."""
+    """Whether HCCL treats a valid address as missing: ``0.0.0.0``, with or without an interface."""
     return text.partition("%")[0].partition("\0")[0] == UNSET
 
 
 def is_set(text: str) -> bool:
-    """Whether a text is an address that is not all zeros, which a device shows before one is set."""
+    """Whether a text is an address other than all zeros, which a device has before its address is set."""
     return any(packed(text) or b"")
 
 
 def is_loopback(text: str) -> bool:
-    """Whether an address or name means the machine itself: 127.0.0.0/8, ``::1`` or localhost."""
+    """Whether an address or name refers to the machine itself: 127.0.0.0/8, ``::1`` or localhost."""
     return text == "localhost" or text.startswith("127.") or packed(text) == _LOOPBACK_IPV6
 
 
@@ -65,7 +65,7 @@ def is_link_local(raw: bytes) -> bool:
 
 
 def is_host(raw: bytes) -> bool:
-    """Whether an address can be that of one host: not all zeros, not multicast, not broadcast."""
+    """Whether an address can identify one host: not all zeros, not multicast, not broadcast."""
     if not any(raw):
         return False
     return not (224 <= raw[0] <= 239 or raw == b"\xff" * 4) if len(raw) == 4 else raw[0] != 0xFF

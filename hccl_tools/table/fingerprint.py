@@ -1,4 +1,4 @@
-"""A short hash of the meaning of a table, to compare the tables of several hosts by eye.
+"""A short hash of the meaning of a table, for comparing the tables of several hosts by eye.
 
 Layout, the order of keys, keys that HCCL does not read, and spellings (``1`` or ``"1"``, ``fd00::1`` or
 ``fd00:0::1``) do not change it; servers, their order, devices, ranks, addresses, ports and super pods do. A
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: The number of hex digits: 48 bits are enough for the tables of any site.
 LENGTH = 12
-#: Changes with the definition of the fingerprint, so that those of different releases differ.
+#: Changes with the definition of the fingerprint, so that fingerprints of different definitions differ.
 _EDITION = "1"
 _NUMBERS = ("device_port", "device_vnic_port", "host_port", "backup_device_port", "super_device_id")
 _NUMBERS_2_0 = ("local_id", "replaced_local_id", "device_port", "host_port")

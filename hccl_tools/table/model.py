@@ -83,14 +83,11 @@ class RankTable:
     """A rank table: servers in file order and one column per key of their devices.
 
     Attributes:
-        format: The file format.
         servers: The servers in file order.
         columns: One value per device for each device key (``rank_id``, ``device_id``, ``device_ip``, unknown
             keys). A group_list has no rank ids: its column ``rank_id`` is the numbering by HCCL, by server_id
             as text, then device id.
         status: "completed", or the status of a table that is not ready; any value in 2.0, which ignores it.
-        super_pods: The super pods of a 1.2 table.
-        groups: The groups of a group_list.
         fields: Other top-level keys.
         declared: The counts in the file, for the rules; they are computed when a table is written.
     """
@@ -125,17 +122,17 @@ class RankTable:
 
     @property
     def device_ips(self) -> Column:
-        """The device addresses; ``None`` for devices without one and in 2.0 tables."""
+        """The device addresses; ``None`` for devices without an address and in 2.0 tables."""
         return self.column("device_ip")
 
     @cached_property
     def rank_numbers(self) -> list[int | None]:
-        """The rank ids as HCCL reads them; ``None`` for those that it refuses."""
+        """The rank ids as HCCL reads them; ``None`` for ids that HCCL refuses."""
         return read_column(self.rank_ids)
 
     @cached_property
     def device_numbers(self) -> list[int | None]:
-        """The device ids as HCCL reads them; ``None`` for those that it refuses."""
+        """The device ids as HCCL reads them; ``None`` for ids that HCCL refuses."""
         ids = self.device_ids  # few different values, each of which is parsed once
         different = list(set(ids)) if set(map(type, ids)) == {str} else ids
         if len(different) == len(ids):

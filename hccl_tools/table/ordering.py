@@ -9,7 +9,7 @@ from hccl_tools.table.addresses import packed
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable, Server
 
-#: The greatest number of servers that are all listed; of more, only the first and the last are shown.
+#: The greatest number of servers that are all listed; otherwise only the first and the last are shown.
 FOLD_ABOVE = 32
 
 

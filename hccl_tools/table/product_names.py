@@ -1,4 +1,4 @@
-"""The names of products: their own, and those of chips, machines and SoCs in their usual spellings."""
+"""The names of products, and of their chips, machines and SoCs in their usual spellings."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from hccl_tools.table.products import PRODUCTS, Product, with_article
 
 
 class Reading(NamedTuple):
-    """The product that a name means; ``note`` explains the reading unless it is the product's own name."""
+    """The product of a name; ``note`` explains the choice unless the name is that of the product."""
 
     product: Product
     note: str | None = None
 
 
 def read_name(name: str, *, origin: str | None = None) -> Reading:
-    """Return the product that a name means: its own, or that of a chip or a machine.
+    """Return the product for a name of a product, chip or machine.
 
     Case, blanks, hyphens and underscores do not matter, nor does "Ascend" or "Atlas" in front. Only a SoC
-    name in HCCL's own spelling is taken as it is: "Ascend910B" is a 910a, any other spelling of 910B an a2.
+    name in HCCL's spelling is matched exactly: "Ascend910B" is a 910a, any other spelling of 910B an a2.
 
     Args:
-        origin: Where, for the message; None where the name says enough.
+        origin: The source of the name, for the message.
 
     Raises:
-        UsageError: It means no product; the hint lists the products with their chips.
+        UsageError: No product has the name; the hint lists the products with their chips.
     """
     if name in PRODUCTS:
         return Reading(PRODUCTS[name])
@@ -47,7 +47,7 @@ def by_chip(name: str, *, has_physical_id: bool = False) -> Product | None:
     """Return the product of a chip by the name that ``npu-smi`` prints; None if unknown or ambiguous.
 
     Args:
-        has_physical_id: Whether the chip's row has a physical id, which decides about ``npu_smi_names``.
+        has_physical_id: Whether the chip's row has a physical id, as ``npu_smi_names`` requires.
     """
     loose, exact = _by_any_name(_key(name)), _by_soc_name(name.replace(" ", ""))
     if loose is None and exact is None and has_physical_id:

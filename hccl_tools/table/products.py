@@ -1,7 +1,7 @@
 """The table of Ascend products: one row holds everything that depends on the product.
 
 Discovery, rules, simulated machines, help, error messages and docs/products.md read this table. A new product
-is a new row here, and no other module names a product to decide something.
+is a new row here, and no other module depends on the name of a product.
 
 Sources: the rank table guides of HCCL (rank_table_config_{910,a2,a3,300i_duo,a5}.md, constraints.md) and
 what HCCL's parser enforces (hcomm device_capacity.cc:238, topoinfo_parse.cc:32,
@@ -18,12 +18,7 @@ Loader = Literal["legacy", "a5"]
 
 
 class SimulatedMachine(NamedTuple):
-    """The machine that ``--simulate`` makes up.
-
-    Attributes:
-        devices: Its device count.
-        first_address: The last part of device 0's address, on a product without groups.
-    """
+    """A simulated machine; ``first_address`` is the last part of device 0's address without groups."""
 
     devices: int
     first_address: int = 8
@@ -33,7 +28,7 @@ class Product(NamedTuple):
     """One kind of machine that HCCL distinguishes.
 
     Attributes:
-        name: What ``--product`` takes.
+        name: The value of ``--product``.
         title: The product's own name, for messages.
         device_limit: Device ids are 0 to ``device_limit - 1``.
         chips: Names of its chips, without "Ascend"; ``*`` at the end matches any ending.
@@ -41,26 +36,26 @@ class Product(NamedTuple):
         soc_names: SoC names of this product that are spelled like a chip of another product.
         npu_smi_names: Chip names of ``npu-smi info -m`` that mean this product in a row with a physical id.
         pci_ids: PCI device ids of its cards (vendor 19e5, Huawei), in lower case.
-        simulated: The machine that ``--simulate`` makes up, or None if there is none.
+        simulated: The machine of ``--simulate``, if supported.
         default_format: The table format that ``gen`` writes.
         formats: The formats that HCCL accepts on this product.
-        assumed_for: The formats whose tables are checked for this product if no product is named. Each format
-            is in one row.
+        assumed_for: The formats whose tables are checked for this product if the user specifies none. Each
+            format is in one row.
         loader: Which of HCCL's loaders reads the table.
-        group_size: Devices per group joined by HCCS, where the guide forbids sets across groups, else None.
-        counts_per_server: The device counts the guide allows on one machine, or None for any.
-        cluster_count: Devices per machine the guide demands across machines, or None for any.
+        group_size: Devices per group connected by HCCS, if the guide forbids sets across groups.
+        counts_per_server: The device counts that the guide allows on one machine, or None for any.
+        cluster_count: Devices per machine that the guide requires across machines, or None for any.
         even_servers: Whether HCCL refuses servers with different numbers of devices.
         checks_hccs_count: Whether HCCL refuses a count over 2 that is not a power of two (``devNum``).
         four_device_sets: The only sets of exactly four devices that HCCL accepts, or None for any.
         needs_device_ip: When a device of a table with several servers must have an address: ``always``,
-            ``without-host-ip`` (an empty one still passes the parser), or ``never``.
+            ``without-host-ip`` (the parser accepts an empty address), or ``never``.
         super_pods: Whether ``super_pod_list`` is read.
         dies_per_npu: Devices that are dies of one NPU, joined by SIO.
         single_server: Whether the guide allows one machine only.
-        server_size: Devices of a whole server as it is usually sold, or None where sizes vary.
-        lab_device_limit: The limit of device ids in the old "lab" form of a group_list, or None for HCCL's
-            general one.
+        server_size: Devices of a whole server, or None if sizes vary.
+        lab_device_limit: The limit of device ids in the old "lab" form of a group_list, or None for
+            the general limit.
     """
 
     name: str
@@ -90,7 +85,7 @@ class Product(NamedTuple):
     lab_device_limit: int | None = None
 
 
-#: topoinfo_parse.cc:32: two groups whole, or two pairs that face each other across the groups.
+#: topoinfo_parse.cc:32: one whole group, or two opposite pairs in both groups.
 _FOUR_OF_910A = frozenset(
     {
         (0, 1, 2, 3), (4, 5, 6, 7), (0, 1, 4, 5), (0, 2, 4, 6),
@@ -144,7 +139,7 @@ PRODUCTS = {
     )
 }  # fmt: skip
 
-#: Names the product if ``--product`` does not.
+#: The variable for the product if ``--product`` is not set.
 PRODUCT_VARIABLE = "HCCL_TOOLS_PRODUCT"
 
 
@@ -154,15 +149,15 @@ def assumed_for(table_format: str) -> Product:
 
 
 def default() -> Product:
-    """Return the product to take if neither the user nor the host names one."""
+    """Return the product to use if neither the user nor the host determines it."""
     return assumed_for("1.0")
 
 
 def assume(table_format: str | None, largest_server: int = 0) -> tuple[Product, str]:
-    """Return the product to check a table for if none is named, and the reason as a phrase.
+    """Return the product to assume for a table if the user specifies none, and the reason as a phrase.
 
-    It is the one that the format is documented for. If a server of the table has more devices than that
-    product has, it is the only other product of the format whose whole servers have that many.
+    The product is that of the format's documentation. If a server has more devices than this product, it is
+    the only other product of the format whose whole servers have as many.
     """
     if table_format is None:
         return default(), "assumed"
@@ -178,7 +173,7 @@ def assume(table_format: str | None, largest_server: int = 0) -> tuple[Product, 
             others = " or ".join(with_article(one) for one in holding if one is not whole[0])
             return whole[0], (
                 f"assumed: a server has {largest_server} devices, too many for {with_article(usual)}"
-                + (f"; if it is {others}, name it with --product" if others else "")
+                + (f"; if it is {others}, specify it with --product" if others else "")
             )
     return usual, f"assumed for format {table_format}"
 

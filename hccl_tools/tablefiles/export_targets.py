@@ -1,4 +1,4 @@
-"""The requirements of frameworks on the file of a rank table, and the variables that name it.
+"""The requirements of frameworks on the file of a rank table, and the variables with its path.
 
 Source: MindIE-LLM ranktable_config.cpp (mode 640, container_ip); torch_npu and xLLM (no symbolic link; a path
 that does not exist is silently ignored); MindSpore (RANK_TABLE_FILE). MindIE up to 2.0 reads RANKTABLEFILE,
@@ -19,15 +19,13 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """One framework.
+    """The requirements of one framework.
 
     Attributes:
-        name: What ``--target`` takes.
-        title: The framework's own name.
+        name: The value of ``--target``.
         mode: The required file mode, None for any.
         container_ip: Whether every server must have a container_ip.
-        follows_links: Whether it opens a symbolic link.
-        formats: The table formats that it reads.
+        follows_links: Whether the framework opens a symbolic link.
     """
 
     name: str
@@ -62,7 +60,7 @@ def check(target: Target, table_format: str, destination: str | None) -> None:
     if destination == "-":
         raise UsageError(
             "--target sets the mode of a file and prints variables with its path, but -o - writes no file",
-            hint="name a file or folder with -o, or leave --target out",
+            hint="specify a file or folder with -o, or omit --target",
         )
     if destination is not None and not target.follows_links and os.path.islink(destination):
         raise UsageError(
@@ -75,7 +73,7 @@ def variables(target: Target, path: str, hosts: Sequence[HostFacts]) -> dict[str
     """Return the variables that pass the path of the table to a framework.
 
     Args:
-        hosts: The hosts of the table; with several, variables that differ between hosts are left out.
+        hosts: The hosts of the table; with several, variables that differ between hosts are omitted.
     """
     # The real path, because some readers refuse symbolic links.
     real = os.path.realpath(path)

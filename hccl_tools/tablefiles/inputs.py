@@ -60,7 +60,7 @@ class Inputs:
 
         Raises:
             InputError: The file cannot be read.
-            TableError: The file is not such a document; the message has the findings.
+            TableError: The file has no value or duplicate keys; the message has the findings.
         """
         document = Document.parse(self.data(name), shown_name(name))
         if document.problem or document.duplicates or document.trailing is not None:
@@ -91,7 +91,7 @@ class Inputs:
         return table
 
     def batches(self, names: Iterable[str]) -> Iterator[TableBatch]:
-        """Yield the tables of many files in order; those that differ only in their servers are read together.
+        """Yield the tables of many files in order; tables that differ only in their servers are combined.
 
         Raises:
             InputError: A file cannot be read.

@@ -25,14 +25,14 @@ STDOUT = "-"
 
 
 class Saved(NamedTuple):
-    """A saved table: its file, whether the file was up to date, and the product to name in later commands."""
+    """A saved table: its file, whether the file was up to date, and the product for later commands."""
 
     path: str
     unchanged: bool = False
     product: str | None = None
 
     def summary(self) -> str:
-        """Return what was done and the next command."""
+        """Return the result and the next command."""
         from shlex import quote  # noqa: PLC0415  (what is printed with -o - needs no quoting)
 
         done = "already up to date:" if self.unchanged else "wrote"
@@ -52,15 +52,19 @@ def parse_mode(digits: str) -> int:
     '0o640'
     """
     if not 3 <= len(digits) <= 4 or set(digits) - set("01234567"):
-        raise UsageError(f'--mode "{digits}" is not a file mode', hint="give octal digits as chmod does: 640")
+        raise UsageError(
+            f'--mode "{digits}" is not a file mode', hint="specify octal digits as for chmod: 640"
+        )
     mode = int(digits, 8)
     if mode > 0o777 or not mode & 0o400:
-        raise UsageError(f'--mode "{digits}" must let the owner read, and be at most 777', hint="give 640")
+        raise UsageError(
+            f'--mode "{digits}" must allow the owner to read, and be at most 777', hint="specify 640"
+        )
     return mode
 
 
 def to_be_named(product: str | None, table: RankTable) -> str | None:
-    """Return the product that a user has named, unless it is assumed for such a table anyway."""
+    """Return the product that the user specified, unless it is also assumed for such a table."""
     return None if product == assumed_for(table.format).name else product
 
 
@@ -105,10 +109,10 @@ def table_text(table: RankTable) -> str:
 
 
 def print_text(whole: str) -> None:
-    """Print the text of a table on standard output, to its last byte.
+    """Print the complete text of a table on standard output.
 
     Raises:
-        WriteError: Standard output is closed or cannot be written, as when the disk is full.
+        WriteError: Standard output is closed or cannot be written, for example because the disk is full.
         BrokenPipeError: The reader closed the pipe.
     """
     if sys.__stdout__ is None and getattr(sys.stdout, "name", os.devnull) == os.devnull:
@@ -128,12 +132,11 @@ def target(destination: str | None, table: RankTable, *, name: str | None = None
     """Return the file for a table.
 
     Args:
-        destination: A folder (it exists, or ends in a slash) or a file; None is the current folder.
-        table: The table; it determines the usual file name.
-        name: The file name in a folder, if it is not the usual one.
+        destination: A folder (existing, or with a final slash) or a file; None is the current folder.
+        name: The file name in a folder; by default the usual name for the table.
 
     Raises:
-        UsageError: HCCL does not open a file of that name.
+        UsageError: HCCL does not open a file with this name.
     """
     if destination is None:
         return name or file_name(table)
@@ -146,12 +149,11 @@ def target(destination: str | None, table: RankTable, *, name: str | None = None
 def save(
     table: RankTable, path: str, *, force: bool = False, mode: int | None = None, product: str | None = None
 ) -> Saved:
-    """Write a table, unless the file already has the same one.
+    """Write a table, unless the file already contains an equal table.
 
     Args:
-        path: The file, from :func:`target`.
-        mode: The mode of the file; None for 0666 minus the umask, or that of an existing file.
-        product: The product that the user named, if any.
+        mode: The mode of the file; None for the mode of an existing file, else 0666 minus the umask.
+        product: The product that the user specified, if any.
 
     Raises:
         TableError: The file has other contents and ``force`` is off.
@@ -165,7 +167,7 @@ def save(
                 os.chmod(path, mode)
             return Saved(path, unchanged=True, product=to_be_named(product, table))
         if not force:
-            what = "holds another table" if existing is not None else "is not a rank table"
+            what = "contains another table" if existing is not None else "is not a rank table"
             raise TableError(f"{path} exists and {what}", hint="--force replaces it, -o writes elsewhere")
     written = write_atomically(path, formats.write(table), mode=mode)
     return Saved(written, product=to_be_named(product, table))

@@ -12,7 +12,7 @@ _REVISION = re.compile(r"(.+)\.r([0-9]{1,4})")
 
 
 def next_name(path: str) -> str:
-    """Return the name of the next revision: ``job.r1.json`` for ``job.json``, ``job.r2.json`` for that.
+    """Return the name of the next revision: ``job.r1.json`` for ``job.json``, then ``job.r2.json``.
 
     >>> next_name("tables/job.r1.json")
     'job.r2.json'
@@ -30,8 +30,8 @@ def require_json(destination: str) -> None:
     """
     if not destination.endswith(".json"):
         raise UsageError(
-            f'-o "{destination}": HCCL opens only rank tables whose name ends in .json',
-            hint=f"name a folder that exists, or a file such as {destination}.json",
+            f'-o "{destination}": HCCL opens only files whose name ends in .json',
+            hint=f"specify a folder that exists, or a file such as {destination}.json",
         )
 
 
@@ -43,7 +43,7 @@ def target(path: str, destination: str | None) -> str:
 
     Raises:
         TableError: The file exists.
-        UsageError: HCCL does not open a file of that name.
+        UsageError: HCCL does not open a file with this name.
     """
     if destination is None or destination.endswith(os.sep) or Path(destination).is_dir():
         folder = Path(path).parent if destination is None else Path(destination)
@@ -54,7 +54,7 @@ def target(path: str, destination: str | None) -> str:
     require_json(destination)
     if os.path.lexists(destination):
         raise TableError(
-            f"{destination} exists, and a table that jobs may use is never overwritten",
-            hint="name a new file, or leave -o out",
+            f"{destination} exists; a table that jobs may use is not overwritten",
+            hint="specify a new file, or omit -o",
         )
     return destination

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 #: The name of the table in messages.
 NAME = "the new table"
-#: The number of findings that are shown; the others usually have the same cause.
+#: The number of findings to show; further findings usually have the same cause.
 _SHOWN = 20
 
 
 def refusal(report: Report) -> TableError:
-    """Return the error after the findings were printed."""
+    """Return the error that follows the printed findings."""
     return TableError(f"no table is written: it has {count(len(report.errors), 'error')}")
 
 
@@ -48,7 +48,7 @@ def _lines(report: Report, origins: Mapping[Path, str]) -> Iterator[str]:
 
 
 def _origin(path: Path, origins: Mapping[Path, str]) -> str:
-    """Return the source of the nearest entry around a path."""
+    """Return the source of the innermost server or device that contains a path."""
     around = (path[:length] for length in range(len(path), 0, -1))
     return next((origins[part] for part in around if part in origins), "the table")
 

@@ -31,7 +31,7 @@ _SHOWN = 8
 
 
 class State(NamedTuple):
-    """Whether a table is ready, and if not, the reason with the missing entries as a phrase."""
+    """Whether a table is ready, else the reason and the missing entries as a phrase."""
 
     ready: bool
     why: str = ""
@@ -41,12 +41,12 @@ def wait(path: str, *, seconds: float, report: Callable[[str], None]) -> None:
     """Wait until the table is ready, or has a fault that waiting cannot fix.
 
     Args:
-        path: The file, which need not exist yet. There is no wait for standard input (``-``) and pipes.
-        seconds: The greatest time to wait.
+        path: The file, which need not exist yet. Standard input (``-``) and pipes are ready at once.
+        seconds: The time limit.
         report: Called with one line when the state changes, and once a minute.
 
     Raises:
-        TableError: The time is over; the message names what is missing.
+        TableError: The table is not ready after the time limit; the message lists the missing entries.
     """
     if is_stream(path):
         return
@@ -57,7 +57,7 @@ def wait(path: str, *, seconds: float, report: Callable[[str], None]) -> None:
         if now - began >= seconds:
             raise TableError(
                 f"{path} is not ready after {seconds:g} s: {state.why}",
-                hint="check the pods that it waits for (`kubectl get pods`), or wait longer",
+                hint="check the pods that are missing (`kubectl get pods`), or wait longer",
             )
         if state.why != reported or now - reported_at >= _REPEAT_SECONDS:
             report(f"waiting for {path}: {state.why}")

@@ -272,7 +272,7 @@ def test_a_host_whose_tool_hangs_is_named_within_the_stated_time(cluster: Cluste
 
     said = cluster.refused("--hosts", ",".join(HOSTS), "--gather-timeout", "10")
 
-    assert "10.77.0.2: it started but did not answer within 10 s" in said
+    assert "10.77.0.2: its process started but did not answer within 10 s" in said
 
 
 def test_a_host_with_another_product_is_named(cluster: Cluster) -> None:

@@ -256,7 +256,7 @@ class TestFiles:
         done = host.gen("--devices", "0")
 
         assert done.returncode == 1
-        assert f"error: {self.NAME} exists and holds another table" in done.stderr
+        assert f"error: {self.NAME} exists and contains another table" in done.stderr
 
     def test_folder_and_file_as_output(self, host: StandInHost) -> None:
         (host.work / "tables").mkdir()

@@ -198,7 +198,8 @@ def test_another_table_is_not_replaced(command_line: CommandLine) -> None:
     command_line.write("job.json", host(3))
 
     assert (
-        command_line("merge", *names, "-o", "job.json").sentence == "job.json exists and holds another table"
+        command_line("merge", *names, "-o", "job.json").sentence
+        == "job.json exists and contains another table"
     )
     assert command_line("merge", *names, "-o", "job.json", "--force").code == 0
     assert server_ids(command_line, "job.json") == ["10.1.0.1", "10.1.0.2"]

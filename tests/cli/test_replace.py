@@ -108,7 +108,7 @@ def test_a_table_in_use_is_told(job: CommandLine, monkeypatch: pytest.MonkeyPatc
         (
             ("job.json", "--server", "10.1.0.2", "--with", "spare.json", "-o", "job.json"),
             1,
-            "job.json exists, and a table that jobs may use is never overwritten",
+            "job.json exists; a table that jobs may use is not overwritten",
         ),
     ],
 )

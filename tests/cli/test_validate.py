@@ -457,11 +457,11 @@ def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_folder_gets_the_file_to_name(tmp_path: Path) -> None:
     assert "this directory has no .json file" in run(str(tmp_path)).stderr
     (tmp_path / "hccl.json").write_text(table())
-    assert f"name a file in it: {tmp_path}/hccl.json\n" in run(str(tmp_path)).stderr
+    assert f"specify a file in it: {tmp_path}/hccl.json\n" in run(str(tmp_path)).stderr
     (tmp_path / "other.json").write_text(table())
     done = run(str(tmp_path))
 
-    assert f"name a file in it: {tmp_path}/hccl.json; it has 2: {tmp_path}/*.json" in done.stderr
+    assert f"specify a file in it: {tmp_path}/hccl.json; it has 2: {tmp_path}/*.json" in done.stderr
     assert done.returncode == 2
 
 

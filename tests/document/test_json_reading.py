@@ -286,7 +286,7 @@ def integers(value: Any) -> list[int]:
             "True is not JSON",
             "write true, or a string in double quotes if HCCL reads the value",
         ),
-        ("hosts", 'not valid JSON: the text begins with "hosts"', "give the rank table, a JSON file"),
+        ("hosts", 'not valid JSON: the text begins with "hosts"', "specify the rank table, a JSON file"),
         ('{"a": @}', 'unexpected "@" instead of a value', "remove it, or put the value in double quotes"),
     ],
 )

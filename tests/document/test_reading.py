@@ -186,4 +186,4 @@ def test_standard_input_that_is_a_directory_or_closed(tmp_path: Path) -> None:
     finally:
         os.close(handle)
     assert code != 0
-    assert run(None, lambda: os.close(0)) == "standard input is closed, so - cannot be read\n"
+    assert run(None, lambda: os.close(0)) == "standard input (-) is closed\n"

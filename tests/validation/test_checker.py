@@ -89,7 +89,7 @@ def test_servers_of_sixteen_devices_are_judged_as_the_product_that_has_them(serv
 
     assert (report.verdict, report.ok, report.product) == ("accepted", True, "a3-server")
     assert "a server has 16 devices, too many for a 910a" in report.product_reason
-    assert "an a2 or a 300i, name it with --product" in report.product_reason
+    assert "an a2 or a 300i, specify it with --product" in report.product_reason
 
 
 def test_a_product_that_is_named_stays() -> None:
