@@ -23,7 +23,7 @@ def prepare() -> None:
 
 
 def main() -> None:
-    """Entry point of ``hccl-tools``."""
+    """Run the command line of ``hccl-tools``."""
     prepare()
     try:
         from hccl_tools.cli import main as command_line  # noqa: PLC0415  (see prepare)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class HcclToolsError(Exception):
-    """An error that the user can fix: ``message`` is what is wrong, ``hint`` what to do."""
+    """An error that the user can fix: ``message`` describes the fault, ``hint`` the remedy."""
 
     exit_code = 1
 
@@ -21,7 +21,7 @@ class UsageError(HcclToolsError):
 
 
 class InputError(UsageError):
-    """A file cannot be read: it is absent, a directory, not readable, or above the size limit."""
+    """A file cannot be read: it is absent, a directory, unreadable, or larger than the limit."""
 
 
 class TableError(HcclToolsError):

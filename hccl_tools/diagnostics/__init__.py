@@ -39,10 +39,10 @@ def render(
     """Yield the text of reports, piece by piece, in one of ``FORMATS``.
 
     Args:
-        reports: May be an iterator: each is rendered as it comes.
+        reports: Reports, each rendered when the iterator yields it.
         show_all: Show every finding that the reports kept, however many a rule has.
-        only_hccl: Leave out findings on which HCCL itself would not stop.
-        ascii_only: Escape characters that are not ASCII (text, concise, github; the others always do).
+        only_hccl: Omit findings that HCCL itself accepts.
+        ascii_only: Escape characters that are not ASCII (text, concise, github; the other formats always do).
 
     Raises:
         UsageError: The format is unknown.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hccl_tools.document.document import Document
     from hccl_tools.table.model import RankTable
 
-#: Where in a document: object keys and array indices, outermost first.
+#: A location in a document: object keys and array indices, outermost first.
 Path = tuple[str | int, ...]
 Consequence = Literal["refused", "hangs", "fails-later", "forbidden", "advice"]
 Severity = Literal["error", "warning"]
@@ -45,9 +45,9 @@ class RuleFacts(NamedTuple):
         name: Completes "allow ..." (``duplicate-rank-id``).
         consequence: What happens to a job with such a table.
         source: The document or source line that the rule enforces.
-        hccl_code: The error code that HCCL shows (``EI0014``); ``None`` if it only logs the fault.
-        doc: The rule's docstring: a title, why it matters, and the lines of the examples, which begin with
-            one of ``EXAMPLE_MARKS``.
+        hccl_code: The error code that HCCL shows (``EI0014``); ``None`` if HCCL only logs the fault.
+        doc: The rule's docstring: a title, an explanation, and examples on lines that begin with one of
+            ``EXAMPLE_MARKS``.
     """
 
     id: str
@@ -80,13 +80,10 @@ class Diagnostic(NamedTuple):
     """One finding at one location.
 
     Attributes:
-        rule: The rule that found it.
         message: The fault, in lower case without a full stop.
-        path: The path to the location in the document.
         hint: What to do, as one imperative sentence.
-        related: Other locations of the same finding.
-        offset: A byte offset into the document, set only for locations without a path (broken JSON).
-        at_key: Show the key at the location instead of its value (a duplicate or unknown key).
+        offset: The byte offset in the document, for locations without a path (broken JSON).
+        at_key: Whether the fault is the key instead of its value (a duplicate or unknown key).
     """
 
     rule: RuleFacts
@@ -108,19 +105,18 @@ class Report(NamedTuple):
 
     Attributes:
         file: The name of the document.
-        format: Its table format; ``None`` if it is not a rank table.
-        format_reason: How the format was detected, as a phrase.
-        product: The product for which it was checked.
-        product_reason: Why this product, as a phrase.
-        findings: The findings in the order in which HCCL would meet them; of each rule at most the ``limit``
+        format: The table format; ``None`` if the document is not a rank table.
+        format_reason: The reason for the detected format, as a phrase.
+        product: The product for which the table was checked.
+        product_reason: The reason for the product, as a phrase.
+        findings: The findings in the order in which HCCL would meet them; for each rule at most the ``limit``
             of ``validate``.
         verdict: What HCCL does with the table.
-        document: The document; ``None`` for a value or table in memory.
         table: The table; ``None`` if its structure is damaged or HCCL's loader refuses the file.
         omitted: The number of findings that are not in ``findings``, by rule.
-        verdict_by: The origin of the verdict: hccl-tools where HCCL has no limit and would crash.
+        verdict_by: The origin of the verdict: HCCL, or hccl-tools if HCCL has no limit and would crash.
         left_out: The rules behind the verdict that have no finding in ``findings``.
-        left_out_as: Why they have none.
+        left_out_as: Why those rules have no finding.
     """
 
     file: str

@@ -1,4 +1,4 @@
-"""Annotations for GitHub Actions for the ten worst findings of a call; the others are plain lines.
+"""Annotations for GitHub Actions for the ten worst findings of a call; the other findings are plain lines.
 
 Source: docs.github.com, "Workflow commands for GitHub Actions". GitHub silently drops all but ten annotations
 of a kind in one step.
@@ -47,7 +47,6 @@ def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
 
 
 def _placed(found: list[tuple[Report, Diagnostic]]) -> Iterator[tuple[Report, Placed]]:
-    """Locate findings in one pass over each document."""
     by_report: dict[int, list[Diagnostic]] = {}
     reports = {id(report): report for report, _ in found}
     for report, finding in found:

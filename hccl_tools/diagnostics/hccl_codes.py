@@ -10,7 +10,7 @@ from hccl_tools.records import NamedTuple
 
 
 class HcclCode(NamedTuple):
-    """One code: its name in HCCL, what happened, and what to do."""
+    """An error code: its name in HCCL, its meaning, and a remedy."""
 
     name: str
     meaning: str
@@ -41,7 +41,7 @@ CODES = {
     ),
     "EI0004": HcclCode(
         "File_Operation_Error_Parse",
-        "HCCL cannot read the rank table; in CANN 8 and older, a value in it may be wrong as well",
+        "HCCL cannot read the rank table; in CANN 8 and older, a value in it may also be wrong",
         "`hccl-tools validate` reports where and why",
     ),
     "EI0005": HcclCode(
@@ -80,17 +80,17 @@ CODES = {
     "EI0011": HcclCode(
         "Resource_Error_Insufficient_Device_Memory",
         "the device has no memory left",
-        "end the other processes on it (`npu-smi info`), or use a smaller batch",
+        "stop the other processes on it (`npu-smi info`), or use a smaller batch",
     ),
     "EI0012": HcclCode(
         "Execution_Error_SDMA",
         "copying between devices failed",
-        "look for a rank that ended earlier, then at the link",
+        "look for a rank that exited earlier, then at the link",
     ),
     "EI0013": HcclCode(
         "Execution_Error_ROCE_CQE",
         "the network between two devices failed",
-        "look for a rank that ended earlier, then at the link (`hccn_tool -i N -link_stat -g`)",
+        "look for a rank that exited earlier, then at the link (`hccn_tool -i N -link_stat -g`)",
     ),
     "EI0014": HcclCode(
         "Config_Error_Ranktable",
@@ -116,7 +116,7 @@ CODES = {
     "EI0018": HcclCode(
         "Execution_Error_UB_CQE",
         "the UB link between two devices failed (Ascend 950)",
-        "look for a rank that ended earlier, then at the link between the two that the message names",
+        "look for a rank that exited earlier, then at the link between the two that the message names",
     ),
     "EI0019": HcclCode(
         "Communication_Error_Bind_IP_Port",
@@ -127,12 +127,12 @@ CODES = {
     "EI0020": HcclCode(
         "Communication_Error_Bind_IP_Port",
         "a port of the NPU (16666) that HCCL wants to listen on is in use",
-        "several processes share the device: set HCCL_NPU_SOCKET_PORT_RANGE=auto, or end the other one",
+        "several processes share the device: set HCCL_NPU_SOCKET_PORT_RANGE=auto, or stop the other process",
     ),
     "EJ0001": HcclCode(
         "HCCP_Process_Initialization_Failure",
         "the device is still in use by an earlier process",
-        "end the processes that `npu-smi info` shows on it, wait 10 seconds and start again",
+        "stop the processes that `npu-smi info` shows on it, wait 10 seconds and start again",
     ),
     "EJ0002": HcclCode(
         "",

@@ -16,13 +16,11 @@ if TYPE_CHECKING:
 
 
 class ReportOptions(NamedTuple):
-    """How reports are shown.
+    """The options of the output formats.
 
     Attributes:
         limit: Findings of one rule in one file that are shown; ``None`` shows all that a report kept.
-        color: Use ANSI colours.
         only_hccl: Show only findings for which HCCL itself refuses the table or waits.
-        ascii_only: Escape characters that are not ASCII.
     """
 
     limit: int | None = None
@@ -31,7 +29,7 @@ class ReportOptions(NamedTuple):
     ascii_only: bool = False
 
     def counts(self, report: Report) -> dict[RuleFacts, int]:
-        """Return the number of findings by rule, of the rules that are shown."""
+        """Return the number of findings of each rule that is shown."""
         return {
             rule: number
             for rule, number in report.counts.items()
@@ -39,7 +37,7 @@ class ReportOptions(NamedTuple):
         }
 
     def fold(self, report: Report) -> tuple[list[Diagnostic], dict[RuleFacts, int]]:
-        """Return the findings to show, and the number of the others by rule."""
+        """Return the findings to show, and the number of hidden findings by rule."""
         counts = self.counts(report)
         shown: list[Diagnostic] = []
         seen: Counter[RuleFacts] = Counter()
@@ -67,7 +65,7 @@ class Placed(NamedTuple):
 
 
 def place(report: Report, findings: Sequence[Diagnostic]) -> list[Placed]:
-    """Return some findings of a report with their source ranges, in the same order."""
+    """Return the given findings of a report with their source ranges, in the same order."""
     document = report.document
     if not findings:
         return []

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.placing import SourceRange
     from hccl_tools.document.document import Document
 
-#: Characters of the line that are shown; a table without line breaks may have millions.
+#: The number of characters to show of the line; a table without line breaks may have millions.
 _WINDOW = 110
 _BEFORE = 50
 _MARKED = 40
@@ -56,7 +56,6 @@ def snippet(document: Document, place: SourceRange, *, ascii_only: bool = False)
 
 
 def _last(data: bytes, start: int, end: int, room: int) -> tuple[str, bool]:
-    """Return the end of a part of the data, and whether text before it was cut."""
     near = max(start, end - _BYTES_A_CHARACTER * room)
     part = data[near:end]
     text = (part.lstrip(_CONTINUATION) if near > start else part).decode(errors="replace")
@@ -64,7 +63,6 @@ def _last(data: bytes, start: int, end: int, room: int) -> tuple[str, bool]:
 
 
 def _first(data: bytes, start: int, end: int, room: int) -> tuple[str, bool]:
-    """Return the beginning of a part of the data, and whether text after it was cut."""
     near = min(end, start + _BYTES_A_CHARACTER * room)
     text = data[start:near].decode(errors="replace")
     return text[:room], near < end or len(text) > room

@@ -24,8 +24,6 @@ _STYLES = {
 
 
 class _Pen:
-    """Adds colours to text if they are enabled."""
-
     def __init__(self, options: ReportOptions) -> None:
         self._color = options.color
         self._ascii = options.ascii_only

@@ -21,7 +21,7 @@ SEVEREST_FIRST: tuple[Consequence, ...] = ("refused", "hangs", "fails-later", "f
 
 
 def reaction(finding: Diagnostic) -> str:
-    """Return how HCCL reacts to a finding, regardless of other findings."""
+    """Return the reaction of HCCL to a finding, regardless of other findings."""
     code = finding.rule.hccl_code
     consequence = finding.rule.consequence
     if consequence == "refused":
@@ -33,7 +33,7 @@ def reaction(finding: Diagnostic) -> str:
     if consequence == "fails-later":
         return f"accepts this; the job fails later{f' with {code}' if code else ''}"
     if consequence == "forbidden":
-        return "accepts this, although the product's guide forbids it"
+        return "accepts this, but the product's guide forbids it"
     return "accepts this"
 
 
@@ -49,12 +49,12 @@ def verdict(report: Report) -> str:
     if "fails-later" in consequences:
         return "HCCL accepts this table, but the job fails later"
     if consequences:
-        return f"HCCL accepts this table, although the guide of {report.product} forbids it"
+        return f"HCCL accepts this table, but the guide for {report.product} forbids it"
     return "HCCL accepts this table"
 
 
 def conclusion(report: Report, counted: str) -> str:
-    """Return the last line of a report: the counts, the verdict, and its rules that are not shown."""
+    """Return the last line of a report: the counts, the verdict, and the hidden rules behind the verdict."""
     if not report.left_out:
         return f"{counted or 'no findings'}: {verdict(report)}"
     is_or_are = "is" if len(report.left_out) == 1 else "are"

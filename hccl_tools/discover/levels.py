@@ -119,11 +119,6 @@ def load_root_info(site: Site) -> RootInfo:
 
 
 def _checked(rank: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry after checking all fields that are read.
-
-    Raises:
-        ValueError, KeyError, TypeError: A field is missing or invalid.
-    """
     int(rank.get("local_id", 0))
     addresses = [one for level in rank["level_list"] for one in level["rank_addr_list"]]
     texts = [one[key] for one in addresses for key in ("addr_type", "addr")]

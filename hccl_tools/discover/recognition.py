@@ -72,8 +72,6 @@ def same(text: str) -> bytes | str:
 
 
 class _Devices:
-    """Compares the devices' addresses in a table with their real ones."""
-
     def __init__(self, table: RankTable, host: HostState) -> None:
         self._table = table
         known = ((device_id, state.ips) for device_id, state in host.devices.items() if state.ips)

@@ -73,7 +73,6 @@ def survey(request: SurveyRequest) -> HostFacts:
 
 
 def _both_ids(request: SurveyRequest, ids: Sequence[int]) -> tuple[str, ...]:
-    """Return a note with the container's ids of the devices if they differ from the physical ids."""
     nodes = visible.present(request.site)
     logical = [nodes.index(device_id) for device_id in ids if device_id in nodes]
     if len(logical) < len(ids) or logical == list(ids):
@@ -144,11 +143,6 @@ def _product(request: SurveyRequest) -> tuple[Product, str]:
 
 
 def _format(request: SurveyRequest, product: Product) -> Format:
-    """Return the format to make.
-
-    Raises:
-        UsageError: The product does not use the requested format.
-    """
     wanted = request.table_format or product.default_format
     if wanted not in product.formats:
         raise UsageError(

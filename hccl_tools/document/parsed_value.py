@@ -91,8 +91,6 @@ _CHECKS: tuple[tuple[type, Callable[[Any], bool]], ...] = (
 
 
 class _Copy:
-    """Copies a value and refuses everything that is not JSON."""
-
     def __init__(self) -> None:
         self._open: set[int] = set()
 

@@ -127,7 +127,6 @@ def _dangling(name: str) -> InputError:
 
 
 def _printable(name: str) -> str:
-    """Return a file name for messages, on one line and not too long."""
     text = escaped(name)
     return text if len(text) <= 300 else text[:300] + "..."
 

@@ -131,8 +131,6 @@ def _blanks(text: str, at: int) -> int:
 
 
 class _Scan:
-    """One pass over a valid JSON text."""
-
     def __init__(self, text: str, step: _Step, missing: int) -> None:
         self._text = text
         self._step = step

@@ -41,8 +41,6 @@ class DuplicateKey(NamedTuple):
 
 
 class _Open:
-    """An object or list that is being parsed."""
-
     __slots__ = ("key", "opener", "places", "value")
 
     def __init__(self, opener: str) -> None:

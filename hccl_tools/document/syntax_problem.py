@@ -158,7 +158,6 @@ def _ending(state: ParserState) -> JsonError | None:
 
 
 def _pasted(state: ParserState) -> JsonError | None:
-    """Recognise text that is often pasted together with a table."""
     rest, at = state.rest, state.at
     if rest.startswith(("//", "/*", "#", "<!--")):
         return JsonError("comment", "comments are not allowed in JSON", "remove the comment", at)

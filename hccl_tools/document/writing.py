@@ -109,7 +109,6 @@ def _keep_owner(handle: int, old: os.stat_result) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """Sync the folder, if it can be opened, so that the rename survives a power failure."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

@@ -21,7 +21,7 @@ class RankFacts:
     """The facts of one rank.
 
     ``rank`` and ``device_id`` are None if HCCL cannot read them. ``local_rank`` numbers the devices of a
-    server by ascending device id. ``addresses`` are those of all network ports, in 2.0 on all levels.
+    server by ascending device id. ``addresses`` has the addresses of all network ports, in 2.0 of all levels.
     """
 
     rank: int | None
@@ -54,7 +54,7 @@ class ServerFacts:
 
 
 def servers(table: RankTable, indices: Sequence[int] | None = None) -> list[ServerFacts]:
-    """Return the facts of some servers of a table, of all by default."""
+    """Return the facts of the servers with the given indices, by default of all servers."""
     pods = {name: pod.super_pod_id for pod in table.super_pods or () for name in pod.server_ids}
     return [
         _server(table, index, pods) for index in (range(len(table.servers)) if indices is None else indices)

@@ -29,11 +29,9 @@ class ShowOptions:
     """The part of a table to show.
 
     Attributes:
-        report: The report of ``validate``.
-        table: The table.
-        rank: The only rank to show, if one was selected.
-        way: How this host was recognised as the server to show, if it was selected.
-        one_server: Whether a single server was selected.
+        rank: The only rank to show, if the user selected a rank.
+        way: The criterion that recognised this host, if the user selected this host.
+        one_server: Whether the user selected a single server.
     """
 
     report: Report

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from hccl_tools.draw.description import RankFacts, ServerFacts
 
-#: The greatest number of servers whose devices are listed; of more, each server is one line.
+#: The greatest number of servers whose devices are listed; otherwise each server is one line.
 UNFOLDED = 4
 _MOST_ADDRESSES = 2
 
 
 class Style(NamedTuple):
-    """How a tree is drawn.
+    """The style of a tree.
 
     ``width`` is in columns, None for lines of any length. ``group_size`` is the number of devices of a group
     (910A), None without groups.

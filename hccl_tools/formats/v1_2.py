@@ -35,7 +35,6 @@ def read(value: dict[str, Any]) -> RankTable:
 
 
 def _super_pods(entries: Any) -> list[SuperPod] | None:
-    """Return the super pods, or None if the list is not well-formed."""
     try:
         pods = [
             SuperPod(

@@ -57,7 +57,6 @@ def object_texts(
 
 
 def _is_plain(column: Column) -> bool:
-    """Whether all values are strings that need no escapes in JSON."""
     if set(map(type, column)) != {str}:
         return False
     text = "".join(column)

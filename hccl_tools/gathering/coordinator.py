@@ -216,7 +216,6 @@ def _messages_about(host: str, ended: EngineRun) -> str:
 def _hanging(
     silent: Sequence[str], causes: Sequence[Failure], ended: EngineRun, options: GatherOptions
 ) -> list[Failure]:
-    """Return a failure for each host without an answer or another known cause."""
     known = {cause.host for cause in causes}
     found = []
     for host in (host for host in silent if host not in known):

@@ -86,11 +86,6 @@ def _same_version(one: SurveyAnswer) -> SurveyAnswer:
 
 
 def _world(environ: Mapping[str, str], host: str) -> Any:
-    """Return the communicator of all processes.
-
-    Raises:
-        DiscoveryError: mpi4py is missing, or its world lacks processes.
-    """
     try:
         comm = mpi_transport.world()
     except DiscoveryError as error:

@@ -20,15 +20,17 @@ def parse_assignments(texts: Iterable[str], *, where: str) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip() or any(letter.isspace() for letter in name.strip()):
-            raise UsageError(f'{where}: "{text}" is not NAME=VALUE', hint="for example --env GLOG_v=2")
+            raise UsageError(
+                f'{where}: "{text}" is not NAME=VALUE', hint="write a variable as NAME=VALUE: --env GLOG_v=2"
+            )
         found[name.strip()] = value
     return found
 
 
 def read_environment_file(path: str) -> dict[str, str]:
-    """Read a file of ``NAME=VALUE`` lines; blank lines, ``#`` lines, ``export`` and outer quotes are taken.
+    """Read a file of ``NAME=VALUE`` lines; blank lines, ``#`` lines and ``export`` are ignored.
 
-    Blanks around the ``=`` are not part of the value.
+    Outer quotes and blanks around the ``=`` are not part of the value.
 
     Raises:
         UsageError: The file cannot be read, or a line is not an assignment; the message names the line.

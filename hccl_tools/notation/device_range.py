@@ -52,8 +52,8 @@ def parse(text: str, *, device_limit: int, product: str, beyond: str = NAME_THE_
         beyond: The hint for an id above the limit.
 
     Raises:
-        UsageError: The range is empty, reversed or unreadable, has a device twice or one that the product
-            does not have; the message has the token.
+        UsageError: The range is empty, reversed or unreadable, repeats a device, or contains a device that
+            the product does not have; the message has the token.
     """
     if not text.strip():
         raise UsageError("the device range is empty", hint=_HOW)
@@ -124,21 +124,21 @@ def _closed_bracket(
 def _number(digits: str, token: str) -> int:
     significant = digits.lstrip("0") or "0"
     if len(significant) > _MOST_DIGITS:
-        raise UsageError(f'"{token}" names device {_clip(digits)}, which no product has', hint=_HOW)
+        raise UsageError(f'"{token}" contains device {_clip(digits)}, which no product has', hint=_HOW)
     return int(significant)
 
 
 def _check_limit(device_id: int, token: str, machine: _Machine) -> None:
     if device_id >= machine.device_limit:
         raise UsageError(
-            f'"{token}" names device {device_id}, which {machine.name} does not have: '
+            f'"{token}" contains device {device_id}, which {machine.name} does not have: '
             f"its device ids are 0 to {machine.device_limit - 1}",
             hint=machine.beyond,
         )
 
 
 def _reversed(token: str) -> UsageError:
-    return UsageError(f'"{token}" runs backwards', hint="put the lower device id first")
+    return UsageError(f'"{token}" is in descending order', hint="write the lower device id first")
 
 
 def _empty(token: str, first: int) -> UsageError:

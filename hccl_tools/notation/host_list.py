@@ -1,4 +1,4 @@
-"""Parse and write lists of hosts: ``10.0.0.[1-16]``, ``$SLURM_JOB_NODELIST``, hostfiles of MPI."""
+"""Parse and write lists of hosts: ``10.0.0.[1-16]``, ``$SLURM_JOB_NODELIST``, MPI hostfiles."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parse(text: str, *, option: str = "--hosts") -> tuple[str, ...]:
         option: Its name in messages.
 
     Raises:
-        UsageError: The list cannot be read, is empty, or has a host twice.
+        UsageError: The list cannot be read, is empty, or repeats a host.
 
     >>> parse("10.0.0.[1-3]")
     ('10.0.0.1', '10.0.0.2', '10.0.0.3')
@@ -102,7 +102,7 @@ def fold(hosts: Iterable[str]) -> str:
 
 
 def why_not_a_host(name: str) -> str | None:
-    """Return why a text is not the name or address of a host, ``None`` for a valid one.
+    """Return why a text is not the name or address of a host, or ``None`` for a valid host.
 
     >>> why_not_a_host("10.0.0.1"), why_not_a_host("-oProxyCommand=sh")
     (None, 'is not a host name')
@@ -158,7 +158,6 @@ def _items(text: str, option: str) -> Iterator[str]:
 
 
 def _expanded(item: str, text: str, option: str) -> Iterator[str]:
-    """Yield the names to which an item expands."""
     if not item:
         return
     pieces = re.split(r"\[([^\]]*)\]", item)
@@ -181,7 +180,7 @@ def _numbers(inside: str, text: str, option: str) -> list[str]:
             raise _unreadable(text, option, f'"{part}" in brackets is not a number or a range')
         first, last = span
         if last < first:
-            raise _unreadable(text, option, f'"{part}" runs backwards')
+            raise _unreadable(text, option, f'"{part}" is in descending order')
         if last - first >= MOST_HOSTS:
             raise _unreadable(text, option, f'"{part}" expands to more than {MOST_HOSTS:,} hosts')
         width = len(part.partition("-")[0]) if part.startswith("0") else 0

@@ -39,7 +39,7 @@ def parse(text: str) -> list[int]:
 
 
 def fold(numbers: Iterable[int], separator: str = ",") -> str:
-    """Return numbers in their order, each run of consecutive ones as a range.
+    """Return numbers in their order, consecutive numbers as ranges.
 
     >>> fold([0, 1, 2, 3, 8, 9]), fold([7, 6, 5])
     ('0-3,8-9', '7,6,5')

@@ -27,7 +27,7 @@ def devices(ids: Iterable[int]) -> str:
 
 
 def time_span(seconds: float, decimals: int = 0) -> str:
-    """Return a length of time in its two largest units; ``decimals`` are those of less than a minute.
+    """Return a length of time in its two largest units; ``decimals`` applies below one minute.
 
     >>> time_span(45), time_span(1.534, 2), time_span(3661), time_span(200_000)
     ('45 s', '1.53 s', '1 h 1 min', '2 d 7 h')
@@ -43,7 +43,7 @@ def time_span(seconds: float, decimals: int = 0) -> str:
 
 
 def and_more(names: Sequence[str], most: int = 4) -> str:
-    """Return names with commas between them, at most ``most`` and the number of the others.
+    """Return at most ``most`` names with commas, and the number of further names.
 
     >>> and_more(["a", "b", "c"], 2)
     'a, b and 1 more'
@@ -53,7 +53,7 @@ def and_more(names: Sequence[str], most: int = 4) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the question for the known name most like a wrong one, whatever the case; empty without one.
+    """Return a suggestion of the known name most similar to a wrong name, ignoring case, or "".
 
     >>> did_you_mean("hcc23", ["HCC203", "HCC601"])
     'did you mean "HCC203"?'

@@ -1,4 +1,4 @@
-"""Find programs as a shell does, and the errors for those that are missing or cannot be run."""
+"""Find programs as a shell does; errors for programs that are missing or cannot be run."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def on_path(name: str, environ: Mapping[str, str]) -> str | None:
 
 
 def find_program(name: str, path: str) -> str:
-    """Return the path of a program on a search path, as the shell finds it; "" if there is none.
+    """Return the path of a program on a search path, as the shell finds it, or "".
 
-    A name with a slash is returned unchanged. A file without execute permission is returned if there is
-    nothing better: running it then fails with the right error (exit code 126).
+    A name with a slash is returned unchanged. A file without execute permission is returned if no
+    executable file exists: running it then fails with the right error (exit code 126).
     """
     if "/" in name:
         return name

@@ -1,7 +1,7 @@
 """Find mpirun or mpiexec, and which MPI it belongs to.
 
-Open MPI and MPICH install the same two names. The first directory of PATH that has either decides, as it does
-for the user's shell; ``--mpirun`` names another, for instance Debian's ``mpiexec.mpich``.
+Open MPI and MPICH install the same two names. The first directory of PATH with either name is used, as by
+the user's shell; ``--mpirun`` selects another program, for example Debian's ``mpiexec.mpich``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Mpirun(NamedTuple):
 
     @property
     def ssh_parameter(self) -> str:
-        """The MCA parameter of Open MPI that names the ssh to use."""
+        """The MCA parameter of Open MPI for the ssh command."""
         return "plm_rsh_agent" if self.flavour == "openmpi-4" else "plm_ssh_agent"
 
     @property
@@ -50,9 +50,9 @@ class Mpirun(NamedTuple):
 
     @property
     def prefix(self) -> str | None:
-        """Where it is installed, for ``--prefix``; None for the system's own.
+        """The installation directory for ``--prefix``; None for the system's Open MPI.
 
-        A non-interactive ssh has the system's folders on its PATH and nothing of the user's.
+        A non-interactive ssh has only the system's folders on its PATH.
         """
         folder = os.path.dirname(self.path)
         if folder in _SYSTEM_FOLDERS or os.path.basename(folder) != "bin":
@@ -64,17 +64,17 @@ def find_mpirun(environ: Mapping[str, str], wanted: str | None = None) -> Mpirun
     """Return the mpirun to use.
 
     Args:
-        wanted: What ``--mpirun`` names, a path or a name on PATH.
+        wanted: The value of ``--mpirun``, a path or a name on PATH.
 
     Raises:
-        ProgramMissingError: There is neither mpirun nor mpiexec, or not the wanted one.
-        LaunchError: It belongs to neither Open MPI nor MPICH.
+        ProgramMissingError: Neither mpirun nor mpiexec exists, or the wanted program does not exist.
+        LaunchError: The program belongs to neither Open MPI nor MPICH.
     """
     path = on_path(wanted, environ) if wanted else _first_on_path(environ)
     if path is None:
         raise ProgramMissingError(
             f'--mpirun: "{wanted}" does not exist' if wanted else "--engine mpirun: no mpirun on PATH",
-            hint="give a path, or a name on PATH"
+            hint="specify a path, or a name on PATH"
             if wanted
             else f"install one: {MPIRUN}; or use --engine loop",
         )
@@ -84,14 +84,16 @@ def find_mpirun(environ: Mapping[str, str], wanted: str | None = None) -> Mpirun
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         reason = getattr(error, "strerror", None) or "no answer within 60 s"
-        raise LaunchError(f"{path} --version: {reason}", hint="name another with --mpirun") from error
+        raise LaunchError(
+            f"{path} --version: {reason}", hint="specify another mpirun with --mpirun"
+        ) from error
     for name, pattern in (("openmpi", _OPENMPI), ("mpich", _MPICH)):
         if match := pattern.search(done.stdout):
             return Mpirun(path, f"{name}-{match[1]}")
     printed = (done.stdout.strip() or done.stderr.strip() or "nothing").splitlines()[0]
     raise LaunchError(
         f"{path} is neither Open MPI nor MPICH; only these are supported (--version prints: {printed})",
-        hint="name another with --mpirun, or start the ranks yourself: "
+        hint="specify another mpirun with --mpirun, or start the ranks yourself: "
         "mpirun -n 2 python -m hccl_tools.launch.rank train.py",
     )
 

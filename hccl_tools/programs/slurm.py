@@ -33,16 +33,16 @@ def in_step(environ: Mapping[str, str]) -> bool:
 
 
 def allocated_nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the nodes of the allocation in Slurm's order; none where this is not one."""
+    """Return the nodes of the allocation in Slurm's order; empty outside an allocation."""
     listed = environ.get("SLURM_JOB_NODELIST")
     return host_list.parse(listed, option="SLURM_JOB_NODELIST") if listed else ()
 
 
 def nodes_of_hosts(hosts: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the nodes of the allocation that are the hosts of a job; none where all nodes are.
+    """Return the nodes of the allocation that are the hosts of a job; empty if all nodes are.
 
     Raises:
-        LaunchError: The allocation has too few nodes, or more than the job and a host is not among them.
+        LaunchError: The allocation has too few nodes, or more than the job and not all of its hosts.
     """
     allocated = allocated_nodes(environ)
     if len(allocated) in {0, len(hosts)}:

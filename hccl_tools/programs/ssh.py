@@ -17,7 +17,7 @@ OPTIONS = (
 )
 #: The exit status when ssh itself fails.
 FAILED = 255
-#: Variables that name the ssh for Open MPI; "ssh : rsh" means the first that exists.
+#: Variables with the ssh command for Open MPI; "ssh : rsh" selects the first that exists.
 _AGENTS = ("PRTE_MCA_plm_ssh_agent", "OMPI_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent")
 #: Part of a message of ssh -> what to do.
 _HINTS = {
@@ -27,7 +27,7 @@ _HINTS = {
     "Could not resolve": "correct the name, or use its address",
     "No route to host": "check the address, the host and its cable",
     "timed out": "check the address, the host and the firewalls between",
-    "Connection refused": "sshd does not listen there: start it, or give its port: --ssh 'ssh -p PORT'",
+    "Connection refused": "sshd does not listen there: start it, or specify its port: --ssh 'ssh -p PORT'",
 }
 
 
@@ -44,7 +44,7 @@ def command(typed: str | None, environ: Mapping[str, str], *, wait: int) -> list
     agent = next(text for text in (typed, *map(environ.get, _AGENTS), "ssh") if text)
     argv = agent.partition(" : ")[0].split()
     if on_path(argv[0], environ) is None:
-        raise UsageError(f'--ssh "{agent}": no program {argv[0]} on PATH', hint="give ssh, or its path")
+        raise UsageError(f'--ssh "{agent}": no program {argv[0]} on PATH', hint="specify ssh, or its path")
     return [*argv, *OPTIONS, "-o", f"ConnectTimeout={wait}"]
 
 

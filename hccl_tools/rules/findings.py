@@ -71,7 +71,6 @@ def _diagnostic(rule: RuleFacts, found: Finding) -> Diagnostic:
 
 
 def _shortened(text: str) -> str:
-    """Return a text, with its middle cut out if it is longer than ``LONGEST_TEXT``."""
     if len(text) <= LONGEST_TEXT:
         return text
     half = LONGEST_TEXT // 2

@@ -20,7 +20,6 @@ _ABSENT = "The device is not exist!"
 
 
 def _state(subject: Subject, device_id: int) -> DeviceState | None:
-    """Return the state of a device, ``None`` if it is not on this host."""
     nodes = subject.host.nodes
     return None if nodes and device_id not in nodes else subject.host.devices.get(device_id)
 

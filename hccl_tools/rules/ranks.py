@@ -19,7 +19,6 @@ MOST_RANKS = 65536
 
 @shared
 def _are_0_to_n(subject: Subject) -> bool:
-    """Whether the rank ids are 0 to N-1, checked on the whole column."""
     numbers, size = subject.table.rank_numbers, len(subject.table)
     return numbers == list(range(size)) or set(numbers) == set(range(size))
 

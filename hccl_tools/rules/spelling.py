@@ -116,7 +116,6 @@ def _similar_key(key: str) -> str | None:
 
 @cache
 def _of_length(length: int) -> list[str]:
-    """Return the keys to which a text of this length may be similar."""
     return [key for key in sorted(READ_KEYS) if abs(length - len(key)) <= (1 - _ALIKE) * (length + len(key))]
 
 

@@ -108,7 +108,6 @@ def _violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
 
 
 def _near_key(value: Any, violation: Violation) -> str | None:
-    """Return a hint if the object has a key with a similar name to the missing one."""
     if violation.key is None:
         return None
     keys = reduce(getitem, violation.path, value)

@@ -171,7 +171,6 @@ def _address(rank: _Object, path: Path) -> _Faults:
 
 
 def _needed(rank: _Object, path: Path) -> _Faults:
-    """Yield the missing keys that heterog_sub_version requires."""
     for key in ("device_id", "port", "rank_ip", "sdid"):
         if not isinstance(rank.get(key), str):
             yield path, f"{key} is missing or not a string, which heterog_sub_version requires"

@@ -39,7 +39,6 @@ def fingerprint(table: RankTable) -> str:
 
 
 def _lines(table: RankTable) -> Iterator[Any]:
-    """Yield the hashed values: the kind of table, then each server."""
     yield "2.0" if table.format == "2.0" else "1.x"
     pods = {server: pod.super_pod_id for pod in table.super_pods or () for server in pod.server_ids}
     keys, columns = _columns(table)

@@ -174,7 +174,6 @@ def save(
 
 
 def _table_in(path: str) -> RankTable | None:
-    """Return the table in a file, in any layout; None for any other contents."""
     from hccl_tools.document.document import Document  # noqa: PLC0415  (only for an existing file)
     from hccl_tools.document.reading import read_file  # noqa: PLC0415
 

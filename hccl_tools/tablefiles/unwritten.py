@@ -54,7 +54,6 @@ def _origin(path: Path, origins: Mapping[Path, str]) -> str:
 
 
 def _origins(table: RankTable, facts: Sequence[HostFacts]) -> dict[Path, str]:
-    """Return the source of each server and device of a table by path."""
     module, hosts = formats.module(table.format), {host.server_id: host for host in facts}
     origins: dict[Path, str] = {}
     for index, server in enumerate(table.servers):

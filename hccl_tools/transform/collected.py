@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class TableBatch(NamedTuple):
     """Consecutive tables that differ in their servers only, read as one: a cluster has thousands.
 
-    ``sizes`` is the number of servers of each. In a batch of several tables the ranks of each are 0 to N-1 in
-    file order.
+    ``sizes`` has the number of servers of each table. If a batch has several tables, the ranks of each table
+    are 0 to N-1 in file order.
     """
 
     names: list[str]
@@ -50,7 +50,7 @@ class MergeState:
         origins: The source of each server.
         field_origin: For each of ``fields`` the first table that has it.
         groups: The servers of each group by name, and the group's other keys.
-        ranks: For each row the position of its rank among all, table after table.
+        ranks: For each row, the position of its rank among all ranks, table after table.
         without_pods: The first table that has no super pods.
     """
 
@@ -120,7 +120,7 @@ class MergeState:
 
 
 def joined_clusters(first: Any, second: Any) -> Any:
-    """Merge two ``cluster_list``: a cluster that is in both gets the servers of both."""
+    """Merge two ``cluster_list``: a cluster in both lists gets the servers of both."""
     if not isinstance(first, list) or not isinstance(second, list):
         return first
     joined = {_cluster_key(entry, index): dict(entry) for index, entry in enumerate(first)}

@@ -34,12 +34,11 @@ def convert(
     super_pods: Mapping[str, SuperPodMembership] | None = None,
     renumber: bool = False,
 ) -> RankTable:
-    """Return a table in another format: the same servers, devices, ranks and addresses.
+    """Return a table in another format, with the same servers, devices, ranks and addresses.
 
-    See ``dropped_information`` for what the other format cannot hold.
+    ``dropped_information`` returns the information that the other format cannot store.
 
     Args:
-        table: It is not changed.
         super_pods: For 1.2: each server's super pod and the super_device_ids of its devices.
         renumber: For group_list: accept HCCL's numbering (by server_id as text, then device id) if the
             table's ranks differ from it.
@@ -123,7 +122,7 @@ def _with_super_pods(table: RankTable, memberships: Mapping[str, SuperPodMembers
     if memberships is None:
         raise TableError(
             "a 1.2 table needs each server's super pod and each device's super_device_id",
-            hint='give them with --super-pods FILE: {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": '
+            hint='set them with --super-pods FILE: {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": '
             '{"0": "0", "1": "65537"}}}, or a 1.2 table with these servers',
         )
     made = _plain(table, "1.2")
@@ -210,7 +209,7 @@ def kept(before: RankTable, after: RankTable) -> list[str]:
 
 
 def invented_information(before: RankTable, after: RankTable) -> list[str]:
-    """Return the information that a converted table has in addition, one line per kind."""
+    """Return the information that the conversion added to a table, one line per kind."""
     if after.format == "group_list" and before.format != "group_list":
         named = sum("pod_name" not in server.fields for server in before.servers)
         lines = ['group_name "group"']

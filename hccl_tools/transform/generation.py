@@ -20,15 +20,15 @@ _FIELDS = {"host_nic_ip": "reserve"}
 
 
 def table(hosts: Sequence[HostFacts], *, table_format: Format = "1.0") -> RankTable:
-    """Return the table of hosts.
+    """Return a table with the given hosts as servers.
 
     Args:
-        hosts: In the order of the servers; ranks count the devices of one host, then those of the next.
+        hosts: In the order of the servers; ranks are numbered host by host.
         table_format: A group_list has no rank ids: HCCL numbers its devices by server_id as text, then by
             device id.
 
     Raises:
-        TableError: A host lacks something that the format needs.
+        TableError: A host lacks a value that the format requires.
     """
     if table_format == "2.0":
         return _of_levels(hosts)
@@ -64,7 +64,7 @@ def table(hosts: Sequence[HostFacts], *, table_format: Format = "1.0") -> RankTa
 
 
 def _fields(host: HostFacts, pod: int, in_groups: bool) -> dict[str, Any]:
-    """Return the keys of a server beside its devices."""
+    """Return the keys of a server except its devices."""
     if in_groups:
         return {"pod_name": str(pod)}
     return {**_FIELDS, **({"container_ip": host.container_ip} if host.container_ip else {})}
@@ -89,13 +89,12 @@ def _of_levels(hosts: Sequence[HostFacts]) -> RankTable:
 
 
 def _refuse_order(hosts: Sequence[HostFacts]) -> None:
-    """Refuse an order of ranks that a group_list cannot express: HCCL sorts by server_id and device id."""
     order = [(host.server_id, device.device_id) for host in hosts for device in host.devices]
     if order != sorted(order):
         raise TableError(
             "a group_list cannot keep this order: it has no rank ids, and HCCL numbers servers by their ids "
             "as text and devices by number",
-            hint="give the devices in ascending order, or make a 1.0 table",
+            hint="specify the devices in ascending order, or make a 1.0 table",
         )
 
 

@@ -22,10 +22,7 @@ _NAMES_SHOWN = 3
 
 
 class ConflictLocation(NamedTuple):
-    """A place in one of the tables: a server, a device (index within its server), a key of either.
-
-    Without a server it is a key of the table itself.
-    """
+    """A server of a table, a device (index within the server), or a key of the server, device or table."""
 
     name: str
     server: int | None = None
@@ -34,7 +31,7 @@ class ConflictLocation(NamedTuple):
 
 
 class MergeConflictError(TableError):
-    """Tables contradict each other or have something in common, at ``places``."""
+    """Tables contradict each other or share a server, device or address, at ``places``."""
 
     def __init__(self, message: str, places: Iterable[ConflictLocation], *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -42,10 +39,10 @@ class MergeConflictError(TableError):
 
 
 def check_kind(collected: MergeState, name: str, table: RankTable) -> None:
-    """Refuse a table with another format or status than those before it, or that is not ready.
+    """Check that a table is ready and has the format and status of the earlier tables.
 
     Raises:
-        MergeConflictError: It is such a table.
+        MergeConflictError: The table is not ready, or differs from earlier tables in format or status.
     """
     if table.format != "2.0" and table.status != "completed":
         raise MergeConflictError(
@@ -70,14 +67,14 @@ def check_kind(collected: MergeState, name: str, table: RankTable) -> None:
     if collected.format == "1.2" and (table.super_pods is None) != (collected.without_pods is not None):
         one, other = (name, first) if table.super_pods is None else (first, name)
         raise MergeConflictError(
-            f"{one} has no super_pod_list, {other} has one",
+            f"{one} has no super_pod_list, {other} has a super_pod_list",
             (ConflictLocation(other, key="super_pod_list"),),
-            hint="merge tables that all have super pods, or none",
+            hint="merge tables that all have super pods, or tables without super pods",
         )
 
 
 def check_fields(collected: MergeState, name: str, table: RankTable) -> None:
-    """Refuse a table whose other keys differ from those of a table before it.
+    """Check that the other keys of a table have the same values as in earlier tables.
 
     Raises:
         MergeConflictError: A key differs.
@@ -108,10 +105,10 @@ def _clusters(fields: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def check_duplicates(collected: MergeState) -> None:
-    """Refuse values that must be unique and that two servers or devices share.
+    """Check that no two servers or devices share a value that must be unique.
 
     Raises:
-        MergeConflictError: The first such pair.
+        MergeConflictError: Two servers or devices share a value.
     """
     _check_servers(collected)
     if collected.format == "2.0":
@@ -149,7 +146,7 @@ def _refuse_union(collected: MergeState, ids: list[str]) -> None:
             raise MergeConflictError(
                 f"{collected.names[index]} already has the servers of {names}",
                 (),
-                hint="leave it out: it is the result of an earlier merge",
+                hint="omit this file: it is the result of an earlier merge",
             )
 
 
@@ -228,7 +225,7 @@ def _duplicate(
     ]
     one, other = found[0].name, found[1].name
     if normpath(one) == normpath(other) and len({collected.origins[index].table for index, _ in places}) > 1:
-        return MergeConflictError(f"{one} is given twice", (), hint="give each file once")
+        return MergeConflictError(f"{one} is specified twice", (), hint="specify each file once")
     where = f"{one} and {other}" if one != other else f"{one} twice"
-    hint = "leave one of the tables out, or correct it" if one != other else "correct the table"
+    hint = "omit one of the tables, or correct it" if one != other else "correct the table"
     return MergeConflictError(f"{what} is in {where}", found, hint=hint)

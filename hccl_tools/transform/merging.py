@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.table.model import SuperPod
 
-#: How servers are ordered: as given, by server_id as text, or by address as a number.
+#: The order of servers: as given, by server_id as text, or by address as a number.
 Order = Literal["given", "server-id", "ip"]
 
 
@@ -33,7 +33,7 @@ def merge(tables: Iterable[tuple[str, RankTable]], *, order: Order = "given") ->
 
     Args:
         tables: Each with its name for messages, in the order given. The ranks of a table keep their order,
-            whatever their numbers; they must be distinct.
+            regardless of their numbers, which must be distinct.
         order: ``given``: the ranks of one table after those of another. ``server-id`` and ``ip`` sort the
             servers of all tables and number server by server. A group_list has no rank ids: HCCL numbers its
             devices by server_id as text.
@@ -41,7 +41,7 @@ def merge(tables: Iterable[tuple[str, RankTable]], *, order: Order = "given") ->
     Raises:
         MergeConflictError: Two tables have a server, an address or a super_device_id in common, or contradict
             each other; the error has both places.
-        TableError: There are no tables.
+        TableError: ``tables`` is empty.
     """
     return merge_batches((TableBatch.of(name, table) for name, table in tables), order=order)
 
@@ -87,9 +87,9 @@ def _without_address(collected: MergeState, index: int) -> MergeConflictError:
     origin = collected.origins[index]
     name = collected.servers[index].server_id
     return MergeConflictError(
-        f'--order ip: server "{name}" has no address, neither as server_id nor as host_ip',
+        f'--order ip: server "{name}" has no address, in neither server_id nor host_ip',
         (ConflictLocation(collected.names[origin.table], origin.server, None, "server_id"),),
-        hint="use --order server-id, or give the files in the desired order",
+        hint="use --order server-id, or specify the files in the desired order",
     )
 
 
@@ -143,7 +143,6 @@ def _move_rows(collected: MergeState, rows: list[int]) -> None:
 
 
 def _super_pods(collected: MergeState, sequence: list[int]) -> list[SuperPod] | None:
-    """Return the super pods and their server ids in the order of the servers."""
     place = {collected.servers[index].server_id: number for number, index in enumerate(sequence)}
     pods = list(collected.pods.values())
     for pod in pods:

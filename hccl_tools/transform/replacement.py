@@ -50,12 +50,12 @@ def replace_server(document: Document, server_id: str, spare: RankTable) -> Repl
     """Give the only server of a spare table the ranks of a server.
 
     Args:
-        document: The table; it is readable.
+        document: A readable table.
         spare: A table of the same format with one server. Its n-th device by id replaces the
             n-th of the failed server.
 
     Raises:
-        TableError: There is no such server, or the spare differs in format, device count, product, super
+        TableError: The server does not exist, or the spare differs in format, device count, product, super
             pod or address family.
     """
     table = formats.read(document.value)
@@ -115,7 +115,6 @@ def _server_edits(pair: Pair) -> Iterator[Edit]:
 
 
 def _reference_edits(value: dict[str, Any], pair: Pair) -> list[Edit]:
-    """Return the edits of super pods and clusters that contain the server."""
     edits: list[Edit] = []
     for key in ("super_pod_list", "cluster_list"):
         for number, holder in _objects(value.get(key)):
@@ -132,7 +131,7 @@ def _objects(entries: Any) -> list[tuple[int, dict[str, Any]]]:
 
 
 def differences(path: Path, old: Any, new: Any) -> Iterator[Edit]:
-    """Yield the smallest values that differ, each with its path; if the shape differs, the whole value."""
+    """Yield the smallest values that differ, each with its path, or the whole value if the shape differs."""
     if isinstance(old, dict) and isinstance(new, dict) and list(old) == list(new):
         for key in old:
             yield from differences((*path, key), old[key], new[key])

@@ -37,7 +37,7 @@ def index_of(table: RankTable, server_id: str) -> int:
     """Return the index of a server by its server_id.
 
     Raises:
-        TableError: It does not exist; the hint has the most similar one.
+        TableError: The server does not exist; the hint has the most similar server_id.
     """
     names = [server.server_id for server in table.servers]
     if server_id in names:
@@ -50,7 +50,7 @@ def pair_with_spare(table: RankTable, index: int, spare: RankTable) -> Pair:
     """Return a server and the only server of a spare's table, with their devices paired by ascending id.
 
     Raises:
-        TableError: They differ in format or device count, or the spare is in the table already.
+        TableError: The tables differ in format or device count, or the spare is already in the table.
     """
     old = table.servers[index]
     if spare.format != table.format:
@@ -61,7 +61,7 @@ def pair_with_spare(table: RankTable, index: int, spare: RankTable) -> Pair:
     if len(spare.servers) != 1:
         raise TableError(
             f"the spare's table has {len(spare.servers)} servers, not one",
-            hint="choose one: hccl-tools subset SPARE --servers ID",
+            hint="select one: hccl-tools subset SPARE --servers ID",
         )
     new = spare.servers[0]
     names = [server.server_id for server in table.servers]
@@ -88,7 +88,7 @@ def check_kind(pair: Pair) -> None:
     """Refuse a spare of another product or address family.
 
     Raises:
-        TableError: It has another one.
+        TableError: The spare has another product or address family.
     """
     old, new = pair.old.fields.get("hardware_type"), pair.new.fields.get("hardware_type")
     if old is not None and new is not None and old != new:
@@ -112,7 +112,7 @@ def _family(value: Any) -> int | None:
 
 
 def network_warning(pair: Pair) -> str | None:
-    """Return a warning if the spare's addresses are laid out differently from those of all servers.
+    """Return a warning if the spare has addresses in more or fewer networks than all servers.
 
     A table does not name its product, but the devices of an Ascend 910A are in four networks, those of an
     Atlas A2 usually in one; the drivers' examples have /24.
@@ -140,7 +140,7 @@ def check_super_pod(pair: Pair) -> None:
     """Refuse a spare of another super pod.
 
     Raises:
-        TableError: It is in another one.
+        TableError: The spare is in another super pod.
     """
     old, new = _super_pod(pair.table, pair.old), _super_pod(pair.spare, pair.new)
     if old != new:

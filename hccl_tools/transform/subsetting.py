@@ -1,4 +1,4 @@
-"""Make a table of some servers and devices of a table."""
+"""Make a table of the selected servers and devices of a table."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 def subset(
     table: RankTable, *, servers: Sequence[str] | None = None, devices: Sequence[int] | None = None
 ) -> RankTable:
-    """Return a table of some servers and some of their devices; ranks are renumbered in their old order.
+    """Return a table of the selected servers and devices; ranks are renumbered in their old order.
 
     Args:
-        table: It is not changed.
         servers: The server_ids to keep, which stay in the table's order; None for all.
         devices: The device ids to keep on each of them; None for all.
 
@@ -101,7 +100,7 @@ def _groups(table: RankTable, indices: list[int]) -> list[Group] | None:
 
 
 def _fields(table: RankTable, own: list[Server]) -> dict[str, Any]:
-    """Return the other keys of the table; ``cluster_list`` without clusters that lost all servers."""
+    """Return the other keys of the table; ``cluster_list`` without clusters whose servers are all omitted."""
     fields = dict(table.fields)
     clusters = fields.get("cluster_list")
     if isinstance(clusters, list):

@@ -29,11 +29,8 @@ class SuperPodMembership(NamedTuple):
 def read_super_pods(value: Any, name: str) -> dict[str, SuperPodMembership]:
     """Return the super pod and super_device_ids of each server.
 
-    Args:
-        name: Its name in messages.
-
     Raises:
-        TableError: It has neither form, or is a 1.2 table without super pods.
+        TableError: The value has neither form, or is a 1.2 table without super pods.
     """
     if isinstance(value, dict) and ("version" in value or "server_list" in value):
         return _of_table(value, name)
@@ -51,7 +48,7 @@ def _of_table(value: dict[str, Any], name: str) -> dict[str, SuperPodMembership]
         raise TableError(f"{name} is not a readable table: {error.message}", hint=_FORM) from None
     if not table.super_pods or "super_device_id" not in table.columns:
         raise TableError(
-            f"{name} is a {table.format} table without super pods", hint="give a 1.2 table, or " + _FORM
+            f"{name} is a {table.format} table without super pods", hint="specify a 1.2 table, or " + _FORM
         )
     pods = {server: pod.super_pod_id for pod in table.super_pods for server in pod.server_ids}
     return {

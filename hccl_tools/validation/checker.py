@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Format, RankTable
 
 _LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104", "HCC116", "HCC117"})
-#: The rules on limits that HCCL does not have, so that the verdict is that of hccl-tools.
+#: The rules on limits of hccl-tools, which HCCL does not have.
 _OWN_LIMITS = frozenset({"HCC117"})
 
 
@@ -54,15 +54,15 @@ def validate(
 
     Args:
         source: A path (``-`` for standard input), the bytes of a file, or a parsed JSON object or list.
-        product: A name in ``hccl_tools.table.products.PRODUCTS``; by default the product of the table's
-            format.
+        product: A name in ``hccl_tools.table.products.PRODUCTS``; by default the product assumed for
+            the table.
         select: Report only these rules: ids, prefixes (``HCC2``) or names.
         ignore: Leave these rules out.
         env: The job's environment variables. Four of HCCL's change its verdict: HCCL_INTRA_ROCE_ENABLE,
             HCCL_INTRA_PCIE_ENABLE, HCCL_OP_EXPANSION_MODE, HCCL_OP_RETRY_ENABLE.
-        host: Returns the state of this host, to compare the table with it (``local_check``).
-        limit: Findings of one rule that the report keeps; ``None`` keeps all. All are counted, and verdict,
-            ``ok`` and ``counts`` do not depend on it.
+        host: Returns the state of this host, for the comparison with a table (``local_check``).
+        limit: Findings of one rule that the report keeps; ``None`` keeps all. Verdict, ``ok`` and ``counts``
+            cover all findings.
 
     Returns:
         The report. Its ``verdict`` is that of HCCL on the table alone, regardless of the selection; ``ok``
@@ -191,7 +191,6 @@ def _judge_table(subject: Subject, findings: Findings, damaged: frozenset[str] =
 
 
 def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -> None:
-    """Report the violations of the schema, and the faults in the rest of the table."""
     from hccl_tools.formats import schema  # noqa: PLC0415  (only after the reader has refused)
     from hccl_tools.validation import repair  # noqa: PLC0415  (only after the reader has refused)
 

@@ -35,7 +35,7 @@ class LocalCheck:
                 HCCL_TOOLS_PRODUCT, the product is that of this host.
 
         Raises:
-            InputError: The file, or a tool that the user named, cannot be used.
+            InputError: The file, or a tool that the user specified, cannot be used.
             UsageError: The product or a rule is unknown.
         """
         if checks.get("product") or self._site.environ.get(PRODUCT_VARIABLE):
@@ -45,7 +45,7 @@ class LocalCheck:
         return report._replace(product_reason=f"this host's, by {reason}") if found else report
 
     def look(self, table: RankTable) -> HostState:
-        """Return the state of this host with respect to a table."""
+        """Return the state of this host for the devices of a table."""
         in_pods = table.format == "1.2" and "super_device_id" in table.columns
         ids = tuple(sorted({number for number in table.device_numbers if number is not None}))
         key = (ids, in_pods)
@@ -56,9 +56,9 @@ class LocalCheck:
         return self._looks[key]
 
     def summary(self, report: Report) -> str:
-        """Return the sentence on which server of a checked table this host is."""
+        """Return the sentence that reports which server of a checked table this host is."""
         if report.table is None:
-            return f"{report.file}: not compared with this host, because the table cannot be read"
+            return f"{report.file}: not compared with this host because the table cannot be read"
         found: Recognised = recognise(report.table, self.look(report.table))
         names = {report.table.servers[index].server_id for index in found.servers}
         if len(names) != 1:

@@ -1,6 +1,6 @@
-"""Check tables that HCCL reads but the readers do not: version 1.1, and the old "lab" form of a group_list.
+"""Check tables that HCCL reads but hccl-tools does not: version 1.1, and the old "lab" form of a group_list.
 
-Each has its own rules. If these find nothing, HCCL's later checks treat it as another table.
+Each has its own rules. A table without faults is then checked as the table that HCCL derives from it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_one(subject: Subject, found: Detection) -> bool:
-    """Return whether a document is such a table, for a product that reads it."""
+    """Return whether a document is such a table and the product reads it."""
     if found.format == "group_list":
         return "deploy_mode" in subject.value and found.format in subject.product.formats
     return found.heterogeneous and subject.product.loader == "legacy"

@@ -1,4 +1,4 @@
-"""Choose the product that a table is checked for: the named one, else the assumed one."""
+"""Choose the product for which to check a table: the user's choice, else the assumed product."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def product_of(table: RankTable, name: str | None = None) -> Product:
 
 
 def choose(subject: Subject, name: str | None, table_format: str | None) -> None:
-    """Set the product to the one that is named, else to the one that is assumed for the format."""
+    """Set the product to the user's choice, else to the product assumed for the format."""
     variable = os.environ.get(PRODUCT_VARIABLE)
     if name:
         reading, reason = read_name(name), "as given"
@@ -38,7 +38,7 @@ def choose(subject: Subject, name: str | None, table_format: str | None) -> None
 
 
 def refine(subject: Subject) -> None:
-    """Assume the product again, once the number of devices of the servers is known."""
+    """Update the assumed product after reading the number of devices of each server."""
     table_format = subject.table.format
     takers = sum(table_format in product.formats for product in PRODUCTS.values())
     if subject.product_is_assumed and takers > 1:

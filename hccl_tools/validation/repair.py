@@ -1,7 +1,7 @@
 """Repair a damaged table, so that one fault does not hide others.
 
 A number that should be a string, or the reverse, is converted. Other values that the schema refuses are
-replaced by harmless ones, and rules that need their keys do not run. If the damage is not in single values,
+replaced by valid values, and rules that need their keys do not run. If the damage is not in single values,
 the table is not repaired, and only its structure is reported.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hccl_tools.formats.schema import Node, Violations
     from hccl_tools.table.model import Format
 
-#: Harmless values of required keys, by their type in the format.
+#: Valid values of required keys, by their type in the format.
 _TEXTS = {
     "status": "completed", "rank_id": "0", "device_id": "0", "server_id": "damaged", "group_name": "",
     "pod_name": "damaged",
@@ -38,7 +38,7 @@ _OPTIONAL = frozenset(
 
 
 class Repaired(NamedTuple):
-    """A copy of a document without its damage, and the keys whose values were replaced or dropped."""
+    """A repaired copy of a document, and the keys whose values were replaced or removed."""
 
     value: Any
     damaged: frozenset[str]
@@ -73,14 +73,13 @@ def without_damage(value: dict[str, Any], violations: Violations, table_format: 
 
 
 def _converted(key: str, value: Any, table_format: Format) -> Any:
-    """Convert a number to the JSON type that HCCL needs; return ``None`` for other values."""
     if table_format == "2.0":
         return int(value) if key in _NUMBERS and type(value) is str and _DIGITS.fullmatch(value) else None
     return str(value) if key in _NUMBERS_IN_TEXTS and type(value) is int and value >= 0 else None
 
 
 def _copied(value: Any, node: Node) -> Any:
-    """Return a copy of the parts of a parsed document that a schema describes."""
+    """Copy the objects and lists of a document that a schema describes; share all other values."""
     if type(value) is dict:
         copies = {
             key: _copied(value[key], below)

@@ -78,7 +78,7 @@ def test_row_the_same_command_again(command_line: CommandLine) -> None:
 def test_row_the_same_file_twice(command_line: CommandLine) -> None:
     (name,) = write_hosts(command_line, 1)
 
-    assert command_line("merge", name, f"./{name}").sentence == f"{name} is given twice"
+    assert command_line("merge", name, f"./{name}").sentence == f"{name} is specified twice"
     assert command_line.names == [name]
 
 

@@ -138,7 +138,7 @@ def test_a_cut_off_file_points_at_its_end() -> None:
         ((Diagnostic(reports.LATER, "x"),), "1 error: HCCL accepts this table, but the job fails later"),
         (
             (Diagnostic(reports.FORBIDDEN, "x"),),
-            "1 error: HCCL accepts this table, although the guide of 910a forbids it",
+            "1 error: HCCL accepts this table, but the guide for 910a forbids it",
         ),
     ],
 )

@@ -74,7 +74,7 @@ def test_a_missing_address_names_the_device_and_both_sources(tmp_path: Path) -> 
 
     assert message == (
         'no address for device 2: hccn_tool printed "Get ipconf failed, because no ip was preset there!" '
-        f"(exit status 13), and {host.root}/etc/hccn.conf has no address_2 (and none for device 3)"
+        f"(exit status 13), and {host.root}/etc/hccn.conf has no address_2 (nor for device 3)"
     )
     assert "hccn_tool -i 2 -ip -s" in hint
 
