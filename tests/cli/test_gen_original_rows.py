@@ -83,11 +83,11 @@ def test_addresses_of_other_devices_in_the_file(tmp_path: Path) -> None:
 def test_eight_to_sixteen(host: StandInHost) -> None:
     sentence = told(host, host.gen("--device_num", "[8,16)"))
 
-    assert '"[8,16)" names device 15, which 910a does not have: its device ids are 0 to 7' in sentence
+    assert '"[8,16)" contains device 15, which 910a does not have: its device ids are 0 to 7' in sentence
 
 
 def test_sixteen_on_a_machine_of_eight(host: StandInHost) -> None:
-    assert '"[0,16)" names device 15' in told(host, host.gen("--device_num", "[0,16)"))
+    assert '"[0,16)" contains device 15' in told(host, host.gen("--device_num", "[0,16)"))
 
 
 def test_sixteen_on_a_machine_of_sixteen(tmp_path: Path) -> None:

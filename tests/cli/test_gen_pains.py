@@ -144,7 +144,7 @@ def test_a_busy_tool_is_asked_one_device_at_a_time(tmp_path: Path) -> None:
     [
         ("[0,8\uff09", 'full-width bracket "\uff09" in "[0,8\uff09"', 'type "[0,8)"'),
         ("0\uff0c1", 'full-width comma "\uff0c" in "0\uff0c1"', 'type "0,1"'),
-        ("8", '"8" names device 8, which 910a does not have', 'for 8 devices type "[0,8)"'),
+        ("8", '"8" contains device 8, which 910a does not have', 'for 8 devices type "[0,8)"'),
         ("0,8)", 'cannot read "0,8)" as a device range', 'did you mean "[0,8)"?'),
         ("range(0,8)", 'cannot read "range(0,8)" as a device range', 'did you mean "[0,8)"?'),
     ],

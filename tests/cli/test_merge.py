@@ -71,7 +71,7 @@ def test_row_the_same_command_again(command_line: CommandLine) -> None:
     assert again.sentence == (
         "hccl_2s_16p.json already has the servers of hccl_8p_10.1.0.10.json, hccl_8p_10.1.0.2.json"
     )
-    assert "leave it out" in again.err
+    assert "omit this file" in again.err
     assert len(command_line.read("hccl_2s_16p.json").servers) == 2
 
 

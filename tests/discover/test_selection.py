@@ -160,7 +160,7 @@ def test_cann_s_variable_counts_among_the_visible_and_keeps_its_order(root: Path
     nodes(root, 4, 5, 6, 7)
 
     assert chosen(root, environ={RT: "3,2"}).ids == (7, 6)
-    assert "names device 4" in refused(root, environ={RT: "4"}).message
+    assert "lists device 4" in refused(root, environ={RT: "4"}).message
 
 
 def test_devices_that_cann_s_variable_hides_are_said(root: Path) -> None:

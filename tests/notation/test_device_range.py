@@ -70,7 +70,7 @@ def test_closed_bracket_is_half_open_where_nothing_else_is_possible() -> None:
         ("[3,3]", 8, ("3 included?", 'type "3" for device 3')),
         ("[0,9]", 8, ("device 9", "0 to 7")),
         ("[8,8]", 8, ("device 8", "0 to 7")),
-        ("[5,2]", 8, ('"[5,2]"', "backwards")),
+        ("[5,2]", 8, ('"[5,2]"', "descending")),
     ],
 )
 def test_closed_bracket_is_refused_elsewhere(text: str, limit: int, parts: tuple[str, ...]) -> None:
@@ -84,8 +84,8 @@ def test_closed_bracket_is_refused_elsewhere(text: str, limit: int, parts: tuple
         ("", ("empty",)),
         ("   ", ("empty",)),
         ("[4,4)", ('"[4,4)"', "empty", '"[4,5)"')),
-        ("[8,4)", ('"[8,4)"', "backwards")),
-        ("7-4", ('"7-4"', "backwards")),
+        ("[8,4)", ('"[8,4)"', "descending")),
+        ("7-4", ('"7-4"', "descending")),
         ("0-3,2", ("device 2", "twice", '"0-3"', '"2"')),
         ("1,1", ("device 1", "twice")),
         ("0,,1", ("missing", "between two commas")),

@@ -44,7 +44,7 @@ def test_a_list_means_these_hosts_in_this_order(text: str, hosts: list[str]) -> 
         ("n[1-3", 'a "]" is missing'),
         ("n1-3]", 'unexpected "]"'),
         ("n[1[2]]", 'unexpected "["'),
-        ("n[3-1]", '"3-1" runs backwards'),
+        ("n[3-1]", '"3-1" is in descending order'),
         ("n[]", '"" in brackets is not a number or a range'),
         ("n[a-b]", '"a-b" in brackets is not a number or a range'),
         ("n[1-99999999]", "more than 16,384 hosts"),
