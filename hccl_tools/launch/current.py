@@ -32,8 +32,6 @@ class CurrentRank(NamedTuple):
 
 
 class _Launcher(NamedTuple):
-    """A launcher's variables for rank, world size, device and local rank."""
-
     rank: str
     size: str
     device: str
@@ -96,7 +94,6 @@ def current_rank(environ: Mapping[str, str] | None = None) -> CurrentRank:
 
 
 def _place(launcher: _Launcher, environ: Mapping[str, str]) -> tuple[int, int] | None:
-    """Return the rank and world size that a launcher has set; ``None`` if they are not set."""
     # Outside a step, in a batch script's own process, Slurm's variables describe the job, not a rank.
     if launcher.rank == "SLURM_PROCID" and "SLURM_STEP_ID" not in environ:
         return None

@@ -127,7 +127,6 @@ def _before_restart(
 
 
 def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str, ...]:
-    """Refuse a start that would fail later; return warnings for the user."""
     from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a dry run does not need it)
 
     environment = {**prepared.shared_environment, **typed}
@@ -188,7 +187,6 @@ def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> l
 
 
 def _write(prepared: PreparedLaunch, *, shared: bool, again: bool) -> list[int]:
-    """Write the files of the run directory; return the locks of the logs outside it."""
     plan = prepared.plan
     if not shared or not os.path.exists(os.path.join(plan.run_dir, names.PLAN)):
         data = plan_json.as_bytes(plan, prepared.environment, engines.of(plan).command(plan))

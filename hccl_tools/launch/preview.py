@@ -30,7 +30,6 @@ def dry_run(request: LaunchRequest, *, form: str) -> str:
 
 
 def _prepared(request: LaunchRequest) -> PreparedLaunch:
-    """Prepare a launch that is only shown; this host need not belong to the job."""
     return launcher.prepared_launch(request._replace(hosts=request.hosts._replace(include_this_host=False)))
 
 

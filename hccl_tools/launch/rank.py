@@ -50,7 +50,6 @@ def main(args: list[str] | None = None) -> int:
 
 
 def _prepared(args: list[str], world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank:
-    """Return the rank of this process; prepare it here unless the launcher has done so."""
     if args[:1] == ["--facts"]:
         from hccl_tools.launch.mpi import planned_ranks  # noqa: PLC0415  (only under `launch`)
 

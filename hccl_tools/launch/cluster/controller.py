@@ -102,7 +102,6 @@ class Controller:
         self._reset()
 
     def _wait_for_reports(self) -> None:
-        """Wait for the reports of the remaining agents after the engine has exited."""
         attempt = self._attempt
         if attempt is None:
             return

@@ -151,7 +151,6 @@ class PeerCoordination:
                 self._attempt.call_later("scheduler", TIMING.scheduler, lambda: self._attempt.end("ended"))
 
     def _announce_end(self) -> None:
-        """Report the cause of an early end of this host's part, unless another host caused it."""
         outcome, link = self._attempt.outcome(), self._link
         if self._announced or outcome.reason == "ended" or outcome.remote_cause is not None:
             return
@@ -218,7 +217,6 @@ class PeerCoordination:
             )
 
     def _handle_signal(self, number: int) -> None:
-        """Handle a signal that arrives after all local ranks have exited."""
         attempt, state = self._attempt, self._attempt.state
         if number == signal.SIGTSTP:
             received.stop_self()

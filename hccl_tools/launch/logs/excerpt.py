@@ -43,10 +43,7 @@ def last_lines(lines: list[str], count: int = 20) -> list[str]:
 
 
 def last_traceback(lines: list[str]) -> list[str]:
-    """Return the last Python traceback, with those that led to it; [] if there is none.
-
-    A long one is shortened in the middle.
-    """
+    """Return the last Python traceback and its causes, shortened in the middle; [] if there is none."""
     starts = [number for number, line in enumerate(lines) if line.lstrip().startswith(_TRACEBACK)]
     if not starts:
         return []

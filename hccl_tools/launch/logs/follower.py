@@ -56,7 +56,7 @@ class Follower:
         self.finished = False
 
     def read(self, *, last: bool = False) -> bytes:
-        """Return what can be shown now, possibly ""; ``last`` includes an incomplete line."""
+        """Return the data that can be shown now, possibly ""; ``last`` includes an incomplete line."""
         data = self._peek(_CHUNK)
         cut = data.rfind(b"\n") + 1
         if not cut and len(data) == _CHUNK:

@@ -82,7 +82,7 @@ class Stream:
             self.pump()
 
     def pump(self) -> None:
-        """Write what is queued, as far as it is accepted now."""
+        """Write as much of the queued data as the reader accepts now."""
         self._full = False
         if self.closed:
             self._waiting.clear()

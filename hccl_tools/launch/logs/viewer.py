@@ -133,7 +133,7 @@ class _Shown:
         )
 
     def read(self, *, last: bool) -> bytes:
-        """Return what can be shown now; a restart's log follows the rest of this one."""
+        """Return the data that can be shown now; the log of a restart follows the rest of this log."""
         following = names.generation(self._path, self._restart + 1)
         restarted = os.path.exists(following)
         if (data := self._follower.read(last=last or restarted)) or not restarted:
