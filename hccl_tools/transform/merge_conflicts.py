@@ -67,7 +67,7 @@ def check_kind(collected: MergeState, name: str, table: RankTable) -> None:
     if collected.format == "1.2" and (table.super_pods is None) != (collected.without_pods is not None):
         one, other = (name, first) if table.super_pods is None else (first, name)
         raise MergeConflictError(
-            f"{one} has no super_pod_list, {other} has a super_pod_list",
+            f"{one} has no super_pod_list, unlike {other}",
             (ConflictLocation(other, key="super_pod_list"),),
             hint="merge tables that all have super pods, or tables without super pods",
         )
