@@ -14,6 +14,9 @@ from tests.support.hosts import StandInHost, described, make_host
 if TYPE_CHECKING:
     from pathlib import Path
 
+#: Each test starts processes, or takes a second or more.
+pytestmark = pytest.mark.slow
+
 PRODUCTS = ("910a", "a2", "a3", "300i", "a5")
 COUNTS = {"a3": 16, "300i": 4}
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
+#: Each test starts processes, or takes a second or more.
+pytestmark = pytest.mark.slow
+
 
 def refusal(host: StandInHost, done: subprocess.CompletedProcess[str]) -> str:
     """The one sentence of a refusal; nothing was written."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from tests.support.commands import CommandLine
 
+#: Each test starts processes, or takes a second or more.
+pytestmark = pytest.mark.slow
+
 #: Seconds from the first line of the waiting command until the platform completes its table.
 COMPLETED_AFTER = 0.3
 MINE = "240.0.0.2"

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
+#: Each test starts processes, or takes a second or more.
+pytestmark = pytest.mark.slow
+
 LOOPBACK = "127.0.0.1"
 
 

@@ -17,6 +17,9 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+#: Each test starts processes, or takes a second or more.
+pytestmark = pytest.mark.slow
+
 HELLO = """\
 import json, os, sys
 names = ("RANK_ID", "DEVICE_ID", "RANK_SIZE", "DEVICE_NUM", "SERVER_ID", "RANK_TABLE_FILE",

@@ -23,6 +23,9 @@ from tests.support.tables import table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+#: Each test starts processes, or takes a second or more.
+pytestmark = pytest.mark.slow
+
 #: Read in place where it is at hand, never part of this repository.
 SLOW = Path(__file__).parents[3] / "shared" / "corpus" / "slow"
 #: More than 200 MB for each megabyte, and far less than the gigabytes that these tables once took.
