@@ -148,8 +148,9 @@ def _from_root_info(device_id: int, entry: dict[str, Any], path: str, warnings: 
         if usable:
             levels.append({**level, "rank_addr_list": usable})
         if without := len(level["rank_addr_list"]) - len(usable):
+            omitted = "1 address is" if without == 1 else f"{without} addresses are"
             warnings.append(
-                f"device {device_id}: {without} addresses of layer {level['net_layer']} are omitted: {path} "
+                f"device {device_id}: {omitted} omitted from layer {level['net_layer']}: {path} "
                 "does not list their ports, which a table requires"
             )
     local_id = int(entry.get("local_id", device_id))

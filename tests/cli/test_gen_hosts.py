@@ -29,7 +29,7 @@ def gen(work: Path, *args: str, **variables: str) -> subprocess.CompletedProcess
         (["--hosts", "a,b", "--server_ip", "10.0.0.1"], "cannot be the address of 2 hosts"),
         (["--gather"], "mpirun -n 16 --map-by ppr:1:node hccl-tools gen --gather"),
         (["--hostfile", "none"], "the hostfile none cannot be read"),
-        (["--hosts", "a", "--engine", "slurm"], "--engine slurm: "),
+        (["--hosts", "a", "--engine", "slurm"], "--engine slurm requires a Slurm allocation"),
         (["--hosts", "a", "--ssh", "no-such-ssh -p 1"], "no program no-such-ssh"),
         (["--order", "ip"], "--order is for the tables of many hosts"),
     ],

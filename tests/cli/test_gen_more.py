@@ -190,7 +190,7 @@ class TestWhatOnlySomeTablesSay:
         assert "a group_list table has no device_port" in sentence(host, done, 2)
         done = host.gen("--host-ip", "node7")
         assert '--host-ip "node7" is not an IP address' in sentence(host, done, 2)
-        assert "--vnic is for tables of a super pod" in sentence(host, host.gen("--vnic"), 2)
+        assert "--vnic requires a 1.2 table" in sentence(host, host.gen("--vnic"), 2)
 
 
 class TestPods:
@@ -226,7 +226,7 @@ def test_vnic_addresses_inside_a_super_pod(tmp_path: Path) -> None:
 
     devices = printed(done)["server_list"][0]["device"]
     assert [device["device_ip"] for device in devices[:2]] == ["192.168.2.199", "192.168.2.198"]
-    assert "other machines may have the same ones" in done.stderr
+    assert "other machines may have the same addresses" in done.stderr
 
 
 def test_no_vnic(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_table_made_from_a_stale_file(host: StandInHost) -> None:
 
     assert done.returncode == 1
     assert "device 5 has 192.168.101.200" in done.stdout
-    assert f"{host.root}/etc/hccn.conf has it, but is out of date" in done.stdout
+    assert f"{host.root}/etc/hccn.conf has this address, but is out of date" in done.stdout
     assert "warning[HCC641]" in done.stdout
     assert done.stdout.endswith("HCCL accepts this table, but the job fails later\n")
 

@@ -167,7 +167,7 @@ def test_addresses_without_ports_are_left_out_and_said(tmp_path: Path) -> None:
     (device,), (warning,) = levels.find_levels([0], site(made), nodes=range(8), server_id="h")
 
     assert [one["net_layer"] for one in device.levels] == [0, 1]
-    assert "1 addresses of layer 3 are left out" in warning
+    assert "1 address is omitted from layer 3" in warning
 
 
 def test_the_root_info_alone(tmp_path: Path) -> None:

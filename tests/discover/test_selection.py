@@ -137,8 +137,8 @@ def test_a_bare_number_after_device_num_has_two_readings(root: Path) -> None:
 def test_stated_devices_must_have_nodes(root: Path) -> None:
     nodes(root, 0, 1)
 
-    assert "no /dev/davinci2" in refused(root, environ={VISIBLE: "0-3"}).message
-    assert "no /dev/davinci4" in refused(root, visible_devices="4,5").message
+    assert "/dev/davinci2 does not exist" in refused(root, environ={VISIBLE: "0-3"}).message
+    assert "/dev/davinci4 does not exist" in refused(root, visible_devices="4,5").message
 
 
 def test_without_devices_and_options(root: Path) -> None:

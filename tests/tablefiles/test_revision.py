@@ -41,7 +41,7 @@ def test_another_folder(tmp_path: Path) -> None:
 def test_never_over_a_table(tmp_path: Path) -> None:
     (tmp_path / "job.json").touch()
 
-    with pytest.raises(TableError, match="exists, and a table"):
+    with pytest.raises(TableError, match="exists; a table"):
         revision.target("x.json", str(tmp_path / "job.json"))
 
 
