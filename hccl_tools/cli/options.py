@@ -91,7 +91,7 @@ env = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     callback=_env,
-    help=f"Variables of the job that change HCCL's verdict: {', '.join(job_variables.NAMES)}.",
+    help=f"Environment variables of the job that affect what HCCL accepts: {', '.join(job_variables.NAMES)}.",
 )
 #: The format of findings.
 output_format = click.option(

@@ -63,7 +63,7 @@ def _advice(rules: list[Rule], name: str) -> str:
     if _CODE.fullmatch(name.strip()):
         return f"known codes: {', '.join(CODES)}"
     known = [rule.facts.id for rule in rules] + [rule.facts.name for rule in rules]
-    return f"{did_you_mean(name, known)} `hccl-tools rules` lists them".lstrip()
+    return f"{did_you_mean(name, known)} `hccl-tools rules` lists all rules".lstrip()
 
 
 def _print_list(rules: list[Rule]) -> None:

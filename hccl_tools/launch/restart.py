@@ -29,7 +29,7 @@ def before_restart(prepared: PreparedLaunch, request: LaunchRequest, link: PeerL
     The function raises LaunchError if the table has changed on this host or on another host of ``link``.
 
     Raises:
-        LaunchError: The command was typed on several hosts without a rendezvous.
+        LaunchError: The job was started separately on several hosts, without a rendezvous.
     """
     plan, restarts = prepared.plan, request.watch.max_restarts
     if plan.local_server is not None and plan.rendezvous is None and request.part is None:

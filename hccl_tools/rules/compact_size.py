@@ -22,7 +22,7 @@ _EXPONENT = len("e+15")
 def may_exceed(data: bytes, limit: int) -> bool:
     """Return whether the serialised document may exceed a limit; a fast check with false positives.
 
-    A document has at most one number more than commas. The check stops counting when the rest of the document
+    A document has at most one more number than it has commas. The check stops counting when the rest of the document
     cannot contain enough commas.
     """
     enough = (limit - len(data)) // _GROWTH

@@ -113,7 +113,7 @@ def _to_group_list(table: RankTable, *, renumber: bool) -> RankTable:
         raise TableError(
             f"{len(moved)} of {len(own)} ranks would change: HCCL numbers a group_list by server_id as "
             f"text, then by device id, so that rank {own[row]} becomes {plain.rank_ids[row]}",
-            hint="--renumber accepts HCCL's numbering; keep 1.0 if the ranks matter",
+            hint="--renumber accepts HCCL's numbering; use the 1.0 table if the ranks must not change",
         )
     return plain
 

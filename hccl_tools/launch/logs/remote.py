@@ -37,7 +37,7 @@ SERVE = "--serve"
 
 
 class RemoteLogs:
-    """What one host prints of some logs, in whole lines."""
+    """A reader of logs on another host, in whole lines."""
 
     def __init__(self, host: str, command: Sequence[str], run_dir: str) -> None:
         """Start ``command``, which prints the logs until its standard input ends."""

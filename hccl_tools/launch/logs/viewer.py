@@ -100,7 +100,7 @@ def show(sources: Sequence[Source], *, is_over: Callable[[], bool], escape: bool
             break
         time.sleep(PAUSE)
     if errors := [source.error for source in sources if source.error]:
-        raise errors[0] if len(sources) == 1 else InputError("not every log could be shown to its end")
+        raise errors[0] if len(sources) == 1 else InputError("some logs could not be shown completely")
 
 
 class Source(Protocol):

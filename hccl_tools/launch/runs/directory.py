@@ -171,9 +171,9 @@ def hold(run_dir: str, *, kind: str = "launch") -> int:
 
 
 def note_end(run_dir: str, exit_code: int, reason: str) -> None:
-    """Record how this process's run ended where its report cannot be written.
+    """Record the end of this process's run in the launcher's file, for when the report cannot be written.
 
-    The launcher's file already has a block of the disk, so this works on a full one.
+    The file already occupies a disk block, so this also works if the disk is full.
     """
     with contextlib.suppress(OSError, ValueError), open(os.path.join(run_dir, names.LAUNCHER), "r+") as file:
         if int(file.readline()) == os.getpid() and file.readline().strip() == os.uname().nodename:
