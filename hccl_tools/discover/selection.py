@@ -107,7 +107,7 @@ def _by_ids(text: str, ids: str, seen: Visible | None, site: Site, product: Prod
     parsed = parse(text, device_limit=product.device_limit, product=product.name)
     outside = [device_id for device_id in parsed.ids if seen is not None and device_id not in seen.ids]
     if seen is not None and outside:
-        hint = f"select from {_listed(seen.ids)}"
+        hint = f"choose from {_listed(seen.ids)}"
         if max(parsed.ids) < len(seen.ids):
             as_logical = _listed(sorted(seen.ids)[position] for position in parsed.ids)
             hint = f"as logical ids they are physical devices {as_logical}: add --ids logical to select them"
