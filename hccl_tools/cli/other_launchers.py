@@ -9,9 +9,10 @@ and launch.py; Paddle distributed/launch/context/args_envs.py and distributed/fl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.notation.printable import escaped
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.placing import SourceRange

@@ -7,10 +7,11 @@ row that continues the one above has an empty first column.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.discover import hccn_tool
 from hccl_tools.discover.site import ToolHangsError
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:

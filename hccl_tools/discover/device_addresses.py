@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.discover import hccn_conf, hccn_tool
 from hccl_tools.discover.facts import DeviceFacts, Reading
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.notation.phrases import as_root, devices
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import packed
 
 if TYPE_CHECKING:

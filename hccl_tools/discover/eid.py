@@ -11,7 +11,7 @@ have this layout.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from hccl_tools.records import NamedTuple
 
 _PORTS, _GROUPS, _DIES = 9, 2, 2
 NPUS_PER_BOARD = 8

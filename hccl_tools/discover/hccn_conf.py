@@ -8,11 +8,12 @@ from the current state of the device.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.discover.facts import Reading
 from hccl_tools.errors import DiscoveryError, InputError
 from hccl_tools.notation.phrases import as_root
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import is_set
 
 if TYPE_CHECKING:

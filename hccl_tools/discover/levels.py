@@ -8,12 +8,13 @@ sources answer, they must agree.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.discover import dev_info, eid, hccn_tool
 from hccl_tools.discover.dev_info import DeviceInfo
 from hccl_tools.discover.facts import DeviceFacts
 from hccl_tools.errors import DiscoveryError, InputError
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

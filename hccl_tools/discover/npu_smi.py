@@ -6,10 +6,11 @@ Its tables differ between products, so columns are found by the header, never by
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.discover.site import run_tool
 from hccl_tools.errors import DiscoveryError
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.product_names import by_chip
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ The criteria are tried in turn, the most reliable first; the first criterion tha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import is_loopback, packed
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ of a host are visible, indices and physical ids are equal.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.discover import visible
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.notation.device_range import parse
 from hccl_tools.notation.phrases import count, devices
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

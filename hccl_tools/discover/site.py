@@ -9,10 +9,11 @@ import contextlib
 import os
 import select
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.programs.lookup import is_program, on_path
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

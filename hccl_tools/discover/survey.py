@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
 from hccl_tools.discover import device_addresses, host, selection, simulated, visible
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Selection, Visible, Wanted
 from hccl_tools.discover.site import HOST_VARIABLES, Site
 from hccl_tools.errors import UsageError
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.product_names import read_name
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, default
 

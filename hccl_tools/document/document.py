@@ -11,9 +11,10 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.fast_parser import NESTING_LIMIT, UNCLEAN, parse_clean
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from hccl_tools.document.fast_parser import NESTING_LIMIT, number
 from hccl_tools.document.syntax_problem import Expected, JsonError, ParserState, cut_off, stray
+from hccl_tools.records import NamedTuple
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _PLAIN_TEXT = re.compile(r'"([^"\\\x00-\x1f]*)"')

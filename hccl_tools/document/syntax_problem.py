@@ -8,9 +8,10 @@ place as HCCL's; this module recognises the cause.
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from hccl_tools.notation.look_alikes import look_alike
+from hccl_tools.records import NamedTuple
 
 Kind = Literal[
     "empty file", "cut off", "binary", "NUL", "utf-16", "bad utf-8", "comment", "trailing comma",

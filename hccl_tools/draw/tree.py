@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.notation import number_list
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import escaped
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.ordering import FOLD_ABOVE
 
 if TYPE_CHECKING:

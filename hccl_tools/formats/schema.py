@@ -11,10 +11,11 @@ import json
 from collections import Counter
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import UsageError
 from hccl_tools.formats import MODULES
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

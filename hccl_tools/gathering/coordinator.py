@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.errors import DiscoveryError, LaunchError, UsageError
 from hccl_tools.gathering import commands, engine_run, failures, host_diagnosis
@@ -21,6 +21,7 @@ from hccl_tools.programs.install_hints import MPIRUN
 from hccl_tools.programs.lookup import ProgramMissingError
 from hccl_tools.programs.mpirun import find_mpirun
 from hccl_tools.programs.slurm import allocated_nodes, find_srun, in_allocation
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.products import PRODUCT_VARIABLE
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.gathering.stdout_framing import EngineOutput
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.notation.host_list import fold
 from hccl_tools.programs.install_hints import HCCL_TOOLS, MPI
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

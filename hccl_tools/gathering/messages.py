@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import hccl_tools
 from hccl_tools.discover.facts import DeviceFacts, HostFacts
@@ -11,6 +11,7 @@ from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
 from hccl_tools.discover.survey import SurveyRequest
 from hccl_tools.programs.install_hints import HCCL_TOOLS
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from typing_extensions import Self

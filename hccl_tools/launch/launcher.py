@@ -11,9 +11,8 @@ from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.processes import keeper, signals
-from hccl_tools.launch.render import announcement, plan_json
+from hccl_tools.launch.render import plan_json
 from hccl_tools.launch.runs import directory, log_files, names, private_files
-from hccl_tools.launch.supervise import leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,6 +88,8 @@ def launch(request: LaunchRequest) -> int:
 
 
 def _announce(plan: Plan, warnings: Sequence[str], agent: AgentLink | None) -> None:
+    from hccl_tools.launch.render import announcement  # noqa: PLC0415  (a dry run announces nothing)
+
     # The launcher that started this host's part of a job has printed the rest.
     for line in (*(announcement.lines(plan) if agent is None else ()), *warnings):
         sys.stderr.write(f"hccl-tools: {line}\n")
@@ -128,6 +129,7 @@ def _before_restart(
 
 def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str, ...]:
     from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a dry run does not need it)
+    from hccl_tools.launch.supervise import leftovers  # noqa: PLC0415  (nor that)
 
     environment = {**prepared.shared_environment, **typed}
     found = checks.check(prepared.plan, environment, prepared.nodes)

@@ -7,11 +7,11 @@ Blanks are allowed between the parts. The ids are in the listed order.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from hccl_tools.errors import UsageError
 from hccl_tools.notation import look_alikes
 from hccl_tools.notation.phrases import NAME_THE_CHIP
+from hccl_tools.records import NamedTuple
 
 _ITEM = re.compile(
     r"\s*(?:"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from hccl_tools.records import NamedTuple
 
 #: The difference between the code points of full-width forms (U+FF01 to U+FF5E) and their ASCII characters.
 _FULL_WIDTH_OFFSET = 0xFEE0

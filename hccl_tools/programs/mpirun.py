@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.programs.install_hints import MPIRUN
 from hccl_tools.programs.lookup import ProgramMissingError, on_path
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

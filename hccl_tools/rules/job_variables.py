@@ -8,7 +8,9 @@ Source: hcomm externalinput.cc, ParseIntraLinkType, ParseOpExpansion, ParseRetry
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

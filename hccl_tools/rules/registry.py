@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hccl_tools.diagnostics.diagnostic import Consequence, Path, Related, RuleFacts
 from hccl_tools.errors import UsageError
 from hccl_tools.formats import module
 from hccl_tools.notation.phrases import did_you_mean
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import shared
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.hccl_values import read_column
 
 if TYPE_CHECKING:

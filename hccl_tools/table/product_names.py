@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from hccl_tools.errors import UsageError
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.products import PRODUCTS, Product, with_article
 
 

@@ -11,7 +11,9 @@ names of machines: the product lists of HCCL's and MindCluster's documentation.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from hccl_tools.records import NamedTuple
 
 #: Which of HCCL's two loaders reads the table: the one of 910 to A3 and 310P, or the one of Ascend 950.
 Loader = Literal["legacy", "a5"]

@@ -8,9 +8,10 @@ later versions RANK_TABLE_FILE.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools import formats
 from hccl_tools.document.writing import write_atomically
 from hccl_tools.errors import TableError, UsageError, WriteError
 from hccl_tools.notation.phrases import count
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.products import assumed_for
 from hccl_tools.tablefiles.revision import require_json
 from hccl_tools.transform.generation import file_name

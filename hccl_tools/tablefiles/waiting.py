@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.document import Document
 from hccl_tools.document.reading import is_stream, read_file
 from hccl_tools.errors import InputError, TableError
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.hccl_values import read_uint
 
 if TYPE_CHECKING:

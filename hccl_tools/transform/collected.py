@@ -7,8 +7,9 @@ are kept.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.model import RankTable, Server, SuperPod
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from os.path import normpath
 from shlex import quote
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import TableError
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import packed
 from hccl_tools.table.hccl_values import read_column
 

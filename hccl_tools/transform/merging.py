@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from hccl_tools.errors import TableError
 from hccl_tools.formats import group_list
+from hccl_tools.records import NamedTuple
 from hccl_tools.table import ordering
 from hccl_tools.table.model import Group, RankTable
 from hccl_tools.transform import merge_conflicts

@@ -6,11 +6,12 @@ and device id, or any table with super pods and these servers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.hccl_values import read_uint
 
 if TYPE_CHECKING:

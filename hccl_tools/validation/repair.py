@@ -8,9 +8,10 @@ the table is not repaired, and only its structure is reported.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.formats.schema import compiled, walk
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path

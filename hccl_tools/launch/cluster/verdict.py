@@ -7,11 +7,12 @@ success into failure, never failure into success: mpirun of Open MPI 5 exits wit
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.runs import names
 from hccl_tools.notation.phrases import and_more
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

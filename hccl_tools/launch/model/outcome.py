@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.processes.signal_names import signal_name
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import RankProcess

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, get_origin, get_type_hints
+from typing import Any, get_origin, get_type_hints
+
+from hccl_tools.records import NamedTuple
 
 
 class RankFailure(NamedTuple):

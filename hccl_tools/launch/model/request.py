@@ -7,7 +7,9 @@ the options; ``None`` means that an option was not given.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
+
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.model.request import (
@@ -23,6 +23,7 @@ from hccl_tools.launch.planning.placement import place_ranks, place_ranks_withou
 from hccl_tools.launch.planning.visible_devices import surroundings
 from hccl_tools.launch.processes import procfs
 from hccl_tools.notation.phrases import count
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

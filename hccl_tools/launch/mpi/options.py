@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Start

@@ -12,7 +12,7 @@ import marshal
 import os
 import time
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.model.inheritance import Inheritance, composed
@@ -22,6 +22,7 @@ from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.planning.table_source import TABLE_VARIABLES
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.runs import directory, private_files, writing
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.planning import environment
 from hccl_tools.launch.planning.visible_devices import LIMITS
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,11 +5,12 @@ A new variable is a row of ``VARIABLES`` and a row of docs/environment.md, which
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.launch.model.inheritance import Inheritance
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, TABLE_VARIABLE_PREFIX
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

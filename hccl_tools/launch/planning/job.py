@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.plan import NOT_A_MEMBER
 from hccl_tools.launch.planning import local_server
 from hccl_tools.launch.planning.placement import place_ranks, rendezvous_address
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.discover import device_addresses, host
 from hccl_tools.discover.recognition import listed_addresses, same
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, LaunchError
 from hccl_tools.launch.model.request import JobTable
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.products import PRODUCT_VARIABLE
 
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.addresses import is_loopback, packed
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines
@@ -20,11 +20,11 @@ from hccl_tools.launch.planning import (
     rank_processes,
     remote_launch,
     table_source,
-    without_table,
 )
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.visible_devices import surroundings
 from hccl_tools.launch.runs import directory, names
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -125,6 +125,8 @@ def _job(
     if table is not None:
         job = jobs.of_table(table, request, around, notes)
     else:
+        from hccl_tools.launch.planning import without_table  # noqa: PLC0415  (most jobs have a table)
+
         job = without_table.job_of(request, around, notes)
     python, start, reason = interpreter.choose(
         request.program,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.model.plan import FACTS_FILE
@@ -17,6 +17,7 @@ from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, TABLE_FROM_ENVI
 from hccl_tools.launch.planning.ports import DEFAULT_PORT
 from hccl_tools.launch.processes.timing import TIMING_VARIABLE
 from hccl_tools.launch.runs import private_files
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,11 +6,12 @@ container that holds physical 4-7 calls them 0-3, and ASCEND_RT_VISIBLE_DEVICES 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.discover import visible
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

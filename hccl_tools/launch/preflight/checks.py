@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import LaunchError
 from hccl_tools.notation.phrases import devices
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,11 +7,12 @@ import pwd
 import re
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
 from hccl_tools.notation.phrases import time_span
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

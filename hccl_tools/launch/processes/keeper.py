@@ -1,9 +1,10 @@
 """The keeper: a small process between the launcher and the ranks, the only one that starts and ends them.
 
 The launcher starts the keeper first. The keeper is the parent of every rank and a subreaper: processes that
-the ranks leave behind become its children. It reads a pipe from the launcher: at the end of file it kills
-every descendant. The kernel kills each rank if the keeper exits. Between launcher and keeper is the watcher,
-which kills the processes that a killed keeper leaves. This module is the launcher's side.
+the ranks leave behind become its children. It reads a pipe from the launcher: at the end of file,
+which every kind of exit causes, it kills every descendant. The kernel kills each rank if the keeper exits.
+Between launcher and keeper is the watcher, which kills the processes that a killed keeper leaves. This module
+is the launcher's side.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 import select
-from typing import NamedTuple
 
 from hccl_tools.launch.processes.file_limit import FileLimit
+from hccl_tools.records import NamedTuple
 
 
 class Death(NamedTuple):

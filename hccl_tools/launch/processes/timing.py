@@ -12,7 +12,9 @@ from hccl_tools.errors import UsageError
 
 TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
 if TYPE_CHECKING:
-    from typing import NamedTuple, TypeVar
+    from typing import TypeVar
+
+    from hccl_tools.records import NamedTuple
 
     _Timing = TypeVar("_Timing", bound=NamedTuple)
 

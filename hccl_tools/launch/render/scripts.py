@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.planning.environment import BACKEND_VARIABLE
+from hccl_tools.records import NamedTuple
 from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from hccl_tools.launch.processes import procfs
+from hccl_tools.records import NamedTuple
 
 
 class Kills(NamedTuple):

@@ -9,11 +9,12 @@ import json
 import math
 import os
 import stat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.runs import names
 from hccl_tools.launch.runs.directory import ENDED
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

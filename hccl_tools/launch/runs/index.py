@@ -7,13 +7,13 @@ import os
 import sys
 import time
 from collections import Counter
-from typing import NamedTuple
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.runs import files, names
 from hccl_tools.launch.runs import members as run_members
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.notation.printable import escaped
+from hccl_tools.records import NamedTuple
 
 _MOST_NAMED = 8
 

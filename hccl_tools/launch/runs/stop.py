@@ -10,13 +10,14 @@ import signal
 import sys
 import time
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.runs import directory, files, index, members, names
 from hccl_tools.notation import host_list
 from hccl_tools.notation.phrases import as_root
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,6 +98,7 @@ def _what_to_type(run: Run, *, now: bool) -> str:
 
 
 def _user(run: Run) -> int:
+    # The processes of a run belong to the owner of its directory.
     return os.geteuid() if directory.is_own(run.path) else os.stat(run.path).st_uid
 
 
@@ -202,6 +204,7 @@ def _kill(run: Run) -> bool:
 
 
 def _resume_keepers(left: list[int]) -> None:
+    """Resume stopped keepers and watchers, so that they detect the exit of their launcher."""
     for pid in left:
         while (process := procfs.status(pid)) and process.parent > 1:
             pid = process.parent  # noqa: PLW2901  (upwards)
@@ -211,6 +214,7 @@ def _resume_keepers(left: list[int]) -> None:
 
 
 def _others(run: Run) -> str:
+    """Return a remark about the ranks on other hosts, which have their own launchers."""
     plan = files.plan(run.path)
     hosts = {process["host"] for process in plan.get("processes", []) if not process.get("here", True)}
     if not hosts:

@@ -49,7 +49,10 @@ def _traceback(error: Exception) -> str:
 
 
 def is_preparing() -> bool:
-    """Return whether this process is a rank that is importing its caller's script."""
+    """Return whether this process is a rank that is importing its caller's script.
+
+    A script without ``if __name__ == "__main__":`` calls ``spawn`` at that time.
+    """
     return _preparing
 
 

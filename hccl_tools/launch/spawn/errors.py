@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from hccl_tools.errors import HcclToolsError, UsageError
+from hccl_tools.records import NamedTuple
 
 
 class SpawnOptionError(UsageError, ValueError):

@@ -7,7 +7,10 @@ from typing import Any
 
 
 class _Rebuilt:
-    """Replaces an exception that pickle cannot restore, often because of its ``__init__``."""
+    """Replaces an exception that pickle cannot restore.
+
+    The usual reason: its ``__init__`` accepts other arguments than it passes to ``Exception``.
+    """
 
     def __init__(self, kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) -> None:
         self._parts = (kind, args, state)

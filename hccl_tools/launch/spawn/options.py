@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.model.request import Devices, Logs, StartChoice, TableChoice, Variables, Watch
@@ -16,6 +16,7 @@ from hccl_tools.launch.runs.directory import RUN_VARIABLE
 from hccl_tools.launch.spawn import keywords
 from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.notation import assignments, device_range, phrases
+from hccl_tools.records import NamedTuple
 from hccl_tools.table.product_names import read_name
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ import os
 import pickle
 import signal
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hccl_tools.launch.logs.follower import Follower
 from hccl_tools.launch.model.outcome import RankEnd
 from hccl_tools.launch.runs import private_files
 from hccl_tools.launch.spawn.child import FAILURE, RESULT
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import RankEnd

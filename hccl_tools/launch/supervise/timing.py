@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from hccl_tools.records import NamedTuple
 
 
 class Timing(NamedTuple):
