@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.launch.planning.environment import MPI_PREFIXES, VARIABLES
+from hccl_tools.launch.planning.environment import MPI_PREFIXES, VARIABLES, names
 from tests.support.mpiruns import every_mpirun
 from tests.support.tables import table
 
@@ -73,11 +73,11 @@ def by_hand(mpirun: Mpirun) -> dict[str, str]:
 def seen(route: str, rank: int, start: str) -> dict[str, str]:
     """Return what a rank has seen of the variables that belong to a job."""
     found = json.loads(Path(f"{route}-{rank}.json").read_text())
-    rows = {row.name for row in VARIABLES}
+    ours = names(VARIABLES)
     own = {
         name: value.replace(found[RUN_DIR], "RUN")
         for name, value in found.items()
-        if name in rows or name.startswith(_FAMILIES)
+        if name in ours or name.startswith(_FAMILIES)
     }
     if start == "table":
         return {name: value for name, value in own.items() if name not in ENDPOINTS}

@@ -64,7 +64,7 @@ def check_assigned(
     notes: list[str] = []
     if RUN_VARIABLE in assigned:
         raise UsageError(f"{RUN_VARIABLE} is reserved for hccl-tools", hint="leave it out of --env")
-    for name in sorted(assigned.keys() & {variable.name for variable in environment.VARIABLES}):
+    for name in sorted(assigned.keys() & environment.names(environment.VARIABLES)):
         ours = [found[name] for found in ranks.values() if name in found]
         if name == "RANK_TABLE_FILE" and facts.table:
             raise UsageError(

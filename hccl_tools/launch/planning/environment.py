@@ -51,19 +51,14 @@ class JobFacts(NamedTuple):
 
 
 class Variable(NamedTuple):
-    """One variable of a rank.
-
-    Attributes:
-        family: Its family, which decides in which starts it is set and whether the caller's value is removed.
-        value: Computes the value; None leaves the variable unset.
-        meaning: The description in docs/environment.md.
-        shared: Whether all processes of the job have the same value, which is then kept once.
-    """
+    """One variable of a rank."""
 
     name: str
-    family: str
+    #: Computes the value; None leaves the variable unset.
     value: Callable[[RankPlacement, JobFacts], str | None]
+    #: The description in docs/environment.md.
     meaning: str
+    #: Whether all processes of the job have the same value, which is then kept once.
     shared: bool = False
 
 
@@ -110,103 +105,88 @@ def _visible(_placement: RankPlacement, job: JobFacts) -> str | None:
     return ",".join(str(job.visible.runtime_id(device)) for device in sorted(job.devices))
 
 
-VARIABLES = (
-    Variable(
-        "PYTHONUNBUFFERED",
-        "process",
-        lambda _, job: None if job.buffered else "1",
-        "`1`, so that a log has the order of the writes; not with `--buffered`, or if you set it",
-        shared=True,
+#: The variables by family, which decides in which starts they are set and whether the caller's are removed.
+VARIABLES: dict[str, tuple[Variable, ...]] = {
+    "process": (
+        Variable(
+            "PYTHONUNBUFFERED",
+            lambda _, job: None if job.buffered else "1",
+            "`1`, so that a log has the order of the writes; not with `--buffered`, or if you set it",
+            shared=True,
+        ),
+        Variable(RUN_VARIABLE, lambda _, job: job.run_dir, "the run directory", shared=True),
     ),
-    Variable(RUN_VARIABLE, "process", lambda _, job: job.run_dir, "the run directory", shared=True),
-    Variable("RANK_ID", "rank", lambda placement, _: str(placement.rank), "the rank, 0 to RANK_SIZE-1"),
-    Variable("RANK_SIZE", "rank", lambda _, job: str(job.world_size), "the number of ranks of the job"),
-    Variable("DEVICE_ID", "rank", _device_id, "the device, counted among those that the process sees"),
-    Variable(
-        "DEVICE_NUM",
-        "rank",
-        lambda placement, _: str(placement.local_size),
-        "the number of devices of this server in the job",
+    "rank": (
+        Variable("RANK_ID", lambda at, _: str(at.rank), "the rank, 0 to RANK_SIZE-1"),
+        Variable("RANK_SIZE", lambda _, job: str(job.world_size), "the number of ranks of the job"),
+        Variable("DEVICE_ID", _device_id, "the device, counted among those that the process sees"),
+        Variable(
+            "DEVICE_NUM", lambda at, _: str(at.local_size), "the number of devices of this server in the job"
+        ),
+        Variable("SERVER_ID", lambda at, _: str(at.server_index), "the index of this server in the table"),
     ),
-    Variable(
-        "SERVER_ID",
-        "rank",
-        lambda placement, _: str(placement.server_index),
-        "the index of this server in the table",
+    "rank table": (
+        Variable("RANK_TABLE_FILE", lambda _, job: job.table, "the copy of the table in the run directory"),
     ),
-    Variable(
-        "RANK_TABLE_FILE",
-        "rank table",
-        lambda _, job: job.table,
-        "the copy of the table in the run directory",
+    "cluster": (
+        Variable("MS_ROLE", lambda _, __: "MS_WORKER", "MindSpore: a rank, not the scheduler"),
+        Variable("MS_WORKER_NUM", lambda _, job: str(job.world_size), "MindSpore: the number of ranks"),
+        Variable("MS_SCHED_HOST", lambda _, job: job.master, "MindSpore: the scheduler's address"),
+        Variable("MS_SCHED_PORT", lambda _, job: str(job.port), "MindSpore: the scheduler's port"),
+        Variable("MS_NODE_ID", lambda at, _: str(at.rank), "MindSpore: fixes the rank"),
     ),
-    Variable("MS_ROLE", "cluster", lambda _, __: "MS_WORKER", "MindSpore: a rank, not the scheduler"),
-    Variable(
-        "MS_WORKER_NUM", "cluster", lambda _, job: str(job.world_size), "MindSpore: the number of ranks"
+    "torch": (
+        Variable("RANK", lambda at, _: str(at.rank), "torch: the rank"),
+        Variable("WORLD_SIZE", lambda _, job: str(job.world_size), "torch: the number of ranks"),
+        Variable(
+            "LOCAL_RANK",
+            lambda at, _: str(at.local_rank),
+            "torch: the position among the ranks of this server",
+        ),
+        Variable(
+            "LOCAL_WORLD_SIZE", lambda at, _: str(at.local_size), "torch: the number of ranks on this server"
+        ),
+        Variable("MASTER_ADDR", lambda _, job: job.master, "torch: the rendezvous address"),
+        Variable("MASTER_PORT", lambda _, job: str(job.port), "torch: the rendezvous port"),
     ),
-    Variable("MS_SCHED_HOST", "cluster", lambda _, job: job.master, "MindSpore: the scheduler's address"),
-    Variable("MS_SCHED_PORT", "cluster", lambda _, job: str(job.port), "MindSpore: the scheduler's port"),
-    Variable("MS_NODE_ID", "cluster", lambda placement, _: str(placement.rank), "MindSpore: fixes the rank"),
-    Variable("RANK", "torch", lambda placement, _: str(placement.rank), "torch: the rank"),
-    Variable("WORLD_SIZE", "torch", lambda _, job: str(job.world_size), "torch: the number of ranks"),
-    Variable(
-        "LOCAL_RANK",
-        "torch",
-        lambda placement, _: str(placement.local_rank),
-        "torch: the position among the ranks of this server",
+    "paddle": (
+        Variable("PADDLE_TRAINER_ID", lambda at, _: str(at.rank), "paddle: the rank"),
+        Variable("PADDLE_TRAINERS_NUM", lambda _, job: str(job.world_size), "paddle: the number of ranks"),
+        Variable(
+            "PADDLE_RANK_IN_NODE",
+            lambda at, _: str(at.local_rank),
+            "paddle: the position among the ranks of this server",
+        ),
+        Variable("PADDLE_CURRENT_ENDPOINT", _endpoint, "paddle: this rank's address and port"),
+        Variable(
+            "PADDLE_TRAINER_ENDPOINTS",
+            _endpoints,
+            "paddle: the endpoints of all ranks; not set in jobs of thousands of ranks",
+            shared=True,
+        ),
+        Variable("FLAGS_selected_npus", _device_id, "paddle: the device, as DEVICE_ID"),
+        Variable(
+            BACKEND_VARIABLE,
+            lambda _, job: "gloo" if job.cpu else "xccl",
+            "paddle: the communication backend",
+        ),
+        Variable(
+            "PADDLE_XCCL_BACKEND",
+            lambda _, job: None if job.cpu else "npu",
+            "paddle: the kind of device; not set with `--cpu`",
+        ),
     ),
-    Variable(
-        "LOCAL_WORLD_SIZE",
-        "torch",
-        lambda placement, _: str(placement.local_size),
-        "torch: the number of ranks on this server",
+    "visible devices": (
+        Variable("ASCEND_RT_VISIBLE_DEVICES", _visible, "the devices of this server in the job, ascending"),
     ),
-    Variable("MASTER_ADDR", "torch", lambda _, job: job.master, "torch: the rendezvous address"),
-    Variable("MASTER_PORT", "torch", lambda _, job: str(job.port), "torch: the rendezvous port"),
-    Variable("PADDLE_TRAINER_ID", "paddle", lambda placement, _: str(placement.rank), "paddle: the rank"),
-    Variable(
-        "PADDLE_TRAINERS_NUM", "paddle", lambda _, job: str(job.world_size), "paddle: the number of ranks"
+    "kept mpi": (
+        Variable(
+            "OMPI_COMM_WORLD_LOCAL_RANK",
+            _device_id,
+            "the device: MindSpore copies it to DEVICE_ID if OMPI_* are kept",
+        ),
     ),
-    Variable(
-        "PADDLE_RANK_IN_NODE",
-        "paddle",
-        lambda placement, _: str(placement.local_rank),
-        "paddle: the position among the ranks of this server",
-    ),
-    Variable("PADDLE_CURRENT_ENDPOINT", "paddle", _endpoint, "paddle: this rank's address and port"),
-    Variable(
-        "PADDLE_TRAINER_ENDPOINTS",
-        "paddle",
-        _endpoints,
-        "paddle: the endpoints of all ranks; not set in jobs of thousands of ranks",
-        shared=True,
-    ),
-    Variable("FLAGS_selected_npus", "paddle", _device_id, "paddle: the device, as DEVICE_ID"),
-    Variable(
-        BACKEND_VARIABLE,
-        "paddle",
-        lambda _, job: "gloo" if job.cpu else "xccl",
-        "paddle: the communication backend",
-    ),
-    Variable(
-        "PADDLE_XCCL_BACKEND",
-        "paddle",
-        lambda _, job: None if job.cpu else "npu",
-        "paddle: the kind of device; not set with `--cpu`",
-    ),
-    Variable(
-        "ASCEND_RT_VISIBLE_DEVICES",
-        "visible devices",
-        _visible,
-        "the devices of this server in the job, ascending",
-    ),
-    Variable(
-        "OMPI_COMM_WORLD_LOCAL_RANK",
-        "kept mpi",
-        _device_id,
-        "the device: MindSpore copies it to DEVICE_ID if OMPI_* are kept",
-    ),
-)
+}
 
 #: Variables that are removed in every start: left in the caller's shell by another launcher, a platform or an
 #: older run, they would mislead a rank.
@@ -219,6 +199,11 @@ _INTERNAL_PREFIXES = (TABLE_VARIABLE_PREFIX, LAUNCHER_VARIABLE)
 #: user's settings.
 MPI_PREFIXES = ("OMPI_", "PMIX_", "PRTE_", "PMI_", "HYDI_", "MPI_LOCAL")
 _USER_MPI_PREFIXES = ("OMPI_MCA_", "OMPI_ALLOW_RUN_AS_ROOT", "PRTE_MCA_", "PRTE_ALLOW", "PMIX_MCA_")
+
+
+def names(chosen: Iterable[str]) -> set[str]:
+    """Return the names of the variables of some families."""
+    return {row.name for family in chosen for row in VARIABLES[family]}
 
 
 def families(job: JobFacts) -> set[str]:
@@ -237,8 +222,9 @@ def families(job: JobFacts) -> set[str]:
 def rank_environment(placement: RankPlacement, job: JobFacts, *, shared: bool = False) -> dict[str, str]:
     """Return the variables of one rank, or the ``shared`` ones, which are equal for all placements."""
     chosen = families(job)
-    rows = (row for row in VARIABLES if row.family in chosen and row.shared == shared)
-    return {row.name: text for row in rows if (text := row.value(placement, job)) is not None}
+    rows = (row for family in VARIABLES if family in chosen for row in VARIABLES[family])
+    values = ((row.name, row.value(placement, job)) for row in rows if row.shared == shared)
+    return {name: value for name, value in values if value is not None}
 
 
 def scheduler_environment(job: JobFacts) -> dict[str, str]:
@@ -262,9 +248,8 @@ def inheritance(start: Start, *, keep_mpi: KeptMpi = "none", also: Iterable[str]
     """
     torch = start == "torch"
     own = (*_STALE_FAMILIES, "torch") if torch else _STALE_FAMILIES
-    names = (row.name for row in VARIABLES if row.family in own)
     return Inheritance(
-        names=(*names, *_STALE_NAMES, *also),
+        names=(*sorted(names(own)), *_STALE_NAMES, *also),
         prefixes=(
             *_PADDLE_PREFIXES,
             *_INTERNAL_PREFIXES,
