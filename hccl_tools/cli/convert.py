@@ -35,11 +35,7 @@ _ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_li
 @options.command("convert", epilog=_EXAMPLES)
 @click.argument("file", metavar="FILE")
 @click.option(
-    "--to",
-    "target",
-    type=Choice(["1.0", "1.2", "2.0", "group_list"]),
-    required=True,
-    help="The new format.",
+    "--to", "target", type=Choice(["1.0", "1.2", "2.0", "group_list"]), required=True, help="The new format."
 )
 @click.option("--super-pods", metavar="FILE", help="For 1.2: super pods and super_device_ids, see below.")
 @click.option("--renumber", is_flag=True, help="For group_list: accept that HCCL renumbers the ranks.")

@@ -61,9 +61,7 @@ _HOSTS = (
         "allocation without srun: query all its nodes.",
     ),
     click.option(
-        "--hostfile",
-        metavar="FILE",
-        help="The hosts, one per line, in the format of Open MPI and MPICH.",
+        "--hostfile", metavar="FILE", help="The hosts, one per line, in the format of Open MPI and MPICH."
     ),
     click.option(
         "--hosts",

@@ -33,9 +33,7 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
 
 @options.command("gen", epilog=_EXAMPLES)
 @click.option(
-    "--device_num",
-    metavar="RANGE",
-    help='Indices among the visible devices: "[0,8)", 0-7, 0,1,2,3.',
+    "--device_num", metavar="RANGE", help='Indices among the visible devices: "[0,8)", 0-7, 0,1,2,3.'
 )
 @click.option("--devices", metavar="RANGE", help="Physical device ids, in rank order: 4-7 or 7,6,5,4.")
 @click.option(
@@ -79,11 +77,7 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
     metavar="SECONDS",
     help="Time limit for one call of a tool. Default: 20.",
 )
-@click.option(
-    "--simulate",
-    metavar="PRODUCT",
-    help=product_option.simulate_help(),
-)
+@click.option("--simulate", metavar="PRODUCT", help=product_option.simulate_help())
 @options.ignore
 @table_options.writing
 @gen_options.contents

@@ -189,8 +189,7 @@ def _ranks_and_machines(
         return (per_node * machines if machines else None), node_count
     if count % per_node:
         raise UsageError(
-            f"{count} ranks cannot be split into {per_node} per machine",
-            hint="leave one of the numbers out",
+            f"{count} ranks cannot be split into {per_node} per machine", hint="leave one of the numbers out"
         )
     if machines not in (None, count // per_node):
         raise UsageError(

@@ -34,12 +34,7 @@ _EXAMPLES = """\
 @click.option("--fingerprint", "only_hash", is_flag=True, help="Only a short hash of the table's content.")
 @click.option("--all", "unfold", is_flag=True, help="List every device of every server.")
 @click.option(
-    "-f",
-    "--format",
-    "output",
-    type=Choice(["text", "json"]),
-    default="text",
-    help="Output format.",
+    "-f", "--format", "output", type=Choice(["text", "json"]), default="text", help="Output format."
 )
 @table_options.wait
 @options.product

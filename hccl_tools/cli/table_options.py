@@ -125,8 +125,7 @@ def report_servers(table: RankTable, origins: Sequence[str], *, in_order_given: 
     click.echo("\n".join(_server_lines(table, origins)), err=True)
     if table.format == "group_list":
         click.echo(
-            "note: HCCL numbers a group_list by server_id as text, not by the order of its servers",
-            err=True,
+            "note: HCCL numbers a group_list by server_id as text, not by the order of its servers", err=True
         )
         return
     pair = ordering.out_of_order(table) if in_order_given else None

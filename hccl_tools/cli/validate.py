@@ -75,10 +75,7 @@ class _Run:
 
         if find_spec("orjson") is None:
             self.recommended_orjson = True
-            click.echo(
-                f"note: {len(report.table):,} ranks are checked faster with orjson: {FAST}",
-                err=True,
-            )
+            click.echo(f"note: {len(report.table):,} ranks are checked faster with orjson: {FAST}", err=True)
 
     def _check(self, file: str) -> Report:
         if not self.local:
@@ -142,11 +139,6 @@ def command(
     gc.disable()
     checks["limit"] = limit(output_format, show_all=show_all)
     run = _Run(checks, strict, only_hccl, local, wait)
-    shown = {
-        "show_all": show_all,
-        "only_hccl": only_hccl,
-        "color": color,
-        "ascii_only": stdout_is_ascii(),
-    }
+    shown = {"show_all": show_all, "only_hccl": only_hccl, "color": color, "ascii_only": stdout_is_ascii()}
     options.write(render(run.reports(files or [table_options.from_environment()]), output_format, **shown))
     ctx.exit(run.exit_code)

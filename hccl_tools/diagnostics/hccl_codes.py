@@ -134,11 +134,7 @@ CODES = {
         "the device is still in use by an earlier process",
         "stop the processes that `npu-smi info` shows on it, wait 10 seconds and start again",
     ),
-    "EJ0002": HcclCode(
-        "",
-        "the device's network port is down",
-        "check it with `hccn_tool -i N -link -g`",
-    ),
+    "EJ0002": HcclCode("", "the device's network port is down", "check it with `hccn_tool -i N -link -g`"),
     "EJ0003": HcclCode(
         "",
         "a port that HCCL wants to listen on is in use, 60000 to 60015 on the host or 16666 on the device",

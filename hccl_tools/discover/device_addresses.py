@@ -142,8 +142,7 @@ def _refuse_missing(readings: Sequence[SourceReadings], conf: HccnConf) -> None:
     first, rest = missing[0], missing[1:]
     also = f" (nor for {devices(one.device_id for one in rest)})" if rest else ""
     raise DiscoveryError(
-        f"no address for device {first.device_id}: {_why(first)}{also}",
-        hint=conf.remedy or _hint(first),
+        f"no address for device {first.device_id}: {_why(first)}{also}", hint=conf.remedy or _hint(first)
     )
 
 

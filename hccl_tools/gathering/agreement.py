@@ -49,8 +49,7 @@ def _refuse_twice(answers: Sequence[SurveyAnswer]) -> None:
                 else f"{first.host} and {answer.host} are the same host"
             )
             raise GatheringError(
-                f"no table is written: {problem}",
-                hint="list the host once; with mpirun: --map-by ppr:1:node",
+                f"no table is written: {problem}", hint="list the host once; with mpirun: --map-by ppr:1:node"
             )
     addresses: dict[str, SurveyAnswer] = {}
     for answer in answers:

@@ -89,11 +89,7 @@ def device_ip_no_text(subject: Subject) -> Iterator[Finding]:
 
 
 @rule(
-    "HCC611",
-    "device-ip-dropped",
-    "advice",
-    needs=("host_ip",),
-    source="topoinfo_ranktableConcise.cc:513-544",
+    "HCC611", "device-ip-dropped", "advice", needs=("host_ip",), source="topoinfo_ranktableConcise.cc:513-544"
 )
 def device_ip_dropped(subject: Subject) -> Iterator[Finding]:
     """A device_ip is not a string; HCCL silently ignores it.

@@ -130,10 +130,7 @@ def super_device_id_not_the_device_s(subject: Subject) -> Iterator[Finding]:
 
 
 @rule(
-    "HCC641",
-    "stale-hccn-conf",
-    "advice",
-    source="observed: one of 32 addresses in hccn.conf was out of date",
+    "HCC641", "stale-hccn-conf", "advice", source="observed: one of 32 addresses in hccn.conf was out of date"
 )
 def stale_hccn_conf(subject: Subject) -> Iterator[Finding]:
     """The address of a device in hccn.conf differs from the current address of the device.

@@ -17,11 +17,7 @@ _LONGEST_POD_ID = 127
 
 
 @rule(
-    "HCC521",
-    "super-pod-structure",
-    "refused",
-    code="EI0014",
-    source="topoinfo_ranktableConcise.cc:879-972",
+    "HCC521", "super-pod-structure", "refused", code="EI0014", source="topoinfo_ranktableConcise.cc:879-972"
 )
 def super_pod_structure(subject: Subject) -> Iterator[Finding]:
     """super_pod_list, a super pod or its server_list is empty, incomplete or has the wrong type.

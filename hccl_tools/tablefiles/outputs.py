@@ -70,11 +70,7 @@ def to_be_named(product: str | None, table: RankTable) -> str | None:
 
 
 def check(
-    table: RankTable,
-    *,
-    product: str | None,
-    ignore: Sequence[str] = (),
-    name: str | None = None,
+    table: RankTable, *, product: str | None, ignore: Sequence[str] = (), name: str | None = None
 ) -> Report:
     """Return the report of ``validate`` on a table that is not written yet.
 

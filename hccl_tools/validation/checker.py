@@ -16,15 +16,7 @@ from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnosti
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import (
-    LOCAL,
-    STAGES,
-    Finding,
-    Subject,
-    chosen,
-    rule_by_id,
-    rules_for,
-)
+from hccl_tools.rules.registry import LOCAL, STAGES, Finding, Subject, chosen, rule_by_id, rules_for
 from hccl_tools.table.products import assume
 from hccl_tools.validation import other_forms, product_choice
 
@@ -207,13 +199,7 @@ def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -
         _judge_table(subject, findings, repaired.damaged)
 
 
-def _report(
-    subject: Subject,
-    findings: Findings,
-    *,
-    file: str,
-    found: formats.Detection | None,
-) -> Report:
+def _report(subject: Subject, findings: Findings, *, file: str, found: formats.Detection | None) -> Report:
     kept = tuple(sorted(findings.kept, key=_order))
     reason = found.reason if found else "not valid JSON"
     stopping = [

@@ -26,10 +26,7 @@ _CHECK_SECONDS = 0.5
 
 
 def watch(
-    attempt: Attempt,
-    hosts: Callable[[], tuple[list[str], int]],
-    run_dir: str,
-    lost: Callable[[str], None],
+    attempt: Attempt, hosts: Callable[[], tuple[list[str], int]], run_dir: str, lost: Callable[[str], None]
 ) -> None:
     """End the job when a process that mpiexec needs to reach a host has ended.
 

@@ -180,8 +180,7 @@ def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
         # A traceback ends with the reason; others (pyenv) begin with it, and advice follows.
         reason = lines[-1] if lines[0].startswith("Traceback") else lines[0]
         raise ProgramRefusedError(
-            f"the ranks' Python {path} does not run: {reason}",
-            hint="use another interpreter with --python",
+            f"the ranks' Python {path} does not run: {reason}", hint="use another interpreter with --python"
         ) from error
     answer = done.stdout.splitlines()
     return answer[0], answer[1:]

@@ -53,10 +53,7 @@ def find(
     real = _device_addresses(around) if local_check and around.uses_npus else None
     try:
         here = this_server(
-            table,
-            wanted=hosts.server,
-            environ=around.environ,
-            device_addresses=real.first if real else None,
+            table, wanted=hosts.server, environ=around.environ, device_addresses=real.first if real else None
         )
     except (AmbiguousHostError, NotAMemberError) as error:
         if hosts.node_rank is not None:

@@ -52,13 +52,7 @@ class EngineCommands(NamedTuple):
 
 
 def commands(
-    request: LaunchRequest,
-    engine: Engine,
-    job: Job,
-    facts: JobFacts,
-    *,
-    python: str,
-    kept: Mapping[str, str],
+    request: LaunchRequest, engine: Engine, job: Job, facts: JobFacts, *, python: str, kept: Mapping[str, str]
 ) -> EngineCommands:
     """Return the commands of an engine on the hosts of a job; the ranks inherit the variables ``kept``.
 

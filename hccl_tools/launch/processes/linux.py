@@ -85,13 +85,7 @@ class ChildSetup:
         self._mask = (ctypes.c_int(_SIG_SETMASK), address, ctypes.c_void_p(None))
 
     def exec(
-        self,
-        execute: Callable[[], object],
-        *,
-        parent: int,
-        stdin: int,
-        log: int,
-        cpus: Collection[int] = (),
+        self, execute: Callable[[], object], *, parent: int, stdin: int, log: int, cpus: Collection[int] = ()
     ) -> None:
         """Execute a program that is killed when its parent exits; return only if the parent has exited.
 

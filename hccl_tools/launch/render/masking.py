@@ -40,11 +40,7 @@ _SHAPES = (
         ),
         _MASK,
     ),
-    (
-        ("-----BEGIN",),
-        r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|\Z)",
-        _MASK,
-    ),
+    (("-----BEGIN",), r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|\Z)", _MASK),
 )
 #: A name and the separator before its value: ``token=``, ``"token": ``, ``--token ``.
 _NAMED = r"""(?<![\w.-])(--?(?=[A-Za-z])|)([A-Za-z][\w.-]*)(["']?\s*[:=]\s*|\s+)"""

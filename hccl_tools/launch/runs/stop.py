@@ -57,8 +57,7 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
         )
     if os.geteuid() != 0 and not directory.is_own(run.path):
         raise UsageError(
-            f"{run.name} belongs to {index.user_of(run.path)}",
-            hint=as_root(f"stop {shlex.quote(run.path)}"),
+            f"{run.name} belongs to {index.user_of(run.path)}", hint=as_root(f"stop {shlex.quote(run.path)}")
         )
     left = _processes(run)
     if run.state != "running":
