@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.launch.processes import timing
 from hccl_tools.records import NamedTuple
 
 
@@ -20,4 +21,4 @@ class Timing(NamedTuple):
     repeat_sigterm: float = 1.0
 
 
-TIMING = Timing()
+TIMING = timing.from_environment("supervisor", Timing())
