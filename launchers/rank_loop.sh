@@ -151,5 +151,5 @@ if [[ -n $first ]]; then
   say "the last lines of $LOG_DIR/rank_$first.log:"
   tail -n 20 "$LOG_DIR/rank_$first.log" >&2
 fi
-[[ $code -eq 0 ]] || say "exit code $code${first:+ is that of rank $first}"
+[[ $code -eq 0 ]] || say "exit code $code${first:+, from rank $first}"
 exit "$code"

@@ -17,10 +17,10 @@ class CurrentRank(NamedTuple):
     Attributes:
         rank: 0 to ``world_size - 1``.
         world_size: The number of ranks of the job.
-        device_id: The device, counted among the devices visible to this process; ``None`` if unknown.
+        device_id: The index of the device among the devices visible to this process; ``None`` if unknown.
         local_rank: The index among the ranks of this server, ``None`` if unknown.
         launched: Whether a launcher started this process as a rank.
-        source: The variable with the rank (``RANK_ID``, ``OMPI_COMM_WORLD_RANK`` ...), "" if none.
+        source: The variable that contains the rank (``RANK_ID``, ``OMPI_COMM_WORLD_RANK`` ...), "" if none.
         table: The value of RANK_TABLE_FILE; ``None`` if it is unset or empty.
     """
 
@@ -41,7 +41,7 @@ class _Launcher(NamedTuple):
 
 
 #: A row counts if both rank and world size are numbers; MS_NODE_ID is a number only if the rank was set. The
-#: first row is that of ``launch``, of the guides' loops and of msrun.
+#: variables of the first row are set by ``launch``, the loops in the guides and msrun.
 _LAUNCHERS = (
     _Launcher("RANK_ID", "RANK_SIZE", "DEVICE_ID", "LOCAL_RANK"),
     _Launcher("RANK", "WORLD_SIZE", "DEVICE_ID", "LOCAL_RANK"),
@@ -63,7 +63,7 @@ def current_rank(environ: Mapping[str, str] | None = None) -> CurrentRank:
     rank 0 of 1, with a ``RuntimeWarning``.
 
     Args:
-        environ: The environment to read instead of this process's; its first launcher has precedence.
+        environ: The environment to read instead of this process's; the first launcher in it has precedence.
 
     >>> current_rank({"RANK_ID": "1", "RANK_SIZE": "4", "DEVICE_ID": "5"})[:3]
     (1, 4, 5)
@@ -108,7 +108,7 @@ def _warn_of_half_a_place(environ: Mapping[str, str]) -> None:
     launcher = _LAUNCHERS[0]
     if not _number(environ.get(launcher.rank)):
         return
-    import warnings  # noqa: PLC0415  (loaded already, by whatever runs this)
+    import warnings  # noqa: PLC0415  (usually already loaded)
 
     size = environ.get(launcher.size)
     has = f"{launcher.size} is not set" if size is None else f"{launcher.size} is {size or 'empty'}"

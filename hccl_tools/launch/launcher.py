@@ -41,7 +41,7 @@ def launch(request: LaunchRequest) -> int:
     link: PeerLink | None = None
     agent: AgentLink | None = None
     try:
-        # First, so that it starts while this process reads its table.
+        # Start the keeper first: it then starts while this process reads the table.
         guard = keeper.current() or keeper.start()
         agent = _connect_to_launcher(request)
         prepared = prepared_launch(request)
@@ -55,7 +55,7 @@ def launch(request: LaunchRequest) -> int:
 
             link = consistency.connect_peers(prepared, request)
         before_restart = _before_restart(prepared, request, link)
-        # The kernel releases both when this process exits for any reason.
+        # The kernel releases all locks when this process exits for any reason.
         locks = [lock, *_hold(prepared, request, again=bool(request.part and request.part.restart))]
         controller = _open_controller(plan)
     except BaseException as error:
@@ -122,14 +122,14 @@ def _before_restart(
 ) -> BeforeRestart | None:
     if not request.watch.max_restarts:
         return None
-    from hccl_tools.launch import restart  # noqa: PLC0415  (few ask for it)
+    from hccl_tools.launch import restart  # noqa: PLC0415  (few jobs restart)
 
     return restart.before_restart(prepared, request, link)
 
 
 def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str, ...]:
     from hccl_tools.launch.preflight import checks  # noqa: PLC0415  (a dry run does not need it)
-    from hccl_tools.launch.supervise import leftovers  # noqa: PLC0415  (nor that)
+    from hccl_tools.launch.supervise import leftovers  # noqa: PLC0415  (a dry run does not need it)
 
     environment = {**prepared.shared_environment, **typed}
     found = checks.check(prepared.plan, environment, prepared.nodes)
@@ -140,7 +140,7 @@ def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str,
 def _lock(prepared: PreparedLaunch) -> int:
     if prepared.table_data is None:
         return -1
-    # By server, as hosts may share a disk; or whole, so that two jobs cannot each lock a host of the other.
+    # Lock one server, because hosts may share a disk; or all, so that two jobs cannot block each other.
     part = "all" if prepared.plan.supervisor else str(prepared.plan.local_server)
     from hccl_tools.launch.runs import table_lock  # noqa: PLC0415  (only with a table)
 
@@ -150,7 +150,7 @@ def _lock(prepared: PreparedLaunch) -> int:
 def _connect_to_launcher(request: LaunchRequest) -> AgentLink | None:
     if request.part is None:
         return None
-    os.dup2(1, 2)  # Shown where the job was started; the engine's own stderr is not.
+    os.dup2(1, 2)  # The launcher shows this stdout to the user, but not the engine's stderr.
     from hccl_tools.launch.cluster.agent import AgentLink  # noqa: PLC0415  (on other hosts only)
 
     return AgentLink(os.environ)
@@ -217,7 +217,7 @@ def _supervision(
     agent: AgentLink | None,
     controller: Controller | None,
 ) -> Supervision:
-    from hccl_tools.launch.supervise.options import Supervision  # noqa: PLC0415  (a refused launch does without)
+    from hccl_tools.launch.supervise.options import Supervision  # noqa: PLC0415  (not for a refused launch)
 
     join_peers = None
     if link is not None:

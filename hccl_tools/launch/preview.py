@@ -30,7 +30,7 @@ def dry_run(request: LaunchRequest, *, form: str) -> str:
 
 
 def _prepared(request: LaunchRequest) -> PreparedLaunch:
-    # A launch that is only shown may be planned on a host that is not one of the job's.
+    # The plan of a launch can be shown on a host that does not belong to the job.
     return launcher.prepared_launch(request._replace(hosts=request.hosts._replace(include_this_host=False)))
 
 

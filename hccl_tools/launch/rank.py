@@ -1,8 +1,8 @@
 """The shim between mpirun and one rank: ``mpirun -n 2 python -m hccl_tools.launch.rank train.py``.
 
-It translates mpirun's variables (OMPI_COMM_WORLD_RANK) into those that frameworks read (RANK_ID, DEVICE_ID),
-starts the program as its child, and handles its log, signals and exit code. Imports delay every rank: under
-``launch``, which has prepared everything, there are almost none.
+It maps mpirun's variables (OMPI_COMM_WORLD_RANK) to variables that frameworks read (RANK_ID, DEVICE_ID),
+starts the program as its child, and handles its log, signals and exit code. Imports delay every rank, so the
+shim imports almost nothing under ``launch``, which has prepared everything.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch.mpi import launcher_link, shim
 from hccl_tools.launch.mpi import world as mpi_world
 
-TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -30,20 +30,20 @@ def main(args: list[str] | None = None) -> int:
         if args[:1] != ["--facts"]:
             from hccl_tools.launch.mpi import options as rank_options  # noqa: PLC0415  (not under `launch`)
 
-            rank_options.parse(args)  # Wrong options are reported also without mpirun.
+            rank_options.parse(args)  # Report wrong options even without mpirun.
         world = mpi_world.from_environment(os.environ)
         link = launcher_link.from_environment(os.environ, world.rank)
         prepared = _prepared(args, world, os.environ)
     except HcclToolsError as error:
         if world is None or world.local_rank == 0:
-            from hccl_tools.notation.printable import escaped  # noqa: PLC0415  (a rank that starts does without)
+            from hccl_tools.notation.printable import escaped  # noqa: PLC0415  (only for an error)
 
             hint = f"\n  help: {error.hint}" if error.hint else ""
             sys.stderr.write(escaped(f"error: {error.message}{hint}\n", keep="\n\t"))
         else:
             from hccl_tools.launch.mpi import first_rank  # noqa: PLC0415  (rare)
 
-            # mpirun ends all ranks at the first bad exit; the rank that prints the reason may be slower.
+            # mpirun ends all ranks at the first nonzero code; the rank that prints the reason may be slower.
             first_rank.wait_for_end()
         return error.exit_code
     return shim.run(prepared, link)
@@ -55,7 +55,7 @@ def _prepared(args: list[str], world: MpiWorld, environ: Mapping[str, str]) -> P
 
         if planned := planned_ranks.read(args[1], world, environ):
             return planned
-    from hccl_tools.launch.mpi import options as rank_options  # noqa: PLC0415  (only where nothing is settled)
+    from hccl_tools.launch.mpi import options as rank_options  # noqa: PLC0415  (only if nothing is prepared)
     from hccl_tools.launch.mpi import shared_preparation  # noqa: PLC0415
 
     options = rank_options.parse(args)

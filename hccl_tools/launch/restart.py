@@ -58,7 +58,7 @@ def before_restart(prepared: PreparedLaunch, request: LaunchRequest, link: PeerL
 def _check_table(prepared: PreparedLaunch, request: LaunchRequest) -> None:
     table = prepared.plan.table
     if table is None or request.table.made is not None or not os.path.exists(table):
-        return  # Only the copy in the run directory exists, which does not change.
+        return  # Only the copy in the run directory exists, and this copy does not change.
     from hccl_tools.launch.planning import table_source  # noqa: PLC0415  (a restart is rare)
 
     try:

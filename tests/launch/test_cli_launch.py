@@ -219,7 +219,7 @@ def test_same_table_twice_is_refused_while_the_first_runs() -> None:
         job.kill()
 
     assert done.returncode == 125
-    assert f"this table already runs on this host: pid {job.pid}, {first}" in done.stderr
+    assert f"a job with this table is already running on this host: pid {job.pid}, {first}" in done.stderr
     assert f"end it with `hccl-tools stop {first}`" in done.stderr
     # The kernel has released it with the launcher, however that ended.
     assert launch("--rank-table", table, *TABLE_START, "hello.py").returncode == 0
@@ -396,7 +396,7 @@ def test_a_module_that_the_ranks_python_lacks() -> None:
     done = launch("--no-table", "-n", "1", *TABLE_START, "train.py")
 
     assert done.returncode == 1
-    assert "has no module 'no_such_framework': --python names another Python for the ranks" in done.stderr
+    assert "has no module 'no_such_framework': select another Python for the ranks with" in done.stderr
 
 
 @pytest.mark.parametrize(("options", "is_said"), [((), True), (("--cpu",), False), (("--no-table",), False)])

@@ -105,7 +105,7 @@ def test_why_a_table_cannot_be_used_any_more_is_readable_and_the_failure_told_on
     assert all(line.startswith(("  ", "hccl-tools: ")) for line in said)
     assert "hccl-tools: " not in said
     assert any(line.startswith("hccl-tools: no restart: the table has changed") for line in said)
-    assert said[-1] == "hccl-tools: exit code 3 is that of rank 0"
+    assert said[-1] == "hccl-tools: exit code 3, from rank 0"
 
 
 @pytest.mark.bed

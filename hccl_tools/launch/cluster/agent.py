@@ -1,8 +1,8 @@
-"""An agent's connection to its launcher: the supervisor on a host, started there by mpirun or srun.
+"""The connection to the launcher from an agent: the supervisor that mpirun or srun starts on a host.
 
 The engine's own connection is not enough: unsent output keeps it open for 15 minutes after a cable was cut,
-and that of srun is never probed. Over this connection a supervisor detects within seconds that its launcher
-was killed or is unreachable, and ends its ranks. It also watches its parent, a process of the engine.
+and srun never probes its connection. Over this connection a supervisor detects within seconds that its
+launcher was killed or is unreachable, and ends its ranks. It also watches its parent, an engine process.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class AgentLink:
         self._connection = _connect(environ.pop(LAUNCHER_VARIABLE, ""), self._srun)
         self._host = node_names.own_node_name()
         self._release_timeout = 0.0
-        #: Whether this part ends by request, so that it has no cause of its own to report.
+        #: Whether this part ends on request, and therefore reports no cause.
         self._end_requested = False
         self._attempt: Attempt | None = None
 
@@ -81,7 +81,7 @@ class AgentLink:
         self._connection.send(about)
 
     def refuse(self, error: HcclToolsError) -> None:
-        """Report the error because of which this host does not start its part."""
+        """Report the error that prevents this host from starting its part."""
         self._connection.send({"cause": Cause.lost(self._host, "refused", error.message).as_dict()})
 
     def watch(self, attempt: Attempt) -> None:
@@ -92,16 +92,16 @@ class AgentLink:
         self._parent.watch(attempt.reactor, lambda: self._parent_ended(attempt))
 
     def report_end(self, outcome: Outcome) -> None:
-        """Report how the ranks of this host exited; none of their processes is left."""
+        """Report how the ranks of this host exited; all their processes have exited."""
         ends = [RankExit.of(end)._asdict() for end in outcome.ends if end.process.rank >= 0]
         cause = self._cause(outcome) if outcome.reason != "ended" and not self._end_requested else None
         self._connection.send({"ranks": ends} if cause is None else {"cause": cause.as_dict(), "ranks": ends})
 
     def end(self, outcome: Outcome) -> int:
-        """Disconnect and return the exit code; after a failure, first wait for the ends of all hosts' ranks.
+        """Disconnect and return the exit code; after a failure, first wait until all ranks have exited.
 
-        mpirun kills the other hosts after a nonzero exit code, which takes Open MPI 4 up to 9 s. The launcher
-        knows the exit codes of the ranks, so mpirun gets 0. Slurm keeps the exit code in its records.
+        After a nonzero exit code, mpirun kills the other hosts' ranks; Open MPI 4 needs up to 9 s for that.
+        The launcher knows the ranks' exit codes, so mpirun gets 0. Slurm gets the exit code, for its records.
         """
         deadline, is_released = time.monotonic() + self._release_timeout, False
         if outcome.reason != "ended":
@@ -118,7 +118,7 @@ class AgentLink:
         if attempt is None:
             return
         if attempt.state.signal and not self._srun:
-            # An mpirun that ends its job reports why. (Slurm's signals are those of scancel and time limits.)
+            # mpirun reports why it ends its job. (Slurm's signals come from scancel and time limits.)
             self._end_requested |= attempt.signals.senders.get(attempt.state.signal) == self._parent.pid
             if self._end_requested:
                 self._connection.send({"ended_by_engine": True})
@@ -135,7 +135,7 @@ class AgentLink:
     def _parent_ended(self, attempt: Attempt) -> None:
         parent = self._parent
         what = f"{parent.name} (pid {parent.pid}) on {self._host} was killed, or exited before its ranks"
-        attempt.console.abandon()  # Its pipe from us may be full.
+        attempt.console.abandon()  # The pipe to the parent may be full.
         attempt.end("daemon", what)
 
     def _read(self, attempt: Attempt) -> None:

@@ -17,7 +17,7 @@ class Agent:
         number: The server index of a supervisor or the rank of a shim; -1 until it is known.
         parent: Host and process id of the agent's parent.
         done: Whether the agent has reported how its ranks exited.
-        ended_by_engine: Whether the agent ended its ranks on request of the engine.
+        ended_by_engine: Whether the agent ended its ranks at the request of the engine.
     """
 
     def __init__(self, connection: Connection) -> None:

@@ -1,9 +1,9 @@
 """Controller: the launcher's connections to the agents that mpirun or srun has started for it.
 
 An agent is a supervisor on each host, or a shim for each rank on this host. It identifies itself, and reports
-why its part ends early and how its ranks exited. An agent whose connection closes before that is lost: Slurm
-would notice after 5 minutes, Open MPI after 15 minutes if output was in transit. The first agent that ends
-early ends the job: all others terminate their ranks within the grace time of the launch.
+why its part ends early and how its ranks exited. An agent is lost if its connection closes before it has
+reported: Slurm would notice after 5 minutes, Open MPI after 15 minutes if output was in transit. The first
+agent that ends early ends the job: all others terminate their ranks within the grace time of the launch.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Controller:
         self._listener = transport.listen(any_6 if self._has_supervisors else "127.0.0.1", 0)
         self._token = os.urandom(16).hex()
         self._limit = FileLimit()
-        #: It lists ready descriptors in order of time: the first of two losses is the cause.
+        #: epoll lists ready descriptors in order of time: the first of two losses is the cause.
         self._order = select.epoll()
         self._reset()
 
@@ -124,7 +124,7 @@ class Controller:
         return [host_status.name(self._plan, number) for number in missing], len(self._agents.gone)
 
     def _engine_ended(self, end: RankEnd) -> None:
-        """End the rest of the job if mpirun exits before its ranks; that of Open MPI 5 may exit with 0."""
+        """End the rest of the job if mpirun exits before its ranks; Open MPI 5's mpirun may exit with 0."""
         self._read_ready()
         if end.process.rank < 0 or self._attempt is None:
             return
@@ -199,14 +199,14 @@ class Controller:
 
     def _record(self, agent: Agent, cause: Cause, end: RankEnd | None = None, *, lost: bool = False) -> None:
         if end is not None and any(finding.agent == agent.number for finding in self._reports.findings):
-            return  # It has reported more than the failure of its rank.
+            return  # The agent has reported more than the failure of its rank.
         if cause.reason == "daemon" and not lost and self._is_engine(agent.parent):
             agent.ended_by_engine = True
         attempt = self._attempt
         if attempt is None or agent.ended_by_engine or (lost and self._engine_has_ended):
             return  # The keeper reports how the engine itself ended.
         self._reports.add(Finding(agent.number, cause, end, lost))
-        # MPICH kills what it has started when it is killed, and may be collected after that.
+        # A killed MPICH kills the processes that it has started, and may be reaped after them.
         attempt.call_later(
             f"found {agent.number}", TIMING.loss_delay if lost else 0.0, partial(attempt.end_for, cause)
         )

@@ -26,7 +26,7 @@ class Timing(NamedTuple):
         connect: For starting supervisors to connect when another host ends the job.
         end: For the engine to exit after all agents have reported, and again before it is killed.
         drain: To read the agents' messages after the engine has exited.
-        loss_delay: From the loss of an agent to the end of the job; a loss of the engine may show by then.
+        loss_delay: From the loss of an agent to the end of the job; an engine's loss may be detected by then.
     """
 
     report: float = 5.0
@@ -60,7 +60,7 @@ class EngineEnd:
     def release(self) -> None:
         """Release all supervisors and the engine once no host has ranks left.
 
-        An engine that has lost a process or a host would wait for it, srun forever.
+        An engine that has lost a process or a host would wait for it; srun would wait forever.
         """
         attempt, agents = self._attempt, self._agents
         if not agents.all_done or (attempt.state.is_ending and agents.missing and not self._given_up):

@@ -1,6 +1,6 @@
 """Show the ranks' logs of a job that an engine starts.
 
-The output of local MPI ranks is read from the run directory: that of mpirun includes its own messages.
+The output of local MPI ranks is read from the run directory: mpirun's output includes its own messages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def show_rank_logs(attempt: Attempt, plan: Plan, shown: Tail) -> None:
     for rank in range(plan.world_size) if shown == "all" else shown:
         path = os.path.join(plan.run_dir, f"rank_{rank}{generation}.log")
         with open(path, "ab"):
-            pass  # Its shim may not have made it yet.
+            pass  # The shim may not have created the log yet.
         attempt.followers.follow(path, rank)
 
 

@@ -39,7 +39,7 @@ def rank_end(plan: Plan, facts: dict[str, Any]) -> RankEnd:
 
 
 def loss(plan: Plan, number: int, pid: int) -> Cause:
-    """Return the cause of an end by the loss of a server's supervisor or of a rank's shim on this host."""
+    """Return the cause of an end after the loss of a server's supervisor or of a rank's shim on this host."""
     if plan.supervisor:
         return Cause.lost(name(plan, number), "host", describe_loss(plan, "supervisor", number))
     what = f"the shim of rank {number} (hccl_tools.launch.rank, pid {pid}) was killed"

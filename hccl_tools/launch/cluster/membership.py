@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.cluster.transport import Connection
 
-#: In every message of a rendezvous; messages without it are not of this protocol.
+#: The marker in every message of a rendezvous; other messages do not belong to this protocol.
 PROTOCOL = "hccl-tools launch"
-#: Subject of the rendezvous port. Two hosts that differ only in this port meet at the discovery port.
+#: Subject of the rendezvous port. The discovery port connects hosts that differ only in this port.
 PORT = "--start-port"
 #: Subject of the program: its kind and name, ``script train.py``.
 PROGRAM = "program"

@@ -1,8 +1,8 @@
-"""End a job that was started by hand on every host on all hosts, for the same reason.
+"""End a job on all hosts for the same reason, if its launchers were started by hand.
 
 A host whose part ends early reports the cause to rank 0's host (the leader), which decides which cause was
 first and announces it to all hosts. A launcher returns once its ranks have exited with 0. The leader, which
-forwards messages, waits for the other hosts; if a restart is possible, every host does.
+forwards messages, waits for the other hosts; if a restart is possible, every host waits.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class PeerCoordination:
         self._first_failure = first_failure
         #: The cause of the job's end, once decided.
         self._cause: Cause | None = None
-        #: Servers whose ranks have all exited with 0; that have acknowledged the last message; that have
-        #: disconnected.
+        #: Servers whose ranks have all exited with 0, servers that have acknowledged the last message, and
+        #: servers that have disconnected.
         self._ended_well: set[int] = set()
         self._acknowledged: set[int] = set()
         self._disconnected: set[int] = set()
@@ -59,7 +59,7 @@ class PeerCoordination:
         attempt.on_kill.append(lambda: link.broadcast("kill", restart))
         attempt.on_end.append(self._rank_ended)
         if link.is_leader:
-            attempt.state.scheduler_wait = float("inf")  # Ranks elsewhere may need it for long.
+            attempt.state.scheduler_wait = float("inf")  # Ranks on other hosts may need it for a long time.
         for server in link.others:
             attempt.on_readable(link.connections[server].fileno(), self._read)
         attempt.call_later("peers", 0.0, self._read)  # Messages that arrived while this start was prepared.
@@ -190,7 +190,7 @@ class PeerCoordination:
         if link.is_leader:
             self._decide(cause, server)
         elif self._announced:
-            self._attempt.say(cause.message)  # Perhaps why a rank here has failed; its own code stays.
+            self._attempt.say(cause.message)  # This may be why a local rank failed; its exit code stays.
         elif not self._attempt.state.ranks_ended_well:
             self._cause = cause
             self._adopt_cause(cause)

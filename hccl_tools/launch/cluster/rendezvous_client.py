@@ -37,7 +37,7 @@ class RendezvousClient:
         self.run_dirs: dict[int, str] = {}
 
     def join(self, deadline: float, wait: float) -> Membership:
-        """Retry until this host is admitted or refused, or the time is over."""
+        """Retry until this host is admitted or refused, or the deadline has passed."""
         where = f"{self.master} (port {self.address[1]})"
         while time.monotonic() < deadline:
             if connection := self.connect_once(self.address, deadline):
@@ -56,7 +56,7 @@ class RendezvousClient:
         self.notify(text)
 
     def connect_once(self, address: tuple[str, int], deadline: float) -> Connection | None:
-        """Connect once; return the connection, ``None`` if the address is not that of the rendezvous."""
+        """Connect once; return the connection, ``None`` if it does not lead to the rendezvous."""
         connection = transport.connect(address, TIMING.connect)
         if connection is None:
             return None

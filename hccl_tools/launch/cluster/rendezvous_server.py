@@ -101,7 +101,7 @@ class RendezvousServer:
         try:
             self.listeners[transport.listen(self.address[0], discovery_port)] = True
         except OSError:
-            return  # Another job's rendezvous uses it; hosts with another port then show as missing.
+            return  # Another job uses this port; hosts with another start port then count as missing.
 
     def close(self) -> None:
         """Close listeners, unidentified connections and, unless all hosts have joined, all others."""

@@ -53,7 +53,7 @@ class Connection:
             (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, TIMING.probes),
             (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, TIMING.timeout * 1000),
         ):
-            with suppress(OSError):  # A sandbox may not have them; the end of the peer's process still shows.
+            with suppress(OSError):  # A sandbox may lack them; the peer's exit is still detected.
                 connection.setsockopt(level, option, value)
         self._socket = connection
         self._inbox, self._outbox = bytearray(), bytearray()
@@ -81,7 +81,7 @@ class Connection:
             except BlockingIOError:
                 return
             except OSError:
-                self._outbox.clear()  # What the peer sent before can still be read.
+                self._outbox.clear()  # Data that the peer sent earlier can still be read.
                 return
             del self._outbox[:done]
 
@@ -140,8 +140,8 @@ def listen(address: str, port: int) -> socket.socket:
     """
     listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        # The port may have connections in TIME_WAIT, those of an earlier job's ranks; and this job's ranks
-        # listen on it while ours are.
+        # Connections of an earlier job's ranks to this port may be in TIME_WAIT; and this job's ranks listen
+        # on this port while the launchers' connections are open.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("", port))
         listener.listen(1024)

@@ -2,7 +2,7 @@
 
 mpiexec has one child per host, ssh or its own proxy, and reaps its children only at the end. It waits forever
 for a host whose ssh has failed, and exits with 255 if an ssh was killed. Each host whose supervisor has
-disconnected accounts for one ended child; a further ended child is an ssh that failed or was killed.
+disconnected accounts for one exited child; a further exited child is an ssh that failed or was killed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _CHECK_SECONDS = 0.5
 def watch(
     attempt: Attempt, hosts: Callable[[], tuple[list[str], int]], run_dir: str, lost: Callable[[str], None]
 ) -> None:
-    """End the job when a process that mpiexec needs to reach a host has ended.
+    """End the job when a process that mpiexec needs to reach a host has exited.
 
     ``hosts`` returns the hosts whose supervisor has not connected, and the number of disconnected hosts.
     ``lost`` is called with a description of a process lost after all hosts had connected.
     """
 
     def check() -> None:
-        missing, gone = hosts()  # Before the children: a host disconnects before its ssh ends.
+        missing, gone = hosts()  # Before the children: a host disconnects before its ssh exits.
         if not missing:
             for child in _children(attempt):
                 parent.on_end_of(child.pid, attempt.reactor, partial(ended, child))

@@ -86,7 +86,7 @@ def decide(plan: Plan, outcome: Outcome, reports: Reports) -> None:
 
 def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> None:
     first, name, own = reports.first(), engine.process.name, outcome.first_failure
-    stopped = bool(engine.was_terminated)  # By this launcher: its exit code has no meaning then.
+    stopped = bool(engine.was_terminated)  # By this launcher: the engine's exit code then has no meaning.
     outcome.remote_cause, outcome.first_failure = None, None
     if engine.signal and not stopped:
         outcome.reason, outcome.first_failure = "failed", engine
@@ -99,7 +99,7 @@ def _judge(plan: Plan, outcome: Outcome, reports: Reports, engine: RankEnd) -> N
     elif engine.code and not stopped:
         outcome.reason, outcome.first_failure = "failed", engine
         if not _unreported(plan, reports):
-            outcome.notes.append(f"every rank exited with 0, and then {name} with {engine.code}")
+            outcome.notes.append(f"every rank exited with 0, but {name} exited with {engine.code}")
     elif missing := _unreported(plan, reports):
         outcome.reason = "host"
         outcome.detail = f"{name} ended the job before {ranks_text(missing)} had exited with 0"

@@ -24,7 +24,7 @@ class Located(NamedTuple):
     Attributes:
         program: Its absolute path.
         flavour: The implementation and version, such as ``openmpi-5``.
-        nodes: The nodes of a Slurm allocation that the job uses; empty: all of them.
+        nodes: The nodes of a Slurm allocation that the job uses; empty for all nodes.
     """
 
     program: str = ""
@@ -53,16 +53,16 @@ class Engine:
     name: str
     #: Whether one launcher starts the ranks of all hosts. Otherwise each host has its own launcher.
     starts_all_hosts = True
-    #: Whether it can start the shim once per rank on this host, as an MPI process, instead of supervisors.
+    #: Whether the engine can start a shim per rank on this host, as an MPI process, instead of supervisors.
     starts_mpi_ranks = False
     #: Whether the MPI is Open MPI, whose variables MindSpore reads.
     is_open_mpi = True
     uses_allocation = False
-    #: Whether its command line holds the host names of the rank table.
+    #: Whether the command line contains the host names of the rank table.
     names_hosts = True
     #: Whether the engine waits forever for an unreachable host, so that its children must be watched.
     waits_for_lost_hosts = False
-    #: Lines of its output that begin with one of these are not shown.
+    #: Lines of the engine's output that begin with one of these texts are not shown.
     hidden_output: tuple[bytes, ...] = ()
     settings: Mapping[str, str] = MappingProxyType({})
 
@@ -89,7 +89,7 @@ class Engine:
     def processes(self, plan: Plan) -> tuple[RankProcess, ...]:
         """Return the processes of this host's supervisor: the engine, and the scheduler of MPI ranks.
 
-        The engine has rank 0, because the output that is shown is found in its log.
+        The engine has rank 0, because its log contains the output that is shown.
         """
         first = plan.ranks[0]
         apart = (

@@ -1,9 +1,9 @@
 """The options of MPICH's mpiexec (its process manager Hydra).
 
-Hydra uses the hosts in the given order, passes variables over its own connections and finds
-itself on other hosts by its own path. It reads the user's HYDRA_* variables, so that another launcher
-than ssh, or another ssh, needs no option here. Hydra does not detect that a host no longer answers, and does
-not end the job when a process that has not called MPI_Init exits with a nonzero code: hccl-tools does both.
+Hydra uses the hosts in the given order, passes variables over its own connections and expects its program
+at the same path on other hosts. Hydra reads the user's HYDRA_* variables, so a launcher other than ssh,
+or another ssh, needs no option here. Hydra does not detect that a host no longer answers, and does not end
+the job when a process that has not called MPI_Init exits with a nonzero code: hccl-tools does both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Mpich(MpiEngine):
 
     is_open_mpi = False
     waits_for_lost_hosts = True
-    #: What mpiexec writes to stdout when one of its processes was killed.
+    #: The lines that mpiexec writes to stdout after one of its processes was killed.
     hidden_output = (
         b"=" * 83,
         b"=   BAD TERMINATION OF ONE OF YOUR",
@@ -37,7 +37,7 @@ class Mpich(MpiEngine):
     def host_options(self, plan: Plan) -> list[str]:
         """Return the options that start one process on each host of a plan."""
         hosts = ["-n", str(len(plan.hosts)), "-ppn", "1", "-hosts", ",".join(plan.hosts)]
-        # Without a list Hydra passes on everything, and another host needs its own HOME, SSH_* and so on.
+        # Without a list Hydra passes all variables, but another host needs its own HOME, SSH_* and so on.
         variables = ["-genvlist", ",".join(plan.exported)]
         return [*hosts, "-wdir", plan.working_dir, "-bind-to", "none", *variables]
 

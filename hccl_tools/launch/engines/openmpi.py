@@ -16,8 +16,8 @@ from hccl_tools.programs import mpirun
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
 
-#: Settings of TCP keepalive: a host that no longer answers is given up after 5 s of silence and 5 unanswered
-#: probes, one every 2 s. Open MPI would send the first probe after 5 minutes.
+#: Settings of TCP keepalive: mpirun gives up a host after 5 s of silence and 5 unanswered probes, one every
+#: 2 s. By default, Open MPI would send the first probe after 5 minutes.
 _KEEPALIVE = {"time": 5, "intvl": 2, "probes": 5}
 
 
@@ -35,7 +35,7 @@ class OpenMpi(MpiEngine):
         """Return the options that start one process on each host of a plan."""
         options = ["-n", str(len(plan.hosts)), "--host", ",".join(plan.hosts), "--wdir", plan.working_dir]
         options += [*_allow_root(), "--map-by", "ppr:1:node", "--bind-to", "none"]
-        # Supervisors end their ranks themselves; mpirun's 0.25 s (5) or 1 s (4) would cut their grace time.
+        # Supervisors end their ranks themselves; mpirun's 0.25 s (v5) or 1 s (v4) would cut the grace time.
         options += ["--mca", "odls_base_sigkill_timeout", str(self.kill_timeout)]
         for name, value in _KEEPALIVE.items():
             options += ["--mca", f"oob_tcp_keepalive_{name}", str(value)]

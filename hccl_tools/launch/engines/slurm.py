@@ -29,7 +29,7 @@ class Slurm(Engine):
         """Return the srun on PATH, and the nodes of the hosts.
 
         Raises:
-            ProgramMissingError: There is no srun on PATH.
+            ProgramMissingError: srun is not on PATH.
             LaunchError: The launch is outside an allocation (srun would wait in the queue), or the allocation
                 does not contain the hosts.
         """
@@ -47,7 +47,7 @@ class Slurm(Engine):
         """Return the srun command line of a plan."""
         count = str(len(plan.hosts))
         options = ["--nodes", count, "--ntasks", count, "--ntasks-per-node", "1", "--kill-on-bad-exit=1"]
-        # Always given: a job of `sbatch --export=NONE` passes that setting on to its steps.
+        # Always set --export: a job of `sbatch --export=NONE` passes that setting on to its steps.
         options.append("--export=" + (",".join(plan.exported) if plan.only_exported else "ALL"))
         if plan.nodes:
             options += ["--nodelist", ",".join(plan.nodes)]

@@ -1,4 +1,4 @@
-"""Extract from a failed rank's log: its last traceback, its last lines, HCCL's codes in them."""
+"""Extract the last traceback, the last lines and HCCL's error codes from the log of a failed rank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CODE = re.compile(r"(?<![A-Za-z0-9])E[IJ]\d{4}(?![A-Za-z0-9])")
 
 
 def log_end(path: str) -> list[str]:
-    """Return the lines at the end of a log, the newest last; of a redrawn line only its last state."""
+    """Return the lines at the end of a log, the newest last; a redrawn line in its last state only."""
     try:
         with open(path, "rb") as log:
             size = os.fstat(log.fileno()).st_size

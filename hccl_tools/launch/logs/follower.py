@@ -1,7 +1,7 @@
 """Follow the ranks' logs on the terminal: in whole lines, each exactly once.
 
 The ranks write to their files themselves and never wait for the launcher: the file is the buffer. The
-launcher reads on only when the terminal has accepted the previous data, so a slow one costs no memory.
+launcher reads on only when the terminal has accepted the previous data, so a slow terminal costs no memory.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Follower:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         self._offset = offset
         self._shown_at = time.monotonic()
-        #: Whether all processes that write to it have ended.
+        #: Whether all processes that write to the log have exited.
         self.finished = False
 
     def read(self, *, last: bool = False) -> bytes:
@@ -167,7 +167,7 @@ class Followers:
         if self._notify is not None:
             self._notify(
                 f"only {len(self._followers)} ranks are shown here, because no more files may be open"
-                f" (`ulimit -n` is {file_limit()}); the logs of all are in {os.path.dirname(path)}"
+                f" (`ulimit -n` is {file_limit()}); all logs are in {os.path.dirname(path)}"
             )
             self._notify = None
 
@@ -187,10 +187,10 @@ class Followers:
             if follower.finished and not size and not self._stream.waiting:
                 self._followers.remove(follower)
                 follower.close()
-        # Fairness: when the stream accepts no more, the others come first next time.
+        # Fairness: when the stream accepts no more data, the other logs come first next time.
         self._followers.append(self._followers.pop(0)) if self._followers else None
         self._interval = _FIRST_PAUSE_SECONDS if shown else min(2 * self._interval, _LAST_PAUSE_SECONDS)
-        # A full chunk means that more is there; otherwise a short pause makes for fewer, larger reads.
+        # After a full chunk, more data is available; otherwise a short pause leads to fewer, larger reads.
         self.next_look = time.monotonic() + (0 if most > _CHUNK // 2 else self._interval)
         if self._stream.waiting or not self._followers:
             self.next_look = float("inf")

@@ -26,13 +26,13 @@ _CONNECT_SECONDS = 8
 _EXIT_SECONDS = 5.0
 #: Bytes read at a time.
 _BLOCK = 1 << 16
-#: ssh gives up a connection without an answer for 3 times 5 seconds.
+#: ssh gives up a connection after 3 times 5 seconds without an answer.
 _KEEPALIVE = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
 #: Bytes; longer lines are shown in parts.
 _LONGEST_LINE = 1 << 20
 #: A shell's exit codes for a program that is missing, or that must not be executed.
 _NOT_STARTED = frozenset({126, 127})
-#: The option of ``logs`` there, which another version may lack.
+#: The option of ``logs`` on the other host; another version may lack the option.
 SERVE = "--serve"
 
 
@@ -40,7 +40,7 @@ class RemoteLogs:
     """A reader of logs on another host, in whole lines."""
 
     def __init__(self, host: str, command: Sequence[str], run_dir: str) -> None:
-        """Start ``command``, which prints the logs until its standard input ends."""
+        """Start ``command``, which prints the logs until its standard input closes."""
         self.ended = False
         self.error: InputError | None = None
         self._host, self._run_dir, self._rest = host, run_dir, b""
@@ -77,7 +77,7 @@ class RemoteLogs:
         return data[:cut]
 
     def close(self) -> None:
-        """End the connection; the process on the other host ends with its standard input."""
+        """End the connection; the process on the other host exits when its standard input closes."""
         self._input.close()
         self._output.close()
         for stop in (self._child.terminate, self._child.kill, lambda: None):
@@ -100,13 +100,13 @@ class RemoteLogs:
     def _explain(self, status: int, errors: str) -> InputError:
         own = [line.removeprefix("error: ") for line in errors.splitlines() if line.startswith("error: ")]
         message = own[-1] if own else ssh.last_line(errors)
-        hint = f"or look there, in {self._run_dir}"
+        hint = f"read the logs there, in {self._run_dir}"
         if status in _NOT_STARTED or "No module named" in message:
             return InputError(f"{self._host}: hccl-tools is not installed there: {message}", hint=hint)
         if SERVE in message:
             return InputError(f"{self._host}: hccl-tools has another version there: {message}", hint=hint)
         if what := ssh.hint(self._host, errors):
-            hint = f"{what} O{hint[1:]}" if what.endswith("?") else f"{what}; {hint}"
+            hint = f"{what} Or {hint}" if what.endswith("?") else f"{what}; or {hint}"
         return InputError(f"{self._host}: {message or 'the connection was lost'}", hint=hint)
 
 
@@ -121,7 +121,7 @@ def start(
     if not directory.is_own(run.path):
         raise UsageError(
             f"{run.name} belongs to {index.user_of(run.path)}: only its files on this host are read",
-            hint="its log is on another host: look there, or ask its owner",
+            hint="the log is on another host: read it there, or ask the owner of the run",
         )
     if (why := host_list.why_not_a_host(host)) and not host_list.is_ipv6(host):
         raise UsageError(f'{run.name}: "{host}" {why}', hint=f"see {os.path.join(run.path, names.PLAN)}")

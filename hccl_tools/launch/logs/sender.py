@@ -1,7 +1,7 @@
-"""The far side of ``hccl-tools logs``: print logs of this host for a reader on another one.
+"""The remote side of ``hccl-tools logs``: print logs of this host for a reader on another host.
 
-The reader runs ``hccl-tools logs --serve ...`` here over ssh or srun. Its standard input ends when the reader
-leaves, or when the run has ended, which only the launcher's host knows.
+The reader runs ``hccl-tools logs --serve ...`` here over ssh or srun. Its standard input closes when the
+reader exits, or when the run has ended, which only the launcher's host knows.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def serve(path: str, ranks: Sequence[int], *, follow: bool, lines: int | None, prefixed: bool) -> None:
-    """Print logs of a run as this host has them.
+    """Print logs of a run that are on this host.
 
     Rank -1 is MindSpore's scheduler. ``follow`` waits for the run directory and the logs, and continues until
-    standard input ends. ``lines`` is how many lines are shown at most, ``None`` for all.
+    standard input ends. ``lines`` is the maximum number of lines per log, ``None`` for all.
 
     Raises:
         InputError: The run or a log does not exist on this host.
@@ -37,7 +37,7 @@ def serve(path: str, ranks: Sequence[int], *, follow: bool, lines: int | None, p
     logs = viewer.paths(index.read(path), ranks, while_=lambda: follow and not _has_input_ended())
     shown = viewer.local(logs, prefixed=prefixed, lines=lines)
     viewer.show(shown, is_over=lambda: not follow or _has_input_ended())
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # While Python exits it would take effect.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # While Python exits, SIGTERM would take effect.
 
 
 def _end_input(_number: int, _frame: object) -> None:

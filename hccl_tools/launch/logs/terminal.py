@@ -1,7 +1,7 @@
 """Write to the terminal, a pipe or a file without ever waiting for it.
 
-A terminal under Ctrl-S or a slow reader must not delay the launcher: data that it does not accept at once is
-queued here, and the logs are read on only when the queue is empty.
+A terminal under Ctrl-S or a slow reader must not delay the launcher: data that the reader does not accept at
+once is queued here, and the launcher reads more of the logs only when the queue is empty.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import stat
 
 from hccl_tools.notation.printable import escaped
 
-#: The most one write() may hand to a descriptor that we had to leave blocking: POSIX's PIPE_BUF on Linux.
+#: The maximum size of one write() to a descriptor that stays blocking: POSIX's PIPE_BUF on Linux.
 _SAFE = 4096
 _ERASE = b"\r\x1b[K"
 
@@ -54,7 +54,7 @@ class Stream:
     def send_file(self, source: int, offset: int, count: int) -> int:
         """Copy a part of a file without reading it, as far as it is accepted now; return the number of bytes.
 
-        It is -1, and ``takes_files`` false, where the kernel cannot do that.
+        Return -1 and set ``takes_files`` to false if the kernel cannot do that.
         """
         try:
             done = os.sendfile(self._descriptor, source, offset, count)
@@ -75,7 +75,7 @@ class Stream:
         self.send(start + text.encode(errors="surrogateescape") + b"\n")
 
     def show_status(self, text: str) -> None:
-        """Show one line below everything else, "" to remove it; for terminals only."""
+        """Show one line below all other output, "" to remove the line; for terminals only."""
         before, self._status = self._status, text.encode()
         if before != self._status and not self.midline and not self._waiting:
             self._waiting += _ERASE + self._status
@@ -108,7 +108,7 @@ class Stream:
 
 
 def _open_without_waiting(descriptor: int) -> tuple[int, bool]:
-    """Open the file behind a descriptor again, non-blocking; return also whether writing may block.
+    """Reopen the file of a descriptor as non-blocking; also return whether writing may block.
 
     O_NONBLOCK on the descriptor itself would affect every process that shares it, such as the user's shell.
     """
@@ -136,7 +136,7 @@ def _takes(descriptor: int) -> bool:
 class Console:
     """The streams for the ranks' lines (``out``, stdout) and the launcher's (``err``, stderr).
 
-    Both are one stream where they lead to the same file, so that no line of one splits a line of the other.
+    Both are the same stream if they lead to the same file, so that no line of one splits a line of the other.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Console:
         self.err.say("\n".join([f"hccl-tools: {first}", *(indent + line for line in rest)]))
 
     def wait(self, interrupt: int, seconds: float | None = None) -> None:
-        """Wait until a reader accepts more, ``interrupt`` (-1 for none) is readable or the time is over."""
+        """Wait until a reader accepts more, ``interrupt`` (-1 for none) is readable or the time is up."""
         poller = select.poll()
         if interrupt >= 0:
             poller.register(interrupt, select.POLLIN)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 #: Seconds between two reads of a log.
 PAUSE = 0.1
-#: Seconds until the logs of other hosts show on a shared disk.
+#: Seconds until the logs of other hosts are visible on a shared disk.
 _SHARED_DISK_SECONDS = 3.0
 _BLOCK = 1 << 16
 
 
 def default_rank(run: Run) -> int:
-    """Return the rank to show by default: the one that failed first, else the lowest of this host."""
+    """Return the rank to show by default: the rank that failed first, else the lowest of this host."""
     failure = files.report(run.path).get("first_failure")
     if failure and failure["rank"] >= 0:
         rank: int = failure["rank"]
@@ -35,7 +35,7 @@ def default_rank(run: Run) -> int:
 
 
 def by_host(run: Run, ranks: Sequence[int], *, scheduler: bool = False) -> dict[str, list[int]]:
-    """Return the ranks by the host that has their logs, "" for this one; -1 is the scheduler.
+    """Return the ranks by the host that has their logs, "" for this host; -1 is the scheduler.
 
     A log that exists on this host is read here, wherever its rank runs: the disk is shared.
 
@@ -52,7 +52,7 @@ def by_host(run: Run, ranks: Sequence[int], *, scheduler: bool = False) -> dict[
 def paths(run: Run, ranks: Sequence[int], *, while_: Callable[[], bool] | None = None) -> dict[str, str]:
     """Return the paths of logs of this host, by the prefix of their lines; rank -1 is the scheduler.
 
-    Missing logs are waited for while ``while_`` returns true.
+    The function waits for missing logs while ``while_`` returns true.
 
     Raises:
         InputError: A log does not exist on this host.
@@ -80,7 +80,7 @@ def local(logs: Mapping[str, str], *, prefixed: bool, lines: int | None) -> list
 
 
 def show(sources: Sequence[Source], *, is_over: Callable[[], bool], escape: bool = False) -> None:
-    r"""Write logs to standard output until the run is over, or no source has more.
+    r"""Write logs to standard output until the run is over, or no source has more data.
 
     ``escape`` writes unprintable characters as ``\u001b``, for logs of another user.
 
@@ -107,7 +107,7 @@ class Source(Protocol):
     """A reader of one or more logs.
 
     Attributes:
-        ended: Whether all is read, once the run is over.
+        ended: Whether all data has been read, once the run is over.
         error: Why reading failed.
     """
 
@@ -119,7 +119,7 @@ class Source(Protocol):
 
 
 class _Shown:
-    """The log of one rank over all restarts of the job, from the latest one on."""
+    """The log of one rank over all restarts of the job, from the latest restart on."""
 
     def __init__(self, path: str, prefix: bytes, *, lines: int | None) -> None:
         self.ended = True
@@ -180,7 +180,7 @@ def _which(run: Run) -> str:
 
 def _where(run: Run, process: dict[str, Any]) -> str:
     if not process.get("here", True):
-        return f"it runs on {process['host']}: look there, in {hosts.path_on(run, process['host'])}"
+        return f"it runs on {process['host']}: read its log there, in {hosts.path_on(run, process['host'])}"
     return "it has not started" if run.state == "running" else f"see {run.path}"
 
 

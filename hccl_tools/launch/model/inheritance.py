@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hccl_tools.records import NamedTuple
 
-TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -10,7 +10,7 @@ import os
 import signal
 from _json import encode_basestring_ascii
 
-TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def report(link: LauncherLink, ended: RankExit, lost: str) -> None:
-    """Report how a rank ended; ``lost`` is the engine process whose exit caused its kill, if any."""
+    """Report how a rank ended; ``lost`` names the engine process whose exit caused the kill, if any."""
     cause: dict[str, str | float | None] = {
         "host": os.uname().nodename,
         "reason": "daemon",

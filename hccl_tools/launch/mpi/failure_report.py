@@ -1,7 +1,7 @@
 """Print the failure of a rank whose shim the user started with mpirun.
 
-The first rank that fails prints the whole report, a rank that fails later prints one line, and
-ranks that were terminated print nothing. Under ``launch`` the launcher prints the report.
+The first rank that fails prints the whole report, a rank that fails later prints one line, and a rank that
+was terminated prints nothing. Under ``launch`` the launcher prints the report.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def print_failure(prepared: PreparedRank, *, pid: int, status: int, duration: fl
         lines = [*report.failure_lines(first), f"  logs: {prepared.run_dir}"]
     else:
         lines = [f"{process.name} also failed: {end.description} after {time_span(duration, 2)} (log: {log})"]
-    # In one write, as other ranks write to the same terminal.
+    # In one write, because other ranks write to the same terminal.
     sys.stderr.write(escaped("hccl-tools: " + "\n".join(lines) + "\n", keep="\n\t"))
     sys.stderr.flush()
 

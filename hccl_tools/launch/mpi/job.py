@@ -170,7 +170,7 @@ def _of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, wo
     server = servers[mine.server_index].server_id
     if mine.local_size != world.local_size and not request.hosts.all_here:
         own = count(mine.local_size, "rank")
-        # Reported by the first rank of a host, even if the rank itself is on the right server.
+        # The first rank of a host reports this, even if it is on the right server.
         raise LaunchError(
             f"mpirun started {count(world.local_size, 'rank')} on this host, but the table has "
             f'{own} on server "{server}" ({loaded.path})',

@@ -1,7 +1,7 @@
-"""Watch a shim's parents: mpirun's process and, by a connection, a launcher on this host.
+"""Watch a shim's parents: mpirun's process and, over a connection, a launcher on this host.
 
 The connection is closed if the launcher or the shim is killed. Loading ``socket`` would take longer than
-all of this.
+all other work of this module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes import procfs
 
-TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see records.
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
@@ -95,9 +95,9 @@ class ParentWatch:
         return os.getppid() != self.pid or (self.link is not None and self.link.is_closed())
 
     def watch(self, poller: select.poll) -> bool:
-        """Register the parents with a poller; return whether this is impossible (kernels before 5.3)."""
+        """Register the parents; return whether mpirun's process needs checks (kernels before 5.3)."""
         if self.link is None:
-            return False  # A signal shows it; see shim._continue_in_a_copy.
+            return False  # A signal reports the parent's exit; see shim._continue_in_a_copy.
         self._poller, self._watched = poller, [self.link.fileno()]
         try:  # noqa: SIM105  (contextlib would take a shim's time)
             self._watched.append(os.pidfd_open(self.pid))
@@ -108,7 +108,7 @@ class ParentWatch:
         return len(self._watched) == 1
 
     def signals_to_forward(self, received: list[Received]) -> list[int]:
-        """Return the signals for the rank: the received ones, or SIGKILL after a parent has exited."""
+        """Return the signals for the rank: the received signals, or SIGKILL after a parent has exited."""
         forwarded = [one for one in received if one.number != signal.SIGCHLD]
         if (forwarded or self.link) and self.has_ended():
             if self.link and not self.has_terminated and not self.link.is_closed():

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 USAGE = """\
 usage: mpirun -n N python -m hccl_tools.launch.rank [OPTIONS] train.py ARGS...
 
-Start train.py as one rank of the job that mpirun has started: with RANK_ID, DEVICE_ID, RANK_SIZE and a log
-of its own. Without a table the ranks of a host take its visible devices in order.
+Start train.py as one rank of the job that mpirun has started: with RANK_ID, DEVICE_ID, RANK_SIZE and its own
+log. Without a table, the ranks of a host use its visible devices in order.
 
   --rank-table FILE   read RANK_ID and DEVICE_ID from this table; by default $RANK_TABLE_FILE
   --no-table          use no table, even if RANK_TABLE_FILE is set
@@ -26,14 +26,14 @@ of its own. Without a table the ranks of a host take its visible devices in orde
   --cpu               rehearse on the CPU; for MindSpore rank 0 then starts a scheduler
   --start WAY         table, cluster, mpi or torch; by default mpi without a table, else the framework's
   --env K=V           set a variable
-  --log-dir DIR       where the run's directory is made (log)
-  --log-mode MODE     its mode, for example 750; by default 700 (only you)
-  --tail 0,3          the ranks shown on the terminal (0)
-  --python PATH       the rank's Python; by default this one
+  --log-dir DIR       create the run directory in DIR; by default log
+  --log-mode MODE     mode of the run directory, for example 750; by default 700 (only you)
+  --tail 0,3          show these ranks on the terminal; by default 0
+  --python PATH       run the rank with this Python; by default the Python of this command
   -m, --no-python     PROGRAM is a module, or any program
   --keep-mpi          keep OMPI_*, PMIX_* and PMI_* under --start table and cluster
-  --keep-binding      stay on the core that mpirun has bound this rank to
-  --exec              become the program, without log, signals and report
+  --keep-binding      keep this rank on the core to which mpirun has bound it
+  --exec              replace this process with the program: no log, forwarded signals or report
 """
 
 _WITH_VALUE = (

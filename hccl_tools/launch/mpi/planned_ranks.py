@@ -14,7 +14,7 @@ from hccl_tools.launch.model.inheritance import Inheritance, composed
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.runs import private_files
 
-TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from hccl_tools.launch.mpi.world import MpiWorld
 
 _PLACE = 8
-#: The form of marshal that is identical in Python 3.10 to 3.13.
+#: The version of the marshal format that is identical in Python 3.10 to 3.13.
 _MARSHAL = 2
 _LARGE = 1 << 20
 
 
 def write(plan: Plan, table: bytes | None, restart: int = 0) -> None:
-    """Write the file for the ranks of a plan into its private directory; the arguments are those of ``pack``.
+    """Write the file for the ranks of a plan into its private directory; for the arguments see ``pack``.
 
     Raises:
         LaunchError: The file cannot be written.
     """
-    from hccl_tools.launch.model.plan import FACTS_FILE  # noqa: PLC0415  (the shim does without)
+    from hccl_tools.launch.model.plan import FACTS_FILE  # noqa: PLC0415  (the shim does not need it)
     from hccl_tools.launch.runs import writing  # noqa: PLC0415
 
     try:
@@ -70,8 +70,8 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
 def read(path: str, world: MpiWorld, environ: Mapping[str, str]) -> PreparedRank | None:
     """Return the prepared rank.
 
-    Return ``None`` if the file is not on this host or not owned by this user, mpirun has placed the
-    ranks differently than planned, or the table has changed.
+    Return ``None`` if the file is not on this host or not owned by this user, if mpirun has not placed the
+    ranks as planned, or if the table has changed.
     """
     try:
         descriptor = private_files.open_own(path)
@@ -115,9 +115,9 @@ def is_still(path: str, digest: bytes) -> bool:
 def sha256(data: bytes) -> bytes:
     """Return the SHA-256 of a table's bytes.
 
-    OpenSSL takes 3 ms to load, so it is used only for large tables; Python's own needs 5 ms for 1.5 MB.
+    OpenSSL takes 3 ms to load, so it is used only for large tables; Python's own code needs 5 ms for 1.5 MB.
     """
-    for name in ("_sha2", "_sha256") if len(data) < _LARGE else ():  # from 3.12 on, before
+    for name in ("_sha2", "_sha256") if len(data) < _LARGE else ():  # from Python 3.12 on, earlier
         try:
             made = __import__(name)
         except ImportError:

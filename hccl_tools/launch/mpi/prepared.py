@@ -9,8 +9,8 @@ class PreparedRank(NamedTuple):
     """One rank, ready to start.
 
     ``tail`` lists the ranks that are shown. ``scheduler`` is the argv and environment of MindSpore's
-    scheduler (rank 0 only), which listens on ``port``. The rank is bound to ``cores``, if any. After a
-    ``restart`` its log has another name.
+    scheduler (rank 0 only), which listens on ``port``. The rank is bound to ``cores``, if any.
+    ``restart`` counts the restarts so far; each restart has its own log.
     """
 
     rank: int

@@ -1,4 +1,4 @@
-"""End MindSpore's scheduler, which was started by the shim of rank 0."""
+"""End MindSpore's scheduler, which the shim of rank 0 has started."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-#: Seconds for the scheduler to notice that the ranks have ended.
+#: Seconds for the scheduler to notice that the ranks have exited.
 _TIMEOUT = 10.0
 _INTERVAL = 0.2
 

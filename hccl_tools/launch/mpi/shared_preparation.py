@@ -1,9 +1,9 @@
 """Share the preparation of a host's first MPI rank with the other ranks of the host.
 
-Checking a table of 8,192 ranks takes 0.1 s, which every rank would repeat. The first rank of a host makes the
-run directory and writes its path and the settings of each rank of its server to a private file. The file is
-valid for the SHA-256 of the table's bytes, the options that all ranks have, and the variables that can name a
-table. A rank with other values prepares itself.
+Checking a table of 8,192 ranks takes 0.1 s, which every rank would repeat. The first rank of a host creates
+the run directory, and writes its path and the settings of each rank of its server to a private file. The file
+is valid for the SHA-256 of the table's bytes, the options that all ranks have, and the variables that can
+name a table. A rank with other values prepares itself.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     from hccl_tools.launch.mpi.options import RankOptions
     from hccl_tools.launch.mpi.world import MpiWorld
 
-#: Seconds that the first rank of a host may take, and between two checks.
+#: Maximum seconds to wait for the first rank of a host, and seconds between two checks.
 _PATIENCE, _PAUSE = 10.0, 0.002
-#: The form of marshal that is identical in Python 3.10 to 3.13.
+#: The version of the marshal format that is identical in Python 3.10 to 3.13.
 _MARSHAL = 2
 
 
 class Settled(NamedTuple):
     """The shared settings of the ranks of one host.
 
-    No rank inherits the variables in ``inheritance``; ``common`` is set for every rank; ``ranks`` holds the
-    device and the variables of each rank. ``first`` is this host's first rank in a job without a table, else
-    ``None``.
+    No rank inherits the variables in ``inheritance``; ``common`` is set for every rank; ``ranks`` contains
+    the device and the variables of each rank. ``first`` is this host's first rank in a job without a table,
+    else ``None``.
     """
 
     inheritance: Inheritance
@@ -54,7 +54,7 @@ class Settled(NamedTuple):
 class Left(NamedTuple):
     """The result of the first rank: ``settled`` is valid for ``key`` and the table file with this SHA-256.
 
-    ``file`` is ``None`` without a table, ``settled`` if each rank has to prepare itself.
+    ``file`` is ``None`` without a table, ``settled`` is ``None`` if each rank has to prepare itself.
     """
 
     run_dir: str
@@ -125,7 +125,7 @@ def _wait(world: MpiWorld, environ: Mapping[str, str]) -> Left | None:
             if first is None:
                 first = first_rank.find()
             elif not first_rank.runs(first):
-                return None  # It has refused the job, and this rank finds the reason as well.
+                return None  # The first rank has refused the job, and this rank finds the same reason.
             time.sleep(_PAUSE)
             continue
         return Left(run_dir, made_for, table, settled and Settled(Inheritance(*settled[0]), *settled[1:]))
@@ -135,7 +135,7 @@ def _wait(world: MpiWorld, environ: Mapping[str, str]) -> Left | None:
 def own_run_directory(options: RankOptions, world: MpiWorld, environ: Mapping[str, str]) -> str:
     """Return the run directory that the first rank of this host has made; for the first rank, a new path.
 
-    Ranks that mpirun has not started as children of one process cannot find it; each then
+    Ranks that mpirun has not started as children of one process cannot find that directory; each rank then
     has its own directory.
 
     Raises:

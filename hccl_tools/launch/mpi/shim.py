@@ -1,11 +1,11 @@
-"""The parent of one MPI rank: starts the rank in a new session, forwards signals, shows its log and ends it.
+"""The parent of one MPI rank: starts it in a new session, forwards signals, shows its log and ends it.
 
-The session must be the rank's: under Open MPI 5 ``setsid`` fails in the process that mpirun has started.
+The rank must create the session: under Open MPI 5, ``setsid`` fails in the process that mpirun has started.
 One poll() waits for signals, exited children and the next read of the log.
 
-An mpirun that ends its ranks kills the processes that it has started, after 0.25 s or at once. Without a
-launcher, a copy of that process therefore does the work, and ends the rank and all its processes after mpirun
-has killed the original.
+When mpirun ends its ranks, it kills the processes that it has started, after 0.25 s or at once. Without a
+launcher, a copy of the shim therefore does the work, and ends the rank and all its processes after mpirun has
+killed the original shim.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import time
 from hccl_tools.launch.mpi.launcher_link import ParentWatch
 from hccl_tools.launch.processes import linux, procfs
 
-TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import NoReturn
@@ -77,7 +77,7 @@ def run(prepared: PreparedRank, link: LauncherLink | None = None) -> int:
         ended = RankExit(prepared.rank, pid, status, round(duration, 3), None, log)
         end_report.report(link, ended, parent.lost)
     elif code != 0 and not is_orphan and not parent.has_terminated:
-        from hccl_tools.launch.mpi import failure_report  # noqa: PLC0415  (most ranks end well)
+        from hccl_tools.launch.mpi import failure_report  # noqa: PLC0415  (most ranks succeed)
 
         failure_report.print_failure(prepared, pid=pid, status=status, duration=duration, log=log)
     if scheduler:
@@ -175,7 +175,7 @@ def _reap_orphans(but: int) -> None:
 
 def _kill_leftovers(keep: int) -> None:
     if not keep and _is_childless():
-        return  # As a subreaper this process would be the parent of whatever is left.
+        return  # As a subreaper, this process would be the parent of any leftover process.
     me = os.getpid()
     procfs.kill_until_gone(lambda: procfs.signal_all(me, signal.SIGKILL, but=keep), timeout=_KILL_TIMEOUT)
 
@@ -216,8 +216,8 @@ def _unbind() -> str:
         return ""
     cores = ",".join(str(core) for core in sorted(own))
     return (
-        f"hccl-tools: mpirun had bound this rank to core {cores}; it may use all {len(parents)} now "
-        "(--keep-binding keeps it there)\n"
+        f"hccl-tools: mpirun bound this rank to core {cores}; the rank can now use all {len(parents)} cores "
+        "(--keep-binding keeps the binding)\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""Prepare one MPI rank that has no file from a launcher: under a user's mpirun, or on another host."""
+"""Prepare one MPI rank without a file from a launcher: under a user's mpirun, or on another host."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _left(
     raw = None
     with contextlib.suppress(OSError), open(named.path, "rb") as file:
         raw = file.read()
-    # If the ranks get the table in another form, these bytes were not the ones checked.
+    # If the ranks get the table in another form, these bytes differ from the checked bytes.
     kept = settled if raw == named.data else None
     return shared_preparation.Left(run_dir, key, (named.path, sha256(named.data)), kept)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hccl_tools.errors import UsageError
 from hccl_tools.records import NamedTuple
 
-TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
 class MpiWorld(NamedTuple):
-    """The rank of a process among those that were started with it; ``job`` is the same in all of them."""
+    """The rank of a process among all processes of its job; ``job`` is the same in all of them."""
 
     rank: int
     size: int

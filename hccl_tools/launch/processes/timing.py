@@ -10,7 +10,7 @@ import os
 
 from hccl_tools.errors import UsageError
 
-TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see records.
 if TYPE_CHECKING:
     from typing import TypeVar
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 _MASK = "***"
 _NOT_SECRET = frozenset({"PWD", "OLDPWD"})
-#: A name that contains one of these belongs to a secret.
+#: A name that contains one of these parts belongs to a secret.
 _PARTS = ("SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "APIKEY", "ACCESSKEY", "AUTHTOKEN")
-#: The same for these words, unless a harmless word shows that it is a number or a location.
+#: So does a name with one of these words, unless a harmless word shows that it is a number or a location.
 _WORDS = frozenset({"KEY", "TOKEN", "AUTH", "AUTHORIZATION", "PASS", "PWD", "PAT", "COOKIE", "SIGNATURE"})
 _HARMLESS = frozenset(
     {
@@ -27,7 +27,7 @@ _HARMLESS = frozenset(
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
 #: Secrets by shape: passwords in URLs, tokens of well-known services, private keys. Each row has
-#: texts of which one must be present (faster than a regular expression), the expression, the replacement.
+#: texts (one must be present: a check faster than a regular expression), the expression, the replacement.
 _SHAPES = (
     (("://",), r"((?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*):[^\s/@]+@", rf"\1:{_MASK}@"),
     (("Bearer", "Basic"), r"\b(Bearer|Basic)\s+[\w.~+/=-]{6,}", rf"\1 {_MASK}"),
@@ -49,7 +49,7 @@ _VALUE = r"""(?s)(["'])(?:(?!\1).)*\1|[^\s"',;&|}]+"""
 
 @cache
 def is_secret(name: str) -> bool:
-    """Return whether a variable or option of this name holds a secret.
+    """Return whether a variable or option of this name contains a secret.
 
     >>> [is_secret(name) for name in ("HF_TOKEN", "--api-key", "ASCEND_AUTH", "--eos-token-id", "PWD")]
     [True, True, True, False, False]
@@ -83,7 +83,7 @@ def arguments(argv: Sequence[str]) -> list[str]:
 
 
 def text(value: str) -> str:
-    """Return a text with masked secrets: values assigned to the name of a secret, and those by shape."""
+    """Return a text with masked secrets: values assigned to the name of a secret, and secrets by shape."""
     return value if value.isdecimal() else _masked(value)
 
 

@@ -48,7 +48,7 @@ def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
         "common_variables": masking.variables(plan.common),
         "exported_variables": masking.variables(exported_for_display(plan, environment)),
         "command": masking.arguments(command),
-        # `logs` reaches the hosts of the job by it.
+        # `logs` needs the id to reach the hosts of the job.
         "slurm_job": environment.get("SLURM_JOB_ID"),
         "processes": [_process(process, plan) for process in plan.processes],
     }
@@ -74,7 +74,7 @@ def _process(process: RankProcess, plan: Plan) -> dict[str, Any]:
 
 
 def exported_for_display(plan: Plan, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that an engine passes to other hosts, without internal ones."""
+    """Return the variables that an engine passes to other hosts, without internal variables."""
     return {name: environment.get(name, "") for name in plan.exported if not name.startswith(_INTERNAL)}
 
 

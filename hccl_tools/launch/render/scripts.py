@@ -100,7 +100,7 @@ def text(plan: Plan, target: str, options: ScriptOptions) -> str:
 
 
 def environment(plan: Plan, options: ScriptOptions) -> dict[str, str]:
-    """Return the variables for every rank: those of the user, and the backend of a rehearsal on the CPU."""
+    """Return the variables for every rank: the user's, and the backend of a rehearsal on the CPU."""
     backend = plan.ranks[0].environment.get(BACKEND_VARIABLE) if plan.cpu else None
     return {**({BACKEND_VARIABLE: backend} if backend else {}), **options.environment}
 
@@ -186,7 +186,7 @@ def _check_order(plan: Plan, tool: str) -> None:
         if process.rank != expected:
             raise LaunchError(
                 f"{tool} would put rank {expected} on device {process.device} of {process.host}, "
-                f"which is rank {process.rank}'s",
+                f"which belongs to rank {process.rank}",
                 hint="`launch` and --emit rank_loop, mpirun and slurm keep the order of the table",
             )
     if len(set(map(len, servers))) > 1:

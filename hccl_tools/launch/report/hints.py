@@ -21,9 +21,9 @@ _SIGNALS: dict[int, str] = {
     signal.SIGABRT: "the program or a library aborted; its message is above in the log",
     signal.SIGILL: "the program was built for another kind of processor",
     signal.SIGFPE: "an integer was divided by zero in compiled code",
-    signal.SIGTERM: "not sent by the launcher: by the program itself, a batch system, a script or a person",
-    signal.SIGINT: "not sent by the launcher: by the program itself, a script or a person",
-    signal.SIGHUP: "not sent by the launcher: by the program itself, a script or a person",
+    signal.SIGTERM: "not sent by the launcher, but by the program, a batch system, a script or a person",
+    signal.SIGINT: "not sent by the launcher, but by the program, a script or a person",
+    signal.SIGHUP: "not sent by the launcher, but by the program, a script or a person",
     signal.SIGXCPU: "the CPU time limit (ulimit -t) was reached",
     signal.SIGXFSZ: "the file size limit (ulimit -f) was reached",
     signal.SIGSYS: "a system call is forbidden here (a container's seccomp rules)",
@@ -33,7 +33,7 @@ _SIGNALS: dict[int, str] = {
 def for_end(end: RankEnd, *, killed_by_oom: bool | None) -> list[str]:
     """Return hints on how a process ended.
 
-    ``killed_by_oom`` tells whether a count of out-of-memory kills has increased; ``None`` if unknown.
+    ``killed_by_oom`` is whether a count of out-of-memory kills has increased; ``None`` if unknown.
     """
     if end.error:
         return [_cannot_run(end)]
@@ -50,14 +50,14 @@ def for_traceback(lines: Iterable[str], argv: Sequence[str]) -> list[str]:
     names = [line.removeprefix(missing) for line in lines if line.startswith(missing)]
     if not names or not os.path.basename(argv[0]).startswith("python"):
         return []
-    return [f"{argv[0]} has no module {names[-1]}: --python names another Python for the ranks"]
+    return [f"{argv[0]} has no module {names[-1]}: select another Python for the ranks with --python"]
 
 
 def for_disk(log: str) -> list[str]:
     """Return a hint if the disk of a log is full."""
     if not disk_space.is_full(os.path.dirname(log)):
         return []
-    return ["the disk of its log is full: a write that failed may be the cause, and the log lacks its end"]
+    return ["the disk of its log is full: a failed write may be the cause, and the end of the log is missing"]
 
 
 def for_codes(codes: Iterable[str]) -> list[str]:
@@ -74,8 +74,8 @@ def _killed(killed_by_oom: bool | None) -> str:
     if killed_by_oom is None:
         return "most often the out-of-memory killer (see `dmesg`), or a kill -9"
     return (
-        "not by the out-of-memory killer (its count has not increased) nor by the launcher: the program"
-        " itself, a batch system, a script or a person sent kill -9"
+        "not by the out-of-memory killer (its count has not increased) or the launcher, but by the program"
+        " itself, a batch system, a script or a person (kill -9)"
     )
 
 

@@ -7,7 +7,7 @@ from hccl_tools.records import NamedTuple
 
 
 class Kills(NamedTuple):
-    """Out-of-memory kills so far, in our cgroup and on the whole machine; ``None`` if unknown."""
+    """Out-of-memory kills so far, in this process's cgroup and on the whole machine; ``None`` if unknown."""
 
     cgroup: int | None
     machine: int | None

@@ -37,8 +37,8 @@ def make(
 ) -> dict[str, Any]:
     """Return the report of a job's end, ready for JSON; times in seconds.
 
-    ``earlier`` is the list of ``attempts`` in the report before a restart. ``duration`` is that of the whole
-    job; its default is the duration of this start. ``killed_by_oom`` is ``None`` if unknown.
+    ``earlier`` is the list of ``attempts`` in the report before a restart. ``duration`` is the time of the
+    whole job, by default the duration of this start. ``killed_by_oom`` is ``None`` if unknown.
     """
     report: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -70,8 +70,8 @@ def make(
 
 def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> RankFailure:
     """Describe the rank that failed first."""
-    from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (most jobs end well)
-    from hccl_tools.launch.report import hints  # noqa: PLC0415  (most jobs end well)
+    from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (most jobs succeed)
+    from hccl_tools.launch.report import hints  # noqa: PLC0415  (most jobs succeed)
 
     lines = excerpt.log_end(first.log)
     codes = excerpt.hccl_codes(lines)
@@ -119,7 +119,7 @@ def _stuck(process: procfs.Status) -> dict[str, Any]:
 
 def write(report: Mapping[str, Any], run_dir: str) -> str | None:
     """Write report.json atomically; return the reason of a failure, ``None`` on success."""
-    import json  # noqa: PLC0415  (most jobs end well and print no report)
+    import json  # noqa: PLC0415  (most jobs succeed and print no report)
 
     try:
         writing.write(run_dir, names.REPORT, _lines(report, json.dumps).encode(), file_mode(run_dir))
@@ -176,7 +176,7 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
 
 
 def text(report: Mapping[str, Any], unwritten: str | None = None) -> str:
-    """Return the report as text, without the verdict; ``unwritten``: why report.json is missing."""
+    """Return the report as text, without the verdict; ``unwritten`` is why report.json is missing."""
     lines: list[str] = []
     first = report["first_failure"]
     lines += failure_lines(RankFailure(**first), report["began_on"]) if first else [_head(report)]
@@ -186,7 +186,7 @@ def text(report: Mapping[str, Any], unwritten: str | None = None) -> str:
         where = f" in {process['waits_in']}" if process["waits_in"] else ""
         why = f"stuck in the kernel{where}" if process["state"] == "D" else "could not be killed"
         what = f"process {process['pid']}{whose}, state {process['state']} ({process['command']})"
-        lines.append(f"  {why} and left: {what}")
+        lines.append(f"  left running ({why}): {what}")
     if unwritten:
         lines.append(f"  logs: {report['run_dir']} (without report.json: {unwritten})")
     else:
@@ -227,7 +227,7 @@ def failure_lines(first: RankFailure, elsewhere: str | None = None) -> list[str]
 def _consequences(ends: list[Mapping[str, Any]], *, after_failure: bool) -> list[str]:
     if not after_failure:
         return _listed("ended", ends)
-    # It cannot be known whether these failed on their own or because of the first one.
+    # It is unknown whether these ranks failed on their own or because of the first failure.
     alone = [end for end in ends if end["exit_code"] and end["asked_to_end"] is False]
     asked = [end for end in ends if end not in alone]
     return _listed("also failed before they were terminated", alone) + _listed("as a consequence", asked)
@@ -242,7 +242,7 @@ def verdict(report: Mapping[str, Any]) -> str:
     """Return the last line: the exit code and its reason."""
     code, reason, first = report["exit_code"], report["reason"], report["first_failure"]
     if reason == "failed" and first:
-        why = f" is that of {first['name']}" + (f" on {report['began_on']}" if report["began_on"] else "")
+        why = f", from {first['name']}" + (f" on {report['began_on']}" if report["began_on"] else "")
         if first["signal"]:
             why += f", ended by {first['signal']} (128 + {code - 128})"
     elif report["began_on"]:

@@ -52,7 +52,7 @@ def create(run_dir: str, *, shared: bool = False, mode: int = PRIVATE) -> None:
         LaunchError: The directory cannot be created, or belongs to another user.
     """
     try:
-        os.makedirs(run_dir, PRIVATE)  # The mode is that of the last one.
+        os.makedirs(run_dir, PRIVATE)  # Only the last directory gets this mode.
         if mode != PRIVATE:
             os.chmod(run_dir, mode)
     except FileExistsError as error:
@@ -73,7 +73,7 @@ def _not_made(run_dir: str, error: OSError) -> LaunchError:
 
 
 def check_owner(run_dir: str, mode: int) -> None:
-    """Refuse a run directory of another user, or one that others can write to although ``mode`` excludes it.
+    """Refuse a run directory of another user, or one that others can write to although ``mode`` forbids it.
 
     Raises:
         LaunchError: The directory has another owner, or other users can write to it.
@@ -91,7 +91,7 @@ def check_owner(run_dir: str, mode: int) -> None:
 
 
 def is_own(run_dir: str) -> bool:
-    """Return whether a directory belongs to this user, also where an NFS server maps root to another user."""
+    """Return whether a directory belongs to this user, even if an NFS server maps root to another user."""
     about = os.lstat(run_dir)
     if not stat.S_ISDIR(about.st_mode) or about.st_uid == os.geteuid():
         return stat.S_ISDIR(about.st_mode)
@@ -142,8 +142,8 @@ def file_mode(run_dir: str) -> int:
 def hold(run_dir: str, *, kind: str = "launch") -> int:
     """Mark a run as running by a locked file with this process's id, and point ``latest`` to the run.
 
-    The lock is held until the returned descriptor is closed; the kernel closes it when the launcher ends.
-    ``hccl-tools jobs`` checks the lock. ``kind`` is ``launch``, or ``spawn`` for a program that called it.
+    The lock is held until the returned descriptor is closed; the kernel closes it when the launcher exits.
+    ``hccl-tools jobs`` checks the lock. ``kind`` is ``launch``, or ``spawn`` if a program called ``spawn``.
 
     Raises:
         LaunchError: The file cannot be written.
@@ -155,7 +155,7 @@ def hold(run_dir: str, *, kind: str = "launch") -> int:
     except OSError:
         return -1
     if not _is_ours(descriptor):
-        # Locked, on this shared disk, by the launcher that started this process.
+        # The launcher that started this process has locked the file on this shared disk.
         os.close(descriptor)
         return -1
     try:
@@ -171,7 +171,7 @@ def hold(run_dir: str, *, kind: str = "launch") -> int:
 
 
 def note_end(run_dir: str, exit_code: int, reason: str) -> None:
-    """Record the end of this process's run in the launcher's file, for when the report cannot be written.
+    """Record the end of this process's run in the launcher's file, in case the report cannot be written.
 
     The file already occupies a disk block, so this also works if the disk is full.
     """

@@ -1,6 +1,6 @@
 """Read and check the files of a run directory.
 
-Another version may have written them, the disk may have been full, the directory may be another user's.
+Another version may have written them, the disk may have been full, or another user may own the directory.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class MalformedRunError(UsageError):
 
 
 class Holder(NamedTuple):
-    """What the launcher of a run has recorded about itself.
+    """The record that the launcher of a run has written about itself.
 
-    ``pid`` is 0 and ``host`` "" where nothing is recorded. ``start`` is in clock ticks since boot, 0 where it
-    is unknown; ``ended`` is the exit code and reason where the launcher could not write a report.
+    ``pid`` is 0 and ``host`` "" if nothing is recorded. ``start`` is in clock ticks since boot, 0 if unknown;
+    ``ended`` is the exit code and reason if the launcher could not write a report.
     """
 
     pid: int = 0
@@ -74,12 +74,12 @@ def elsewhere(path: str) -> dict[str, str]:
     """
     found = _json(path, names.RUN_DIRS)
     if not all(map(_is_path, found.values())):
-        raise MalformedRunError(f"{os.path.join(path, names.RUN_DIRS)} does not hold paths")
+        raise MalformedRunError(f"{os.path.join(path, names.RUN_DIRS)} does not contain paths")
     return found
 
 
 def holder(path: str) -> Holder:
-    """Return what the launcher of a run has recorded about itself.
+    """Return the record that the launcher of a run has written about itself.
 
     Raises:
         MalformedRunError: The file is malformed.
@@ -103,7 +103,7 @@ def holder(path: str) -> Holder:
 
 
 def open_data(path: str) -> int:
-    """Open a file to read; a pipe or a device, which could hold this process up, is refused.
+    """Open a file to read; a pipe or a device, which could block this process, is refused.
 
     Raises:
         OSError: The file cannot be opened, or is not a regular file.

@@ -1,4 +1,4 @@
-"""The hosts of a run: which processes are on this one, and the run directory of each."""
+"""The hosts of a run: the processes on this host, and the run directory on each host."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_on_this_host(run: Run, process: Mapping[str, Any]) -> bool:
 
 
 def path_on(run: Run, host: str) -> str:
-    """Return the run directory on a host of a run: the same path, unless the command was typed on each.
+    """Return the run directory on a host of a run: the same path, unless the command was typed on each host.
 
     Raises:
         MalformedRunError: The file with the directories of the other hosts is malformed.

@@ -23,16 +23,16 @@ class Run(NamedTuple):
 
     Attributes:
         path: Its run directory, absolute.
-        state: ``running``, ``ended`` (with a report), ``killed`` (its launcher left none) or ``elsewhere``
+        state: ``running``, ``ended`` (with a report), ``killed`` (and left no report) or ``elsewhere``
             (its launcher is on another host, and whether it runs is unknown here).
-        pid: The launcher's, 0 where it is not recorded.
+        pid: The process id of the launcher, 0 if it is not recorded.
         host: Where the launcher ran.
-        started: Seconds since the epoch, 0.0 where it is not recorded.
+        started: Seconds since the epoch, 0.0 if it is not recorded.
         ranks: The number of ranks on all hosts.
         exit_code: The exit code of an ended run.
         command: The command of the ranks.
         reason: Why an ended run ended, as in its report.
-        kind: ``launch``, or ``spawn``: then the launcher is a user's program.
+        kind: ``launch``, or ``spawn`` if the launcher is a user's program.
         hosts: The number of hosts.
         left: The processes on this host that a killed launcher left; counted by ``find`` only.
     """
@@ -52,7 +52,7 @@ class Run(NamedTuple):
 
     @property
     def age(self) -> float:
-        """Seconds since its start."""
+        """Seconds since the start of the run."""
         return max(0.0, time.time() - self.started) if self.started else 0.0
 
     @property
@@ -62,7 +62,7 @@ class Run(NamedTuple):
 
 
 def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
-    """Return the runs in a log directory, oldest first, and those of other directories that run on this host.
+    """Return the runs in a log directory, oldest first, then other runs with processes on this host.
 
     Unreadable runs are skipped and, unless ``quiet``, listed on stderr.
     """
@@ -71,7 +71,7 @@ def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
     paths = [os.path.join(here, name) for name in found_names if name != names.LATEST]
     members = Counter(path for _pid, path in run_members.members())
     elsewhere = sorted(path for path in members.keys() - set(paths) if files.is_run(path))
-    skipped = [(path, "it is another user's") for path in paths if _is_closed(path)]
+    skipped = [(path, "it belongs to another user") for path in paths if _is_closed(path)]
     found: list[Run] = []
     for path in (*filter(files.is_run, paths), *elsewhere):
         run, why = _tried(path)
@@ -79,7 +79,7 @@ def find(log_dir: str, *, quiet: bool = False) -> list[Run]:
         skipped += [(path, why)] if why else []
     if skipped and not quiet:
         _tell_skipped(skipped)
-    # By time: names begin with it, but in whole seconds only.
+    # Sort by time: names begin with the time, but only in whole seconds.
     found.sort(key=lambda run: (os.path.dirname(run.path) != here, run.started, run.path))
     return [run._replace(left=members[run.path]) if run.state == "killed" else run for run in found]
 
@@ -94,9 +94,9 @@ def _tried(path: str) -> tuple[Run | None, str]:
 
 def _tell_skipped(skipped: list[tuple[str, str]]) -> None:
     for path, why in skipped[:_MOST_NAMED]:
-        sys.stderr.write(f"hccl-tools: {escaped(f'{path} is left out: {why}')}\n")
+        sys.stderr.write(f"hccl-tools: {escaped(f'{path} is skipped: {why}')}\n")
     if len(skipped) > _MOST_NAMED:
-        sys.stderr.write(f"hccl-tools: {len(skipped) - _MOST_NAMED} more are left out\n")
+        sys.stderr.write(f"hccl-tools: {len(skipped) - _MOST_NAMED} more runs are skipped\n")
 
 
 def _is_closed(path: str) -> bool:
@@ -104,7 +104,7 @@ def _is_closed(path: str) -> bool:
 
 
 def resolve(name: str, log_dir: str) -> Run:
-    """Return a run by its path, its name in the log directory, the beginning of that, or ``latest``.
+    """Return a run by its path, its name in the log directory, the beginning of its name, or ``latest``.
 
     Raises:
         UsageError: No run or more than one run matches, or the run cannot be read.
@@ -125,9 +125,9 @@ def resolve(name: str, log_dir: str) -> Run:
         return found[0]
     if found:
         shown = and_more([run.name for run in found])
-        raise UsageError(f'"{name}" is ambiguous: {shown}', hint="type more of it")
+        raise UsageError(f'"{name}" is ambiguous: {shown}', hint="type more of the name")
     raise UsageError(
-        f'there is no run "{name}" in {log_dir}', hint="`hccl-tools jobs` lists them; see --log-dir"
+        f'there is no run "{name}" in {log_dir}', hint="`hccl-tools jobs` lists all runs; see --log-dir"
     )
 
 
@@ -176,7 +176,7 @@ def processes(run: Run) -> list[int]:
 
 
 def is_over(run: Run) -> bool:
-    """Return whether a run has ended; one elsewhere has once its report exists."""
+    """Return whether a run has ended; a run on another host has ended once its report exists."""
     if is_held(run.path):
         return False
     return run.state != "elsewhere" or bool(files.report(run.path))

@@ -23,7 +23,7 @@ _LONGEST_COMMAND = 60
 def as_text(runs: Sequence[Run]) -> str:
     """Return one aligned line per run."""
     if not runs:
-        return "no runs here; `hccl-tools launch` makes one\n"
+        return "no runs here; `hccl-tools launch` creates one\n"
     rows = [_HEADER, *(_row(run) for run in runs)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
     return "".join(

@@ -1,4 +1,4 @@
-"""Prepare the logs of a run: their mode, and those outside the run directory."""
+"""Prepare the logs of a run: their mode, and the logs outside the run directory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def let_others_read(run_dir: str, logs: Iterable[str]) -> None:
 def fresh_log(run_dir: str, log: str, rank: int) -> int:
     """Empty a log outside the run directory (``--log-file``) and create a link to it in the run directory.
 
-    The returned descriptor locks the log: two runs would empty each other's.
+    The returned descriptor locks the log: two runs would empty each other's log.
 
     Raises:
         LaunchError: The log cannot be written, or another run is writing to it.
@@ -64,7 +64,7 @@ def _take(descriptor: int, path: str) -> None:
         os.close(descriptor)
         raise LaunchError(
             f"another run is writing the log {path}",
-            hint="wait for it (`hccl-tools jobs`), or choose another with --log-file or --log-dir",
+            hint="wait for that run (`hccl-tools jobs`), or choose another with --log-file or --log-dir",
         ) from None
     except OSError:
         pass  # The file system has no locks.

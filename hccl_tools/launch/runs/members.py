@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def members() -> Iterator[tuple[int, str]]:
     """Yield every process of this host that belongs to a run, with its run directory.
 
-    A process that claims a run of another user is left out, unless it is this user's own.
+    A process that claims a run of another user is skipped, unless the process belongs to this user.
     """
     for name in os.listdir("/proc"):
         if name.isdigit() and (path := run_of(int(name))):
@@ -32,7 +32,7 @@ def _may_claim(pid: int, path: str) -> bool:
 
 
 def run_of(pid: int) -> str | None:
-    """Return the run directory of a process, ``None`` where it has none."""
+    """Return the run directory of a process, ``None`` if the process has none."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             data = b"\0" + file.read()

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 
-#: Beside the run directories, a link to the latest.
+#: The link to the latest run, beside the run directories.
 LATEST = "latest"
 PLAN = "plan.json"
 REPORT = "report.json"
 #: The copy of the rank table.
 TABLE = "rank_table.json"
-#: Process id, host, time, kind and start (in clock ticks since boot) of the launcher, a line each; locked
-#: while it lives.
+#: Process id, host, time, kind and start (in clock ticks since boot) of the launcher, one per line;
+#: locked while the launcher runs.
 LAUNCHER = "launcher"
 #: The run directories of the other hosts of a job whose command was typed on each, by host.
 RUN_DIRS = "run_dirs.json"
-#: The node name of each host that has started its part, a line each.
+#: The node name of each host that has started its part, one per line.
 HOSTS = "hosts.jsonl"
 #: The output of mpirun or srun, and of the ssh that it starts.
 ENGINE_LOG = "engine.log"

@@ -10,12 +10,12 @@ from hccl_tools.launch.runs import names
 
 
 def own_node_name() -> str:
-    """Return Slurm's name of this host, else its own: a table may know hosts by address only."""
+    """Return Slurm's name of this host, else its own name: a table may contain only addresses."""
     return os.environ.get("SLURMD_NODENAME") or os.uname().nodename
 
 
 def record_node(run_dir: str, host: str, node: str) -> None:
-    """Record the node name of a host of the plan, for other commands to find it by."""
+    """Record the node name of a host of the plan, so that other commands can find the host."""
     with suppress(OSError), open(os.path.join(run_dir, names.HOSTS), "ab") as file:
         file.write((json.dumps({"host": host, "node": node}) + "\n").encode())
 

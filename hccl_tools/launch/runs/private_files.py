@@ -2,7 +2,7 @@
 
 Other users may be able to write to a log directory and replace a run directory in it. In the private
 directory the owner of every directory and file is checked before it is used. XDG_RUNTIME_DIR is not the
-first choice: systemd removes that directory when the user logs out, and a job may go on.
+first choice: systemd removes that directory when the user logs out, and a job may continue.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 
 from hccl_tools.errors import LaunchError
 
-TYPE_CHECKING = False  # That of typing, which a shim does without; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see records.
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -22,7 +22,7 @@ _JOB = "job-"
 #: Other users can write there, too: the directory created in it is checked before it is used.
 _TMP = "/tmp"  # noqa: S108  # nosec B108
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108  # nosec B108
-#: The beginning of the names of files with what the first MPI rank of a host prepared for the others.
+#: The prefix of the files in which the first MPI rank of a host prepares the other ranks.
 SHIMS = "ranks-"
 #: Age in seconds from which files of killed processes are removed.
 _ABANDONED_SECONDS = 600.0
@@ -49,7 +49,7 @@ def place(environ: Mapping[str, str]) -> str:
             return path
     raise LaunchError(
         f"no private directory for this user: {found[0][1]}",
-        hint="set TMPDIR to a directory in which only you, or as in /tmp the owner of a file, may rename it",
+        hint="set TMPDIR to a directory in which only you, or only the owner of a file (/tmp), can rename it",
     )
 
 
@@ -95,11 +95,11 @@ def remove(path: str) -> None:
             os.unlink(os.path.join(path, name))
         os.rmdir(path)
     except OSError:
-        return  # The next job removes what is left.
+        return  # The next job removes the remaining files.
 
 
 def open_own(path: str) -> int:
-    """Open a file to read what will be executed or unpickled: only a regular one that this user has written.
+    """Open a file whose content will be executed or unpickled: only a regular file that this user wrote.
 
     Raises:
         OSError: The file cannot be opened, or belongs to another user.
@@ -109,7 +109,7 @@ def open_own(path: str) -> int:
     if stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & 0o022:
         return descriptor
     os.close(descriptor)
-    raise PermissionError(f"{path} is not a file of this user alone")
+    raise PermissionError(f"{path} is not a regular file that only this user can write")
 
 
 def _paths(environ: Mapping[str, str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""End a run by its launcher, or kill the processes that a killed launcher left."""
+"""End a run through its launcher, or kill the processes that a killed launcher left."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ _CLOCK_DRIFT_SECONDS = 60.0
 
 
 class Stopped(NamedTuple):
-    """The result of a request to stop: whether nothing of the run is left, and a message for the user."""
+    """The result of a request to stop: whether no process of the run is left, and a message for the user."""
 
     over: bool
     message: str
 
 
 def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
-    """End a run within ``wait`` seconds, including the ranks' grace time; ``now`` skips that.
+    """End a run within ``wait`` seconds, including the ranks' grace time; ``now`` skips the grace time.
 
     Raises:
         UsageError: The run is on another host, or belongs to another user.
     """
     if run.state in {"running", "elsewhere"} and run.host not in {"", os.uname().nodename}:
-        # On a shared disk its lock may be visible here, but its process id is another process on this host.
+        # On a shared disk its lock may be visible here, but on this host its pid is another process.
         raise UsageError(
-            f"the launcher of {run.name} is on {run.host}, this is {os.uname().nodename}",
+            f"the launcher of {run.name} is on {run.host}, but this host is {os.uname().nodename}",
             hint=_what_to_type(run, now=now)
             if directory.is_own(run.path)
             else f"ask {index.user_of(run.path)}",
@@ -71,9 +71,7 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
         _signal(run, signal.SIGINT)
     began = time.monotonic()
     if not _wait(run, wait):
-        hint = (
-            "" if now else "; its ranks may take the grace time of their launch (`--now` kills them at once)"
-        )
+        hint = "" if now else "; its ranks may use their whole grace time (`--now` kills them at once)"
         return Stopped(False, f"{run.name} has not ended within {wait:g} s (launcher: pid {run.pid}){hint}")
     code = index.read(run.path).exit_code
     what = "its launcher was killed" if code is None else f"exit code {code}"
@@ -102,13 +100,13 @@ def _user(run: Run) -> int:
 
 
 def _processes(run: Run) -> list[int]:
-    """Return the processes of a run on this host; those of other users are not part of it."""
+    """Return the processes of a run on this host; processes of other users do not belong to it."""
     user = _user(run)
     return [pid for pid in index.processes(run) if pid > 1 and procfs.user(pid) == user]
 
 
 def _send(pid: int, number: int, is_expected: Callable[[int], bool]) -> None:
-    """Signal a process if it is the expected one: another may have its process id.
+    """Signal a process if it is the expected process: another process may have its process id.
 
     Raises:
         ProcessLookupError: The process has exited.
@@ -118,7 +116,7 @@ def _send(pid: int, number: int, is_expected: Callable[[int], bool]) -> None:
     except OSError as error:
         if error.errno not in {errno.ENOSYS, errno.EPERM}:
             raise ProcessLookupError from error
-        if is_expected(pid):  # Before Linux 5.3 there is a moment between the two.
+        if is_expected(pid):  # Before Linux 5.3, the process can change after the check.
             os.kill(pid, number)
         return
     try:
@@ -154,7 +152,7 @@ def _without_launcher(run: Run, left: list[int]) -> Stopped:
 
 
 def _spawned(run: Run, left: list[int], *, wait: float) -> Stopped:
-    """End the ranks only: the launcher is the user's own program, which sees their end."""
+    """End the ranks only: the launcher is the user's own program, which detects that they have exited."""
     for pid in left:
         with contextlib.suppress(ProcessLookupError):
             _send(pid, signal.SIGTERM, partial(_is_member, run))
@@ -162,18 +160,18 @@ def _spawned(run: Run, left: list[int], *, wait: float) -> Stopped:
     while _processes(run) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
     over = _kill(run)
-    return Stopped(over, f"the ranks of {run.name} have ended; pid {run.pid}, which called spawn, sees that")
+    return Stopped(over, f"the ranks of {run.name} have exited; pid {run.pid} called spawn and detects it")
 
 
 def _signal(run: Run, number: int) -> None:
     try:
         _send(run.pid, number, partial(_is_launcher, run))
     except ProcessLookupError:
-        # A process of another container holds the lock; its process id is another process here.
+        # A process of another container holds the lock; on this host, its pid is another process.
         if index.is_held(run.path):
             raise UsageError(
-                f"process {run.pid} is not the launcher of {run.name}, but its lock is held",
-                hint="if it runs in another container of this host, stop it there",
+                f"process {run.pid} is not the launcher of {run.name}, but the lock of the run is held",
+                hint="if the launcher runs in another container of this host, stop the run there",
             ) from None
 
 

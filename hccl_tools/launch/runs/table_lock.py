@@ -1,4 +1,4 @@
-"""The lock that prevents a table from running twice on a host at the same time."""
+"""The lock that prevents two jobs with the same table from running on a host at the same time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def take(data: bytes, run_dir: str, environ: Mapping[str, str]) -> int:
     """Take the lock of a table on this host and return its descriptor, which holds it until it is closed.
 
-    The descriptor is -1 where there is no private directory for the lock.
+    The descriptor is -1 if the lock has no private directory.
 
     Raises:
         LaunchError: Another launch of the same table is running; the message names its pid and directory.
@@ -47,8 +47,8 @@ def take(data: bytes, run_dir: str, environ: Mapping[str, str]) -> int:
             return -1
         pid, directory = (*holder, "?", "?")[:2]
         raise LaunchError(
-            f"this table already runs on this host: pid {pid}, {directory}",
-            hint=f"wait for it, or end it with `{shlex.join(['hccl-tools', 'stop', directory])}`"
+            f"a job with this table is already running on this host: pid {pid}, {directory}",
+            hint=f"wait for that job, or end it with `{shlex.join(['hccl-tools', 'stop', directory])}`"
             + _for_array(environ),
         ) from None
     os.ftruncate(descriptor, 0)

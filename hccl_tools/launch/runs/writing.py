@@ -1,4 +1,4 @@
-"""Write small files of a run atomically, without a sync: after a power failure they are of no use."""
+"""Write small files of a run atomically, without a sync: after a power failure they are useless."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def write(folder: str, name: str, data: bytes, mode: int = 0o600) -> str:
-    """Write a file completely or not at all, also if several hosts of a shared disk do; return its path.
+    """Write a file completely or not at all, even if several hosts share the disk; return its path.
 
     Raises:
         OSError: The file cannot be written; an existing file is unchanged.

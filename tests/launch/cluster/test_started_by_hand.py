@@ -108,7 +108,7 @@ def test_a_failed_rank_ends_the_job_on_all_and_is_named_on_all(hosts: Any, rank:
         assert f"rank {rank} failed first: exit code 7" in said
         assert "    | bad luck" in said
         elsewhere = "" if host == rank // 2 else f" on {where}"
-        assert said.splitlines()[-1] == f"hccl-tools: exit code 7 is that of rank {rank}{elsewhere}"
+        assert said.splitlines()[-1] == f"hccl-tools: exit code 7, from rank {rank}{elsewhere}"
         report = job.report(host)
         assert report["began_on"] == (where if elsewhere else None)
         assert (report["first_failure"]["rank"], report["first_failure"]["host"]) == (rank, where)
@@ -119,7 +119,7 @@ def test_a_killed_rank_is_that_on_all(hosts: Any) -> None:
     job = hosts(2, only(3, "sleep 0.5; kill -9 $$"))
 
     assert job.end() == [137, 137]
-    assert "exit code 137 is that of rank 3 on node1, ended by SIGKILL (128 + 9)" in job.said[0]
+    assert "exit code 137, from rank 3 on node1, ended by SIGKILL (128 + 9)" in job.said[0]
 
 
 def test_ranks_that_fail_on_two_hosts_have_one_first(hosts: Any) -> None:
@@ -262,7 +262,7 @@ def test_a_launcher_that_does_not_answer_is_named_and_not_waited_for(hosts: Any,
     job.launchers[host].send_signal(signal.SIGCONT)
     assert job.end() == [7, 7]
     assert f"no answer from node{host}: unreachable, down or stopped" in job.said[1 - host]
-    assert f"exit code 7 is that of rank {2 - 2 * host} on node{1 - host}" in job.said[host]
+    assert f"exit code 7, from rank {2 - 2 * host} on node{1 - host}" in job.said[host]
 
 
 ONCE = 'echo up; [ "$RANK_ID" != 3 ] || [ -e been.here ] || {{ touch been.here; exit 7; }}; {then}'

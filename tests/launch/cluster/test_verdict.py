@@ -54,7 +54,7 @@ def test_success_needs_every_rank(tmp_path: Path) -> None:
 def test_an_engine_turns_success_into_failure_unless_it_was_ended_by_the_launcher(tmp_path: Path) -> None:
     outcome = judged(tmp_path, (0, 0), 255 << 8)
     assert outcome.exit_code == 255
-    assert outcome.notes[0].startswith("every rank exited with 0, and then ")
+    assert outcome.notes[0].startswith("every rank exited with 0, but ")
     assert judged(tmp_path, (0, 0), 15, asked=True).exit_code == 0
 
 

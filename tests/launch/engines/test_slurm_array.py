@@ -32,7 +32,7 @@ def test_one_task_of_an_array_runs(two_nodes: TwoNodes, table: str) -> None:
     assert eventually(lambda: not two_nodes.run(["squeue", "--noheader"]).stdout.strip())
 
     said = [Path(f"out-{task}").read_text() for task in range(4)]
-    refused = [text for text in said if "this table already runs on this host" in text]
+    refused = [text for text in said if "a job with this table is already running on this host" in text]
     assert len(refused) == 3, said
     assert all("--array=...%1 runs its tasks one after another" in text for text in refused), said
     logs = sorted(path.read_text() for path in Path("log").glob("*-*/rank_*.log"))

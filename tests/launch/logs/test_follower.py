@@ -233,7 +233,7 @@ def test_a_stopped_terminal_stops_neither_the_job_nor_its_supervision(
     os.write(terminal[0], b"\x13")
     assert job.ranks_are_gone()
     os.write(terminal[0], b"\x11")
-    assert "exit code 5 is that of rank 1" in read_all(terminal[0], job)
+    assert "exit code 5, from rank 1" in read_all(terminal[0], job)
     assert job.launcher.wait() == 5
 
 

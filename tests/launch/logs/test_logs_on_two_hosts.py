@@ -158,7 +158,7 @@ def test_a_host_that_cannot_be_reached_is_told_in_the_words_of_ssh(own_disks: Ow
     first, help_ = done.stderr.splitlines()
     address = own_disks.bed.second.address
     assert first.startswith(f"error: {address}: ssh: connect to host {address} port ")
-    assert "or look there, in /" in help_.lower()
+    assert "read the logs there, in /" in help_.lower()
 
 
 def test_a_shared_disk_needs_no_ssh(two_hosts: TwoHosts) -> None:

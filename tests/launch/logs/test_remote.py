@@ -48,7 +48,7 @@ def test_a_far_side_that_fails_is_explained(said: str, status: int, message: str
     assert shown == b"one\ntwo"
     assert logs.error is not None
     assert logs.error.message == f"host-b: {message}"
-    assert "look there, in /log/run" in (logs.error.hint or "")
+    assert "read the logs there, in /log/run" in (logs.error.hint or "")
 
 
 def test_the_far_side_ends_with_its_input_and_shows_what_is_left(tmp_path: Path) -> None:

@@ -232,4 +232,4 @@ def test_other_tools_cannot_have_ranks_in_any_order(tool: str) -> None:
     done = emit(tool, table="table.json")
 
     assert (done.returncode, done.stdout) == (125, "")
-    assert f"{tool} would put rank 0 on device 4 of 127.0.0.1, which is rank 1's" in done.stderr
+    assert f"{tool} would put rank 0 on device 4 of 127.0.0.1, which belongs to rank 1" in done.stderr

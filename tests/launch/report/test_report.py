@@ -39,7 +39,7 @@ def test_the_report_says_who_where_how_and_why(jobs: Jobs) -> None:
     assert "    | ValueError: bad batch" in rest
     assert "  as a consequence: rank 0 killed by SIGTERM" in rest
     assert f"  logs and report.json: {job.run_dir}" in rest
-    assert last == "hccl-tools: exit code 1 is that of rank 1"
+    assert last == "hccl-tools: exit code 1, from rank 1"
 
 
 def test_a_rank_that_fails_in_the_same_instant_is_no_consequence(jobs: Jobs) -> None:
@@ -111,7 +111,7 @@ def test_a_sigkill_from_outside_is_told_from_the_out_of_memory_killer(jobs: Jobs
         assert "most often the out-of-memory killer" in job.err
     else:
         assert "not by the out-of-memory killer" in job.err
-    assert job.err.splitlines()[-1].endswith("is that of rank 0, ended by SIGKILL (128 + 9)")
+    assert job.err.splitlines()[-1].endswith(", from rank 0, ended by SIGKILL (128 + 9)")
 
 
 def test_the_counts_of_out_of_memory_kills_are_compared() -> None:
@@ -133,7 +133,7 @@ def test_notify_gets_the_report_on_its_stdin(jobs: Jobs, tmp_path: Path) -> None
     got = tmp_path / "got.json"
     _, job = jobs.run(sh("exit 3"), notify=f"cat > {got}; echo told")
     assert json.loads(got.read_text()) == job.report
-    assert job.err.splitlines()[-2:] == ["told", "hccl-tools: exit code 3 is that of rank 0"]
+    assert job.err.splitlines()[-2:] == ["told", "hccl-tools: exit code 3, from rank 0"]
 
 
 @pytest.mark.parametrize(("command", "how"), [("exit 4", "exit code 4"), ("kill -9 $$", "SIGKILL")])
@@ -141,7 +141,7 @@ def test_notify_that_fails_is_told(jobs: Jobs, command: str, how: str) -> None:
     code, job = jobs.run(sh("exit 3"), notify=command)
     assert code == 3
     assert f"hccl-tools: --notify: the command exited with {how}: {command}" in job.err.splitlines()
-    assert job.err.splitlines()[-1] == "hccl-tools: exit code 3 is that of rank 0"
+    assert job.err.splitlines()[-1] == "hccl-tools: exit code 3, from rank 0"
 
 
 def test_notify_that_hangs_can_be_interrupted(jobs: Jobs) -> None:

@@ -99,7 +99,7 @@ def test_a_malformed_run_is_left_out_and_named(sound: Path) -> None:
     assert [one["name"] for one in here] == [sound.name], jobs.stderr
     for done in (jobs, stop):
         assert done.returncode == 0, done.stderr
-        assert done.stderr.count("bad\\u001b[31m is left out: ") == 1
+        assert done.stderr.count("bad\\u001b[31m is skipped: ") == 1
     assert asked.returncode == 2
     assert "Traceback" not in asked.stderr
     assert "\x1b" not in jobs.stderr + stop.stderr + asked.stderr

@@ -32,7 +32,7 @@ def test_a_reader_that_does_not_read_delays_neither_report_nor_notify(jobs: Jobs
     lines = job.out.splitlines()
     assert lines[:100_000] == [str(number) for number in range(1, 100_001)]
     assert lines[100_000].startswith("hccl-tools: rank 1 failed first: exit code 3")
-    assert lines[-1] == "hccl-tools: exit code 3 is that of rank 1"
+    assert lines[-1] == "hccl-tools: exit code 3, from rank 1"
 
 
 def test_a_reader_that_does_not_read_keeps_no_job_running() -> None:

@@ -66,7 +66,7 @@ def test_the_exit_code_is_the_failed_ranks_own(jobs: Jobs, script: str, code: in
     assert not job.living()
     assert job.report["first_failure"]["rank"] == 2
     assert job.report["first_failure"]["exit_code"] == code
-    assert job.err.splitlines()[-1].startswith(f"hccl-tools: exit code {code} is that of rank 2")
+    assert job.err.splitlines()[-1].startswith(f"hccl-tools: exit code {code}, from rank 2")
     assert [end["rank"] for end in job.report["consequences"]] == [0, 1, 3]
 
 

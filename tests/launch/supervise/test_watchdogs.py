@@ -188,7 +188,7 @@ def test_a_report_that_cannot_be_written_is_said_and_printed(jobs: Jobs, small_d
     code, job = jobs.run(failing, run_dir=small_disk / "run", tail=[], notify="wc -c")
     assert code == 9
     assert "report.json: No space left on device" in job.err
-    assert "exit code 9 is that of rank 0" in job.err
+    assert "exit code 9, from rank 0" in job.err
     assert int(job.err.splitlines()[-2]) > 1000
 
 
