@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Output format -> the module of this package that renders it.
 FORMATS = {"text": "text", "concise": "concise", "json": "json_report", "github": "github", "sarif": "sarif"}
-#: Findings of one rule in one file that the text formats show; the others show ``diagnostic.KEPT``.
+#: The number of findings per rule and file in the text formats; other formats show ``diagnostic.KEPT``.
 SHOWN = 20
 _FOR_PROGRAMS = frozenset({"json", "sarif"})
 

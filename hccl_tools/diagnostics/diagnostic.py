@@ -23,7 +23,7 @@ EXAMPLE_MARKS = ("Base: ", "Example: ", "Instead: ", "Hint: ")
 
 #: The consequences by which HCCL itself stops a job (``--only-hccl``).
 HCCL_CONSEQUENCES: frozenset[Consequence] = frozenset({"refused", "hangs"})
-#: Findings of one rule that a report keeps by default; all are counted.
+#: The number of findings per rule that a report keeps by default; all findings are counted.
 KEPT = 1000
 
 
@@ -44,7 +44,7 @@ class RuleFacts(NamedTuple):
 
     Attributes:
         id: The identifier for users (``HCC203``).
-        name: Completes "allow ..." (``duplicate-rank-id``).
+        name: The name of the fault for users (``duplicate-rank-id``).
         consequence: What happens to a job with such a table.
         source: The document or source line that the rule enforces.
         hccl_code: The error code that HCCL shows (``EI0014``); ``None`` if HCCL only logs the fault.
@@ -111,7 +111,7 @@ class Report(NamedTuple):
         format_reason: The reason for the detected format, as a phrase.
         product: The product for which the table was checked.
         product_reason: The reason for the product, as a phrase.
-        findings: The findings in the order in which HCCL would meet them; for each rule at most the ``limit``
+        findings: The findings in the order in which HCCL would find them; for each rule at most the ``limit``
             of ``validate``.
         verdict: What HCCL does with the table.
         table: The table; ``None`` if its structure is damaged or HCCL's loader refuses the file.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
     from hccl_tools.diagnostics.placing import Placed, ReportOptions
 
-#: Annotations that GitHub shows for one step.
+#: The number of annotations that GitHub shows for one step.
 LIMIT = 10
 _RANK = {consequence: rank for rank, consequence in enumerate(SEVEREST_FIRST)}
 

@@ -47,13 +47,13 @@ CODES = {
     "EI0005": HcclCode(
         "Invalid_Argument",
         "the ranks called different operations, or have different tables or HCCL settings",
-        "script, data, table and HCCL_BUFFSIZE must be the same everywhere; the message names two ranks that"
+        "use the same script, data, table and HCCL_BUFFSIZE on all hosts; the message names two ranks that"
         " differ",
     ),
     "EI0006": HcclCode(
         "Communication_Error_Get_Socket",
-        "a rank waited longer than HCCL_CONNECT_TIMEOUT (120 s) to connect to another one",
-        "look at the rank that the message names; if it started late, raise HCCL_CONNECT_TIMEOUT, else check"
+        "a rank waited longer than HCCL_CONNECT_TIMEOUT (120 s) to connect to another rank",
+        "check the rank that the message names; if it started late, raise HCCL_CONNECT_TIMEOUT, else check"
         " the link and the TLS switch (`hccn_tool -i N -tls -g`), which must be the same on all devices",
     ),
     "EI0007": HcclCode(
@@ -69,7 +69,7 @@ CODES = {
     "EI0009": HcclCode(
         "Communication_Error_Initialize_Transport",
         "two devices could not be linked",
-        "check the link between the two that the message names (`hccn_tool -i N -link -g`, `-ip -g`,"
+        "check the link between the two devices that the message names (`hccn_tool -i N -link -g`, `-ip -g`,"
         " `-lldp -g`)",
     ),
     "EI0010": HcclCode(
@@ -80,17 +80,17 @@ CODES = {
     "EI0011": HcclCode(
         "Resource_Error_Insufficient_Device_Memory",
         "the device has no memory left",
-        "stop the other processes on it (`npu-smi info`), or use a smaller batch",
+        "stop the other processes on the device (`npu-smi info`), or use a smaller batch",
     ),
     "EI0012": HcclCode(
         "Execution_Error_SDMA",
         "copying between devices failed",
-        "look for a rank that exited earlier, then at the link",
+        "look for a rank that exited earlier, then check the link",
     ),
     "EI0013": HcclCode(
         "Execution_Error_ROCE_CQE",
         "the network between two devices failed",
-        "look for a rank that exited earlier, then at the link (`hccn_tool -i N -link_stat -g`)",
+        "look for a rank that exited earlier, then check the link (`hccn_tool -i N -link_stat -g`)",
     ),
     "EI0014": HcclCode(
         "Config_Error_Ranktable",
@@ -100,28 +100,28 @@ CODES = {
     "EI0015": HcclCode(
         "Communication_Error_Ranktable_Detect",
         "the ranks did not find each other through rank 0's host",
-        "check that all ranks were started, HCCL_SOCKET_IFNAME or HCCL_IF_IP, and that the hosts reach each"
-        " other",
+        "check that all ranks were started, that HCCL_SOCKET_IFNAME or HCCL_IF_IP is correct, and that the"
+        " hosts reach each other",
     ),
     "EI0016": HcclCode(
         "Config_Error",
         "a setting, often the TLS switch, differs between the devices",
-        "make it the same on all devices (`hccn_tool -i N -tls -g` shows the switch); the message lists them",
+        "use one setting on all devices (`hccn_tool -i N -tls -g` shows the switch); the message lists them",
     ),
     "EI0017": HcclCode(
         "Config_Error_Ranktable",
         "the rank table lacks a key, or the value of a key is not a string",
-        "`hccl-tools validate` reports which one",
+        "`hccl-tools validate` reports the key",
     ),
     "EI0018": HcclCode(
         "Execution_Error_UB_CQE",
         "the UB link between two devices failed (Ascend 950)",
-        "look for a rank that exited earlier, then at the link between the two that the message names",
+        "look for a rank that exited earlier, then check the link between the devices that the message names",
     ),
     "EI0019": HcclCode(
         "Communication_Error_Bind_IP_Port",
         "a port of this host that HCCL wants to listen on is in use",
-        "another job runs on this host, or an earlier one left a process; give each job its own"
+        "another job runs on this host, or an earlier job left a process; give each job its own"
         " HCCL_IF_BASE_PORT",
     ),
     "EI0020": HcclCode(
@@ -132,14 +132,14 @@ CODES = {
     "EJ0001": HcclCode(
         "HCCP_Process_Initialization_Failure",
         "the device is still in use by an earlier process",
-        "stop the processes that `npu-smi info` shows on it, wait 10 seconds and start again",
+        "stop the processes that `npu-smi info` shows on the device, wait 10 seconds and start again",
     ),
     "EJ0002": HcclCode("", "the device's network port is down", "check it with `hccn_tool -i N -link -g`"),
     "EJ0003": HcclCode(
         "",
         "a port that HCCL wants to listen on is in use, 60000 to 60015 on the host or 16666 on the device",
-        "another job of this host uses it (give each its own HCCL_IF_BASE_PORT), or an earlier one left a"
-        " process",
+        "another job of this host uses the port (give each job its own HCCL_IF_BASE_PORT), or an earlier job"
+        " left a process",
     ),
     "EJ0004": HcclCode(
         "",

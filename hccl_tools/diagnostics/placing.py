@@ -20,7 +20,7 @@ class ReportOptions(NamedTuple):
     """The options of the output formats.
 
     Attributes:
-        limit: Findings of one rule in one file that are shown; ``None`` shows all that a report kept.
+        limit: The number of findings to show per rule and file; ``None`` shows all that a report kept.
         only_hccl: Show only findings for which HCCL itself refuses the table or waits.
     """
 
@@ -58,7 +58,7 @@ class SourceRange(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """A finding with its source range and those of ``finding.related``; ``None`` without a document."""
+    """A finding with the source ranges of itself and of ``finding.related``; ``None`` without a document."""
 
     finding: Diagnostic
     place: SourceRange | None

@@ -111,6 +111,6 @@ def _uri(file: str) -> str:
     """Return a file name as a relative reference, or as a ``file:`` URI if it is absolute."""
     try:
         quoted = quote(os.fsencode(file))
-    except UnicodeEncodeError:  # no file of this machine
+    except UnicodeEncodeError:  # not a file name on this machine
         quoted = quote(file.encode(errors="replace"))
     return f"file://{quoted}" if file.startswith("/") else quoted

@@ -1,1 +1,1 @@
-"""What is wrong with a rank table: one short function per rule, in one module per family."""
+"""The validation rules: one short function per rule, one module per rule family."""

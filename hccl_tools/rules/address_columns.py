@@ -69,7 +69,7 @@ def packed_addresses(_subject: Subject) -> PackedAddresses:
 
 @shared
 def servers_unread(subject: Subject) -> frozenset[int]:
-    """Return the group_list instances whose addresses HCCL ignores: the only instance of a group.
+    """Return the group_list instances whose addresses HCCL ignores: each is the only instance of its group.
 
     In the old "lab" form (deploy_mode) HCCL reads all addresses.
     """
@@ -78,7 +78,7 @@ def servers_unread(subject: Subject) -> frozenset[int]:
 
 
 def split_addresses(value: Any) -> list[str]:
-    """Return the addresses in a value as HCCL reads them: a text split at commas, or none."""
+    """Return the addresses in a value as HCCL reads them: a text split at commas, or an empty list."""
     if type(value) is not str or not value:
         return _NONE
     if "," not in value:

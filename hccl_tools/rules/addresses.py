@@ -139,8 +139,8 @@ def _refuses_no_text(subject: Subject, index: int, hosts: list[bool]) -> bool:
 def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
     """A device_ip is not an IP address.
 
-    The addresses of several ports are written "ip1,ip2" without blanks. 0.0.0.0, host names, "-.-.-.-" and
-    masks ("/24") are refused.
+    Write the addresses of several ports as "ip1,ip2", without blanks. HCCL refuses 0.0.0.0, host names,
+    "-.-.-.-" and masks ("/24").
 
     Example: /server_list/0/device/0/device_ip = "192.168.100.300"
     Instead: /server_list/0/device/0/device_ip = "192.168.100.101"
@@ -173,7 +173,7 @@ def invalid_device_ip(subject: Subject) -> Iterator[Finding]:
 def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
     """Two devices have the same device_ip.
 
-    HCCL compares the texts of the whole table, even for a single server.
+    HCCL compares the strings of the whole table, even if the table has a single server.
 
     Example: /server_list/0/device/1/device_ip = "192.168.0.100"
     Instead: /server_list/0/device/1/device_ip = "192.168.0.101"

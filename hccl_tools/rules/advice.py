@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def blanks_in_server_id(subject: Subject) -> Iterator[Finding]:
     """A server_id begins or ends with blanks.
 
-    A part of HCCL strips the blanks before it compares ids, other parts do not, so HCCL may treat two servers
-    as one server.
+    One part of HCCL strips the blanks before it compares ids; other parts do not. HCCL may then treat two
+    servers as one server.
 
     Example: /server_list/0/server_id = "10.0.0.1 "
     Instead: /server_list/0/server_id = "10.0.0.1"
@@ -150,8 +150,8 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
 def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
     """A device has no device_ip, but other devices of its server have a device_ip.
 
-    HCCL accepts such a table of a single server, because the job does not need addresses. The line was probably
-    lost; HCCL refuses the table after a merge with the table of another server.
+    HCCL accepts such a table if it has a single server, because the job does not need addresses. The line was
+    probably lost. After a merge with the table of another server, HCCL refuses the table.
 
     Base: 1x4
     Example: remove /server_list/0/device/1/device_ip

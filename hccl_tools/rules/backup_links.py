@@ -61,7 +61,7 @@ def backup_ip(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC442", "backup-port", "refused", source="topoinfo_ranktableConcise.cc:732-760")
 def backup_port(subject: Subject) -> Iterator[Finding]:
-    """A backup_device_port beside a backup_device_ip is not within 1 to 65535.
+    """A backup_device_port next to a backup_device_ip is not between 1 and 65535.
 
     Base: 1.2 2x8 env HCCL_OP_RETRY_ENABLE=L2:1
     Example: /server_list/0/device/0/backup_device_ip = "192.168.0.101"; /server_list/0/device/0/backup_device_port = "0"
@@ -77,7 +77,7 @@ def backup_port(subject: Subject) -> Iterator[Finding]:
         if number is None or not 1 <= number <= HIGHEST_PORT:
             path = subject.device_path(row, "backup_device_port")
             yield Finding(
-                f'backup_device_port "{port}" is not within 1 to 65535',
+                f'backup_device_port "{port}" is not between 1 and 65535',
                 path,
                 'write a port as a string: "16667"',
             )

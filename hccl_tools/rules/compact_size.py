@@ -1,7 +1,7 @@
-"""The size of a document as HCCL's JSON library serialises it, for its limit of 40 MiB. Declares no rules.
+"""The size of a document as HCCL's JSON library serialises it, for its limit of 40 MiB.
 
 Source: nlohmann::json 3.11, ``dump()``: no blanks, only necessary escapes, floats with their shortest digits
-(about one in 150 has more, such as 5e22; this module ignores those).
+(about one float in 150 has more digits, such as 5e22; this module ignores them). It declares no rules.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from itertools import chain
 from typing import Any
 
-#: The most bytes by which a number grows: ``1e14`` is written as ``100000000000000.0``.
+#: The maximum number of bytes by which a number grows: ``1e14`` is written as ``100000000000000.0``.
 _GROWTH = 13
 _SHORTEST_ITEM = len("1e9,")
 _CHUNK = 1 << 16

@@ -74,7 +74,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
     source="topoinfo_ranktableParser.cc:127 (nlohmann::json)",
 )
 def duplicate_key(subject: Subject) -> Iterator[Finding]:
-    """An object has a key twice; HCCL silently uses the last value.
+    """An object contains the same key twice; HCCL silently uses the last value.
 
     Example: text {"version": "1.0", "version": "1.0"}
     Instead: text {"version": "1.0"}

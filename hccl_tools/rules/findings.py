@@ -1,7 +1,7 @@
-"""Run rules, count all findings, and keep the first of each rule.
+"""Run rules, count all findings, and keep the first findings of each rule.
 
-A table with a fault in every entry has hundreds of thousands of findings. Counting a finding costs a fraction
-of making a diagnostic, and the memory for the kept diagnostics does not grow with the table.
+A table with a fault in every entry has hundreds of thousands of findings. Counting a finding takes a fraction
+of the time for making a diagnostic, and the memory for the kept diagnostics does not grow with the table.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import RuleFacts
     from hccl_tools.rules.registry import Finding, Rule, Subject
 
-#: Characters of a message or hint that are kept: a value in the table may have megabytes.
+#: The maximum length of a message or hint, in characters: a value in the table may have megabytes.
 LONGEST_TEXT = 1000
-#: Levels of a path that are kept; a deeper path is cut to this ancestor. No rank table is deeper than 8.
+#: The maximum number of path levels; a deeper path is cut to this depth. Rank tables have at most 8 levels.
 DEEPEST_PATH = 100
 
 

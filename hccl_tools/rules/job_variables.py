@@ -1,6 +1,6 @@
-"""The environment variables that change HCCL's verdict on a table, parsed as HCCL does. Declares no rules.
+"""The environment variables that change HCCL's verdict on a table. This module declares no rules.
 
-Ascend 950 has a different reader; these variables do not affect tables there.
+It parses them as HCCL does. Ascend 950 has a different reader; these variables do not affect tables there.
 
 Source: hcomm externalinput.cc, ParseIntraLinkType, ParseOpExpansion, ParseRetryEnable.
 """
@@ -29,7 +29,7 @@ _RETRY_LEVEL = re.compile(r"(L[012]):([01])")
 
 
 class Problem(NamedTuple):
-    """A setting with which HCCL refuses every job."""
+    """A setting that makes HCCL refuse every job."""
 
     message: str
     hint: str
@@ -41,7 +41,7 @@ def uses_roce(env: Mapping[str, str]) -> bool:
 
 
 def reads_backup_addresses(env: Mapping[str, str]) -> bool:
-    """Return whether HCCL reads backup addresses: with AI CPU expansion and retries between super pods."""
+    """Return whether HCCL reads backup addresses: with AI CPU expansion and with retries between super pods."""
     levels = _retry_levels(env.get(RETRY, "")) or {}
     return env.get(EXPANSION) != _WITHOUT_AI_CPU and levels.get("L2") == "1"
 

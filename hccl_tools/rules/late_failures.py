@@ -1,4 +1,4 @@
-"""Rules on addresses, ports and super pods that HCCL accepts but that fail later, or that a guide forbids."""
+"""Rules on addresses, ports and super pods that HCCL accepts, but that fail later or violate a guide."""
 
 from __future__ import annotations
 

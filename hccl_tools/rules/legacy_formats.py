@@ -150,7 +150,7 @@ class _Lab:
     def _device(self, device: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
         number = _count(device.get("device_id"))
         limit = self.subject.product.lab_device_limit or _LIMIT
-        # With the general limit HCCL compares a signed number, of which -1 is a host process.
+        # With the general limit HCCL compares signed numbers, and -1 means a host process.
         signed = number is not None and limit == _LIMIT and number >= 1 << 31 and number != _HOST_PROCESS
         if number is None or (number >= limit and not signed):
             yield path, f"device_id is missing or not below {limit}"

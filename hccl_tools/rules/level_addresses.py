@@ -65,7 +65,7 @@ def addr(subject: Subject) -> Iterator[Finding]:
 
 
 def _all_are_ipv4(addresses: list[Entry]) -> bool:
-    """Whether all addresses are valid IPv4, the usual case, checked without a Python call for each."""
+    """Whether all addresses are valid IPv4, the usual case, checked without a Python call per address."""
     if {entry["addr_type"] for entry in addresses} - {"IPV4"}:
         return False
     texts = [entry["addr"] for entry in addresses]
@@ -93,7 +93,7 @@ def backup_addr(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/level_list/0/rank_addr_list/0/backup_addr = ["10.0.0"]
     Instead: /rank_list/0/level_list/0/rank_addr_list/0/backup_addr = ["10.0.0.9"]
-    Hint: write an address of the same addr_type, or leave it out
+    Hint: write an address of the same addr_type, or omit backup_addr
     """
     if not any("backup_addr" in entry for entry in level_addresses(subject)):
         return
@@ -109,7 +109,7 @@ def backup_addr(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     message,
                     (*path, "backup_addr", index),
-                    "write an address of the same addr_type, or leave it out",
+                    "write an address of the same addr_type, or omit backup_addr",
                 )
 
 
@@ -165,7 +165,7 @@ def plane_id(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC460", "listen-port", "refused", source="control_plane.cc")
 def listen_port(subject: Subject) -> Iterator[Finding]:
-    """The listen_port of a control_plane is not within 1 to 65536.
+    """The listen_port of a control_plane is not between 1 and 65536.
 
     Example: /rank_list/0/control_plane = {"addr_type": "IPV4", "addr": "10.0.0.1", "listen_port": 0}
     Instead: /rank_list/0/control_plane = {"addr_type": "IPV4", "addr": "10.0.0.1", "listen_port": 50000}
@@ -176,7 +176,7 @@ def listen_port(subject: Subject) -> Iterator[Finding]:
         if plane is not None and (number is None or not 1 <= number <= _HIGHEST_LISTEN_PORT):
             path = ("rank_list", row, "control_plane", "listen_port")
             yield Finding(
-                f"listen_port {plane['listen_port']} is not within 1 to 65536", path, "choose a port"
+                f"listen_port {plane['listen_port']} is not between 1 and 65536", path, "choose a port"
             )
 
 
@@ -190,4 +190,4 @@ def detour(subject: Subject) -> Iterator[Finding]:
     """
     value = subject.table.fields.get("detour", "")
     if value not in ("true", "false", ""):
-        yield Finding(f'detour is "{value}"', ("detour",), 'write "true" or "false"')
+        yield Finding(f'detour "{value}" is unknown', ("detour",), 'write "true" or "false"')

@@ -1,4 +1,4 @@
-"""Rules on 2.0 tables that HCCL does not check: requirements of the Ascend 950 guide, and later failures."""
+"""Rules that HCCL does not check in 2.0 tables: requirements of the Ascend 950 guide, and late failures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NPUS_OF_A_HOST = 8
 def unsorted_rank_list(subject: Subject) -> Iterator[Finding]:
     """rank_list is not sorted by rank_id.
 
-    HCCL uses the n-th entry for rank n without sorting, so a rank gets the addresses of another one.
+    HCCL uses the n-th entry for rank n without sorting, so a rank gets the addresses of another rank.
 
     Example: /rank_list/0/rank_id = 1; /rank_list/1/rank_id = 0
     Instead: table

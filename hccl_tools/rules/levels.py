@@ -22,7 +22,7 @@ SPARE = 64
 HIGHEST_LAYER = 7
 _NET_TYPES = frozenset({"TOPO_FILE_DESC", "CLOS", "1DMESH", "2DMESH", "A3_SERVER", "A2_AX_SERVER"})
 _USUAL_LAYERS = ([0], [0, 1], [0, 1, 2], [0, 1, 2, 3])
-#: The greatest lengths of strings, in bytes.
+#: The maximum lengths of strings, in bytes.
 LONGEST = {"net_instance_id": 1024, "plane_id": 1024, "addr": 256, "port": 32}
 Entry = dict[str, Any]
 
@@ -54,14 +54,14 @@ def each_address(subject: Subject) -> Iterator[tuple[Path, Entry]]:
 
 
 def all_pass(entries: list[Entry], key: str, passes: Callable[[Any], bool], default: Any = None) -> bool:
-    """Whether all values of a key pass a check, which is called once per different value."""
+    """Whether all values of a key pass a check, which runs once per distinct value."""
     values = {entry.get(key, default) for entry in entries}
     return all(value is default or passes(value) for value in values)
 
 
 @rule("HCC331", "local-id", "refused", source="new_rank_info.cc:47-63")
 def local_id(subject: Subject) -> Iterator[Finding]:
-    """A local_id is not within 0 to 64, or a spare (local_id 64) has no replaced_local_id from 0 to 63.
+    """A local_id is not between 0 and 64, or a spare (local_id 64) has no replaced_local_id from 0 to 63.
 
     Example: /rank_list/0/local_id = 65
     Instead: /rank_list/0/local_id = 0
@@ -74,7 +74,7 @@ def local_id(subject: Subject) -> Iterator[Finding]:
         number = read_integer(value)
         if number is None or not 0 <= number <= SPARE:
             yield Finding(
-                f"local_id {value} is not within 0 to 64",
+                f"local_id {value} is not between 0 and 64",
                 ("rank_list", row, "local_id"),
                 "write the index of the device in its node",
             )
@@ -92,16 +92,16 @@ def spare_device(subject: Subject) -> Iterator[Finding]:
 
     Example: /rank_list/0/local_id = 64; /rank_list/0/replaced_local_id = 1
     Instead: /rank_list/0/local_id = 64; /rank_list/0/replaced_local_id = 5
-    Hint: leave the replaced device out
+    Hint: remove the replaced device
     """
     numbers = [read_integer(value) for value in subject.table.column("local_id")]
     spares = [row for row, number in enumerate(numbers) if number == SPARE]
     for row in spares[1:]:
-        related = (Related(("rank_list", spares[0], "local_id"), "the first one here"),)
+        related = (Related(("rank_list", spares[0], "local_id"), "the first spare device here"),)
         yield Finding(
-            "a second spare device (local_id 64)",
+            "the table has a second spare device (local_id 64)",
             ("rank_list", row, "local_id"),
-            "leave all but one spare device out",
+            "keep only one spare device",
             related,
         )
     replaced = read_integer(subject.table.column("replaced_local_id")[spares[0]]) if spares else None
@@ -111,14 +111,14 @@ def spare_device(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f"local_id {replaced} is replaced by the spare device",
             path,
-            "leave the replaced device out",
+            "remove the replaced device",
             related,
         )
 
 
 @rule("HCC451", "net-layer", "refused", source="rank_level_info.cc:39, new_rank_info.cc:77-103")
 def net_layer(subject: Subject) -> Iterator[Finding]:
-    """A net_layer is not within 0 to 7, or the levels of a rank are not in ascending order.
+    """A net_layer is not between 0 and 7, or the levels of a rank are not in ascending order.
 
     Example: /rank_list/0/level_list/0/net_layer = 8
     Instead: /rank_list/0/level_list/0/net_layer = 0
@@ -133,7 +133,7 @@ def net_layer(subject: Subject) -> Iterator[Finding]:
             path = ("rank_list", row, "level_list", index, "net_layer")
             number = read_integer(value)
             if number is None or not 0 <= number <= HIGHEST_LAYER:
-                yield Finding(f"net_layer {value} is not within 0 to 7", path, "number the levels from 0")
+                yield Finding(f"net_layer {value} is not between 0 and 7", path, "number the levels from 0")
                 continue
             if number <= previous:
                 yield Finding(

@@ -67,7 +67,7 @@ def file_name(subject: Subject) -> Iterator[Finding]:
         return
     hint = "rename the file: HCCL requires the ending .json"
     if not name.endswith(_SUFFIX):
-        is_itself = real == abspath(subject.path)  # noqa: PTH100  (a name, links and all)
+        is_itself = real == abspath(subject.path)  # noqa: PTH100  (do not resolve links)
         what = f'"{subject.path}"' if is_itself else f'"{real}", the target of the link,'
         yield Finding(f"{what} does not end in .json", hint=hint)
     elif _SUFFIX in folder:
@@ -80,7 +80,7 @@ def file_name(subject: Subject) -> Iterator[Finding]:
         yield Finding('the file has no name before ".json"', hint="rename the file: table.json")
     else:
         yield Finding(
-            f'".json" is in the name "{name}" twice', hint="rename the file so that .json is only at its end"
+            f'"{name}" contains ".json" twice', hint="rename the file so that .json is only at its end"
         )
 
 
@@ -153,7 +153,7 @@ def text_behind_the_table(subject: Subject) -> Iterator[Finding]:
     """
     if subject.product.loader != "legacy" and subject.document is not None:
         offset = subject.document.trailing
-        # Its parser treats a NUL byte as the end of the file.
+        # The parser of Ascend 950 treats a NUL byte as the end of the file.
         if offset is not None and subject.document.data[offset] != 0:
             yield Finding(
                 "text follows the table", hint="delete the text after the closing brace", offset=offset
@@ -187,7 +187,7 @@ def status_not_completed(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             f'status is "{status}", so HCCL waits 30 minutes for "completed"',
             ("status",),
-            "wait for the cluster manager to complete the table; `--wait 600` does"
+            "wait until the cluster manager has completed the table, for example with `--wait 600`"
             if waiting
             else 'write "status": "completed"',
         )

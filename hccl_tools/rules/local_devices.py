@@ -150,7 +150,7 @@ def stale_hccn_conf(subject: Subject) -> Iterator[Finding]:
         if not {same(ip) for ip in state.configured} <= {same(ip) for ip in state.ips}:
             old = ", ".join(state.configured)
             yield Finding(
-                f"{subject.host.conf} gives device {device_id} {old}, but it has {', '.join(state.ips)}",
+                f"{subject.host.conf} gives device {device_id} {old}, but the device has {', '.join(state.ips)}",
                 subject.device_path(row, "device_ip"),
                 f"correct address_{device_id} in the file; the driver sets it at the next boot",
             )

@@ -21,12 +21,12 @@ GENERATE = "make a new table on this host: `hccl-tools gen`"
 
 @shared
 def here(subject: Subject) -> Recognised:
-    """Return which servers of the table this host is."""
+    """Return the servers of the table that match this host."""
     return recognise(subject.table, subject.host)
 
 
 def rows_here(subject: Subject) -> list[tuple[int, int]]:
-    """Return row and device id of this host's devices in the table; empty unless the host is one server."""
+    """Return the row and device id of this host's devices in the table; empty unless one server matches."""
     numbers = subject.table.device_numbers
     own = [subject.table.servers[index] for index in here(subject).servers]
     # The pods of a group_list may share a machine.
@@ -36,7 +36,7 @@ def rows_here(subject: Subject) -> list[tuple[int, int]]:
 
 
 def _of_this_host(subject: Subject, rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Leave out the other hosts of a chassis, which is one server in a 2.0 table: their ids repeat."""
+    """Leave out the other hosts of a chassis, which is one server in a 2.0 table: their device ids repeat."""
     times = Counter(number for _, number in rows)
     devices = subject.host.devices
     return [
@@ -55,7 +55,7 @@ def _of_this_host(subject: Subject, rows: list[tuple[int, int]]) -> list[tuple[i
     "no-server-is-this-host",
     "fails-later",
     stage="none",
-    source="HCCL rank table guides, `server_id`, `device_ip`: they are those of the host a rank runs on",
+    source="HCCL rank table guides, `server_id`, `device_ip`: the values of the host that a rank runs on",
 )
 def no_server_is_this_host(subject: Subject) -> Iterator[Finding]:
     """No server of the table matches this host by its devices' addresses, its own addresses or its name.
@@ -119,7 +119,7 @@ def server_id_not_this_host_s(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 1x2
     Example: host is 10.4.4.4
     Instead: host
-    Hint: name the address by which other machines reach this host, or give the server a host_ip
+    Hint: write the address at which other machines reach this host, or give the server a host_ip
     """
     servers = here(subject).servers
     if len(servers) != 1 or subject.table.format == "2.0":
@@ -131,7 +131,7 @@ def server_id_not_this_host_s(subject: Subject) -> Iterator[Finding]:
     if server.host_ip is not None and subject.host.is_local(server.host_ip):
         return
     yield Finding(
-        f'server_id "{text}" is not an address of this host, although the server has its devices',
+        f'server_id "{text}" is not an address of this host, although the server has this host\'s devices',
         subject.server_path(servers[0], "server_id"),
-        "name the address by which other machines reach this host, or give the server a host_ip",
+        "write the address at which other machines reach this host, or give the server a host_ip",
     )

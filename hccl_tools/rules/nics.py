@@ -79,8 +79,8 @@ def uneven_addresses(subject: Subject) -> Iterator[Finding]:
 def _with_address(subject: Subject, *, own: bool) -> dict[str, tuple[int, ...]]:
     """Return the devices of each server that have an address, ascending.
 
-    With ``own``, as HCCL collects them for a rank's own server: by server_id without blanks, and with host_ip
-    as an address of each device.
+    With ``own``, collect them as HCCL does for a rank's own server: by server_id without blanks, and with
+    host_ip as an address of each device.
     """
     addresses, hosts, numbers = addresses_read(subject), hosts_set(subject), subject.table.device_numbers
     owner = subject.table.server_of_row

@@ -76,7 +76,7 @@ def page(rule: Rule) -> str:
 
 
 def code_page(code: str, *, tables: bool) -> str:
-    """Return the page of an error code of HCCL; with ``tables`` its end introduces a list of rules."""
+    """Return the page of an error code of HCCL; with ``tables``, its last line introduces a list of rules."""
     facts = CODES[code]
     return "\n".join(
         [

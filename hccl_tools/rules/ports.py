@@ -1,4 +1,4 @@
-"""Rules on ports: 1 to 65535."""
+"""Rules on port numbers, which must be 1 to 65535."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _UINT64 = 1 << 64
     source="topoinfo_ranktableConcise.cc:622-723; new_rank_info.cc:28",
 )
 def port_out_of_range(subject: Subject) -> Iterator[Finding]:
-    """A port is not within 1 to 65535.
+    """A port is not between 1 and 65535.
 
-    HCCL reads device_vnic_port only if the device has a device_port; then it must be a string.
+    HCCL reads device_vnic_port only if the device has a device_port; device_vnic_port must then be a string.
 
     Example: /server_list/0/device/0/device_port = "65536"
     Instead: /server_list/0/device/0/device_port = "16666"
@@ -45,7 +45,7 @@ def port_out_of_range(subject: Subject) -> Iterator[Finding]:
             if number is None or not 1 <= number <= HIGHEST_PORT:
                 shown = f'"{value}"' if isinstance(value, str) else value
                 yield Finding(
-                    f"{key} {shown} is not within 1 to 65535",
+                    f"{key} {shown} is not between 1 and 65535",
                     subject.device_path(row, key),
                     f"choose a port, or leave {key} out",
                 )

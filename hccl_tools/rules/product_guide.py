@@ -38,7 +38,7 @@ def ranks_across_servers(subject: Subject) -> Iterator[Finding]:
     """
     numbers = subject.table.rank_numbers
     if numbers == list(range(len(numbers))) or set(numbers) != set(range(len(numbers))):
-        return  # in order, or not 0 to N-1, which is another rule's matter
+        return  # in order, or not 0 to N-1, which another rule reports
     for index, server in enumerate(subject.table.servers):
         own = {number for row in server.rows if (number := numbers[row]) is not None}
         if own and max(own) - min(own) + 1 > len(server.rows) and len(own) == len(server.rows):

@@ -116,7 +116,7 @@ def _shown(subject: Subject, row: int) -> str:
 
 @rule("HCC204", "rank-count", "refused", code="EI0014", formats=("2.0",), source="rank_table_info.cc:35-63")
 def rank_count(subject: Subject) -> Iterator[Finding]:
-    """rank_count is not the number of ranks, or not within 1 to 65536.
+    """rank_count is not the number of ranks, or not between 1 and 65536.
 
     Example: /rank_count = 3
     Instead: /rank_count = 2

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
 
-#: The formats with ``server_list``, those of the legacy loader, and all.
+#: The formats with ``server_list``, the formats of the legacy loader, and all formats.
 SERVER_LIST = ("1.0", "1.2")
 LEGACY = (*SERVER_LIST, "group_list")
 _ALL = (*LEGACY, "2.0")
@@ -114,15 +114,15 @@ class Subject:
 
     @property
     def is_json(self) -> bool:
-        """Whether there is a valid value."""
+        """Whether the input is valid JSON."""
         return self.not_json is None and (self.document is None or self.document.problem is None)
 
     def device_path(self, row: int, *keys: str) -> Path:
-        """Return the path of a device, or of a key of it."""
+        """Return the path of a device, or of one of its keys."""
         return (*module(self.table.format).device_path(self.table, row), *keys)
 
     def server_path(self, index: int, *keys: str | int) -> Path:
-        """Return the path of a server's entry, or of a key of it."""
+        """Return the path of a server's entry, or of one of its keys."""
         return (*module(self.table.format).server_path(self.table, index), *keys)
 
     def rank_name(self, row: int) -> str:
@@ -176,7 +176,7 @@ def rule(
 
     Args:
         rule_id: ``HCC``, family digit, two digits; never reused.
-        name: Completes "allow ...".
+        name: The name of the fault for users (``duplicate-rank-id``).
         source: The guide's section, or the file and line of HCCL's source.
         code: The error code that HCCL shows; ``None`` if HCCL only logs the fault.
         formats: The table formats to which the rule applies; by default the formats of its family.

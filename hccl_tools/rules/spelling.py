@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import Column
 
 _NUMBER_KEYS = ("rank_id", "device_id", "host_port", "device_port", "super_device_id")
-#: Keys that HCCL reads in 1.x and group_list tables: those of the schemas (a test compares them).
+#: Keys that HCCL reads in 1.x and group_list tables: the keys of the schemas (a test compares them).
 READ_KEYS = frozenset(
     {
         "version", "status", "server_count", "server_list", "server_id", "host_ip", "device", "device_id", "rank_id",
@@ -28,7 +28,7 @@ READ_KEYS = frozenset(
 )  # fmt: skip
 #: The same keys by their spelling without underscores.
 _PLAIN = {key.replace("_", ""): key for key in READ_KEYS}
-#: The similarity to a key that HCCL reads from which on a key is misspelt, 0 to 1, and its greatest length.
+#: The minimum similarity of a misspelt key to a key that HCCL reads, 0 to 1, and its maximum length.
 _ALIKE, _LONGEST_MISSPELT = 0.85, 40
 #: Keys that are in no schema and are not mistakes: other programs read them.
 _KNOWN = frozenset(
@@ -85,7 +85,7 @@ def _are_plain(column: Column) -> bool:
 
 @rule("HCC604", "misspelt-key", "advice", source="topoinfo_ranktableConcise.cc (unknown keys are ignored)")
 def misspelt_key(subject: Subject) -> Iterator[Finding]:
-    """A key is similar to one that HCCL reads; HCCL ignores the key as it is.
+    """A key looks like a misspelling of a key that HCCL reads; HCCL ignores the misspelt key.
 
     Example: /server_list/0/device/0/devicePort = "16666"
     Instead: /server_list/0/device/0/device_port = "16666"
@@ -102,7 +102,7 @@ def misspelt_key(subject: Subject) -> Iterator[Finding]:
 
 
 def _similar_key(key: str) -> str | None:
-    """Return the known key that a misspelt one resembles, ``None`` if none is similar enough."""
+    """Return the known key that a misspelt key resembles, ``None`` if no key is similar enough."""
     if len(key) > _LONGEST_MISSPELT:
         return None
     folded = key.strip().lower().replace("-", "_")

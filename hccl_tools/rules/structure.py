@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.formats.schema import Violation, Violations
 
-#: The similarity from which on a key is a misspelling of the missing one, 0 to 1.
+#: The minimum similarity of a misspelt key to the missing key, 0 to 1.
 _ALIKE = 0.75
 _rule = partial(rule, consequence="refused", stage="structure")
 
@@ -118,7 +118,7 @@ def _near_key(value: Any, violation: Violation) -> str | None:
 
 
 def _with_own_value(value: Any, violation: Violation) -> str | None:
-    """Return the schema's hint, with the value in the document instead of the example's."""
+    """Return the schema's hint, with the value in the document instead of the example value."""
     hint = violation.hint or ""
     advice, example, _ = hint.partition(f', for example "{violation.path[-1] if violation.path else ""}": ')
     found = reduce(getitem, violation.path, value) if example and violation.keyword == "type" else None

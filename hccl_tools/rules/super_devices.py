@@ -13,7 +13,7 @@ from hccl_tools.table.hccl_values import read_column, read_uint
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: The super_device_id that stands for a missing one (INVALID_UINT).
+#: The value that stands for a missing super_device_id (INVALID_UINT).
 NO_SUPER_DEVICE = 0xFFFFFFFF
 
 
@@ -58,7 +58,7 @@ def _numbers(subject: Subject) -> list[int | None]:
     source="topoinfo_ranktableConcise.cc:1001-1020",
 )
 def super_device_id_missing(subject: Subject) -> Iterator[Finding]:
-    """A device of a super pod has no super_device_id, or the invalid one (4294967295).
+    """A device of a super pod has no super_device_id, or the invalid super_device_id 4294967295.
 
     Base: 1.2 1x2
     Example: remove /server_list/0/device/0/super_device_id

@@ -97,7 +97,7 @@ def empty_super_pod_id(subject: Subject) -> Iterator[Finding]:
 
 @rule("HCC523", "super-pod-id", "refused", code="EI0014", source="topoinfo_ranktableConcise.cc:915")
 def super_pod_id(subject: Subject) -> Iterator[Finding]:
-    """A super_pod_id is longer than 127 bytes, or two super pods have the same one.
+    """A super_pod_id is longer than 127 bytes, or two super pods have the same super_pod_id.
 
     Base: 1.2 2x8
     Example: /super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}]}, {"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.2"}]}]
@@ -165,7 +165,7 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
     Base: 1.2 2x8
     Example: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}]
     Instead: /super_pod_list/0/server_list = [{"server_id": "10.0.0.1"}, {"server_id": "10.0.0.2"}]
-    Hint: add it to a super pod's server_list
+    Hint: add the server to a super pod's server_list
     """
     if not is_used(subject):
         return
@@ -173,6 +173,5 @@ def server_without_super_pod(subject: Subject) -> Iterator[Finding]:
     for index, server in enumerate(subject.table.servers):
         if server.server_id not in placed:
             message = f'server "{server.server_id}" is not in any super pod'
-            yield Finding(
-                message, subject.server_path(index, "server_id"), "add it to a super pod's server_list"
-            )
+            hint = "add the server to a super pod's server_list"
+            yield Finding(message, subject.server_path(index, "server_id"), hint)

@@ -97,7 +97,7 @@ def device_count(subject: Subject) -> Iterator[Finding]:
         return
     for server_id in servers_of_refused_count(subject):
         count = len(rows_by_server(subject)[server_id])
-        if count in _COUNTS:  # HCCL counted another server: one joined by blanks, or an uneven one (HCC306)
+        if count in _COUNTS:  # HCCL counted a server merged because of blanks, or an uneven server (HCC306)
             if fault := blanks(subject):
                 yield fault
                 return

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _Object = dict[str, Any]
 _LONGEST_ID = 127
 _LONGEST_ADDRESS = 127
-#: hccl_communicator_attrs_host.cc, SetLocalRankInfo and CheckDevPhyId: host processes and ids above 31 are refused.
+#: hccl_communicator_attrs_host.cc, SetLocalRankInfo and CheckDevPhyId: refuse host processes and ids above 31.
 _HOST_PROCESS = -1
 _HIGHEST_DEVICE = 31
 #: The first port that HCCL assigns to ranks without a port (HCCL_IF_BASE_PORT is not set).

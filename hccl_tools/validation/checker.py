@@ -49,15 +49,15 @@ def validate(
         product: A name in ``hccl_tools.table.products.PRODUCTS``; by default the product assumed for
             the table.
         select: Report only these rules: ids, prefixes (``HCC2``) or names.
-        ignore: Leave these rules out.
-        env: The job's environment variables. Four of HCCL's change its verdict: HCCL_INTRA_ROCE_ENABLE,
+        ignore: Ignore these rules.
+        env: The job's environment variables. Four of them change the verdict of HCCL: HCCL_INTRA_ROCE_ENABLE,
             HCCL_INTRA_PCIE_ENABLE, HCCL_OP_EXPANSION_MODE, HCCL_OP_RETRY_ENABLE.
         host: Returns the state of this host, for the comparison with a table (``local_check``).
-        limit: Findings of one rule that the report keeps; ``None`` keeps all. Verdict, ``ok`` and ``counts``
+        limit: The number of findings per rule to keep; ``None`` keeps all. Verdict, ``ok`` and ``counts``
             cover all findings.
 
     Returns:
-        The report. Its ``verdict`` is that of HCCL on the table alone, regardless of the selection; ``ok``
+        The report. Its ``verdict`` is HCCL's verdict on the table alone, regardless of the selection; ``ok``
         depends on the reported findings.
 
     Raises:
@@ -102,7 +102,7 @@ def load(
     ignore: Iterable[str] = (),
     env: Mapping[str, str] | None = None,
 ) -> tuple[RankTable, Report]:
-    """Read a table that must not have errors; the arguments are those of ``validate``.
+    """Read a table that must not have errors; see ``validate`` for the arguments.
 
     Raises:
         TableError: The table has an error; the message has the findings.
@@ -226,7 +226,7 @@ def _verdict(stopping: list[RuleFacts]) -> Verdict:
 
 
 def _order(diagnostic: Diagnostic) -> tuple[bool, int, int, list[tuple[int, int | str]], str]:
-    """Return the sort key of a finding, in the order in which HCCL meets faults: by stage, then by path."""
+    """Return the sort key of a finding, in the order in which HCCL finds faults: by stage, then by path."""
     rule = rule_by_id(diagnostic.rule.id)
     place: list[tuple[int, int | str]] = [
         (0, key) if isinstance(key, int) else (1, key) for key in diagnostic.path

@@ -42,7 +42,7 @@ class LocalCheck:
             return validate(source, host=self.look, **checks)
         found, reason = self._product()
         report = validate(source, host=self.look, **{**checks, "product": found})
-        return report._replace(product_reason=f"this host's, by {reason}") if found else report
+        return report._replace(product_reason=f"the product of this host, by {reason}") if found else report
 
     def look(self, table: RankTable) -> HostState:
         """Return the state of this host for the devices of a table."""
@@ -56,7 +56,7 @@ class LocalCheck:
         return self._looks[key]
 
     def summary(self, report: Report) -> str:
-        """Return the sentence that reports which server of a checked table this host is."""
+        """Return the sentence that reports which server of a checked table is this host."""
         if report.table is None:
             return f"{report.file}: not compared with this host because the table cannot be read"
         found: Recognised = recognise(report.table, self.look(report.table))

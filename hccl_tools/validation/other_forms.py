@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_one(subject: Subject, found: Detection) -> bool:
-    """Return whether a document is such a table and the product reads it."""
+    """Return whether a document is a table in one of these forms and the product reads it."""
     if found.format == "group_list":
         return "deploy_mode" in subject.value and found.format in subject.product.formats
     return found.heterogeneous and subject.product.loader == "legacy"

@@ -30,7 +30,7 @@ def test_a_code_of_a_time_out(command_line: CommandLine) -> None:
     assert done.out.splitlines()[:3] == [
         "# EI0006 Communication_Error_Get_Socket",
         "",
-        "A rank waited longer than HCCL_CONNECT_TIMEOUT (120 s) to connect to another one.",
+        "A rank waited longer than HCCL_CONNECT_TIMEOUT (120 s) to connect to another rank.",
     ]
     assert done.out.splitlines()[-1] == "No rule of `validate` has this code."
 

@@ -69,7 +69,7 @@ def test_the_product_is_this_host_s(tmp_path: Path) -> None:
     done = host.run("validate", "--local", "table.json")
 
     assert done.returncode == 0
-    assert "product a2 (this host's, by lspci: device d802)" in done.stdout
+    assert "product a2 (the product of this host, by lspci: device d802)" in done.stdout
     told = host.run("validate", "--local", "--product", "910a", "table.json")
     assert "product 910a (as given)" in told.stdout
 
@@ -110,7 +110,7 @@ def test_a_stale_file_alone_is_a_warning(host: StandInHost) -> None:
 
     assert done.returncode == 0
     assert found(done) == {"HCC641"}
-    assert "gives device 7 192.168.103.9, but it has 192.168.103.100" in done.stdout
+    assert "gives device 7 192.168.103.9, but the device has 192.168.103.100" in done.stdout
 
 
 def test_devices_that_are_not_here(host: StandInHost) -> None:
@@ -226,7 +226,7 @@ def test_a_left_over_table_of_another_generation(host: StandInHost) -> None:
     done = host.run("validate", "--local", "table.json")
 
     assert done.returncode == 1
-    assert "product a5 (this host's, by lspci: device d806)" in done.stdout
+    assert "product a5 (the product of this host, by lspci: device d806)" in done.stdout
     assert "HCCL refuses this table" in done.stdout
     assert "2.0" in done.stdout
 
