@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 #: Command name -> its description. The command ``x-y`` is ``command`` in ``hccl_tools.cli.x_y``.
 COMMANDS = {
     "gen": "Write the rank table of this host's devices.",
-    "validate": "Check rank tables: what HCCL will refuse, where, and what to do.",
-    "merge": "Make one table of the tables of many hosts.",
+    "validate": "Check rank tables: report what HCCL refuses, where, and how to fix it.",
+    "merge": "Merge the tables of many hosts into one table.",
     "convert": "Write the same table in another format.",
-    "replace": "Give a spare server the ranks of a failed one.",
+    "replace": "Give a spare server the ranks of a failed server.",
     "subset": "Keep some servers or devices of a table.",
     "show": "Show a table: servers, devices, ranks, and which server is this host.",
     "launch": "Start one process per rank and supervise the job.",
@@ -89,7 +89,7 @@ def cli() -> None:
 
     \b
     hccl-tools gen --device_num "[0,8)"           write this host's rank table
-    hccl-tools validate hccl_8p_*.json            check it as HCCL will
+    hccl-tools validate hccl_8p_*.json            check it as HCCL does
     hccl-tools launch --rank-table FILE train.py  start one process per rank
     """  # noqa: D301  (click's own mark: keep the lines)
 
@@ -107,12 +107,12 @@ def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
     except (click.Abort, KeyboardInterrupt):
         return 130
     except SystemExit as end:
-        # click exits with 1 when the reader of our output has gone (`| head`): we exit as SIGPIPE would.
-        # It exits with 0 after it has completed a command line for the shell.
+        # click exits with 1 if the reader of the output has exited (`| head`): use the exit code of SIGPIPE.
+        # click exits with 0 after it has completed a command line for the shell.
         return _READER_GONE if end.code else 0
     except OSError as error:
         if error.errno == errno.ENOENT and not _folder_exists():
-            return _report("the current folder has been removed", "change to another one: cd DIR", 2)
+            return _report("the current folder has been removed", "change to another folder: cd DIR", 2)
         if error.filename is not None or error.errno not in _FULL:
             raise
         # The data stays in the buffer; Python must not try to write it again at exit.
@@ -124,8 +124,8 @@ def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
 def _secure_streams() -> None:
     """Make closed or broken standard streams harmless.
 
-    If one is closed, the next file that is opened would take its descriptor: a log, a table, the keeper's
-    pipe. A stderr that cannot be written must not change the exit code.
+    If a stream is closed, the next file to be opened gets its descriptor: a log, a table, the keeper's pipe.
+    A stderr that cannot be written to must not change the exit code.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -145,7 +145,7 @@ class _Printable(io.TextIOWrapper):
 
 
 class _Harmless(io.FileIO):
-    """A stream whose write errors are ignored: a reader that has gone, a full disk."""
+    """A stream that ignores write errors: the reader has exited, the disk is full."""
 
     def write(self, data: Any) -> int:
         try:

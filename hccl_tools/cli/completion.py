@@ -1,6 +1,6 @@
 """Shell completion of values: files, runs, rules, formats, products.
 
-The values of a parameter follow from its metavar or its name.
+The metavar or the name of a parameter determines its values.
 """
 
 from __future__ import annotations

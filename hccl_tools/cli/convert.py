@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hccl_tools.transform.super_pod_plan import SuperPodMembership
 
 _EXAMPLES = """\
-  hccl-tools convert jobstart_hccl.json --to 1.0 -o hccl.json    the table that HCCL derives from ModelArts'
+  hccl-tools convert jobstart_hccl.json --to 1.0 -o hccl.json    ModelArts' table, as HCCL reads it
   hccl-tools convert --wait 600 /user/config/jobstart_hccl.json --to 1.0 -o hccl.json
   hccl-tools convert hccl.json --to 1.2 --super-pods pods.json   for A3 machines in super-pod mode
   hccl-tools convert hccl.json --to group_list -o -              print it
@@ -48,16 +48,16 @@ def command(
 ) -> None:
     """Write the same table in another format.
 
-    Servers, devices, ranks and addresses stay; information that the new format cannot hold is listed.
-    group_list, 1.0 and 1.2 can be converted to each other. A 2.0 table describes network levels that the
-    others lack: it cannot be converted. The table is written to NAME.v1.0.json, or as -o says.
+    Servers, devices, ranks and addresses stay the same; the command lists what the new format cannot store.
+    group_list, 1.0 and 1.2 can be converted to each other. 2.0 cannot be converted: it describes network
+    levels that the other formats lack. The table is written to NAME.v1.0.json, or to the path of -o.
     """
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
     from hccl_tools.table.products import PRODUCT_VARIABLE, assumed_for  # noqa: PLC0415
     from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
     from hccl_tools.transform import conversion  # noqa: PLC0415  (`--help` does not need it)
 
-    gc.disable()  # a large table is half a million objects without a cycle
+    gc.disable()  # a large table has half a million objects, but no reference cycles
     table_options.wait_for(file, wait)
     inputs = Inputs(product=settings["product"])
     table = inputs.table(file)

@@ -37,7 +37,7 @@ _REACHING = (
     click.option(
         "--engine",
         type=Choice(["mpirun", "slurm"]),
-        help="What starts the processes. Default: srun inside a Slurm allocation, else mpirun over ssh.",
+        help="The process launcher. Default: srun inside a Slurm allocation, else mpirun over ssh.",
     ),
 )
 #: The options for querying many hosts.
@@ -57,7 +57,7 @@ _HOSTS = (
     click.option(
         "--gather",
         is_flag=True,
-        help="mpirun or srun runs this command on every host: collect their answers. In a Slurm "
+        help="Collect the answers of all hosts on which mpirun or srun runs this command. In a Slurm "
         "allocation without srun: query all its nodes.",
     ),
     click.option(
@@ -71,7 +71,7 @@ _HOSTS = (
 )
 
 
-#: ``--engine``, ``--gather-timeout`` and ``--ssh``; and with the options for many hosts.
+#: ``--engine``, ``--gather-timeout`` and ``--ssh``; the same with the options for many hosts.
 one_host = together(*_REACHING)
 many_hosts = together(*_REACHING, *_HOSTS)
 

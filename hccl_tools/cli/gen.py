@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
   hccl-tools gen                                     all devices of this host or container
-  hccl-tools gen --device_num "[0,8)"                the first eight; quote it, the shell reads brackets
+  hccl-tools gen --device_num "[0,8)"                the first eight; quote it: the shell reads brackets
   hccl-tools gen --devices 4-7 --server_ip 10.0.0.1  devices 4 to 7, and the server_id in the table
   hccl-tools gen --devices 7,6,5,4 -o tables/        rank 0 on device 7; the file goes into tables/
   hccl-tools gen --hosts "10.0.0.[1-16]"             a whole cluster, ranks in the order of this list
@@ -26,8 +26,8 @@ _EXAMPLES = """\
   hccl-tools gen --simulate 910a                     without devices, to try the other commands
 
 Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip -g` (PATH, then
-/usr/local/Ascend/driver/tools), else from /etc/hccn.conf; where both answer they must agree. Those of a
-2.0 table come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_info -i N`.
+/usr/local/Ascend/driver/tools), else from /etc/hccn.conf; if both answer, they must agree. The addresses
+of a 2.0 table come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_info -i N`.
 """
 
 
@@ -50,7 +50,7 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
 @click.option(
     "--server_ip",
     metavar="ADDRESS",
-    help="This host's address. Default: the one by which it reaches its network.",
+    help="This host's address. Default: the address by which it reaches its network.",
 )
 @click.option(
     "--product",
@@ -69,7 +69,7 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
 @click.option(
     "--prefer",
     type=Choice(["hccn_tool", "hccn.conf", "rootinfo"]),
-    help="The source to use where the two disagree.",
+    help="The source to use if two sources disagree.",
 )
 @click.option(
     "--tool-timeout",
@@ -84,12 +84,12 @@ Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip 
 @gather_options.many_hosts
 @click.pass_context
 def command(ctx: click.Context, /, **settings: Any) -> None:
-    """Write the rank table of this host's devices, or of many hosts'.
+    """Write the rank table of the devices of this host, or of many hosts.
 
-    Devices and addresses come from this host; nothing is guessed, and a table that HCCL or the guide would
-    refuse is not written. With --hosts or --hostfile one process per host does this, started by mpirun over
-    your ssh, or by srun inside a Slurm allocation; the servers are in the order of the list, and nothing is
-    written unless all hosts answer.
+    The command reads the devices and addresses of this host and guesses nothing. It does not write a table
+    that HCCL or the guide would refuse. With --hosts or --hostfile, one process per host does this;
+    mpirun starts it over your ssh, or srun inside a Slurm allocation. The servers are in the order of the
+    list. The command writes nothing unless all hosts answer.
     """
     from hccl_tools.tablefiles import export_targets, outputs, unwritten  # noqa: PLC0415  (not for --help)
     from hccl_tools.transform import generation  # noqa: PLC0415  (not for --help)

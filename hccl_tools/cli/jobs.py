@@ -1,4 +1,4 @@
-"""``hccl-tools jobs``: list the runs of a log directory and the running ones on this host."""
+"""``hccl-tools jobs``: list the runs of a log directory and the runs that are running on this host."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
 
 _EXAMPLES = """\
-  hccl-tools jobs                     the runs in log/, and other running ones on this host
+  hccl-tools jobs                     the runs in log/, and other running jobs of this host
   hccl-tools jobs --log-dir /data/log --running
-  hccl-tools stop latest              stop the last one
-  hccl-tools logs latest --rank 3 -f  follow rank 3 of it
+  hccl-tools stop latest              stop the last run
+  hccl-tools logs latest --rank 3 -f  follow rank 3 of the last run
 """
 
 
 @options.command("jobs", epilog=_EXAMPLES)
 @click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.")
-@click.option("--running", is_flag=True, help="List only running runs.")
+@click.option("--running", is_flag=True, help="List only the runs that are running.")
 @click.option("-f", "--format", "form", type=Choice(["text", "json"]), default="text", help="Output format.")
 @click.pass_context
 def command(ctx: click.Context, log_dir: str, running: bool, form: str) -> None:
-    """List the runs of a log directory, and other running ones on this host; the newest first.
+    """List the runs of a log directory, and other runs that are running on this host, newest first.
 
     The state of a run is running, ended, failed, stopped, timed out or launcher killed. The age is the time
-    since its start, the exit code that of the job.
+    since its start. The exit code is the exit code of the job.
     """
     from hccl_tools.launch.runs import index, listing  # noqa: PLC0415  (`--help` does not need it)
 
     typed = ctx.get_parameter_source("log_dir") is click.core.ParameterSource.COMMANDLINE
     if typed and not os.path.isdir(log_dir):  # noqa: PTH112  (pathlib is not loaded for it)
         raise UsageError(
-            f'--log-dir "{log_dir}" is not a directory', hint="give the --log-dir of `hccl-tools launch`"
+            f'--log-dir "{log_dir}" is not a directory', hint="use the --log-dir of `hccl-tools launch`"
         )
     newest_first = sorted(index.find(log_dir), key=lambda run: run.started, reverse=True)
     found = [run for run in newest_first if not running or run.state == "running"]

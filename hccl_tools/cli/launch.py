@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hccl_tools.cli.other_launchers import Foreign
     from hccl_tools.launch.model.request import LaunchRequest
 
-#: ``python -m hccl_tools.launch`` runs under this name, which selects its own interpreter for the ranks.
+#: ``python -m hccl_tools.launch`` runs under this name: the ranks then use the interpreter of the launcher.
 MODULE_NAME = "python -m hccl_tools.launch"
 
 

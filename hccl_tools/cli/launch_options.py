@@ -1,4 +1,4 @@
-"""The options of ``launch``, in the groups of its help; hidden ones are other launchers' spellings."""
+"""The options of ``launch``, in the groups of its help; hidden options are other launchers' spellings."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ GROUPS: dict[str, list[Option]] = {
                 help="The number of ranks of the job."),
         _option("--devices", "--gpus", "--npus", "--xpus", "--selected-gpu", "--selected-gpus",
                 "--selected-npus", "--selected-xpus", "devices", metavar="LIST",
-                help="Devices, counted within the visible: 4-7 or 0,1 or [4,8)."),
+                help="Devices, counted among the visible devices: 4-7 or 0,1 or [4,8)."),
         _flag("--no-table", help="Start N ranks without a rank table."),
-        _option("--server", metavar="ID", help="Which server of the table this host is."),
+        _option("--server", metavar="ID", help="The server of the table that is this host."),
         _option(
             "--product",
             metavar="NAME",
             callback=product_option.read,
             help=product_option.help_text("this host's, else the product of the table's format"),
         ),
-        _option("--ignore", multiple=True, metavar="RULES", help="Rules to leave out: HCC304 or HCC4,HCC6."),
+        _option("--ignore", multiple=True, metavar="RULES", help="Rules to ignore: HCC304 or HCC4,HCC6."),
         _flag("--no-preflight", help="Skip the checks before the start."),
         _flag("--no-local-check", help="Do not compare the table with this host's devices."),
         _flag("--ignore-visible", help="Allow devices outside ASCEND_VISIBLE_DEVICES."),
@@ -66,9 +66,9 @@ GROUPS: dict[str, list[Option]] = {
         _option("--start", type=Choice(["auto", "table", "cluster", "mpi", "torch"]), default="auto",
                 show_default=True, help="How the framework finds its peers."),
         _option("--bind", type=Choice(["none", "cores", "numa"]), default="none", show_default=True,
-                help="Share the cores among a host's ranks, or give each a NUMA node's."),
+                help="cores: share a host's cores among its ranks; numa: one NUMA node per rank."),
         _option("--start-port", "--master-port", "start_port", type=IntRange(1024, 65535), metavar="PORT",
-                help="The rendezvous port; by default a free one, 18118 on several hosts."),
+                help="The rendezvous port; by default a free port, or 18118 on several hosts."),
         _option("--master-addr", "master_address", metavar="ADDRESS", help="The address of rank 0's host."),
         _flag("--keep-mpi", help="Keep OMPI_*, PMIX_*, PMI_* in the ranks' environment (for mpi4py)."),
         _flag("--pass-table", help="With --start torch: set RANK_TABLE_FILE as well."),
@@ -90,27 +90,27 @@ GROUPS: dict[str, list[Option]] = {
     ],
     "Logs": [
         _option("--log-dir", default="log", show_default=True, metavar="DIR",
-                help="Where the run's directory is made; %j is Slurm's job id."),
+                help="The parent of the run directory; %j is Slurm's job id."),
         _option("--log-mode", metavar="MODE",
-                help="Its mode, as for chmod: 750 for your group; by default 700."),
+                help="The mode of the run directory, as for chmod: 750 for your group; by default 700."),
         _option("--log-file", metavar="FILE", help="Write rank 0's log to this file instead."),
         _flag("--flat-logs", help="Name the logs as paddle does: DIR/workerlog.0, workerlog.1, ..."),
         _flag("--buffered", help="Do not set PYTHONUNBUFFERED=1 for the ranks."),
         _option("--tail", default="0", show_default=True, metavar="RANKS",
                 help="The ranks to follow on the terminal: 0,3 or all or none."),
         _option("--on-log-error", type=Choice(["warn", "stop"]), default="warn", show_default=True,
-                help="What to do when the disk of the logs is full."),
+                help="What to do when the log disk is full."),
         _option("--stdin", type=IntRange(min=0), metavar="RANK", help="Give this rank the launcher's stdin."),
     ],
     "Supervision": [
         _option("--grace", type=Seconds(), default=15.0, show_default=True, metavar="SECONDS",
-                help="From SIGTERM to SIGKILL, for all ranks together."),
+                help="Time from SIGTERM to SIGKILL, for all ranks together."),
         _option("--timeout", type=Seconds(above=True), metavar="SECONDS",
                 help="Kill the job after this time (exit code 124): 3600, 90m, 2h."),
         _option("--early-exit-warn", type=Seconds(), default=60.0, show_default=True,
-                metavar="SECONDS", help="Warn when other ranks still run this long after one exited with 0."),
+                metavar="SECONDS", help="Warn when ranks still run this long after a rank exited with 0."),
         _option("--hang-warn", type=Seconds(), default=600.0, show_default=True, metavar="SECONDS",
-                help="Warn when no rank has written or used the CPU for this time."),
+                help="Warn when no rank has written output or used the CPU for this time."),
         _option("--max-restarts", type=IntRange(min=0), default=0, show_default=True, metavar="N",
                 help="Restart the whole job up to N times after a failure."),
         _option("--notify", metavar="CMD",
@@ -120,7 +120,7 @@ GROUPS: dict[str, list[Option]] = {
         _option("--dry-run", type=Choice(["text", "json"]), metavar="[=json]",
                 help="Print the plan, start nothing."),
         _option("--emit", type=Choice(["rank_loop", "mpirun", "slurm", "msrun", "torchrun"]),
-                help="Print a script, or that tool's command, which starts the same job."),
+                help="Print a script, or a command of that tool, that starts the same job."),
     ],
     _HABITS: [
         # What a launch on several hosts passes to the supervisor of each host.
@@ -135,10 +135,10 @@ BARE = {"--dry-run": "text"}
 #: mpirun's spelling, which click would read as ``-n p``.
 SPELLINGS = {"-np": "-n"}
 
-HELP = """Start one process per rank and see the job to its end.
+HELP = """Start one process per rank and supervise the job until it ends.
 
-Every rank gets its RANK_ID, DEVICE_ID, RANK_SIZE and RANK_TABLE_FILE and a log of its own; rank 0 is shown.
-When a rank fails the others are ended, and the exit code is the failed rank's.
+Every rank gets RANK_ID, DEVICE_ID, RANK_SIZE, RANK_TABLE_FILE and its own log; the terminal shows rank 0.
+When a rank fails, launch stops the other ranks and exits with the exit code of the failed rank.
 
 \b
 hccl-tools launch --rank-table hccl_8p_01234567_10.0.0.1.json train.py --epochs 3
@@ -148,15 +148,15 @@ hccl-tools launch -n 2 --engine mpirun train.py
 hccl-tools launch --no-table -n 4 -m package.module
 hccl-tools launch --hostfile hosts train.py
 
-These print the plan, rehearse without NPUs, start MPI processes, and make the table of many hosts.
-Options end at PROGRAM: what follows it is the program's own. The options of torchrun, msrun and paddle
-are understood as well (--nproc_per_node, --master_addr, --worker_num, --log_dir, --gpus, --ips), or refused
-with what to use instead.
+Examples 2 to 6 print the plan, rehearse without NPUs, use MPI, use no table, and query many hosts.
+Options end at PROGRAM; the arguments after it belong to the program. launch also accepts the options of
+torchrun, msrun and paddle (--nproc_per_node, --master_addr, --worker_num, --log_dir, --gpus, --ips), or it
+refuses them and reports what to use instead.
 """
 
 EPILOG = (
-    "Exit codes: that of the first rank that failed (128+n for signal n); 124 time-out; 125 refused before "
-    "the start, or the logs' disk is full (--on-log-error stop); 126, 127 the program cannot run or does "
-    "not exist; 129, 130, 131, 143 the launcher got SIGHUP, Ctrl-C, SIGQUIT, SIGTERM; 137 a host or its "
-    "launcher was lost; 2 wrong usage."
+    "Exit codes: the code of the first rank that failed (128+n for signal n); 124 timeout; 125 refused "
+    "before the start, or the log disk is full (--on-log-error stop); 126 the program cannot run; 127 the "
+    "program does not exist; 129, 130, 131, 143 the launcher received SIGHUP, Ctrl-C, SIGQUIT, SIGTERM; "
+    "137 a host or its launcher was lost; 2 wrong usage."
 )

@@ -86,7 +86,7 @@ def _refuse_many_jobs(environ: Mapping[str, str]) -> None:
     tasks = environ.get("SLURM_STEP_NUM_TASKS", "1")
     if tasks not in {"", "1"}:
         raise UsageError(
-            f"srun has started `launch` {tasks} times, and without a table each would be a separate job",
+            f"srun has started `launch` {tasks} times; without a table, each process would be a separate job",
             hint="leave srun out: `hccl-tools launch` starts the whole job itself; or use the same "
             "--rank-table on all nodes; for one job per node use --engine loop",
         )

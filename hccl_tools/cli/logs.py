@@ -18,9 +18,9 @@ from hccl_tools.cli.values import EITHER_SPELLING, Choice, IntRange
     "ranks",
     multiple=True,
     type=IntRange(min=0),
-    help="The rank. Default: the one that failed first, else 0. Repeatable.",
+    help="The rank. Default: the rank that failed first, else 0. Repeatable.",
 )
-@click.option("--scheduler", is_flag=True, help="MindSpore's scheduler instead of a rank.")
+@click.option("--scheduler", is_flag=True, help="Print the log of MindSpore's scheduler instead.")
 @click.option("-f", "--follow", is_flag=True, help="Follow the log until the run ends.")
 @click.option("-n", "--lines", type=IntRange(min=0), help="Print the last N lines.")
 @click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory.")
@@ -31,7 +31,7 @@ from hccl_tools.cli.values import EITHER_SPELLING, Choice, IntRange
     help="The ssh for other hosts. Default: Open MPI's setting, else ssh.",
 )
 @click.option("--serve", type=Choice(["plain", "prefix"]), hidden=True)  # Typed by `logs` on another host.
-def command(  # noqa: PLR0917  (click hands them over by name)
+def command(  # noqa: PLR0917  (click passes them by name)
     run: str,
     ranks: tuple[int, ...],
     scheduler: bool,
@@ -43,7 +43,7 @@ def command(  # noqa: PLR0917  (click hands them over by name)
 ) -> None:
     """Print the log of a rank of RUN: a run directory, its name or a prefix of it, or "latest".
 
-    After a restart of the job (--max-restarts) it is the log of the last attempt. A log on another host is
+    After a restart of the job (--max-restarts), the log is from the last attempt. A log on another host is
     read over ssh without a password, or with srun in a running Slurm job.
 
     \b

@@ -1,4 +1,4 @@
-"""``hccl-tools merge``: make one table of the tables of many hosts."""
+"""``hccl-tools merge``: merge the tables of many hosts into one table."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _EXAMPLES = """\
 @options.product
 @options.ignore
 def command(*, files: tuple[str, ...], order: Any, **settings: Any) -> None:
-    """Make one table of the tables of many hosts.
+    """Merge the tables of many hosts into one table.
 
     FILE is a table, a pattern in quotes (its files in the order of their names), or - for standard input.
     All tables must have one format, and no server, device_ip or super_device_id may occur twice.
 
     Ranks are renumbered in the order of the servers. HCCL accepts any order; MindSpore's guide requires
-    that of --order server-id. The table is written to hccl_{servers}s_{ranks}p.json, only if `validate`
-    finds no error in it.
+    the order of --order server-id. If `validate` finds no error in the table, the command writes it to
+    hccl_{servers}s_{ranks}p.json.
     """
     from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415  (`--help` does not need it)
 

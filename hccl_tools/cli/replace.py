@@ -1,4 +1,4 @@
-"""``hccl-tools replace``: give a spare server the ranks of a failed one."""
+"""``hccl-tools replace``: give a spare server the ranks of a failed server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXAMPLES = """\
   hccl-tools replace job.r1.json --server 10.0.0.3 --with spare2.json  writes job.r2.json
   hccl-tools replace job.json --server 10.0.0.7 --with 10.0.0.17      queries the spare over ssh
 
-spare.json is the spare's own table; write it there with `hccl-tools gen`.
+spare.json is the spare's own table; write it on the spare with `hccl-tools gen`.
 """
 
 
@@ -32,11 +32,11 @@ spare.json is the spare's own table; write it there with `hccl-tools gen`.
 @options.ignore
 @gather_options.one_host
 def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
-    """Give a spare server the ranks of a failed one.
+    """Give a spare server the ranks of a failed server.
 
-    Ranks, the order of devices and all other entries stay byte for byte. The spare must match the failed
-    server: number of devices, product, super pod and address family. The new table is written to a new file
-    beside the old one; no file is overwritten.
+    Ranks, the order of devices and all other entries stay the same, byte for byte. The spare must match the
+    failed server: number of devices, product, super pod and address family. The new table is written to a new
+    file next to the old file; no file is overwritten.
     """
     from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
     from hccl_tools.transform.replacement import replace_server  # noqa: PLC0415  (`--help` does not need it)
@@ -67,7 +67,7 @@ def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: 
     if facts.product != checked_for:
         click.echo(
             f"warning: the spare {name} is {facts.product} ({facts.product_source}), but the table is "
-            f"checked for {checked_for}: use such a spare, or specify another --product",
+            f"checked for {checked_for}: use a spare of that product, or specify another --product",
             err=True,
         )
     return generation.table([facts], table_format=facts.table_format)

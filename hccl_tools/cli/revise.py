@@ -1,4 +1,4 @@
-"""The output of ``replace`` and ``subset``: check the new table and write it beside the old one."""
+"""The output of ``replace`` and ``subset``: check the new table and write it next to the old table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ output = click.option(
     "-o",
     "--output",
     metavar="DIR|FILE|-",
-    help="Where to write; - prints it. Default: NAME.r1.json beside FILE.",
+    help="Output path; - for stdout. Default: NAME.r1.json next to FILE.",
 )
 
 
@@ -80,7 +80,7 @@ def _report_use(old: bytes) -> None:
     try:
         descriptor = table_lock.take(old, "hccl-tools replace", os.environ)
     except LaunchError as error:
-        click.echo(f"note: {error.message}; it continues with the old table", err=True)
+        click.echo(f"note: {error.message}; that job continues with the old table", err=True)
         return
     if descriptor >= 0:
         os.close(descriptor)

@@ -45,7 +45,7 @@ def command(name: str | None) -> None:
         click.echo(page(found[0]).rstrip())
         return
     _print_list(found)
-    click.echo(f"\n{len(found)} rules; `hccl-tools rules {found[0].facts.id}` explains one")
+    click.echo(f"\n{len(found)} rules; `hccl-tools rules {found[0].facts.id}` explains one rule")
 
 
 def _matching(rules: list[Rule], name: str) -> list[Rule]:

@@ -52,12 +52,12 @@ def command(
 ) -> None:
     """Show a table as a tree: servers, groups, devices, ranks, addresses.
 
-    Without FILE the table of RANK_TABLE_FILE is shown. Above four servers each is one line. A table with
-    errors is shown as far as it can be read; `validate` reports the errors.
+    Without FILE, the command shows the table of RANK_TABLE_FILE. With more than four servers, each server is
+    one line. If the table has errors, the command shows the readable part; `validate` reports the errors.
     """
     from hccl_tools.draw.showing import ShowOptions  # noqa: PLC0415  (`--help` does not need it)
 
-    gc.disable()  # a large table is half a million objects without a cycle
+    gc.disable()  # a large table has half a million objects, but no reference cycles
     given = {"--rank": rank is not None, "--server": server is not None, "--here": here}
     named = [name for name, is_given in given.items() if is_given]
     if len(named) > 1:
@@ -113,7 +113,7 @@ def _server_of_rank(table: RankTable, rank: int) -> int:
         return table.server_of_row[table.rank_numbers.index(rank)]
     except ValueError:
         known = [number for number in table.rank_numbers if number is not None]
-        span = f"its ranks are {min(known)} to {max(known)}" if known else "it has no valid rank"
+        span = f"its ranks are {min(known)} to {max(known)}" if known else "the table has no valid rank"
         raise TableError(f"the table has no rank {rank}", hint=span) from None
 
 

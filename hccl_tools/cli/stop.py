@@ -24,7 +24,7 @@ def command(ctx: click.Context, run: str, log_dir: str, wait: float, now: bool) 
     """Stop RUN: a run directory, its name or a prefix of it, or "latest" (the default).
 
     The launcher receives SIGTERM and terminates the ranks on all hosts of the job, with its grace time.
-    Processes that a killed launcher has left are killed. In a run of hccl_tools.spawn, only the ranks
+    The command kills processes that a killed launcher has left. In a run of hccl_tools.spawn, only the ranks
     are stopped, not the calling program. The exit code is 0 if no process of the run is left.
 
     \b

@@ -23,7 +23,7 @@ _EXAMPLES = """\
 @click.argument("file", metavar="FILE")
 @click.option("--servers", metavar="IDS", help="The server_ids to keep, separated by commas. Default: all.")
 @click.option(
-    "--devices", metavar="RANGE", help='The device ids to keep on each: 0-3, 0,2 or "[4,8)". Default: all.'
+    "--devices", metavar="RANGE", help='The device ids to keep per server: 0-3, 0,2 or "[4,8)". Default: all.'
 )
 @revise.output
 @table_options.mode
@@ -33,7 +33,7 @@ def command(*, file: str, servers: str | None, devices: str | None, **settings: 
     """Keep some servers or devices of a table.
 
     The remaining ranks are renumbered from 0, in their old order. The new table is written to a new file
-    beside the old one, NAME.r1.json; no file is overwritten.
+    next to the old file, NAME.r1.json; no file is overwritten.
     """
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
     from hccl_tools.tablefiles import outputs  # noqa: PLC0415  (`--help` does not need it)

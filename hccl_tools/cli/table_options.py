@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
 
 mode = click.option("--mode", metavar="MODE", help="File mode, such as 640. Default: 0666 minus the umask.")
-_force = click.option("--force", is_flag=True, help="Replace a file that holds another table.")
+_force = click.option("--force", is_flag=True, help="Replace a file that contains another table.")
 _output = click.option(
-    "-o", "--output", metavar="DIR|FILE|-", help="Where to write; - prints it. Default: the current folder."
+    "-o", "--output", metavar="DIR|FILE|-", help="Output path; - for stdout. Default: the current folder."
 )
 
 
@@ -40,14 +40,14 @@ def from_environment() -> str:
 
     variable = table_source.naming_variable(os.environ)
     if variable is None:
-        raise UsageError("no rank table given", hint="give the file of a table, or set RANK_TABLE_FILE")
+        raise UsageError("no rank table given", hint="specify the file of a table, or set RANK_TABLE_FILE")
     file = table_source.usual_file(os.environ[variable])
     click.echo(f"note: no FILE given: using {variable}={os.environ[variable]}", err=True)
     return file
 
 
 def wait_for(file: str, seconds: float | None) -> None:
-    """Wait until a table is ready, and report on stderr what is missing; return at once without seconds.
+    """Wait until a table is ready, and report on stderr what is missing; do nothing if ``seconds`` is None.
 
     Raises:
         TableError: The table was not complete in time.

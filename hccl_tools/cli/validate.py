@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
   hccl-tools validate hccl_8p_01234567_10.0.0.1.json       one table
-  hccl-tools validate --product a2 'tables/**/*.json'      many, for Atlas A2 machines
+  hccl-tools validate --product a2 'tables/**/*.json'      many tables, for Atlas A2 machines
   hccl-tools validate --only-hccl rank_table.json          only what HCCL itself refuses or waits for
   hccl-tools validate --local rank_table.json              compare it with this host and its devices
   cat rank_table.json | hccl-tools validate -              from a pipe
@@ -104,7 +104,7 @@ class _Run:
 @options.select
 @options.ignore
 @table_options.wait
-@click.option("--local", is_flag=True, help="Compare the tables with this host and its devices, too.")
+@click.option("--local", is_flag=True, help="Also compare the tables with this host and its devices.")
 @click.option("--strict", is_flag=True, help="Count warnings as errors for the exit code.")
 @click.option("--only-hccl", is_flag=True, help="Show and count only what HCCL itself refuses or waits for.")
 @click.option("--all", "show_all", is_flag=True, help="Show all findings of each rule.")
@@ -126,16 +126,16 @@ def command(
     color: bool,
     **checks: Any,
 ) -> None:
-    """Check rank tables: what HCCL will refuse, where, and what to do.
+    """Check rank tables: report what HCCL refuses, where, and how to fix it.
 
-    FILE is a table of any format, a pattern in quotes, or - for standard input; without FILE the table of
-    RANK_TABLE_FILE is checked. The exit code is 0 if no table has an error, 1 if one has, 2 if a file cannot
-    be read or the call is wrong. With --local each table is also compared with this host: its server, the
-    devices present, and their addresses.
+    FILE is a table of any format, a pattern in quotes, or - for standard input; without FILE, the table
+    of RANK_TABLE_FILE is checked. The exit code is 0 if no table has an error, 1 if a table has an error, 2
+    if a file cannot be read or the usage is wrong. With --local each table is also compared with this host:
+    its server, the devices present, and their addresses.
     """
     from hccl_tools.diagnostics import limit, render  # noqa: PLC0415  (`--help` does not need it)
 
-    # A large table is half a million objects without a cycle: collecting takes longer than checking.
+    # A large table has half a million objects, but no cycles: collecting takes longer than checking.
     gc.disable()
     checks["limit"] = limit(output_format, show_all=show_all)
     run = _Run(checks, strict, only_hccl, local, wait)

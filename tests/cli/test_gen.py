@@ -398,7 +398,7 @@ class TestWhatItRefuses:
             check=False, capture_output=True, text=True, cwd=host.work, env=host.environ(),
         )  # fmt: skip
 
-        refused(host, done, 1, "no address for device 0", "hccn.conf may not be read by this user")
+        refused(host, done, 1, "no address for device 0", "hccn.conf is not readable by this user")
         assert "sudo" in done.stderr
 
 

@@ -90,7 +90,7 @@ def test_a_table_in_use_is_told(job: CommandLine, monkeypatch: pytest.MonkeyPatc
         os.close(lock)
 
     assert done.code == 0
-    assert f"pid {os.getpid()}, /runs/20261121-101530; it continues with the old table" in done.err
+    assert f"pid {os.getpid()}, /runs/20261121-101530; that job continues with the old table" in done.err
 
 
 @pytest.mark.parametrize(

@@ -158,4 +158,4 @@ def test_servers_stand_in_the_order_that_mindspore_s_guide_asks_for(command_line
     servers = [server.server_id for server in command_line.read("job.json").servers]
     assert servers == ["10.1.0.10", "10.1.0.2", "10.1.0.3"]
     help_text = " ".join(command_line("merge", "--help").out.split())
-    assert "HCCL accepts any order; MindSpore's guide requires that of --order server-id" in help_text
+    assert "HCCL accepts any order; MindSpore's guide requires the order of --order server-id" in help_text
