@@ -1,7 +1,7 @@
 """Read ports, interfaces and EIDs of a device with the ``hccn_tool`` of Ascend 950.
 
 ``hccn_tool -g -dev_info -i N`` prints three tables; N is the logical id. Columns are found by the header. A
-row that continues the one above has an empty first column.
+row that continues the row above has an empty first column.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def _ask_tool(
             yield device_id, stopped or Reading(hccn_tool.SOURCE, problem=hccn_tool.ABSENT)
             continue
         reading = read(tool, device_id, site)
-        # A tool that is not the one on PATH is shown with its path.
+        # Messages show the path of a tool that is not the first on PATH.
         yield device_id, reading if on_path else reading._replace(source=tool)
         if not reading.worth_asking:
             # A tool that hangs or stays busy for one device does so for all: do not wait N times.

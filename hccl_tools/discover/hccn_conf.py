@@ -1,6 +1,6 @@
 """Read device addresses from ``hccn.conf``, the file from which the driver sets them at boot.
 
-Lines are ``key_N=value``, N a physical id, in any order; many keys end in a number (``IPv6address_0``,
+Lines are ``key_N=value`` in any order; N is a physical id; many keys end in a number (``IPv6address_0``,
 ``bond_address_0``, ``ip_rule_1``), and ``address_1`` is not ``address_10``. The file may differ
 from the current state of the device.
 """
@@ -24,7 +24,7 @@ USUAL_PLACE = "/etc/hccn.conf"
 #: The keys that give a device its address, IPv4 before IPv6.
 _ADDRESS_KEYS = ("address", "IPv6address")
 _KEY = re.compile(r"(?P<name>[A-Za-z0-9_]*[A-Za-z_])_(?P<device>[0-9]{1,9})")
-#: A file of all keys for 64 devices is 100 kB; a larger file is not an hccn.conf.
+#: A file with all keys for 64 devices has 100 kB; a file above this limit is not an hccn.conf.
 _MOST_BYTES = 4 << 20
 
 
@@ -73,7 +73,7 @@ def load(site: Site) -> HccnConf:
             raw = file.read(_MOST_BYTES + 1)
     except OSError as error:
         denied = isinstance(error, PermissionError)
-        missing = "may not be read by this user" if denied else _absent(error)
+        missing = "is not readable by this user" if denied else _absent(error)
         remedy = _remedy(path) if denied else None
         if site.hccn_conf is not None:
             raise InputError(f"--hccn-conf {path} {missing}", hint=remedy) from error

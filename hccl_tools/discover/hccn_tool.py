@@ -1,7 +1,7 @@
 """Read device addresses with ``hccn_tool``, the program that sets them.
 
 The tool refuses parallel calls with a notice on stdout, so it is called for one device after another.
-Notices, usage texts and empty answers are not addresses, whatever the exit status.
+Notices, usage texts and empty answers are not addresses, regardless of the exit status.
 """
 
 from __future__ import annotations

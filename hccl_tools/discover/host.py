@@ -1,4 +1,4 @@
-"""The address by which other hosts reach this one, and its product."""
+"""The address by which other hosts reach this host, and the product of this host."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def stated_address(text: str, option: str = "--server_ip") -> tuple[str, str | N
         )
     if is_loopback(ip):
         return ip, (
-            f"server_id {ip} is valid on this machine only: in a table of several machines, each needs an "
-            "address that the other machines can reach"
+            f"server_id {ip} is valid on this machine only: in a table of several machines, each machine "
+            "needs an address that the other machines can reach"
         )
     if is_link_local(raw):
         return ip, f"server_id {ip} is a link-local address: machines on other links cannot reach it"

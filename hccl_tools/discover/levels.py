@@ -1,8 +1,8 @@
 """Determine the network levels of Ascend 950 devices from the host's root info, else from ``hccn_tool``.
 
-The driver's tools write the levels to ``/etc/hccl_rootinfo.json``. Without it they are derived from the EIDs
-and ports of each device; incomplete or inconsistent EIDs and ports are an error. If both
-sources answer, they must agree.
+The driver's tools write the levels to ``/etc/hccl_rootinfo.json``. Without this file the
+levels are derived from the EIDs and ports of each device; incomplete or inconsistent EIDs and ports are an
+error. If both sources answer, they must agree.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def find_levels(
             raise DiscoveryError(
                 f"the sources disagree about device {device_id}: {root.path} contains the EID {apart}, which "
                 "hccn_tool does not list",
-                hint="--prefer hccn_tool uses the current EIDs of the device, --prefer rootinfo the file",
+                hint="--prefer hccn_tool uses the EIDs of the device, --prefer rootinfo the EIDs of the file",
             )
         if apart:
             warnings.append(f"device {device_id}: hccn_tool does not list the EID {apart} of {root.path}")
@@ -209,7 +209,7 @@ def _level(
              "plane_id": str(one.die)}
         )  # fmt: skip
     first = eids[0]
-    # A host with NPUs 0 to 7 is its own layer 0; the hosts of a larger chassis share one.
+    # A host with NPUs 0 to 7 is its own layer 0; the hosts of a larger chassis share a layer 0.
     whole = f"{first.super_pod}_{first.chassis}" if first.local_id >= eid.NPUS_PER_BOARD else server_id
     instance, kind = (whole, "TOPO_FILE_DESC") if layer == 0 else (str(first.super_pod), "CLOS")
     return {

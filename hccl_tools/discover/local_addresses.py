@@ -1,4 +1,4 @@
-"""The addresses of this host's interfaces, the addresses that others can reach, and a check for local ones.
+"""The addresses of this host's interfaces, addresses that others can reach, and a check for local addresses.
 
 Nothing is sent: a datagram socket is connected, and the kernel chooses the source address.
 """
@@ -67,7 +67,7 @@ def interface_addresses() -> list[str]:
 
 
 def addresses_towards(hosts: Iterable[str]) -> list[str]:
-    """Return the addresses by which other hosts reach this host, first those with a route to ``hosts``."""
+    """Return the addresses by which other hosts reach this host; addresses on routes to ``hosts`` first."""
     found = map(source_address, (*islice(hosts, _MOST_DESTINATIONS), FAR_AWAY[0]))
     return list(dict.fromkeys(ip for ip in found if ip is not None and not is_loopback(ip)))
 

@@ -1,6 +1,6 @@
-"""Simulate a machine of a product: the ids, addresses and subnets of a well configured one.
+"""Simulate a machine of a product: the ids, addresses and subnets of a well-configured machine.
 
-``910a`` is machine 1 of a simulated cluster, ``910a:2`` machine 2, with addresses in the same subnets, so
+``910a`` is machine 1 of a simulated cluster, ``910a:2`` is machine 2 with addresses in the same subnets, so
 that tables of simulated machines can be merged.
 
 Source: the sample tables of HCCL's rank table guides (rank_table_config_{910,a2,a3,300i_duo,a5}.md). On a
@@ -83,7 +83,7 @@ def _address(product: Product, machine: int, device_id: int) -> str:
 
 
 def _with_levels(device_id: int, machine: int, called: str) -> DeviceFacts:
-    from hccl_tools.discover import levels  # noqa: PLC0415  (only 2.0 pays for it)
+    from hccl_tools.discover import levels  # noqa: PLC0415  (only for 2.0)
 
     found = levels.of_eids(device_id, device_info(device_id, machine), called)
     return DeviceFacts(device_id, (), _SOURCE, local_id=device_id, levels=found.levels)
@@ -91,7 +91,7 @@ def _with_levels(device_id: int, machine: int, called: str) -> DeviceFacts:
 
 def device_info(device_id: int, machine: int = 1) -> DeviceInfo:
     """Return what ``hccn_tool`` prints about a simulated device with network levels."""
-    from hccl_tools.discover import dev_info, eid  # noqa: PLC0415  (only 2.0 pays for it)
+    from hccl_tools.discover import dev_info, eid  # noqa: PLC0415  (only for 2.0)
 
     super_pod, chassis = divmod(machine - 1, _CHASSIS)
     ports = sorted({*_INNER_PORTS, *((die, number) for die in (0, 1) for number in _OUTER_PORTS)})

@@ -18,7 +18,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-#: The folder that holds ``/dev``, ``/etc``, ``/sys`` and ``/usr`` of the host in place of ``/``: in a
+#: The folder that contains ``/dev``, ``/etc``, ``/sys`` and ``/usr`` of the host in place of ``/``: in a
 #: container, where the host's file tree is mounted.
 ROOT_VARIABLE = "HCCL_TOOLS_ROOT"
 #: Variables in which platforms give a container its host's address (ModelArts; Kubernetes manifests).
@@ -56,7 +56,7 @@ class Site(NamedTuple):
 
 
 class ToolOutput(NamedTuple):
-    """What a tool printed, and its exit status; a negative one is the signal that killed it."""
+    """What a tool printed, and its exit status; a negative status is the signal that killed it."""
 
     command: tuple[str, ...]
     stdout: str

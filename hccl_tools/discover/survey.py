@@ -24,7 +24,7 @@ AUTO = "auto"
 
 
 class SurveyRequest(NamedTuple):
-    """The user's settings for a survey; the host determines those that are None.
+    """The user's settings for a survey; the host determines the settings that are None.
 
     Attributes:
         server_ip: The server_id in the table.
@@ -51,7 +51,7 @@ class SurveyRequest(NamedTuple):
 
 
 def survey(request: SurveyRequest) -> HostFacts:
-    """Check the settings of a request and determine the others on this host.
+    """Check the settings of a request and determine the other settings on this host.
 
     Raises:
         UsageError: The request contradicts itself or this host.
@@ -116,7 +116,7 @@ def _with_extras(facts: HostFacts, request: SurveyRequest) -> HostFacts:
     if facts.table_format == "group_list":
         extras["device_port"] = str(request.device_port or "")
     if facts.table_format in {"2.0", "group_list"} and (extra := next(filter(extras.get, extras), None)):
-        raise UsageError(f"a {facts.table_format} table has no {extra}", hint=f"omit {extra}, or make 1.0")
+        raise UsageError(f"a {facts.table_format} table has no {extra}", hint=f"omit {extra}, or use 1.0")
     environ = {} if request.simulate is not None else request.site.environ
     host_ip = _stated(request.host_ip, environ, HOST_VARIABLES, facts.server_id, "--host-ip")
     container_ip = _stated(request.container_ip, environ, ("POD_IP",), facts.server_id, "--container-ip")
@@ -157,7 +157,7 @@ def _server(request: SurveyRequest) -> tuple[str, str, tuple[str, ...]]:
     if request.server_ip is None:
         named = next((name for name in HOST_VARIABLES if request.site.environ.get(name)), None)
         if named is not None:
-            # In a pod with its own network the address by which it reaches its network is the pod's.
+            # In a pod with its own network, `own_address` would return the address of the pod.
             server_id, warning = host.stated_address(request.site.environ[named], named)
             return server_id, named, (warning,) if warning else ()
         return *host.own_address(), ()

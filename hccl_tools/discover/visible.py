@@ -2,8 +2,8 @@
 
 ``ASCEND_VISIBLE_DEVICES`` (ascend-docker-runtime) holds physical ids, in any order, with ranges and the
 prefixes ``npu-`` and ``Ascend910-``; with ``void`` or an empty value the runtime mounts nothing.
-With ``VIRTUAL`` in ``ASCEND_RUNTIME_OPTIONS`` the ids are those of virtual NPUs.
-``ASCEND_RT_VISIBLE_DEVICES`` (CANN) holds logical ids of this container, a plain list whose order counts.
+With ``VIRTUAL`` in ``ASCEND_RUNTIME_OPTIONS`` the ids refer to virtual NPUs.
+``ASCEND_RT_VISIBLE_DEVICES`` (CANN) holds logical ids of this container, a plain list whose order matters.
 
 Source: ascend-docker-runtime runtime/process/process.go (checkVisibleDevice, parseDevices, addDevice) and its
 documentation of the parameters.
@@ -38,7 +38,7 @@ def physical(environ: Mapping[str, str]) -> tuple[int, ...] | None:
     present nevertheless were added to the container in another way (``--device``, ``--privileged``).
 
     Raises:
-        DiscoveryError: The value is invalid, or the ids are those of virtual NPUs.
+        DiscoveryError: The value is invalid, or the ids refer to virtual NPUs.
     """
     text = environ.get(PHYSICAL_VARIABLE, "").strip()
     if text in {"", "void"}:
@@ -56,7 +56,7 @@ def physical(environ: Mapping[str, str]) -> tuple[int, ...] | None:
 
 
 def are_virtual(environ: Mapping[str, str]) -> bool:
-    """Return whether the ids of ``ASCEND_VISIBLE_DEVICES`` are those of virtual NPUs."""
+    """Return whether the ids of ``ASCEND_VISIBLE_DEVICES`` refer to virtual NPUs."""
     return "VIRTUAL" in environ.get("ASCEND_RUNTIME_OPTIONS", "").upper()
 
 

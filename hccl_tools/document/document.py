@@ -159,7 +159,7 @@ class Document:
         return Position(line, max(0, self._characters_before(offset) - self._characters_before(start)) + 1)
 
     def line_bounds(self, offset: int) -> tuple[int, int]:
-        """Return the bounds of the line with a byte, without the byte order mark and the line end."""
+        """Return the bounds of the line that contains a byte, without byte order mark and line end."""
         line = bisect_right(self._lines, offset)
         start = self._lines[line - 1] or self._body
         end = self._lines[line] - 1 if line < len(self._lines) else len(self.data)

@@ -1,4 +1,4 @@
-"""Problems of a whole file: it is empty, is not text, or has another encoding than UTF-8."""
+"""Problems of a whole file: it is empty, is not text, or is not encoded in UTF-8."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def unreadable(data: bytes, body: int) -> JsonProblem | None:
         body: The offset of the text, after the byte order mark.
     """
     if not data[body:].strip(b" \t\n\r"):
-        what = "the file has only blanks" if len(data) > body else "the file is empty"
+        what = "the file contains only blanks" if len(data) > body else "the file is empty"
         return JsonProblem("empty file", what, _AGAIN, body)
     for mark, name in _WIDE:
         if data.startswith(mark):

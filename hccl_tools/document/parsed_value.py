@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _PLAIN = frozenset({dict, list, str, int, float, bool, type(None)})
-#: The range in which HCCL's library keeps integers; others become floats.
+#: The range in which HCCL's library keeps integers; other integers become floats.
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 
 
@@ -148,4 +148,4 @@ def _number(number: float, path: tuple[str | int, ...]) -> float:
     if math.isfinite(as_float):
         return as_float
     message = "a number is too large" if isinstance(number, int) else f"{number} is not a JSON number"
-    raise NotJsonError(message, "write a number that a 64-bit float can hold", path)
+    raise NotJsonError(message, "write a number that a 64-bit float can store", path)

@@ -18,8 +18,8 @@ from typing import IO
 from hccl_tools.errors import InputError
 from hccl_tools.notation.printable import escaped
 
-#: The largest file that is read. HCCL refuses 1.x tables of more than 40 MiB without blanks; six times that
-#: leaves room for indentation, and a wrong argument (a checkpoint, a core dump) is refused at once. HCCL
+#: The maximum file size in bytes. HCCL refuses 1.x tables of more than 40 MiB without blanks; six times that
+#: size leaves room for indentation, and a wrong argument (a checkpoint, a core dump) is refused at once. HCCL
 #: reads 2.0 tables of up to 1 GiB, but a table of 65,536 ranks, its limit, needs only 20 MB.
 SIZE_LIMIT = 256 << 20
 _CHUNK = 1 << 20
@@ -170,7 +170,7 @@ def _read_bounded(file: IO[bytes], name: str, size: int) -> bytes:
         data = file.read(size + 1)
         if len(data) <= size and size:
             return data
-        parts, total = [data], len(data)  # it grows, or has no known size (a pipe, /proc)
+        parts, total = [data], len(data)  # the file grows, or has no known size (a pipe, /proc)
         while total <= SIZE_LIMIT and (part := file.read(_CHUNK)):
             parts.append(part)
             total += len(part)

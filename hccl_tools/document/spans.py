@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     #: Returns the value at an index of a text, and the index after it.
     _Step = Callable[[str, int], tuple[Any, int]]
 
-#: The keys of a path that are followed; a longer path is cut to this ancestor. Two calls per level stay below
+#: The maximum number of keys in a path; a longer path is cut to this length. Two calls per level stay below
 #: Python's recursion limit of 1000, and no rank table is deeper than 8.
 _DEPTH_LIMIT = 100
 _BLANKS = re.compile(r"[ \t\n\r]*")
@@ -59,7 +59,7 @@ class _Wanted(dict[Any, "_Wanted"]):
         self.found: list[_Wanted] = []
 
     def forget(self) -> None:
-        """Drop the known spans after a duplicate key, of which the last value counts."""
+        """Drop the known spans after a duplicate key, because its last value counts."""
         self.span = None
         for inner in self.found:
             inner.forget()

@@ -1,8 +1,8 @@
 """The strict JSON parser, which reports the position and kind of a fault, and duplicate keys.
 
 It accepts and refuses the same texts as HCCL's library (nlohmann::json 3.11). It reads one value and ignores
-the text after it; the last of duplicate keys counts; integers beyond 64 bits become floats, and larger
-numbers are refused. Objects and lists deeper than ``NESTING_LIMIT`` levels are parsed and left empty.
+the text after it. It uses the last value of a duplicate key, converts integers beyond 64 bits to floats, and
+refuses larger numbers. Objects and lists deeper than ``NESTING_LIMIT`` levels are parsed and left empty.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})|\\.", re.DOTALL)
 _LITERALS: dict[str, tuple[str, Any]] = {"t": ("true", True), "f": ("false", False), "n": ("null", None)}
 _DECODER = json.JSONDecoder()
 _CLOSER = {"{": "}", "[": "]"}
-#: The nesting depth at which parsing stops: HCCL's parser overflows its stack of 8 MiB before.
+#: The nesting depth at which parsing stops: HCCL's parser overflows its stack of 8 MiB earlier.
 _DEEPEST = 100_000
 
 
@@ -212,7 +212,7 @@ class Reader:
         value = number(found[0])
         if value is None:
             raise JsonError("number overflow", f"the number {_short(found[0])} is too large",
-                            "write a number that a 64-bit float can hold", at)  # fmt: skip
+                            "write a number that a 64-bit float can store", at)  # fmt: skip
         return value, found.end()
 
 

@@ -27,7 +27,7 @@ Expected = Literal["value", "key", "colon", "comma"]
 class JsonProblem(NamedTuple):
     """Why a text is not valid JSON for HCCL.
 
-    ``message`` and ``hint`` have the form of those of a diagnostic: lower case, no full stop. ``offset`` is
+    ``message`` and ``hint`` have the same form as in a diagnostic: lower case, no full stop. ``offset`` is
     in characters during parsing and in bytes of the file in ``Document.problem``.
     """
 

@@ -1,4 +1,4 @@
-"""Write files atomically: readers see the old file or the complete new one."""
+"""Write files atomically: readers see the old file or the complete new file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write_atomically(path: str | os.PathLike[str], chunks: Iterable[str], *, mod
     """Write text (UTF-8) to a file, completely or not at all.
 
     A temporary file in the same folder is written, synced and renamed. A new file gets 0666 minus the umask;
-    an existing one keeps its mode, and its owner if possible. ``mode`` overrides both. If ``path`` is a
+    an existing file keeps its mode, and its owner if possible. ``mode`` overrides both. If ``path`` is a
     symbolic link, its target is replaced and the link stays.
 
     Returns:
@@ -98,7 +98,7 @@ def _replace(target: str, chunks: Iterable[str], old: os.stat_result | None, mod
 
 
 def _keep_owner(handle: int, old: os.stat_result) -> None:
-    """Give the new file the owner and group of the old one, or only its group if no more is allowed."""
+    """Give the new file the owner and group of the old file, or only the group if no more is allowed."""
     new = os.fstat(handle)
     for uid, gid in ((old.st_uid, old.st_gid), (-1, old.st_gid)):
         if (new.st_uid, new.st_gid) == (old.st_uid, old.st_gid):

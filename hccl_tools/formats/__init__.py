@@ -1,6 +1,6 @@
 """Detect, read and write the file formats of rank tables.
 
-A reader takes a parsed document. It refuses exactly the documents that violate the format's JSON Schema, so
+A reader accepts a parsed document. It refuses exactly the documents that violate the format's JSON Schema, so
 that valid tables are read without the schema. A reader reports only that a document is wrong; the schema
 gives the violations (see ``hccl_tools.formats.schema``).
 """

@@ -2,7 +2,7 @@
 
 The schemas use few keywords, and this module validates them itself: a general validator makes an object for
 each violation, which needs seconds and gigabytes for a table with a fault in every entry. A test compares the
-violations with those that ``jsonschema`` and ``jsonschema-rs`` find.
+violations with the results of ``jsonschema`` and ``jsonschema-rs``.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def walk(value: Any, node: Node, path: Path, holder: Any, note: Note) -> None:
     """Call ``note`` for each violation in a value, in the order of the document.
 
     Args:
-        node: The part of the schema for it.
-        holder: The object or list around it; ``None`` for the whole document.
+        node: The part of the schema for the value.
+        holder: The object or list that contains the value; ``None`` for the whole document.
         note: Called with the object or list that has the fault, the path of the violation, its keyword, the
             missing key (``required``), and the node.
     """
@@ -164,7 +164,7 @@ def walk(value: Any, node: Node, path: Path, holder: Any, note: Note) -> None:
 
 
 class Violations:
-    """The violations in a document: all are counted, the first of each rule are kept.
+    """The violations in a document: all are counted, and the first ones of each rule are kept.
 
     Attributes:
         kept: The violations in document order.

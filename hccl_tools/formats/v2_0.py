@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Path
 
-#: The greatest list lengths, from new_rank_info.cc, rank_level_info.cc and address_info.cc.
+#: The maximum list lengths, from new_rank_info.cc, rank_level_info.cc and address_info.cc.
 MOST_LEVELS, MOST_ADDRESSES, MOST_BACKUPS = 8, 24, 16
 _TEXT: frozenset[type] = frozenset({str})
 _NUMBER: frozenset[type] = frozenset({int, float, bool})

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hccl_tools.programs.mpirun import Mpirun
 
 
-#: For ``python -c PROGRAM HOST TASK``. Where hccl-tools is missing, it reports that in the form of
+#: For ``python -c PROGRAM HOST TASK``. If hccl-tools is missing, it reports that in the form of
 #: :mod:`hccl_tools.gathering.stdout_framing` and :class:`hccl_tools.gathering.messages.SurveyAnswer`.
 _PROGRAM = """\
 import os, sys
@@ -63,7 +63,7 @@ def mpirun(start: SshStart, members: Sequence[tuple[str, Sequence[str]]]) -> lis
     command += ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"]
     for number, (host, argv) in enumerate(members):
         command += [":"] if number else []
-        # The working directory may not exist there.
+        # The working directory may not exist on the other host.
         command += ["-n", "1", "--host", host, "--wdir", "/", *argv]
     return command
 

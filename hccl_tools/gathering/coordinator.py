@@ -45,7 +45,7 @@ class GatherOptions(NamedTuple):
         engine: ``srun`` or ``mpirun``; None selects ``srun`` inside a Slurm allocation, else ``mpirun``.
         seconds: The time limit for all hosts together.
         allow_missing: Whether to continue without the hosts that do not answer.
-        ssh: The user's ssh with its options, as typed; None selects that of Open MPI, else ``ssh``.
+        ssh: The user's ssh with its options, as typed; None selects the ssh set for Open MPI, else ``ssh``.
     """
 
     engine: Engine | None = None
@@ -125,7 +125,7 @@ def _over_mpirun(
     limit = seconds * (1 - _DIAGNOSIS_SHARE)
     with TemporaryDirectory(prefix="hccl-tools-gather-") as folder:
         file = Path(folder, "answers.json")
-        # An additional MPI process on this host collects: mpirun's streams may mix long lines.
+        # An additional MPI process on this host collects the answers: mpirun's streams may mix long lines.
         first = SurveyTask(request=request, seconds=limit - 1, collect=str(file))
         tasks = [("localhost", first)]
         tasks += [(host, SurveyTask(host, places[host], request, limit - 1)) for host in hosts]
@@ -146,7 +146,7 @@ def _over_mpirun(
 
 
 def _ssh_start(options: GatherOptions) -> SshStart:
-    # mpirun of a virtual environment that is not activated lies beside its Python.
+    # The mpirun of a virtual environment that is not activated is next to its Python.
     beside = os.path.dirname(sys.executable)  # noqa: PTH120
     path = os.pathsep.join([options.environ.get("PATH", os.defpath), beside])
     try:

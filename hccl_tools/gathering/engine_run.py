@@ -16,7 +16,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-#: Seconds after SIGTERM in which an engine can end its processes on the other hosts.
+#: Seconds after SIGTERM in which an engine can stop its processes on the other hosts.
 _GRACE_S = 3.0
 #: Variables that Open MPI and Slurm set for the processes they start; another engine must not inherit them.
 _LAUNCHER_VARIABLES = ("OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "PMIX_", "PMI_", "PRTE_", "SLURM_STEP")
@@ -74,13 +74,13 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _read(child: subprocess.Popen[str], output: EngineOutput) -> None:
-    with contextlib.suppress(ValueError):  # the main thread closes it if a grandchild keeps it open
+    with contextlib.suppress(ValueError):  # the main thread closes the pipe if a grandchild keeps it open
         for line in child.stdout or ():
             output.add_line(line)
 
 
 def _end(child: subprocess.Popen[str]) -> None:
-    """Terminate the engine, as only it can end its processes on other hosts; kill it after the grace time."""
+    """Send SIGTERM: only the engine can stop its processes on other hosts. Kill it after the grace time."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if child.poll() is not None:
             return

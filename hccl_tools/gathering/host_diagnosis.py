@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.gathering.commands import SshStart
 
-#: Simultaneous connections; sshd refuses more than a few unauthenticated ones.
+#: The number of simultaneous connections; sshd refuses more than a few unauthenticated ones.
 _AT_ONCE = 32
 _NOT_FOUND = 127
 _NOT_EXECUTABLE = 126

@@ -44,7 +44,7 @@ class SurveyTask(NamedTuple):
         """Return the task as one line."""
         request = self.request._asdict()
         request["wanted"] = self.request.wanted._asdict()
-        # The environment is that of the host: its tools, its devices.
+        # Each host uses its own environment: its tools, its devices.
         request["site"] = {k: v for k, v in self.request.site._asdict().items() if k != "environ"}
         return json.dumps({"form": FORM, **self._asdict(), "request": request}, separators=(",", ":"))
 
@@ -64,7 +64,7 @@ class SurveyAnswer(NamedTuple):
     Attributes:
         host: The name in the host list, else the host's own name.
         facts: The facts about the host, or None after a failure.
-        message: The reason of the failure.
+        message: The reason for the failure.
         machine: An id that no two hosts share; empty for a simulated host.
         version: The version of hccl-tools that answers.
     """

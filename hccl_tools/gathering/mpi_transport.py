@@ -49,7 +49,7 @@ def finish() -> None:
 
 
 def send(comm: Any, text: str, *, is_name: bool = False) -> None:
-    """Send a text to the first process; ahead of it, if wanted, this host's name."""
+    """Send a text to the first process: an answer, or the name of this host if ``is_name`` is set."""
     from mpi4py import MPI  # noqa: PLC0415
 
     comm.Send([text.encode(), MPI.BYTE], dest=0, tag=_NAME if is_name else _TEXT)

@@ -1,6 +1,6 @@
 """Answers on standard output, between the other lines that ``mpirun`` or ``srun`` forwards.
 
-Slurm keeps lines of up to 1024 bytes whole and may mix longer ones with other hosts' output, so a text is
+Slurm keeps lines of up to 1024 bytes whole and may mix longer lines with other hosts' output, so a text is
 sent in pieces: ``hccl-tools-gather HOST 1/3 TEXT``.
 """
 

@@ -35,7 +35,7 @@ def main(host: str, text: str) -> int:
         return 1
     task = SurveyTask.from_json(text)._replace(host=host)
     end_with_tools()
-    # If anything hangs: the kernel kills this process after the time limit for its answer.
+    # If anything hangs, the kernel kills this process after the time limit for its answer.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, task.seconds + 10)
     if task.collect is None:
@@ -57,7 +57,7 @@ def end_with_tools() -> None:
 
 
 def answer(host: str, place: int, request: SurveyRequest) -> SurveyAnswer:
-    """Survey this host and return the facts, or the reason of a failure."""
+    """Survey this host and return the facts, or the reason for a failure."""
     from hccl_tools.discover.survey import survey  # noqa: PLC0415  (the first process surveys nothing)
 
     try:

@@ -35,7 +35,7 @@ def parse(text: str, *, option: str = "--hosts") -> tuple[str, ...]:
     fastest.
 
     Args:
-        option: Its name in messages.
+        option: The name of the option in messages.
 
     Raises:
         UsageError: The list cannot be read, is empty, or repeats a host.
@@ -59,9 +59,9 @@ def parse(text: str, *, option: str = "--hosts") -> tuple[str, ...]:
 def read_hostfile(path: str) -> tuple[str, ...]:
     """Return the hosts of a hostfile, in its order.
 
-    Each line begins with a host, or a list in the grammar of :func:`parse`. The number of processes after it
-    (``slots=8``, ``:8``) is ignored. ``#`` begins a comment. A repeated host, which adds slots in Open MPI,
-    counts once.
+    Each line begins with a host, or a list in the grammar of :func:`parse`. The number of processes after
+    the host (``slots=8``, ``:8``) is ignored. ``#`` begins a comment. A repeated host, which adds slots in
+    Open MPI, counts once.
 
     Raises:
         InputError: The file cannot be read.

@@ -11,7 +11,7 @@ from functools import cache
 def likeness(text: str, word: str, least: float) -> float:
     """Return the share of the letters of two words that are in both in the same order.
 
-    It is twice the length of their longest common subsequence divided by the sum of their lengths. The
+    The share is twice the length of their longest common subsequence divided by the sum of their lengths. The
     subsequence is computed for all letters of ``word`` at once, in the bits of an integer (Hyyro, 2004).
 
     Args:

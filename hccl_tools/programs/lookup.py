@@ -1,4 +1,4 @@
-"""Find programs as a shell does; errors for programs that are missing or cannot be run."""
+"""Find programs as a shell does, and the errors for programs that are missing or cannot be run."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Mpirun(NamedTuple):
 
     @property
     def is_open_mpi(self) -> bool:
-        """Whether it belongs to Open MPI."""
+        """Whether the program belongs to Open MPI."""
         return self.flavour.startswith("openmpi")
 
     @property

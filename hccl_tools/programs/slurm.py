@@ -42,13 +42,13 @@ def nodes_of_hosts(hosts: Sequence[str], environ: Mapping[str, str]) -> tuple[st
     """Return the nodes of the allocation that are the hosts of a job; empty if all nodes are.
 
     Raises:
-        LaunchError: The allocation has too few nodes, or more than the job and not all of its hosts.
+        LaunchError: The allocation has too few nodes, or more nodes than the job but not all of its hosts.
     """
     allocated = allocated_nodes(environ)
     if len(allocated) in {0, len(hosts)}:
         return ()
     have = f"this allocation has {count(len(allocated), 'node')} ({environ['SLURM_JOB_NODELIST']})"
-    want = f"the table {count(len(hosts), 'server')}"
+    want = f"but the table has {count(len(hosts), 'server')}"
     if len(allocated) < len(hosts):
         raise LaunchError(f"{have}, {want}", hint=f"salloc -N {len(hosts)}, or --nodes in the batch script")
     found = {host: node for node in allocated for host in hosts if _is(node, host)}
@@ -69,7 +69,7 @@ def step_command(srun: str, job: str, node: str) -> list[str]:
 
 
 def without_own_step(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables without those of an enclosing step or job, which srun would obey."""
+    """Return the variables without the variables of an enclosing step or job, which srun would obey."""
     return {
         name: value
         for name, value in environ.items()
@@ -80,7 +80,7 @@ def without_own_step(environ: Mapping[str, str]) -> dict[str, str]:
 def _is(node: str, host: str) -> bool:
     if node in {host, host.partition(".")[0]}:
         return True
-    import socket  # noqa: PLC0415  (an allocation may have more nodes than a table: rarely)
+    import socket  # noqa: PLC0415  (only if an allocation has more nodes than the table)
 
     try:
         return socket.gethostbyname(node) == host

@@ -35,7 +35,7 @@ def command(typed: str | None, environ: Mapping[str, str], *, wait: int) -> list
     """Return the ssh to use with its options; the caller appends a host and a command line.
 
     Args:
-        typed: The value of ``--ssh``; without it the ssh that Open MPI is set to use, else ``ssh``.
+        typed: The value of ``--ssh``; None selects the ssh set for Open MPI, else ``ssh``.
         wait: The timeout of a connection, in seconds.
 
     Raises:

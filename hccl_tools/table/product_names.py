@@ -10,7 +10,7 @@ from hccl_tools.table.products import PRODUCTS, Product, with_article
 
 
 class Reading(NamedTuple):
-    """The product of a name; ``note`` explains the choice unless the name is that of the product."""
+    """The product of a name; ``note`` explains the choice unless the name is the product's own name."""
 
     product: Product
     note: str | None = None
@@ -19,8 +19,8 @@ class Reading(NamedTuple):
 def read_name(name: str, *, origin: str | None = None) -> Reading:
     """Return the product for a name of a product, chip or machine.
 
-    Case, blanks, hyphens and underscores do not matter, nor does "Ascend" or "Atlas" in front. Only a SoC
-    name in HCCL's spelling is matched exactly: "Ascend910B" is a 910a, any other spelling of 910B an a2.
+    Case, blanks, hyphens, underscores and a leading "Ascend" or "Atlas" do not matter. Only a SoC name in
+    HCCL's spelling is matched exactly: "Ascend910B" is a 910a, any other spelling of 910B is an a2.
 
     Args:
         origin: The source of the name, for the message.

@@ -1,4 +1,4 @@
-"""The table of Ascend products: one row holds everything that depends on the product.
+"""The table of Ascend products: one row contains everything that depends on the product.
 
 Discovery, rules, simulated machines, help, error messages and docs/products.md read this table. A new product
 is a new row here, and no other module depends on the name of a product.
@@ -15,7 +15,7 @@ from typing import Literal
 
 from hccl_tools.records import NamedTuple
 
-#: Which of HCCL's two loaders reads the table: the one of 910 to A3 and 310P, or the one of Ascend 950.
+#: Which of HCCL's two loaders reads the table: the loader of 910 to A3 and 310P, or of Ascend 950.
 Loader = Literal["legacy", "a5"]
 
 
@@ -158,8 +158,8 @@ def default() -> Product:
 def assume(table_format: str | None, largest_server: int = 0) -> tuple[Product, str]:
     """Return the product to assume for a table if the user specifies none, and the reason as a phrase.
 
-    The product is that of the format's documentation. If a server has more devices than this product, it is
-    the only other product of the format whose whole servers have as many.
+    Usually, this is the product that the format is documented for. If a server has too many devices for that
+    product, it is the only other product of the format whose whole servers have this number of devices.
     """
     if table_format is None:
         return default(), "assumed"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
     from hccl_tools.transform.merge_conflicts import ConflictLocation
 
-#: The number of tables that are read together: enough to make the cost of each small, without much memory.
+#: The number of tables that are read together: enough to make the cost per table small, without much memory.
 _BATCH = 256
 #: Keys of tables with more data than servers.
 _NOT_PLAIN = frozenset({"super_pod_list", "rank_list", "group_list"})

@@ -60,7 +60,7 @@ def _origins(table: RankTable, facts: Sequence[HostFacts]) -> dict[Path, str]:
         host = hosts.get(server.server_id)
         if host is None:
             continue
-        if table.format != "2.0":  # which has no entries for servers
+        if table.format != "2.0":  # a 2.0 table has no entries for servers
             origins[module.server_path(table, index)] = f"server {host.server_id} ({host.server_id_source})"
         devices = {str(device.device_id): device for device in host.devices}
         for row in server.rows:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TableBatch(NamedTuple):
-    """Consecutive tables that differ in their servers only, read as one: a cluster has thousands.
+    """Consecutive tables that differ in their servers only, read as one table: a cluster has thousands.
 
     ``sizes`` has the number of servers of each table. If a batch has several tables, the ranks of each table
     are 0 to N-1 in file order.
@@ -49,7 +49,7 @@ class MergeState:
     Attributes:
         names: The names of the tables in messages.
         origins: The source of each server.
-        field_origin: For each of ``fields`` the first table that has it.
+        field_origin: For each of ``fields``, the first table that has the field.
         groups: The servers of each group by name, and the group's other keys.
         ranks: For each row, the position of its rank among all ranks, table after table.
         without_pods: The first table that has no super pods.

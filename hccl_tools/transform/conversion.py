@@ -132,7 +132,7 @@ def _with_super_pods(table: RankTable, memberships: Mapping[str, SuperPodMembers
         membership = memberships.get(server.server_id)
         if membership is None:
             raise TableError(
-                f"--super-pods does not have server {server.server_id}", hint=_known(list(memberships))
+                f"the --super-pods file has no server {server.server_id}", hint=_known(list(memberships))
             )
         pods.setdefault(membership.super_pod_id, SuperPod(membership.super_pod_id, [])).server_ids.append(
             server.server_id
@@ -142,7 +142,7 @@ def _with_super_pods(table: RankTable, memberships: Mapping[str, SuperPodMembers
             column[row] = membership.super_device_ids.get(device if device is not None else -1)
             if column[row] is None:
                 raise TableError(
-                    f"--super-pods has no super_device_id for device {device} of {server.server_id}",
+                    f"the --super-pods file has no super_device_id for device {device} of {server.server_id}",
                     hint="`npu-smi info -t spod-info -i NPU -c CHIP` shows it as SDID",
                 )
     made.columns["super_device_id"] = column
@@ -151,7 +151,7 @@ def _with_super_pods(table: RankTable, memberships: Mapping[str, SuperPodMembers
 
 
 def _known(names: Sequence[str]) -> str:
-    return f"it has {and_more(names, _SHOWN)}" if names else "it has no servers"
+    return f"the file has {and_more(names, _SHOWN)}" if names else "the file has no servers"
 
 
 def _plain(table: RankTable, to: Format, *, without: frozenset[str] = frozenset()) -> RankTable:
@@ -178,7 +178,7 @@ def dropped_information(before: RankTable, after: RankTable) -> list[str]:
         lines.append(f"{count(len(named), 'group name')} ({names}{more})")
     if len(after.servers) < len(before.servers):
         hosts_left = count(len(after.servers), "server")
-        lines.append(f"{len(before.servers)} instances became {hosts_left}: their pod names")
+        lines.append(f"the pod names of {len(before.servers)} instances, which became {hosts_left}")
     for key, column in before.columns.items():
         having = sum(value is not None for value in column)
         if having and key not in after.columns:

@@ -122,7 +122,7 @@ def _super_pods(hosts: Sequence[HostFacts]) -> list[SuperPod]:
 def file_name(made: RankTable, server_id: str | None = None) -> str:
     """Return the usual name: ``hccl_4p_4567_10.0.0.1.json``, or for several servers ``hccl_2s_16p.json``.
 
-    The device ids are concatenated in ascending order, whatever the rank order. ``server_id`` is the id of
+    The device ids are concatenated in ascending order, regardless of the ranks. ``server_id`` is the id of
     the only host if the table does not have it (2.0).
     """
     if len(made.servers) > 1 and server_id is None:

@@ -55,13 +55,13 @@ def check_kind(collected: MergeState, name: str, table: RankTable) -> None:
     first = collected.names[0]
     if table.format != collected.format:
         raise MergeConflictError(
-            f"{name} is a {table.format} table, {first} a {collected.format} table: they cannot be merged",
+            f"cannot merge {name} (a {table.format} table) and {first} (a {collected.format} table)",
             (),
             hint=f"convert one of them first: hccl-tools convert {quote(name)} --to {collected.format}",
         )
     if collected.status is not None and table.status is not None and table.status != collected.status:
         raise MergeConflictError(
-            f'{name} has status "{table.status}", {first} "{collected.status}"',
+            f'{name} has status "{table.status}", but {first} has "{collected.status}"',
             (ConflictLocation(first, key="status"), ConflictLocation(name, key="status")),
             hint="merge tables with the same status",
         )
@@ -136,7 +136,7 @@ def _check_servers(collected: MergeState) -> None:
 
 
 def _refuse_union(collected: MergeState, ids: list[str]) -> None:
-    """Refuse a table that was merged from others of these, such as the output of an earlier call."""
+    """Refuse a table that was merged from other input tables, such as the output of an earlier call."""
     contents: list[set[str]] = [set() for _ in collected.names]
     for name, origin in zip(ids, collected.origins, strict=True):
         contents[origin.table].add(name)

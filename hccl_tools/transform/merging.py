@@ -35,8 +35,8 @@ def merge(tables: Iterable[tuple[str, RankTable]], *, order: Order = "given") ->
     Args:
         tables: Each with its name for messages, in the order given. The ranks of a table keep their order,
             regardless of their numbers, which must be distinct.
-        order: ``given``: the ranks of one table after those of another. ``server-id`` and ``ip`` sort the
-            servers of all tables and number server by server. A group_list has no rank ids: HCCL numbers its
+        order: ``given`` numbers the ranks table after table. ``server-id`` and ``ip`` sort the servers of all
+            tables and number the ranks server by server. A group_list has no rank ids: HCCL numbers its
             devices by server_id as text.
 
     Raises:
@@ -132,7 +132,7 @@ def _table(collected: MergeState, sequence: list[int]) -> RankTable:
 
 
 def _move_rows(collected: MergeState, rows: list[int]) -> None:
-    """Reorder the devices: the i-th becomes the one at ``rows[i]``."""
+    """Reorder the devices: the device at ``rows[i]`` becomes the i-th device."""
     new_place = [0] * len(rows)
     for place, row in enumerate(rows):
         new_place[row] = place

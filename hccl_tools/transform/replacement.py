@@ -1,6 +1,6 @@
-"""Give a spare server the ranks of a failed one, by edits of the table's text.
+"""Give a spare server the ranks of a failed server by editing the table's text.
 
-Only values that differ are replaced: ranks, the order of devices and all other entries stay byte for byte.
+Only values that differ are replaced. Ranks, the order of devices and all other entries keep their bytes.
 """
 
 from __future__ import annotations
@@ -86,16 +86,14 @@ def _device_edits(pair: Pair) -> Iterator[Edit]:
             if new is None and key in needed:
                 raise TableError(
                     f"the spare's table has no {key} for device {spare.device_ids[other]}",
-                    hint=f"the table has {key} for every device: add it to the spare's",
+                    hint=f"the table has {key} for every device: add it to the spare's table",
                 )
             if new is not None and key in needed:
                 yield from differences((*module.device_path(table, row), key), old, new)
 
 
 def _server_edits(pair: Pair) -> Iterator[Edit]:
-    if (
-        pair.table.format == "2.0"
-    ):  # its servers have no entries: a server is named after the network of its devices
+    if pair.table.format == "2.0":  # no server entries: a server is named after the network of its devices
         return
     path = formats.module(pair.table.format).server_path(pair.table, pair.index)
     yield from differences((*path, "server_id"), pair.old.server_id, pair.new.server_id)
@@ -109,7 +107,7 @@ def _server_edits(pair: Pair) -> Iterator[Edit]:
         if new is None:
             raise TableError(
                 f"the spare's table has no {key} for {pair.new.server_id}",
-                hint=f"the table has {key} for {pair.old.server_id}: add it to the spare's",
+                hint=f"the table has {key} for {pair.old.server_id}: add it to the spare's table",
             )
         yield from differences((*path, key), old, new)
 

@@ -56,7 +56,7 @@ def pair_with_spare(table: RankTable, index: int, spare: RankTable) -> Pair:
     if spare.format != table.format:
         raise TableError(
             f"the spare's table is {spare.format}, this table is {table.format}",
-            hint=f"convert the spare's to the same format: hccl-tools convert SPARE --to {table.format}",
+            hint=f"convert the spare's table first: hccl-tools convert SPARE --to {table.format}",
         )
     if len(spare.servers) != 1:
         raise TableError(
@@ -114,8 +114,8 @@ def _family(value: Any) -> int | None:
 def network_warning(pair: Pair) -> str | None:
     """Return a warning if the spare has addresses in more or fewer networks than all servers.
 
-    A table does not name its product, but the devices of an Ascend 910A are in four networks, those of an
-    Atlas A2 usually in one; the drivers' examples have /24.
+    A table does not name its product, but the devices of an Ascend 910A are in four networks, the devices of
+    an Atlas A2 usually in one network; the drivers' examples have /24.
     """
     table = pair.table
     usual = {_networks(table, server) for server in table.servers if len(server.rows) == len(pair.new.rows)}
@@ -124,7 +124,7 @@ def network_warning(pair: Pair) -> str | None:
         return None
     return (
         f"the device addresses of the spare {pair.new.server_id} are in {count(own, 'network')} (/24), "
-        f"those of {pair.old.server_id} in {usual.pop()}: check that both are the same product"
+        f"the addresses of {pair.old.server_id} in {usual.pop()}: check that both are the same product"
     )
 
 
@@ -152,7 +152,7 @@ def check_super_pod(pair: Pair) -> None:
 
 
 def _super_pod(table: RankTable, server: Server) -> tuple[Any, ...]:
-    """Return the identity of a server's super pod: its id, in 2.0 the networks above the server's."""
+    """Return the identity of a server's super pod: its id, or in 2.0 the networks above the server."""
     if table.format == "2.0":
         levels = [level for row in server.rows for level in table.columns["level_list"][row][1:]]
         return tuple(sorted({(level["net_layer"], level["net_instance_id"]) for level in levels}))

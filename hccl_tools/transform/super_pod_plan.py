@@ -1,7 +1,7 @@
 """Read the super pods of servers for ``convert --super-pods FILE``.
 
-Two forms: ``{"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "0", "1": "65537"}}}``, by server
-and device id, or any table with super pods and these servers.
+The file has one of two forms: an object by server and device id, as in ``{"10.0.0.1": {"super_pod_id": "0",
+"super_device_ids": {"0": "0", "1": "65537"}}}``, or any table with super pods and these servers.
 """
 
 from __future__ import annotations

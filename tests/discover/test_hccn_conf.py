@@ -137,6 +137,6 @@ def test_no_permission_is_told_apart_with_the_remedy(tmp_path: Path) -> None:
         check=True, capture_output=True, text=True, env={"PATH": os.defpath},
     )  # fmt: skip
 
-    assert f"{path} may not be read by this user" in done.stdout
+    assert f"{path} is not readable by this user" in done.stdout
     assert "sudo" in done.stdout
     assert "--hccn-conf" in done.stdout

@@ -35,7 +35,7 @@ def test_nodes_of_the_hosts_of_a_job(
 @pytest.mark.parametrize(
     ("hosts", "message"),
     [
-        (["n1", "n2", "n3"], r"this allocation has 2 nodes \(n\[1-2\]\), the table 3 servers"),
+        (["n1", "n2", "n3"], r"this allocation has 2 nodes \(n\[1-2\]\), but the table has 3 servers"),
         (["198.51.100.1"], 'no node has the name or address "198.51.100.1"'),
     ],
 )

@@ -105,7 +105,7 @@ def test_instances_on_one_host_become_one_server() -> None:
     assert made.device_ids == [str(number) for number in range(8)]
     assert made.rank_ids == [str(number) for number in range(8)]
     assert fingerprint(before) == fingerprint(made)
-    assert "2 instances became 1 server: their pod names" in dropped_information(before, made)
+    assert "the pod names of 2 instances, which became 1 server" in dropped_information(before, made)
 
 
 def test_what_a_group_list_says_and_1_0_does_not() -> None:
@@ -179,7 +179,7 @@ def test_1_2_needs_super_pods() -> None:
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        ({"10.0.0.9": SuperPodMembership("0", {})}, "does not have server 10.0.0.1"),
+        ({"10.0.0.9": SuperPodMembership("0", {})}, "has no server 10.0.0.1"),
         ({"10.0.0.1": SuperPodMembership("0", {0: "5"})}, "no super_device_id for device 1 of 10.0.0.1"),
     ],
 )

@@ -249,7 +249,7 @@ def test_its_own_output_from_when_there_were_fewer_hosts() -> None:
 def test_two_formats() -> None:
     error = refused(("a", host(1)), ("b", host(2, "1.2")))
 
-    assert error.message == "b is a 1.2 table, a a 1.0 table: they cannot be merged"
+    assert error.message == "cannot merge b (a 1.2 table) and a (a 1.0 table)"
     assert error.hint == "convert one of them first: hccl-tools convert b --to 1.0"
 
 

@@ -269,6 +269,6 @@ def test_a_spare_whose_networks_are_those_of_another_product_is_warned_of() -> N
 
     other = replace_server(document, "10.1.0.2", simulated("a2", 7)).changes[-1]
     assert other.startswith("warning: the device addresses of the spare 10.1.0.7 are in 1 network (/24)")
-    assert "those of 10.1.0.2 in 4: check that both are the same product" in other
+    assert "the addresses of 10.1.0.2 in 4: check that both are the same product" in other
     same = replace_server(document, "10.1.0.2", simulated("910a", 7)).changes
     assert not any("warning" in line for line in same)
