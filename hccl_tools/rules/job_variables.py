@@ -41,7 +41,7 @@ def uses_roce(env: Mapping[str, str]) -> bool:
 
 
 def reads_backup_addresses(env: Mapping[str, str]) -> bool:
-    """Return whether HCCL reads backup addresses: with AI CPU expansion and with retries between super pods."""
+    """Return whether HCCL reads backup addresses: with AI CPU expansion and retries between super pods."""
     levels = _retry_levels(env.get(RETRY, "")) or {}
     return env.get(EXPANSION) != _WITHOUT_AI_CPU and levels.get("L2") == "1"
 
