@@ -24,7 +24,7 @@ _REACHING = (
     click.option(
         "--ssh",
         metavar="COMMAND",
-        help="The ssh for mpirun: 'ssh -p 2222 -i KEY'. Default: Open MPI's setting, else ssh.",
+        help="The ssh command for mpirun: 'ssh -p 2222 -i KEY'. Default: Open MPI's setting, else ssh.",
     ),
     click.option(
         "--gather-timeout",

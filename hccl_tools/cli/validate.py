@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """\
   hccl-tools validate hccl_8p_01234567_10.0.0.1.json       one table
   hccl-tools validate --product a2 'tables/**/*.json'      many tables, for Atlas A2 machines
-  hccl-tools validate --only-hccl rank_table.json          only what HCCL itself refuses or waits for
+  hccl-tools validate --only-hccl rank_table.json          only faults that stop HCCL
   hccl-tools validate --local rank_table.json              compare it with this host and its devices
   cat rank_table.json | hccl-tools validate -              from a pipe
   hccl-tools validate -f json rank_table.json              for programs; also concise, github, sarif
@@ -106,7 +106,9 @@ class _Run:
 @table_options.wait
 @click.option("--local", is_flag=True, help="Also compare the tables with this host and its devices.")
 @click.option("--strict", is_flag=True, help="Count warnings as errors for the exit code.")
-@click.option("--only-hccl", is_flag=True, help="Show and count only what HCCL itself refuses or waits for.")
+@click.option(
+    "--only-hccl", is_flag=True, help="Show and count only faults that make HCCL refuse the table or wait."
+)
 @click.option("--all", "show_all", is_flag=True, help="Show all findings of each rule.")
 @options.output_format
 @options.env

@@ -67,7 +67,7 @@ class IntRange(click.IntRange):
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter:
-            span = f"{self.min} or more" if self.max is None else f"{self.min} to {self.max}"
+            span = f"{self.min} or more" if self.max is None else f"from {self.min} to {self.max}"
             raise click.BadParameter(f'"{value}" is not a whole number, {span}', ctx, param) from None
 
 

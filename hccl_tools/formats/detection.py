@@ -51,10 +51,10 @@ def detect(value: Any) -> Detection:
     if isinstance(version, str) and version in _VERSIONS and not _is_other(value):
         return Detection(_VERSIONS[version], f'version is "{version}"')
     if "version" not in value and isinstance(value.get("group_list"), list):
-        return Detection("group_list", "it has group_list and no version")
+        return Detection("group_list", "the file has group_list and no version")
     for key, table_format in _LISTS:
         if key in value:
-            return Detection(table_format, f"{_version_text(value)}, but it has {key}")
+            return Detection(table_format, f"{_version_text(value)}, but the file has {key}")
     for key, what in _OTHERS:
         if key in value:
             return Detection(None, f"it is {what}")
@@ -69,7 +69,7 @@ def _is_other(value: dict[str, Any]) -> bool:
 
 def _version_text(value: dict[str, Any]) -> str:
     if "version" not in value:
-        return "it has no version"
+        return "no version"
     version = value["version"]
     return f'version is "{version[:20]}"' if isinstance(version, str) else "version is not a string"
 

@@ -1,6 +1,6 @@
-"""Find mpirun or mpiexec, and which MPI it belongs to.
+"""Find mpirun or mpiexec, and determine its MPI.
 
-Open MPI and MPICH install the same two names. The first directory of PATH with either name is used, as by
+Open MPI and MPICH install the same two names. The first directory of PATH with either name counts, as for
 the user's shell; ``--mpirun`` selects another program, for example Debian's ``mpiexec.mpich``.
 """
 

@@ -95,9 +95,7 @@ def devices_across_machines(subject: Subject) -> Iterator[Finding]:
     wrong = {name: devices for name, devices in sets.items() if len(devices) != wanted}
     for name, devices in wrong.items():
         has = count(len(devices), "device")
-        message = (
-            f'server "{name}" has {has}; the guide requires {wanted} on each machine of a multi-machine job'
-        )
+        message = f'server "{name}" has {has}; the HCCL guide requires {wanted} on each machine of a multi-machine job'
         yield Finding(message, devices_place(subject, name), _other_machine(subject, "HCC308"))
 
 

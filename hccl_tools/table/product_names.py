@@ -39,7 +39,7 @@ def read_name(name: str, *, origin: str | None = None) -> Reading:
         return Reading(product)
     note = f"{name.strip()} is {with_article(product)}"
     if exact and loose and exact is not loose:
-        note += f" as a SoC name of HCCL; an {loose.title} is --product {loose.name}"
+        note += f" (HCCL's SoC name); for an {loose.title}, specify --product {loose.name}"
     return Reading(product, note)
 
 

@@ -20,7 +20,7 @@ Loader = Literal["legacy", "a5"]
 
 
 class SimulatedMachine(NamedTuple):
-    """A simulated machine; ``first_address`` is the last part of device 0's address without groups."""
+    """A simulated machine; ``first_address`` ends device 0's address if the product has no groups."""
 
     devices: int
     first_address: int = 8

@@ -46,7 +46,7 @@ class SparseColumn(Sequence[Any]):
 
 
 def first_row(column: Sequence[Any]) -> int | None:
-    """Return the first row with a value in a column; ``None`` without one."""
+    """Return the first row with a value in a column; ``None`` if no row has a value."""
     if isinstance(column, SparseColumn):
         return min(column.values, default=None)
     return next((row for row, value in enumerate(column) if value is not None), None)

@@ -29,7 +29,7 @@ def refusal(report: Report) -> TableError:
 
 
 def findings_text(report: Report, facts: Sequence[HostFacts]) -> str:
-    """Return the errors of a table made from the facts of hosts, with the source of each value."""
+    """Return the errors of a table made from host facts, with the source of each value."""
     origins = _origins(report.table, facts) if report.table is not None else {}
     return "".join(f"{escaped(line)}\n" for line in _lines(report, origins))
 

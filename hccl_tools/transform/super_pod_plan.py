@@ -82,7 +82,7 @@ def _membership(entry: Any, server: str, name: str) -> SuperPodMembership:
         number = read_uint(str(device))
         if number is None or not _is_id(sdid) or read_uint(str(sdid)) is None:
             raise TableError(
-                f'{name}: "{device}": {sdid!r} of {server} is not a device id and a super_device_id',
+                f'{name}: server {server}: "{device}": {sdid!r} is not a device id with its super_device_id',
                 hint=_FORM,
             )
         found[number] = str(sdid)

@@ -55,7 +55,7 @@ def test_help_keeps_the_lines_of_examples(command_line: CommandLine, command: st
         ("convert t.json --to 3.0", '--to "3.0" is not one of 1.0, 1.2, 2.0, group_list', "convert"),
         ("show --rank x t.json", '--rank "x" is not a whole number, 0 or more', "show"),
         ("schema 1.0 2.0", 'unexpected argument "2.0"', "schema"),
-        ("gen --device_port 99999", '--device_port "99999" is not a whole number, 1 to 65535', "gen"),
+        ("gen --device_port 99999", '--device_port "99999" is not a whole number, from 1 to 65535', "gen"),
         ("gen --tool-timeout 2h",
          '--tool-timeout "2h" is not a time from 1 to 3600 s (such as 90, 90s, 5m, 2h)', "gen"),
         ("stop --wait soon", '--wait "soon" is not a time (such as 90, 90s, 5m, 2h)', "stop"),
@@ -66,7 +66,7 @@ def test_help_keeps_the_lines_of_examples(command_line: CommandLine, command: st
         ("launch --cpu=3 train.py", "--cpu does not accept a value", "launch"),
         ("launch --timeout 0 train.py",
          '--timeout "0" is not a time above 0 s (such as 90, 90s, 5m, 2h)', "launch"),
-        ("launch --start_port=80 x.py", '--start_port "80" is not a whole number, 1024 to 65535', "launch"),
+        ("launch --start_port=8 x.py", '--start_port "8" is not a whole number, from 1024 to 65535', "launch"),
         ("launch --engine ssh train.py", '--engine "ssh" is not one of loop, mpirun, slurm', "launch"),
     ],
 )  # fmt: skip

@@ -29,7 +29,7 @@ class Finding(NamedTuple):
     Attributes:
         agent: The agent's server index or rank; -1 before the agent has identified itself.
         cause: The reason, reported by the agent or derived from the end of its connection.
-        end: The rank that failed, if it ran on this host.
+        end: How the failed rank ended, if it ran on the host of the agent.
         lost: Whether the agent itself was lost.
     """
 

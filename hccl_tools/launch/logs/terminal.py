@@ -52,9 +52,9 @@ class Stream:
         self.pump()
 
     def send_file(self, source: int, offset: int, count: int) -> int:
-        """Copy a part of a file without reading it, as far as it is accepted now; return the number of bytes.
+        """Copy part of a file with sendfile(), as many bytes as the stream accepts now; return their number.
 
-        Return -1 and set ``takes_files`` to false if the kernel cannot do that.
+        Return -1 and set ``takes_files`` to false if the kernel does not support sendfile() here.
         """
         try:
             done = os.sendfile(self._descriptor, source, offset, count)

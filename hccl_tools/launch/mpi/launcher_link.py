@@ -1,7 +1,7 @@
 """Watch a shim's parents: mpirun's process and, over a connection, a launcher on this host.
 
-The connection is closed if the launcher or the shim is killed. Loading ``socket`` would take longer than
-all other work of this module.
+The connection is closed if the launcher or the shim is killed. The module imports ``_socket``: importing
+``socket`` would take longer than all its other work.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def _log_mode(text: str | None) -> int:
 def _numbers(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise UsageError(f'"{text}" is not a list of numbers', hint="use for example 0,1,2,3")
+        raise UsageError(f'"{text}" is not a list of numbers', hint="use, for example, 0,1,2,3")
     return [int(part) for part in parts]
 
 

@@ -123,7 +123,7 @@ def _announce(found: RankJob, world: MpiWorld, run_dir: str) -> None:
     what = (
         f"device{'s' if len(here) > 1 else ''} {devices}{'' if len(here) == world.size else ' on this host'}"
     )
-    start = f"start {found.start} ({found.start_reason})"
+    start = f"start method {found.start} ({found.start_reason})"
     logs = os.path.relpath(run_dir)
     sys.stderr.write(f"hccl-tools: {count}, {what}, {start}; {found.why}; logs: {logs}\n")
 

@@ -108,7 +108,7 @@ def choose(
     engine_starts_mpi: bool,
     has_table: bool,
 ) -> tuple[Interpreter, Start, str]:
-    """Return the ranks' Python, how the framework finds its peers, and the reason for that choice.
+    """Return the ranks' Python, how the framework finds its peers, and the reason for this start.
 
     ``engine_starts_mpi`` tells whether the engine starts MPI processes for a job without a table.
 

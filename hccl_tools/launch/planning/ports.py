@@ -128,7 +128,9 @@ def port_warnings(port: int) -> list[str]:
     """Return warnings about a port that every host of a job listens on or connects to."""
     found = []
     if not FIRST <= port <= LAST + 1:
-        found.append(f"port {port} is outside 10000-20000, where sites open ports for such jobs")
+        found.append(
+            f"port {port} is outside 10000-20000, which administrators usually open for jobs on several hosts"
+        )
     if (used := _local_range()) and used[0] <= port <= used[1]:
         found.append(
             f"port {port} is in {used[0]}-{used[1]}, the range for outgoing connections "

@@ -120,7 +120,7 @@ class _KeeperProcess:
         self.reap()
 
     def signal(self, number: int, to: int) -> None:
-        """Signal all processes, all ranks or one rank; a signal that ends the job stops further starts."""
+        """Signal all processes, all ranks or one rank; a signal that ends the job prevents further starts."""
         ending = number in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
         if ending:
             self.waiting.clear()

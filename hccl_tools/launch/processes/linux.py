@@ -71,7 +71,8 @@ def reset_signals() -> None:
 class ChildSetup:
     """Turns a forked child into a program in its own session.
 
-    The parent prepares as much as possible: each object that a child creates or counts is a page to copy.
+    The parent prepares as much as possible: an object that a child creates, or
+    whose reference count changes, makes the kernel copy a page of memory.
     """
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ def lines(plan: Plan) -> Iterator[str]:
     plural = "s" if len(ranks) > 1 else ""
     of = f" of {plan.world_size}" if len(ranks) < plan.world_size else ""
     where = "a rehearsal on the CPU" if plan.cpu else f"device{plural} {shown}"
-    yield f"{len(ranks)}{of} rank{plural}, {where}, start {plan.start}; logs: {_run_dir(plan)}"
+    yield f"{len(ranks)}{of} rank{plural}, {where}, start method {plan.start}; logs: {_run_dir(plan)}"
     yield from plan.notes
     if plan.removed:
         yield f"replaced or removed in the ranks' environment: {and_more(plan.removed, 8)}"

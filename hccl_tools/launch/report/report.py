@@ -230,7 +230,7 @@ def _consequences(ends: list[Mapping[str, Any]], *, after_failure: bool) -> list
     # It is unknown whether these ranks failed on their own or because of the first failure.
     alone = [end for end in ends if end["exit_code"] and end["asked_to_end"] is False]
     asked = [end for end in ends if end not in alone]
-    return _listed("also failed before they were terminated", alone) + _listed("as a consequence", asked)
+    return _listed("also failed before being terminated", alone) + _listed("as a consequence", asked)
 
 
 def _listed(what: str, ends: list[Mapping[str, Any]]) -> list[str]:

@@ -62,9 +62,10 @@ def spawn(
             ``rank_table``: a file; ``log_dir``: where the run directory is made; ``log_mode``: its mode
             (``"750"``), by default readable by you only; ``cpu=True``: rehearse without NPUs; ``tail``:
             the ranks whose output ``join`` shows (0, ``[0, 3]``, ``"all"`` or ``None``);
-            ``start``: ``table``, ``cluster`` or ``torch``; ``env``: more variables; ``grace``: seconds from
-            SIGTERM to SIGKILL (15); ``product``, ``ignore``, ``start_port`` as for ``hccl-tools launch``.
-            ``preflight=False`` starts although a device is missing, or in use by another process.
+            ``start``: how the framework finds its peers (``table``, ``cluster`` or ``torch``); ``env``: more
+            variables; ``grace``: seconds from SIGTERM to SIGKILL (15); ``product``, ``ignore``,
+            ``start_port`` as for ``hccl-tools launch``.
+            ``preflight=False``: start even if a device is missing or in use by another process.
             ``start_method`` is accepted and ignored: every process is a new interpreter.
 
     Returns:

@@ -188,7 +188,7 @@ def test_the_first_rank_says_what_was_taken(host: StandInHost, capsys: pytest.Ca
 
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "2 ranks, devices 4, 5, start mpi" in said
+    assert "2 ranks, devices 4, 5, start method mpi" in said
     assert "no rank table, devices in order (ASCEND_RT_VISIBLE_DEVICES)" in said
 
 

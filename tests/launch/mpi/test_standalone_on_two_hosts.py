@@ -79,7 +79,10 @@ def check(done: subprocess.CompletedProcess[str], two_hosts: TwoHosts) -> None:
             str(rank // 2), first, "18118",
         )  # fmt: skip
         assert found["PADDLE_TRAINER_ENDPOINTS"].startswith(f"{first}:18118,{first}:18119,{second}:18118,")
-    assert done.stderr.count("hccl-tools: 4 ranks, devices 4, 5 on this host, start torch (--start); ") == 1
+    assert (
+        done.stderr.count("hccl-tools: 4 ranks, devices 4, 5 on this host, start method torch (--start); ")
+        == 1
+    )
 
 
 @every_mpirun

@@ -55,7 +55,7 @@ def test_a_rank_that_fails_in_the_same_instant_is_no_consequence(jobs: Jobs) -> 
 
     assert job.end() in {4, 5}
     first = job.report["first_failure"]["rank"]
-    assert f"  also failed before they were terminated: rank {3 - first} exit code {6 - first}" in job.err
+    assert f"  also failed before being terminated: rank {3 - first} exit code {6 - first}" in job.err
     assert "  as a consequence: rank 0 killed by SIGTERM\n" in job.err
 
 
