@@ -384,7 +384,7 @@ def test_a_spare_host_of_another_product_is_warned_of(cluster: Cluster) -> None:
     assert done.returncode == 0, done.stderr
     assert "warning: the spare 10.77.0.2 is a2 (" in done.stderr
     assert "the table is checked for 910a" in done.stderr
-    assert "are in 1 network (/24), those of 10.77.0.1 in 4" in done.stderr
+    assert "are in 1 network (/24), the addresses of 10.77.0.1 in 4" in done.stderr
 
 
 SHOW = "import os; print(*(os.environ[n] for n in ('RANK_ID', 'DEVICE_ID', 'SERVER_ID', 'RANK_SIZE')))"
