@@ -14,7 +14,7 @@ from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch.mpi import launcher_link, shim
 from hccl_tools.launch.mpi import world as mpi_world
 
-TYPE_CHECKING = False  # A shim does not import typing; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

@@ -1,10 +1,10 @@
-"""Compose the environment of one process: inherited variables, those of the job, and its own."""
+"""Compose the environment of one process: inherited variables, the job's variables, and its own."""
 
 from __future__ import annotations
 
 from hccl_tools.records import NamedTuple
 
-TYPE_CHECKING = False  # A shim does not import typing; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

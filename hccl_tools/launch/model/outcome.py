@@ -42,7 +42,7 @@ class ReasonText(NamedTuple):
     verdict: str = " is the launcher's own: {detail}"
     #: The state in the list of jobs; if empty, the reason itself.
     state: str = ""
-    #: The detail, if the end has none of its own.
+    #: The detail if the end of the job has no detail of its own.
     detail: str = ""
 
 
@@ -101,14 +101,14 @@ class RankEnd:
     cpu: float = 0.0
     #: Peak memory in KiB.
     peak: int = 0
-    #: Whether it exited after the launcher had terminated it; ``None`` if unknown.
+    #: Whether the process exited after the launcher had terminated it; ``None`` if unknown.
     was_terminated: bool | None = None
     #: Whether another launcher has reported this process; the log is on that launcher's host.
     is_elsewhere: bool = False
 
     @property
     def code(self) -> int | None:
-        """The exit code as a shell reports it, 128+n for signal n; ``None`` while it runs."""
+        """The exit code as in a shell, 128+n for signal n; ``None`` while the process runs."""
         if self.status is None:
             return None
         code = os.waitstatus_to_exitcode(self.status)
@@ -143,7 +143,7 @@ def _order(end: RankEnd) -> tuple[float, int]:
 class Outcome:
     """The end of the job on this host."""
 
-    #: Why the job ended: every rank exited, one failed, the time limit was exceeded, the launcher was
+    #: Why the job ended: every rank exited, a rank failed, the time limit was exceeded, the launcher was
     #: signalled, the logs could not be written, the keeper was killed, another host or a process of the
     #: engine was lost, nothing could be started.
     reason: Reason

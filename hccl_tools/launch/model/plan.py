@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: How the framework's ranks find each other: by the rank table, MindSpore's scheduler, MPI, or torch's store.
 Start = Literal["table", "cluster", "mpi", "torch"]
-#: ``Plan.local_server`` of a host that is not one of the job's: its plan can be shown but not carried out.
+#: ``Plan.local_server`` on a host outside the job: the plan can be shown there but not carried out.
 NOT_A_MEMBER = -1
 #: The file in ``Plan.private_dir`` with the program and variables of each MPI rank; see ``planned_ranks``.
 FACTS_FILE = "mpi_ranks"

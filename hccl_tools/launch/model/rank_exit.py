@@ -6,7 +6,7 @@ import os
 
 from hccl_tools.records import NamedTuple
 
-TYPE_CHECKING = False  # A shim does not import typing; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from typing import Any
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class RankExit(NamedTuple):
     """The exit of one rank.
 
-    ``status`` is the raw wait status (``None`` while it runs), ``duration`` is in seconds, ``log`` the
-    path of its log on its host. ``was_terminated`` tells whether the rank was terminated, or is
+    ``status`` is the raw wait status (``None`` while the rank runs), ``duration`` is in seconds, ``log``
+    the path of the log on the rank's host. ``was_terminated`` tells whether the rank was terminated, or is
     ``None`` if unknown, as for a shim.
     """
 

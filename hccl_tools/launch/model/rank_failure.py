@@ -8,7 +8,7 @@ from hccl_tools.records import NamedTuple
 
 
 class RankFailure(NamedTuple):
-    """How the first rank failed, with extracts of its log; the fields are those of report.json.
+    """How the rank that failed first ended, with extracts of its log; report.json has the same fields.
 
     ``exit_code`` is the exit code in a shell, ``signal`` a name. ``duration`` and ``cpu`` are in seconds.
     ``asked_to_end`` tells whether the rank was terminated. ``log_host`` is the host of the log, if not the

@@ -62,7 +62,7 @@ class TableChoice(NamedTuple):
     file: str | None = None
     #: The table made from the answers of the job's hosts; it is written to the run directory.
     made: JobTable | None = None
-    #: Whether RANK_TABLE_FILE or a usual file of ModelArts is used if no other table is specified.
+    #: Whether RANK_TABLE_FILE or ModelArts' table is used if no other table is specified.
     from_environment: bool = True
     no_table: bool = False
     product: str | None = None
@@ -73,7 +73,7 @@ class TableChoice(NamedTuple):
 
 
 class Hosts(NamedTuple):
-    """The hosts of the job, the index of this one, and the rendezvous address."""
+    """The hosts of the job, the index of this host, and the rendezvous address."""
 
     ips: tuple[str, ...] = ()
     node_count: int | None = None
@@ -81,7 +81,7 @@ class Hosts(NamedTuple):
     node_rank: int | None = None
     server: str | None = None
     master_address: str | None = None
-    #: 1024 to 65535.
+    #: The rendezvous port of the ranks, 1024 to 65535.
     start_port: int | None = None
     all_here: bool = False
     #: Whether this host must be a host of the job; false for a plan that is only shown.
@@ -106,7 +106,7 @@ class Devices(NamedTuple):
 class StartChoice(NamedTuple):
     """The engine and the start of the ranks."""
 
-    #: How the framework finds its peers; by default chosen by its version.
+    #: How the framework finds its peers; by default, the framework and its version decide.
     method: Start | None = None
     engine: str = "loop"
     mpirun: str | None = None
@@ -118,9 +118,9 @@ class StartChoice(NamedTuple):
 class Variables(NamedTuple):
     """The environment variables of the ranks."""
 
-    #: ``--env`` and ``--env-file``: set for every rank, and override those of the launcher.
+    #: ``--env`` and ``--env-file``: set for every rank; they override the launcher's variables.
     assigned: Mapping[str, str] = MappingProxyType({})
-    #: Whether ``OMPI_*``, ``PMIX_*`` and ``PMI_*`` of the caller stay.
+    #: Whether the ranks inherit the caller's ``OMPI_*``, ``PMIX_*`` and ``PMI_*``.
     keep_mpi: bool = False
     pass_table: bool = False
     #: Whether PYTHONUNBUFFERED is left unchanged.

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 #: Where the launcher listens: token, port and, for other hosts, addresses, separated by ``@``.
 LAUNCHER_VARIABLE = "HCCL_TOOLS_LAUNCHER"
-#: The packed table in parts, numbered from 0, and the value of ``--rank-table`` that names it.
+#: The prefix of the variables that hold the packed table, and the ``--rank-table`` value that selects it.
 TABLE_VARIABLE_PREFIX = "HCCL_TOOLS_TABLE_"
 TABLE_FROM_ENVIRONMENT = "@environment"

@@ -10,7 +10,7 @@ import os
 import signal
 from _json import encode_basestring_ascii
 
-TYPE_CHECKING = False  # A shim does not import typing; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

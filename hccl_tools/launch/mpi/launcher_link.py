@@ -15,7 +15,7 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes import procfs
 
-TYPE_CHECKING = False  # A shim does not import typing; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 

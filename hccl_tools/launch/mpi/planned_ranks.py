@@ -14,7 +14,7 @@ from hccl_tools.launch.model.inheritance import Inheritance, composed
 from hccl_tools.launch.mpi.prepared import PreparedRank
 from hccl_tools.launch.runs import private_files
 
-TYPE_CHECKING = False  # A shim does not import typing; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -18,7 +18,7 @@ import time
 from hccl_tools.launch.mpi.launcher_link import ParentWatch
 from hccl_tools.launch.processes import linux, procfs
 
-TYPE_CHECKING = False  # A shim does not import typing; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import NoReturn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hccl_tools.errors import UsageError
 from hccl_tools.records import NamedTuple
 
-TYPE_CHECKING = False  # A shim does not import typing; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

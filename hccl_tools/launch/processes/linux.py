@@ -14,7 +14,7 @@ import struct
 
 from hccl_tools.records import NamedTuple
 
-TYPE_CHECKING = False  # A shim does not import typing; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from hccl_tools.records import NamedTuple
 
-TYPE_CHECKING = False  # A shim does not import typing; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Callable
 

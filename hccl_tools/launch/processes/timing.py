@@ -10,7 +10,7 @@ import os
 
 from hccl_tools.errors import UsageError
 
-TYPE_CHECKING = False  # A shim does not import typing; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from typing import TypeVar
 

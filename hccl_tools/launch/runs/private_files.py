@@ -14,7 +14,7 @@ import time
 
 from hccl_tools.errors import LaunchError
 
-TYPE_CHECKING = False  # A shim does not import typing; see records.
+TYPE_CHECKING = False  # A shim does not import typing; see hccl_tools.records.
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
