@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class JobEnvironment(NamedTuple):
     """The parts of the environments of a job's processes; ``inheritance.composed`` puts them together.
 
-    ``inheritance`` lists the variables that a rank does not inherit; ``passed_on`` those that the process
-    started by the launcher (a rank or mpirun) does not. ``common`` is set for every process; ``ranks`` holds
-    the variables of single ranks.
+    ``inheritance`` lists the variables that a rank does not inherit, ``passed_on`` the variables that the
+    process started by the launcher (a rank or mpirun) does not inherit. ``common`` is set for every process;
+    ``ranks`` contains the variables of single ranks.
     """
 
     inheritance: Inheritance
@@ -33,7 +33,7 @@ class JobEnvironment(NamedTuple):
 
 
 def compose(placements: Sequence[RankPlacement], facts: JobFacts) -> JobEnvironment:
-    """Return the environment of the ranks on the placements of whole servers."""
+    """Return the environment of the ranks; ``placements`` contains all ranks of each server in it."""
     devices: dict[int, list[int]] = {}
     for one in placements:
         devices.setdefault(one.server_index, []).append(one.device)
@@ -43,7 +43,7 @@ def compose(placements: Sequence[RankPlacement], facts: JobFacts) -> JobEnvironm
     kept: KeptMpi = "all" if keep or (as_mpi and facts.under_mpirun) else "settings" if as_mpi else "none"
     inherited = environment.inheritance(facts.start, keep_mpi=kept, also=also)
     passed_on = inherited
-    if facts.under_mpirun:  # The user's settings are for mpirun itself, what an outer mpirun has set is not.
+    if facts.under_mpirun:  # mpirun needs the user's settings, but not the variables of an outer mpirun.
         passed_on = environment.inheritance("mpi", keep_mpi="all" if keep else "settings", also=also)
     return JobEnvironment(
         inherited,

@@ -1,6 +1,6 @@
-"""Choose the cores of each rank of this host: ``--bind none|cores|numa``.
+"""Choose each rank's cores for ``--bind``: all cores (none), a share of them (cores), a NUMA node (numa).
 
-The ranks share the cores of this process: limits of taskset, a container or Slurm apply.
+The ranks of this host share the cores of this process: limits of taskset, a container or Slurm apply.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def cores_of(
 def _cores(usable: list[int], ranks: int) -> list[tuple[int, ...]]:
     if len(usable) < ranks:
         raise LaunchError(
-            f"--bind cores: {ranks} ranks need one core each, but have {len(usable)}",
+            f"--bind cores: {ranks} ranks need one core each, but this process may use only {len(usable)}",
             hint="leave --bind out: the ranks then share all cores",
         )
     count = len(usable)

@@ -1,6 +1,6 @@
 """The environment variables of a rank: which start sets them, their values, and which are removed.
 
-A new variable is a row of ``VARIABLES`` and a row of docs/environment.md, which a test compares.
+A new variable needs a row in ``VARIABLES`` and a row in docs/environment.md; a test compares the rows.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ FAMILIES: dict[Start, tuple[str, ...]] = {
 }
 #: Marks the job as a rehearsal on the CPU.
 BACKEND_VARIABLE = "PADDLE_DISTRI_BACKEND"
-#: Bytes of one variable: Linux refuses a variable of 128 KiB, and half of that fills a screen.
+#: The maximum size of one variable in bytes: Linux refuses 128 KiB, and half of that fills a screen.
 _LONGEST = 32_000
 
 
@@ -93,7 +93,7 @@ def _endpoint(placement: RankPlacement, job: JobFacts) -> str | None:
 def _endpoints(_placement: RankPlacement, job: JobFacts) -> str | None:
     """Return the endpoints of all ranks, or None if the value is too long for Linux (thousands of ranks).
 
-    They are shared: a copy per rank of a large job would take megabytes.
+    All ranks share this value: a copy per rank of a large job would take megabytes.
     """
     text = ",".join(job.endpoints)
     return text if 0 < len(text) < _LONGEST else None
@@ -105,7 +105,7 @@ def _visible(_placement: RankPlacement, job: JobFacts) -> str | None:
     return ",".join(str(job.visible.runtime_id(device)) for device in sorted(job.devices))
 
 
-#: The variables by family, which decides in which starts they are set and whether the caller's are removed.
+#: The variables by family. The family decides which starts set them, and remove the caller's values.
 VARIABLES: dict[str, tuple[Variable, ...]] = {
     "process": (
         Variable(
@@ -119,7 +119,7 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
     "rank": (
         Variable("RANK_ID", lambda at, _: str(at.rank), "the rank, 0 to RANK_SIZE-1"),
         Variable("RANK_SIZE", lambda _, job: str(job.world_size), "the number of ranks of the job"),
-        Variable("DEVICE_ID", _device_id, "the device, counted among those that the process sees"),
+        Variable("DEVICE_ID", _device_id, "the index of the device among the devices that the process sees"),
         Variable(
             "DEVICE_NUM", lambda at, _: str(at.local_size), "the number of devices of this server in the job"
         ),
@@ -195,8 +195,8 @@ _STALE_NAMES = ("MINDSPORE_HCCL_CONFIG_PATH", "MS_SERVER_NUM")
 _PADDLE_PREFIXES = ("PADDLE_", "FLAGS_selected_")
 #: Variables that carry the table and the launcher's address; a launch inside a rank must not use them.
 _INTERNAL_PREFIXES = (TABLE_VARIABLE_PREFIX, LAUNCHER_VARIABLE)
-#: What mpirun sets for its ranks, MPICH's the last three; OMPI_MCA_* and OMPI_ALLOW_RUN_AS_ROOT* are the
-#: user's settings.
+#: What mpirun sets for its ranks (MPICH sets the last three); OMPI_MCA_* and OMPI_ALLOW_RUN_AS_ROOT* are
+#: the user's settings.
 MPI_PREFIXES = ("OMPI_", "PMIX_", "PRTE_", "PMI_", "HYDI_", "MPI_LOCAL")
 _USER_MPI_PREFIXES = ("OMPI_MCA_", "OMPI_ALLOW_RUN_AS_ROOT", "PRTE_MCA_", "PRTE_ALLOW", "PMIX_MCA_")
 
@@ -220,7 +220,7 @@ def families(job: JobFacts) -> set[str]:
 
 
 def rank_environment(placement: RankPlacement, job: JobFacts, *, shared: bool = False) -> dict[str, str]:
-    """Return the variables of one rank, or the ``shared`` ones, which are equal for all placements."""
+    """Return the variables of one rank; with ``shared``, the variables that all placements have in common."""
     chosen = families(job)
     rows = (row for family in VARIABLES if family in chosen for row in VARIABLES[family])
     values = ((row.name, row.value(placement, job)) for row in rows if row.shared == shared)

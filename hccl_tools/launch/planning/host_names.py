@@ -21,7 +21,7 @@ def check(prepared: PreparedLaunch, *, use: str, colons: bool = False) -> None:
     ``use`` names the option that needs the hosts; with ``colons`` the command accepts IPv6 addresses.
 
     Raises:
-        LaunchError: A host is not a host name or an address; the message has its place in the table.
+        LaunchError: A host is not a host name or an address; the message contains its line in the table.
     """
     for process in prepared.plan.ranks:
         why = host_list.why_not_a_host(process.host)
@@ -40,7 +40,7 @@ def _place(prepared: PreparedLaunch, index: int) -> str:
     try:
         with open(path, "rb") as file:
             if file.read(len(data) + 1) != data:
-                return f"{path}: "  # It was converted for the ranks: its lines differ.
+                return f"{path}: "  # The ranks' copy was converted: its lines differ.
     except OSError:
         return f"{path}: "
     from hccl_tools.document.document import Document  # noqa: PLC0415  (for this message only)

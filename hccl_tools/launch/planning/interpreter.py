@@ -1,4 +1,4 @@
-"""Find the ranks' Python, its installed frameworks, and the start that they need."""
+"""Find the ranks' Python and its frameworks, and choose the start that these frameworks need."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def choose(
     mpi_ranks = engine_starts_mpi and not has_table
     plain = program.kind == "program" and not has_table and not start.cpu
     settled = start.method or ("mpi" if mpi_ranks else "table" if plain else None)
-    # Under an MPI start on the CPU it has to be known whether MindSpore is there and needs its scheduler.
+    # With an MPI start on the CPU, an installed MindSpore needs its scheduler; so look for MindSpore.
     python = find(program, environ, ask=settled is None or (settled == "mpi" and start.cpu))
     if settled is None:
         return (python, *choose_start(python.frameworks, cpu=start.cpu))
@@ -130,7 +130,7 @@ def choose(
 def choose_start(frameworks: Mapping[str, str], *, cpu: bool) -> tuple[Start, str]:
     """Return the start for ``--start auto`` for the frameworks of the ranks' Python, and the reason.
 
-    MindSpore has precedence if several are installed: rank tables are its format.
+    MindSpore has precedence if several frameworks are installed: rank tables are its format.
     """
     mindspore = frameworks.get("mindspore")
     if mindspore is not None:
@@ -159,7 +159,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _is_shell_script(path: str) -> bool:
-    """Return whether a Python is a wrapper script (pyenv's adds 0.1 s to every start)."""
+    """Return whether a Python is a wrapper script (pyenv's wrapper adds 0.1 s to every start)."""
     with open(path, "rb") as file:
         return file.read(2) == b"#!"
 
@@ -177,7 +177,7 @@ def _asked(path: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
         raise LaunchError(f"the ranks' Python {path} does not report its packages: {why}") from error
     except (OSError, subprocess.SubprocessError) as error:
         lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines() or [str(error)]
-        # A traceback ends with the reason; others (pyenv) begin with it, and advice follows.
+        # A traceback ends with the reason; other errors (pyenv's) begin with the reason, and advice follows.
         reason = lines[-1] if lines[0].startswith("Traceback") else lines[0]
         raise ProgramRefusedError(
             f"the ranks' Python {path} does not run: {reason}", hint="use another interpreter with --python"
@@ -194,15 +194,15 @@ def split_typed_python(
     ``program`` includes its arguments: ``python -u train.py --epochs 3``.
 
     Raises:
-        UsageError: ``--python`` names another interpreter, or it has an option that the ranks would
-            not get.
+        UsageError: ``--python`` names another interpreter, or the interpreter has an option that the
+            ranks would not get.
     """
     name = program[0] if program else ""
     if kind != "script" or not _PYTHON_NAME.fullmatch(os.path.basename(name)) or not _is_program(name):
         return kind, program, python
     if python not in {None, name}:
         raise UsageError(f"--python {python}, but {name} precedes the program", hint="leave one of them out")
-    # Output is always unbuffered.
+    # -u is dropped: output is always unbuffered.
     rest = program[2:] if program[1:2] == ("-u",) else program[1:]
     if rest[:1] == ("-m",):
         kind, rest = "module", rest[1:]
@@ -210,7 +210,7 @@ def split_typed_python(
         what = f"{name} {rest[0]}" if rest else name
         raise UsageError(
             f"{what}: only -u and -m are allowed between {name} and the program",
-            hint=f"--no-python {name} ... starts it as any other program",
+            hint=f"--no-python {name} ... starts {name} like any other program",
         )
     return kind, rest, name
 

@@ -29,7 +29,7 @@ class Job(NamedTuple):
     #: The index of this host's server; ``None`` if all ranks run here or an engine starts them.
     local_server: int | None
     server_count: int
-    #: The rendezvous address of the ranks: that of rank 0's host.
+    #: The rendezvous address of the ranks: the address of rank 0's host.
     master: str
     table: JobTable | None = None
     #: Whether the device ids are placeholders: there is no table and fewer devices than ranks.
@@ -64,7 +64,7 @@ def of_table(loaded: JobTable, request: LaunchRequest, around: Surroundings, not
         _check_all_here(devices, len(placements), cpu=start.cpu)
         servers = 1
     else:
-        if is_local:  # Otherwise each host is found, and checked, by its own supervisor.
+        if is_local:  # Otherwise each host's supervisor finds and checks its server.
             local_check = request.table.local_check
             found = local_server.find(table, placements, hosts, around, local_check=local_check, notes=notes)
             here = found if servers > 1 or found == NOT_A_MEMBER else None
@@ -96,7 +96,7 @@ def _check_visible(local: Sequence[RankPlacement], visible: VisibleDevices) -> N
         return
     listed = ", ".join(map(str, outside))
     raise LaunchError(
-        f"the table uses device{'s' if len(outside) > 1 else ''} {listed}, outside the visible "
+        f"the table uses device{'s' if len(outside) > 1 else ''} {listed}, outside the visible devices "
         f"{', '.join(map(str, visible.chosen or ()))} ({visible.source})",
         hint="make a table of the visible devices, or use --ignore-visible if the variable is wrong",
     )

@@ -32,7 +32,7 @@ class Addresses(NamedTuple):
 
 
 def product(environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return this host's product and its source, or ``None`` if a variable sets it or it is unknown."""
+    """Return this host's product and its source; ``None`` if unknown or set by a variable."""
     if environ.get(PRODUCT_VARIABLE):
         return None
     try:
@@ -79,14 +79,14 @@ def make_table(
 
     Raises:
         DiscoveryError: The addresses cannot be determined.
-        LaunchError: HCCL would refuse the table, or it does not follow the product's guide.
+        LaunchError: HCCL would refuse the table, or the table does not follow the product's guide.
     """
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import SurveyRequest, survey  # noqa: PLC0415
     from hccl_tools.tablefiles import outputs  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
-    # The ids are physical already: how this host's variables count must not be applied twice.
+    # The ids are already physical: the ASCEND_* variables must not be applied a second time.
     kept = {name: text for name, text in environ.items() if not name.startswith("ASCEND_")}
     wanted = Wanted(devices=",".join(map(str, devices)))
     facts = survey(SurveyRequest(wanted=wanted, product=choice.product, site=Site(kept)))
@@ -94,7 +94,7 @@ def make_table(
     report = outputs.check(table, product=facts.product, ignore=choice.ignore)
     if not report.ok:
         first = report.errors[0]
-        raise LaunchError(f"no table can be made of these devices: {first.message}", hint=first.hint)
+        raise LaunchError(f"no table can be made for these devices: {first.message}", hint=first.hint)
     notes = ("the rank table was made at launch", *facts.warnings)
     return JobTable(
         path, table, outputs.table_text(table).encode(), f"{facts.product}: {facts.product_source}", notes

@@ -1,4 +1,4 @@
-"""Find the server of the table that this host is."""
+"""Determine which server of the table is this host."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def find(
     local_check: bool,
     notes: list[str],
 ) -> int:
-    """Return the index of this host's server, or ``NOT_A_MEMBER`` if the plan is only shown.
+    """Return the index of this host's server, or ``NOT_A_MEMBER`` if none matches and the plan is only shown.
 
     ``--node-rank`` applies only if nothing else identifies the server. With ``local_check`` the addresses of
     this host's NPUs are compared with the table.
 
     Raises:
         LaunchError: No server matches, or more than one does, or the devices have other addresses.
-        UsageError: ``--node-rank`` is the index of another server than this host's.
+        UsageError: ``--node-rank`` selects a server other than this host's.
     """
     real = _device_addresses(around) if local_check and around.uses_npus else None
     try:
@@ -93,12 +93,12 @@ def _check_node_rank(table: RankTable, placements: Sequence[RankPlacement], host
     found = table.servers[here].server_id
     named = table.servers[_server_of_node_rank(placements, hosts.node_rank or 0)].server_id
     if named != found:
-        known = "--server says" if hosts.server is not None else "this host is"
+        known = "--server selects" if hosts.server is not None else "this host is"
         ranks = [str(placement.rank) for placement in placements if placement.server_index == here]
         listed = ", ".join(ranks if len(ranks) <= 8 else [*ranks[:3], "...", ranks[-1]])
         raise UsageError(
-            f'--node-rank {hosts.node_rank} is "{named}" of the table, but {known} "{found}"',
-            hint=f'leave it out: "{found}" starts its own ranks, {listed}',
+            f'--node-rank {hosts.node_rank} selects server "{named}" of the table, but {known} "{found}"',
+            hint=f'leave --node-rank out: "{found}" starts its own ranks, {listed}',
         )
 
 
@@ -117,7 +117,7 @@ def this_server(
     """
     if wanted is not None:
         return _named(table, wanted)
-    from hccl_tools.discover.facts import DeviceState, HostState  # noqa: PLC0415  (a job without a table)
+    from hccl_tools.discover.facts import DeviceState, HostState  # noqa: PLC0415  (not for a job without a table)
     from hccl_tools.discover.recognition import recognise  # noqa: PLC0415
 
     # Inside a Slurm step the host has a node name, which can differ from its own hostname.
@@ -167,6 +167,6 @@ def _named(table: RankTable, wanted: str) -> int:
 def _ambiguous(table: RankTable, found: list[int], what: str) -> AmbiguousHostError:
     shown = " and ".join(f'"{table.servers[index].server_id}"' for index in found[:4])
     return AmbiguousHostError(
-        f"servers {shown} are both this host by {what}",
+        f"servers {shown} match this host by {what}",
         hint=f"select one with `--server {shlex.quote(table.servers[found[0]].server_id)}`",
     )

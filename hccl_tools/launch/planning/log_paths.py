@@ -51,7 +51,7 @@ def check(logs: Logs, world_size: int) -> None:
 
     Raises:
         UsageError: ``--tail`` or ``--stdin`` names a rank that does not exist; ``--log-dir`` is empty;
-            ``--log-file`` is a pipe, a terminal or what the launcher itself writes to, and would be emptied.
+            ``--log-file`` is a pipe, a terminal, or the launcher's own output, which would be emptied.
     """
     _check_ranks("--tail", logs.tail if logs.tail != "all" else (), world_size)
     _check_ranks("--stdin", () if logs.stdin_rank is None else (logs.stdin_rank,), world_size)
@@ -64,7 +64,7 @@ def check(logs: Logs, world_size: int) -> None:
     try:
         there = os.stat(logs.file)
     except OSError:
-        return  # It does not exist yet, or opening it will report the reason.
+        return  # The file does not exist yet, or opening it will report the reason.
     for descriptor, name in _STANDARD_STREAMS.items():
         if logs.file != os.devnull and os.path.samestat(there, os.fstat(descriptor)):
             raise UsageError(

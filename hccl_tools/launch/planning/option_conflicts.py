@@ -35,23 +35,23 @@ def _problems(
     servers, name = len(loaded.table.servers), loaded.path
     if devices.ranks is not None and devices.ranks != len(placements):
         asked = count(devices.ranks, "rank")
-        yield f"{asked} were asked for, but the table has {len(placements)} ({name})"
+        yield f"the options request {asked}, but the table has {len(placements)} ({name})"
     if hosts.node_count is not None and hosts.node_count != servers:
-        asked = f"{count(hosts.node_count, 'machine')} (--nnodes, or -n by --nproc-per-node)"
-        yield f"{asked} were asked for, but {name} has {count(servers, 'server')}"
+        asked = f"{count(hosts.node_count, 'machine')} (--nnodes, or -n divided by --nproc-per-node)"
+        yield f"the options request {asked}, but {name} has {count(servers, 'server')}"
     if hosts.node_rank is not None and hosts.node_rank >= servers:
         yield f"--node-rank {hosts.node_rank}, but {name} has {count(servers, 'server')}"
     for server in loaded.table.servers if devices.per_node is not None else ():
         if len(server.rows) != devices.per_node:
-            own = count(len(server.rows), "rank")
-            yield f'{devices.per_node} ranks per machine, but "{server.server_id}" has {own} in {name}'
+            own, asked = count(len(server.rows), "rank"), count(devices.per_node or 0, "rank")
+            yield f'the options request {asked} per machine, but "{server.server_id}" has {own} in {name}'
     yield from _other_addresses(loaded, placements, hosts.ips)
     one = "--server" if hosts.server is not None else "--node-rank"
     if servers > 1 and (hosts.server is not None or hosts.node_rank is not None):
         if hosts.all_here:
-            yield f"--all-here runs the ranks of all servers, and {one} names one of them"
+            yield f"--all-here runs the ranks of all servers, but {one} selects a single server"
         elif engines.get(engine).starts_all_hosts:
-            yield f"--engine {engine} starts the ranks of all servers, and {one} names one of them"
+            yield f"--engine {engine} starts the ranks of all servers, but {one} selects a single server"
 
 
 def _other_addresses(
@@ -92,6 +92,6 @@ def check_devices(
         if sorted(devices) != typed:
             named, has = (", ".join(map(str, ids)) for ids in (typed, sorted(devices)))
             raise UsageError(
-                f"--devices {listed} is {named} of this host, but {loaded.path} uses {has}",
+                f"--devices {listed} selects devices {named} of this host, but {loaded.path} uses {has}",
                 hint=loaded.conflict_hint,
             )

@@ -71,7 +71,7 @@ def rendezvous_address(table: RankTable, placements: Sequence[RankPlacement]) ->
     if is_loopback(host):
         raise LaunchError(
             f'rank 0 is on "{host}", a loopback address, which other machines cannot reach',
-            hint="give its server a host_ip or a server_id that the other machines can reach",
+            hint="give the server of rank 0 a host_ip or a server_id that the other machines can reach",
         )
     if packed(host) is not None:
         return host
@@ -82,12 +82,12 @@ def rendezvous_address(table: RankTable, placements: Sequence[RankPlacement]) ->
     except OSError as error:
         raise LaunchError(
             f'the name of rank 0\'s server, "{host}", cannot be resolved: {error.strerror or error}',
-            hint="give it a host_ip in the table, or set `--master-addr ADDRESS`",
+            hint="give that server a host_ip in the table, or set `--master-addr ADDRESS`",
         ) from error
     if is_loopback(found):
         # Debian's /etc/hosts maps a machine's own name to 127.0.1.1.
         raise LaunchError(
-            f'the name of rank 0\'s server, "{host}", means {found} here, which no other machine can reach',
-            hint="give it a host_ip in the table, or set `--master-addr ADDRESS`",
+            f'the name of rank 0\'s server, "{host}", resolves to {found}, which no other machine can reach',
+            hint="give that server a host_ip in the table, or set `--master-addr ADDRESS`",
         )
     return found

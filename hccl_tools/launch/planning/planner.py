@@ -82,7 +82,7 @@ def prepare(
     parts = composition.compose(job.placements, facts)
     kept = composed(environ, parts.passed_on, {}, {})
     commands = remote_launch.commands(request, engine, job, facts, python=python.path, kept=kept)
-    # The command was typed on each host; the launchers then compare the manifests.
+    # Whether the command was typed on each host; the launchers then compare their manifests.
     by_hand = job.local_server is not None and job.server_count > 1 and request.part is None
     plan = Plan(
         processes=rank_processes.processes(request, job, facts, python, parts.ranks),
@@ -136,7 +136,7 @@ def _job(
         has_table=table is not None,
     )
     if request.start.cpu and reason == interpreter.NO_FRAMEWORK:
-        notes.append(f"{reason} ({python.path}); --python names another")
+        notes.append(f"{reason} ({python.path}); --python selects another")
     if table is None and (table := table_source.make(job, request, around, copy, start)) is not None:
         notes += table.notes
         job = job._replace(table=table)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.planning.placement import RankPlacement
 
-#: The default for jobs on several hosts: all hosts use it without communicating.
+#: The default for jobs on several hosts, so that the hosts need not agree on a port.
 DEFAULT_PORT = 18118
 #: The port at which launchers with different ``--start-port`` find each other.
 DISCOVERY_PORT = 18117
@@ -110,8 +110,8 @@ def endpoints(
 ) -> tuple[str, ...]:
     """Return the endpoint (address:port) of each rank for paddle; rank 0 has the rendezvous address.
 
-    The ranks of each server have consecutive ports from ``port``; 0 returns an empty tuple. In a job on one
-    server, all endpoints have the address ``master``.
+    The ranks of each server have consecutive ports from ``port``; ``port`` 0 gives an empty tuple.
+    In a job on one server, all endpoints have the address ``master``.
     """
     if not port:
         return ()

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 #: Time limit for the check by the ranks' Python, in seconds.
 _ANSWER_SECONDS = 30.0
-#: The check that the ranks' Python runs. A package that makes its own ``__path__``, or a module that replaces
-#: one (``os.path``), may have submodules that are not found here.
+#: The check that the ranks' Python runs. It may not find the submodules of a package that sets its own
+#: ``__path__``, or of a module that replaces another module (``os.path``).
 _ASK = """\
 import sys
 def find(name, path):
@@ -99,7 +99,7 @@ def module_problem(name: str, python: str, environ: Mapping[str, str]) -> str | 
     """Return why ``python -m NAME`` would fail, as a phrase; ``None`` if it may start."""
     if _is_local_file(name, environ):
         return None
-    import subprocess  # noqa: PLC0415  (the user's own module is a file here)
+    import subprocess  # noqa: PLC0415  (not for a module that is a local file)
 
     try:
         asked = subprocess.run(

@@ -32,7 +32,7 @@ _EXPORTED_NAMES = (
     TIMING_VARIABLE,  # set by tests only
 )
 _EXPORTED_PREFIXES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "PYTORCH_", "OMP_")
-#: Options that only the launcher of the job uses; the last value of an option counts.
+#: Disable the options that only the launcher of the job uses: the last value of an option counts.
 _OVERRIDES = (
     *("--engine=loop", "--mpirun=", f"--rank-table={TABLE_FROM_ENVIRONMENT}", "--hostfile="),
     *("--max-restarts=0", "--notify="),
@@ -105,8 +105,8 @@ def _is_usual(name: str) -> bool:
 def _supervisor(request: LaunchRequest, facts: JobFacts, python: str) -> tuple[str, ...]:
     typed = [option for option in request.typed_options if not option.startswith(_NOT_FORWARDED)]
     settled = (f"--start={facts.start}", f"--start-port={facts.port or DEFAULT_PORT}", f"--python={python}")
-    typed += ["--module"] if request.program.kind == "module" else []  # also that of `python -m`
-    typed += [f"--product={request.table.product}"] if request.table.product else []  # the last one counts
+    typed += ["--module"] if request.program.kind == "module" else []  # also for `python -m`
+    typed += [f"--product={request.table.product}"] if request.table.product else []  # the last value counts
     options = (*(part for part in typed if part != "--"), *_OVERRIDES, *settled, f"--run-dir={facts.run_dir}")
     return (sys.executable, "-m", "hccl_tools.launch", *options, "--", *request.program.argv)
 

@@ -136,7 +136,7 @@ def load_file(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTabl
     source = "standard input" if path == "-" else os.path.abspath(path)
     if table.format == "group_list":
         return JobTable(source, *_as_1_0(table), product, notes)
-    # The bytes that were checked: the file may have changed since.
+    # Use the bytes that were checked: the file may have changed since then.
     data = report.document.data if report.document else b""
     return JobTable(source, table, data, product, notes)
 
@@ -146,7 +146,7 @@ def make(job: Job, request: LaunchRequest, around: Surroundings, path: str, star
 
     Raises:
         DiscoveryError: The devices' addresses cannot be determined.
-        LaunchError: HCCL would refuse the table, or it does not follow the product's guide.
+        LaunchError: HCCL would refuse the table, or the table does not follow the product's guide.
     """
     reads_table = start in {"table", "cluster"} or (start == "torch" and request.variables.pass_table)
     if not (reads_table and around.uses_npus) or request.table.no_table or job.server_count > 1:

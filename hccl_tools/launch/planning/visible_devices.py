@@ -1,7 +1,7 @@
 """The devices that this process may use, and how the process numbers them.
 
 The table and HCCL use physical device ids; a process numbers the devices it sees from 0. A
-container that holds physical 4-7 calls them 0-3, and ASCEND_RT_VISIBLE_DEVICES counts from 0 within those.
+container with physical devices 4-7 numbers them 0-3; ASCEND_RT_VISIBLE_DEVICES uses these numbers.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def visible_devices(
         if not (shared or cpu):
             raise UsageError(
                 f"{source}={environ[source]} does not contain a device of this host",
-                hint=f"its devices are {', '.join(map(str, nodes))} (/dev/davinci*)",
+                hint=f"the devices of this host are {', '.join(map(str, nodes))} (/dev/davinci*)",
             )
         limited = tuple(shared) or nodes
     chosen_text = environ.get(visible.LOGICAL_VARIABLE, "").strip()
@@ -93,15 +93,15 @@ def visible_devices(
     indices = _read(visible.logical, environ) or ()
     if present and (missing := [index for index in indices if index >= len(present)]):
         raise UsageError(
-            f"{visible.LOGICAL_VARIABLE}={chosen_text} names device {missing[0]} of {len(present)}",
+            f"{visible.LOGICAL_VARIABLE}={chosen_text}: there is no device {missing[0]}",
             hint=f"its values are indices among the devices of {source}: 0 to {len(present) - 1}",
         )
     counted = tuple(sorted(present[index] if present else index for index in indices))
     chosen = tuple(device for device in counted if limited is None or device in limited)
     if not (chosen or cpu):
         raise UsageError(
-            f"{visible.LOGICAL_VARIABLE}={chosen_text} selects no device of those in {source} names",
-            hint=f"these are {', '.join(map(str, limited or ()))}",
+            f"{visible.LOGICAL_VARIABLE}={chosen_text} selects none of the devices that {source} names",
+            hint=f"that variable names {', '.join(map(str, limited or ()))}",
         )
     return VisibleDevices(present, counted, chosen, visible.LOGICAL_VARIABLE)
 

@@ -84,7 +84,7 @@ def _this_host(names: tuple[str, ...], hosts: Hosts) -> int:
         return found[0]
     which = "none" if not found else "more than one"
     raise LaunchError(
-        f"{which} of the addresses {', '.join(names)} is this host's",
+        f"{which} of the addresses {', '.join(names)} belongs to this host",
         hint="give the index of this machine with --node-rank I",
     )
 

@@ -55,7 +55,9 @@ def test_the_plan_shows_the_cores() -> None:
 def test_too_few_cores_are_refused() -> None:
     seats = place_ranks_without_table(range(len(OWN) + 1), ["localhost"])
 
-    with pytest.raises(LaunchError, match=f"{len(seats)} ranks need one core each, but have {len(OWN)}"):
+    with pytest.raises(
+        LaunchError, match=f"{len(seats)} ranks need one core each, but this process may use only {len(OWN)}"
+    ):
         cpu_affinity.cores_of("cores", seats, {})
 
 

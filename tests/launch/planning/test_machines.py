@@ -123,11 +123,11 @@ def test_what_agrees_with_the_table_may_be_typed_beside_it(options: tuple[str, .
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--devices", "0,1"), "--devices 0,1 is 0, 1 of this host, but {table} uses 4, 5, 6, 7"),
+        (("--devices", "0,1"), "0,1 selects devices 0, 1 of this host, but {table} uses 4, 5, 6, 7"),
         (("--no-table", "-n", "2"), "--rank-table and --no-table exclude each other"),
-        (("-n", "8"), "8 ranks were asked for, but the table has 4 ({table})"),
-        (("--nproc-per-node", "2"), '2 ranks per machine, but "127.0.0.1" has 4 ranks in {table}'),
-        (("--nnodes", "2", "--node-rank", "1"), "were asked for, but {table} has 1 server"),
+        (("-n", "8"), "the options request 8 ranks, but the table has 4 ({table})"),
+        (("--nproc-per-node", "2"), 'request 2 ranks per machine, but "127.0.0.1" has 4 ranks in {table}'),
+        (("--nnodes", "2", "--node-rank", "1"), "--nproc-per-node), but {table} has 1 server"),
         (("--node-rank", "1"), "--node-rank 1, but {table} has 1 server"),
         (("--ips", "9.9.9.9,8.8.8.8"), "--ips names 9.9.9.9, which is not a server of {table} (127.0.0.1)"),
     ],
@@ -153,9 +153,9 @@ def test_node_rank_says_which_machine_where_addresses_do_not() -> None:
     [
         (("--node-rank", "2"), "--node-rank 2, but {table} has 2 servers"),
         (("--server", "203.0.113.1", "--node-rank", "0"),
-         '--node-rank 0 is "203.0.113.2" of the table, but --server says "203.0.113.1"'),
-        (("--all-here", "--node-rank", "0"), "--all-here runs the ranks of all servers, and --node-rank"),
-        (("--engine", "mpirun", "--server", "203.0.113.1"), "starts the ranks of all servers, and --server"),
+         '--node-rank 0 selects server "203.0.113.2" of the table, but --server selects "203.0.113.1"'),
+        (("--all-here", "--node-rank", "0"), "--all-here runs the ranks of all servers, but --node-rank"),
+        (("--engine", "mpirun", "--server", "203.0.113.1"), "starts the ranks of all servers, but --server"),
         (("--ips", "203.0.113.1,203.0.113.2"), "--ips begins with 203.0.113.1, but rank 0 is on 203.0.113.2"),
         (("--ips", "203.0.113.2"), "--ips names 1 machine, but {table} has 2 servers"),
     ],
@@ -172,7 +172,7 @@ def test_node_rank_must_be_the_machine_that_this_is() -> None:
 
     assert seats(*table, "--node-rank", "0")["here"] == [0, 1, 2, 3]
     told = refusal(*table, "--node-rank", "1")
-    assert f'--node-rank 1 is "203.0.113.1" of the table, but this host is "{here[0]}"' in told
+    assert f'--node-rank 1 selects server "203.0.113.1" of the table, but this host is "{here[0]}"' in told
 
 
 @pytest.mark.parametrize("variable", ["RANK_TABLE_FILE", "MINDSPORE_HCCL_CONFIG_PATH"])
@@ -185,7 +185,7 @@ def test_a_number_beside_the_shells_table_does_not_drop_it(variable: str) -> Non
     assert [process["device"] for process in shown["processes"]] == [4, 5, 6, 7]
     assert source in shown["notes"][0]
     told = refusal("-n", "8", env=environ)
-    assert "8 ranks were asked for, but the table has 4" in told
+    assert "the options request 8 ranks, but the table has 4" in told
     assert source in told
     assert seats("-n", "8", "--no-table", env=environ) == {"here": list(range(8))}
 

@@ -90,7 +90,7 @@ def test_set_that_the_guide_forbids_is_refused_on_the_spot(host: StandInHost) ->
     done = launch(host, "--start", "table", "-n", "3", "show.py")
 
     assert done.returncode == 125
-    assert "no table can be made of these devices" in done.stderr
+    assert "no table can be made for these devices" in done.stderr
     assert not (host.work / "log").exists()
 
 

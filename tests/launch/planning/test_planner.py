@@ -90,7 +90,7 @@ def test_devices_outside_the_visible_ones_are_refused(script: str) -> None:
     )
     limit = {"ASCEND_RT_VISIBLE_DEVICES": "4,5"}
 
-    with pytest.raises(LaunchError, match=r"devices 6, 7, outside the visible 4, 5 \(ASCEND_RT"):
+    with pytest.raises(LaunchError, match=r"devices 6, 7, outside the visible devices 4, 5 \(ASCEND_RT"):
         prepare(request, limit, tuple(range(8)))
     ignoring = launch_request(
         program=(script,), start="table", rank_table="table.json", python=sys.executable, ignore_visible=True
@@ -184,7 +184,7 @@ def test_group_list_becomes_a_1_0_table_for_the_ranks() -> None:
 
 @pytest.mark.usefixtures("script")
 def test_world_size_must_be_the_tables() -> None:
-    with pytest.raises(UsageError, match="8 ranks were asked for, but the table has 4"):
+    with pytest.raises(UsageError, match="the options request 8 ranks, but the table has 4"):
         plan(rank_table=write(guide_table()), ranks=8)
 
 
@@ -259,7 +259,7 @@ def test_rehearsal_without_a_framework_hints_at_another_python(own_directory: Pa
     bare.chmod(0o755)
     request = launch_request(("train.py",), ranks=2, cpu=True, python=str(bare))
 
-    said = "the ranks' Python has no MindSpore, torch or paddle (/opt/bare/python); --python names another"
+    said = "the ranks' Python has no MindSpore, torch or paddle (/opt/bare/python); --python selects another"
     assert said in prepare(request).plan.notes
     assert said not in prepare(with_options(request, start="table")).plan.notes
 
