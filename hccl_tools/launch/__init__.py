@@ -1,1 +1,1 @@
-"""Start one process per rank of a job, supervise them, and report how it ended."""
+"""Start one process per rank of a job, supervise these processes, and report how the job ended."""

@@ -46,7 +46,7 @@ def launch(request: LaunchRequest) -> int:
         agent = _connect_to_launcher(request)
         prepared = prepared_launch(request)
         plan = prepared.plan
-        # A supervisor checks its own host.
+        # If an engine starts supervisors, each of them checks its own host.
         is_checked = request.start.preflight and not plan.supervisor
         warnings = _preflight(prepared, request.variables.assigned) if is_checked else ()
         lock = _lock(prepared)
@@ -108,10 +108,10 @@ def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
     except (UsageError, LaunchError):
         raise
     except HcclToolsError as error:
-        # Every error before the start is a refusal: 125, to distinguish it from a rank's exit code.
+        # Report every error before the start with exit code 125, which differs from a rank's exit code.
         raise LaunchError(error.message, hint=error.hint) from error
     if prepared.plan.supervisor and engines.of(prepared.plan).names_hosts:
-        from hccl_tools.launch.planning import host_names  # noqa: PLC0415  (only such a job names its hosts)
+        from hccl_tools.launch.planning import host_names  # noqa: PLC0415  (only if the command names hosts)
 
         host_names.check(prepared, use=f"--engine {prepared.plan.engine}")
     return prepared
@@ -140,7 +140,7 @@ def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str,
 def _lock(prepared: PreparedLaunch) -> int:
     if prepared.table_data is None:
         return -1
-    # Lock one server, because hosts may share a disk; or all, so that two jobs cannot block each other.
+    # A lock per server (hosts may share a disk), or one lock for all, so that two jobs cannot deadlock.
     part = "all" if prepared.plan.supervisor else str(prepared.plan.local_server)
     from hccl_tools.launch.runs import table_lock  # noqa: PLC0415  (only with a table)
 
@@ -150,7 +150,7 @@ def _lock(prepared: PreparedLaunch) -> int:
 def _connect_to_launcher(request: LaunchRequest) -> AgentLink | None:
     if request.part is None:
         return None
-    os.dup2(1, 2)  # The launcher shows this stdout to the user, but not the engine's stderr.
+    os.dup2(1, 2)  # Merge stderr into stdout: the launcher shows stdout to the user, but not stderr.
     from hccl_tools.launch.cluster.agent import AgentLink  # noqa: PLC0415  (on other hosts only)
 
     return AgentLink(os.environ)

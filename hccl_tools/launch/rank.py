@@ -43,7 +43,7 @@ def main(args: list[str] | None = None) -> int:
         else:
             from hccl_tools.launch.mpi import first_rank  # noqa: PLC0415  (rare)
 
-            # mpirun ends all ranks at the first nonzero code; the rank that prints the reason may be slower.
+            # mpirun ends all ranks at the first nonzero exit code: wait for the rank that prints the reason.
             first_rank.wait_for_end()
         return error.exit_code
     return shim.run(prepared, link)

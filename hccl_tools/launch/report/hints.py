@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import RankEnd
 
 _SIGNALS: dict[int, str] = {
-    signal.SIGSEGV: "it accessed invalid memory: `python -X faulthandler` shows where",
+    signal.SIGSEGV: "the process accessed invalid memory: `python -X faulthandler` shows where",
     signal.SIGBUS: "often /dev/shm is full or too small (docker: --shm-size)",
     signal.SIGABRT: "the program or a library aborted; its message is above in the log",
     signal.SIGILL: "the program was built for another kind of processor",
     signal.SIGFPE: "an integer was divided by zero in compiled code",
-    signal.SIGTERM: "not sent by the launcher, but by the program, a batch system, a script or a person",
-    signal.SIGINT: "not sent by the launcher, but by the program, a script or a person",
-    signal.SIGHUP: "not sent by the launcher, but by the program, a script or a person",
+    signal.SIGTERM: "the signal came from the program, a batch system, a script or a user, not the launcher",
+    signal.SIGINT: "the signal came from the program, a script or a user, not the launcher",
+    signal.SIGHUP: "the signal came from the program, a script or a user, not the launcher",
     signal.SIGXCPU: "the CPU time limit (ulimit -t) was reached",
     signal.SIGXFSZ: "the file size limit (ulimit -f) was reached",
     signal.SIGSYS: "a system call is forbidden here (a container's seccomp rules)",
@@ -57,7 +57,7 @@ def for_disk(log: str) -> list[str]:
     """Return a hint if the disk of a log is full."""
     if not disk_space.is_full(os.path.dirname(log)):
         return []
-    return ["the disk of its log is full: a failed write may be the cause, and the end of the log is missing"]
+    return ["the disk of the log is full: a failed write may be the cause, and the end of the log is missing"]
 
 
 def for_codes(codes: Iterable[str]) -> list[str]:
@@ -68,14 +68,14 @@ def for_codes(codes: Iterable[str]) -> list[str]:
 def _killed(killed_by_oom: bool | None) -> str:
     if killed_by_oom:
         return (
-            "by the kernel's out-of-memory killer (its count has increased): use less memory per rank,"
-            " fewer data-loading workers, or a larger limit"
+            "the signal came from the kernel's out-of-memory killer (its count has increased): use less"
+            " memory per rank, fewer data-loading workers, or a larger limit"
         )
     if killed_by_oom is None:
-        return "most often the out-of-memory killer (see `dmesg`), or a kill -9"
+        return "the signal usually comes from the out-of-memory killer (see `dmesg`), or from a kill -9"
     return (
-        "not by the out-of-memory killer (its count has not increased) or the launcher, but by the program"
-        " itself, a batch system, a script or a person (kill -9)"
+        "the signal came neither from the out-of-memory killer (its count has not increased) nor from the"
+        " launcher, but from the program itself, a batch system, a script or a user (kill -9)"
     )
 
 
@@ -100,8 +100,8 @@ def _for_code(code: int) -> list[str]:
         return ["Python could not flush its output: is the disk full?"]
     if code in (126, 127):
         problem = "cannot be executed" if code == 126 else "was not found"
-        return [f"in a shell this means that a command {problem}"]
+        return [f"in a shell, exit code {code} means that a command {problem}"]
     number = code - 128
     if number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGTERM):
-        return [f"in a shell this means that a process was ended by {signal.Signals(number).name}"]
+        return [f"in a shell, exit code {code} means that {signal.Signals(number).name} killed a process"]
     return []

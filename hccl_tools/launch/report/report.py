@@ -171,8 +171,8 @@ def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | N
         pause = min(2 * pause, 0.1)
     if not helper.code:
         return None
-    how = f"exit code {helper.code}" if helper.code > 0 else signal_name(-helper.code)
-    return f"the command exited with {how}: {command}"
+    how = f"exited with {helper.code}" if helper.code > 0 else f"was killed by {signal_name(-helper.code)}"
+    return f"the command {how}: {command}"
 
 
 def text(report: Mapping[str, Any], unwritten: str | None = None) -> str:

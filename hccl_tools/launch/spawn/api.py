@@ -1,7 +1,7 @@
-"""``hccl_tools.spawn``: a function in one process per device, compatible with paddle's.
+"""``hccl_tools.spawn``: run a function in one process per device, like paddle's ``spawn``.
 
 The environment of each process is complete before its interpreter starts (MindSpore reads DEVICE_ID at its
-import), results and exceptions are sent in files, and a keeper ends all processes with the caller.
+import), results and exceptions are sent in files, and a keeper ends all processes when the caller exits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.spawn.keywords import SpawnKeywords
     from hccl_tools.launch.spawn.options import SpawnOptions
 
-#: The first entry of sys.path is the working directory, whose files might hide Python's own modules.
+#: Replaces the first entry of sys.path, the working directory: its files might hide Python's own modules.
 _CHILD = (
     "import sys; sys.path[:1] = [{root!r}]; from hccl_tools.launch.spawn.child import main; main({folder!r})"
 )
@@ -111,13 +111,13 @@ def _prepare(wanted: SpawnOptions, folder: str) -> PreparedLaunch:
     if start.method is None:
         frameworks = interpreter.installed_frameworks(sys.path)
         start = start._replace(method=interpreter.choose_start(frameworks, cpu=start.cpu)[0])
-    # The options of this interpreter (-W, -X, -O ...) are for the ranks as well.
+    # The ranks get the options of this interpreter (-W, -X, -O ...), too.
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
     argv = (sys.executable, *flags, "-c", _CHILD.format(root=IMPORT_ROOT, folder=folder))
     request = LaunchRequest(
         Program(argv, "program", sys.executable),
         wanted.table,
-        # paddle's endpoints are set under every start, so there is always a port.
+        # Every start sets paddle's endpoints, so every job needs a port.
         Hosts(start_port=wanted.start_port or ports.free_port()),
         wanted.devices,
         start,

@@ -39,7 +39,7 @@ def pickled(func: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
     """
     _check_function(func)
     preparation = preparing.get_preparation_data("hccl-tools rank")
-    # multiprocessing hands its key to its own children only; ours need none of its pipes.
+    # multiprocessing gives its key only to its own children; the ranks do not use its pipes.
     preparation.pop("authkey", None)
     if not _main_can_be_imported():
         preparation.pop("init_main_from_path", None)

@@ -1,6 +1,6 @@
 """The main program of a process of ``spawn``: call the function, write its result or exception to a file.
 
-Files, not pipes: a result of any size stays there until the parent reads it, and blocks neither of the two.
+A file, unlike a pipe, keeps a result of any size until the parent reads it, and blocks neither process.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _call(path: str) -> Any:
     with open(private_files.open_own(path), "rb") as file:
         preparation = pickle.load(file)  # noqa: S301  (written by the parent)  # nosec B301
         _preparing = True
-        # The path first: the function's module may be found there only.
+        # This sets sys.path, without which the function's module may not be found.
         spawn.prepare(preparation)
         function, args = pickle.load(file)  # noqa: S301  (written by the parent)  # nosec B301
         _preparing = False

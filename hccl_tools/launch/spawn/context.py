@@ -65,7 +65,7 @@ class SpawnContext:
         self._keeper, self._locks = keeper, locks
         private, wait = private_dir[0], self._wait_for_rank
         self._all = [SpawnedRank(process, run_dir, private, wait) for process in processes]
-        # Results are read as long as there is a context to ask for them.
+        # The private directory contains the results, so it exists as long as this context.
         weakref.finalize(self, _forget, *private_dir, os.getpid())
         ends = [process.end for process in self._all]
         self._state = JobState(ends, grace=grace, scheduler_wait=0.0, now=time.monotonic())
@@ -106,7 +106,7 @@ class SpawnContext:
         return self._closed
 
     def _wait_for_rank(self, rank: SpawnedRank, timeout: float | None) -> None:
-        """Wait for one rank; the failure of another rank ends it, and ``join`` reports the failure."""
+        """Wait for one rank; if another rank fails, end this rank, too; ``join`` reports the failure."""
         self._wait_for(timeout, rank)
 
     def _wait_for(self, timeout: float | None, rank: SpawnedRank | None) -> None:
@@ -118,7 +118,7 @@ class SpawnContext:
             if self._is_ending_early:
                 self._finish()
         except BaseException:
-            # Ctrl-C in the caller: its ranks go with it.
+            # Ctrl-C in the caller also ends the ranks.
             self.terminate()
             raise
 
@@ -127,7 +127,7 @@ class SpawnContext:
         return self._state.reason != "ended"
 
     def terminate(self) -> None:
-        """End all ranks and their descendants; takes at most the grace time and 5 s."""
+        """End all ranks and their descendants; this takes at most the grace time plus 5 s."""
         if not self._state.is_ending:
             self._state.signal = signal.SIGTERM
             self._act(self._state.end("signal", now=time.monotonic()))
@@ -141,12 +141,12 @@ class SpawnContext:
                 return
 
     def at_exit(self, *, daemon: bool) -> None:
-        """Wait for the ranks when the caller exits; end them if ``daemon`` is set or it has failed."""
+        """When the caller exits, wait for the ranks; end them if ``daemon`` is set or the caller failed."""
         atexit.register(self._leave, daemon)
 
     def _leave(self, daemon: bool) -> None:
         if os.getpid() != self._owner:
-            return  # A fork of the caller ends; the ranks are not its own.
+            return  # This process is a fork of the caller; the ranks belong to the caller.
         if daemon or _caller_has_failed():
             self.terminate()
         else:
@@ -157,7 +157,7 @@ class SpawnContext:
             while not self._closed:
                 self._poll(_NEVER)
         finally:
-            # Also at a second Ctrl-C: at the end of its pipe the keeper kills what is left.
+            # Also after a second Ctrl-C: when its pipe is closed, the keeper kills the remaining processes.
             self._close()
 
     def _poll(self, deadline: float) -> bool:
@@ -244,7 +244,7 @@ class SpawnContext:
 
 
 def _forget(private_dir: str, descriptor: int, owner: int) -> None:
-    if os.getpid() == owner:  # A fork of the caller may end earlier.
+    if os.getpid() == owner:  # A fork of the caller may exit earlier.
         private_files.remove(private_dir)
         os.close(descriptor)
 

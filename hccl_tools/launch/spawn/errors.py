@@ -24,7 +24,7 @@ class RankFacts(NamedTuple):
 
     @property
     def name(self) -> str:
-        """``rank 3``, or ``scheduler`` for MindSpore's."""
+        """``rank 3``, or ``scheduler`` for MindSpore's scheduler."""
         return "scheduler" if self.rank < 0 else f"rank {self.rank}"
 
 
@@ -41,11 +41,11 @@ class RankFailedError(HcclToolsError):
     """
 
     def __init__(self, facts: RankFacts, traceback: str = "", *, details: str = "") -> None:
-        how = f"was ended by {facts.signal}" if facts.signal else f"ended with exit code {facts.exit_code}"
+        how = f"was killed by {facts.signal}" if facts.signal else f"exited with code {facts.exit_code}"
         where = f"device {facts.device}, " if facts.rank >= 0 else ""
         what = f"{facts.name} ({where}pid {facts.pid}) {how}; log: {facts.log}"
         details = details or traceback
-        # Not by super(): the next class may be the original's type, whose __init__ takes other arguments.
+        # Without super(): the next class may be the original exception's, with other __init__ arguments.
         self.message, self.hint = f"{what}\n\n{details}" if details else what, None
         self.args = (self.message,)
         self.facts = facts
@@ -53,11 +53,11 @@ class RankFailedError(HcclToolsError):
         self.details = details
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the parts: the second type exists in this process only."""
+        """Pickle the parts, because the combined type exists only in this process."""
         return failure, (self.facts, self.traceback, self.__cause__, self.details)
 
     def __str__(self) -> str:
-        """Return the whole message, whatever the second type of this exception makes of its arguments."""
+        """Return the whole message; the original exception's type may format its arguments differently."""
         return self.message
 
     @property

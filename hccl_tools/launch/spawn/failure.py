@@ -9,7 +9,7 @@ from typing import Any
 class _Rebuilt:
     """Replaces an exception that pickle cannot restore.
 
-    The usual reason: its ``__init__`` accepts other arguments than it passes to ``Exception``.
+    The usual reason: the exception's ``__init__`` accepts other arguments than it passes to ``Exception``.
     """
 
     def __init__(self, kind: type[Exception], args: tuple[Any, ...], state: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The keywords of ``spawn``: their types, and the names of paddle that they replace."""
+"""The keywords of ``spawn``: their types, and the paddle names that they replace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 
 from hccl_tools.launch.spawn.errors import SpawnOptionError
 
-#: The names of the devices; at most one of them is given.
+#: The options that name devices; a call may contain one of them.
 DEVICE_OPTIONS = ("npus", "devices", "gpus", "xpus", "selected_devices")
 #: Names that paddle no longer has -> their present names.
 _OLD_NAMES = {"selected_devices": "devices", "started_port": "start_port", "use_paddlecloud": None}
@@ -67,7 +67,7 @@ def check(options: Mapping[str, Any]) -> None:
             raise SpawnOptionError(f"the option {name} of spawn is not supported ({hint})", hint=hint)
         if name in _OLD_NAMES:
             now = _OLD_NAMES[name]
-            text = f"spawn: {name} is an old name" + (f" of {now}" if now else " and without effect")
+            text = f"spawn: {name} is an old name" + (f" of {now}" if now else " and has no effect")
             warnings.warn(text, DeprecationWarning, stacklevel=4)
     given = [name for name in (*DEVICE_OPTIONS, "rank_table") if options.get(name) not in (None, "")]
     if len(given) > 1:

@@ -32,7 +32,7 @@ _BACKENDS: dict[str, dict[str, str]] = {
     "xccl": {"PADDLE_DISTRI_BACKEND": "xccl"},
     "gloo": {"PADDLE_DISTRI_BACKEND": "gloo"},
 }
-#: From these a rank knows where to write its result.
+#: The variables from which a rank determines where to write its result.
 _OWN_VARIABLES = frozenset({"RANK_ID", RUN_VARIABLE})
 #: More devices than any host has.
 _HIGHEST_DEVICE = 1024
@@ -65,7 +65,7 @@ def read(nprocs: Any, options: Mapping[str, Any], environ: Mapping[str, str]) ->
     physical = _devices(count, options, environ, cpu=cpu)
     if physical is None and count is None and rank_table is None:
         physical = _all_visible(environ, cpu=cpu)
-    # Each of the methods starts a new interpreter.
+    # Every method starts a new interpreter: check the value, but do not use it.
     _choice("start_method", options.get("start_method", "spawn"), _METHODS)
     _choice("backend", backend := options.get("backend", "auto"), tuple(_BACKENDS))
     start = options.get("start")
@@ -148,8 +148,8 @@ def _all_visible(environ: Mapping[str, str], *, cpu: bool) -> tuple[int, ...] | 
     if visible is not None:
         return visible
     if cpu:
-        raise SpawnOptionError("cpu=True requires the number of processes: nprocs=2")
-    raise SpawnOptionError("this host has no NPU: rehearse without NPUs with cpu=True, nprocs=2")
+        raise SpawnOptionError("cpu=True requires the number of processes, for example nprocs=2")
+    raise SpawnOptionError("this host has no NPU: rehearse without NPUs, for example with cpu=True, nprocs=2")
 
 
 def _visible(environ: Mapping[str, str], *, cpu: bool) -> VisibleDevices:
@@ -191,7 +191,7 @@ def _port(options: Mapping[str, Any]) -> int | None:
     port = options.get("start_port") or options.get("started_port")
     if port is None or (isinstance(port, int) and 1024 <= port <= 65535):
         return port
-    raise SpawnOptionError(f"start_port={port!r} is not a port: 1024 to 65535")
+    raise SpawnOptionError(f"start_port={port!r} is not a port from 1024 to 65535")
 
 
 def _seconds(name: str, value: Any) -> float:

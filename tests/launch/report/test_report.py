@@ -108,9 +108,9 @@ def test_a_sigkill_from_outside_is_told_from_the_out_of_memory_killer(jobs: Jobs
     _, job = jobs.run(sh("kill -KILL $$"))
     assert "killed by SIGKILL" in job.err
     if oom.kills() == (None, None):
-        assert "most often the out-of-memory killer" in job.err
+        assert "the signal usually comes from the out-of-memory killer" in job.err
     else:
-        assert "not by the out-of-memory killer" in job.err
+        assert "neither from the out-of-memory killer" in job.err
     assert job.err.splitlines()[-1].endswith(", from rank 0, ended by SIGKILL (128 + 9)")
 
 
@@ -136,11 +136,13 @@ def test_notify_gets_the_report_on_its_stdin(jobs: Jobs, tmp_path: Path) -> None
     assert job.err.splitlines()[-2:] == ["told", "hccl-tools: exit code 3, from rank 0"]
 
 
-@pytest.mark.parametrize(("command", "how"), [("exit 4", "exit code 4"), ("kill -9 $$", "SIGKILL")])
+@pytest.mark.parametrize(
+    ("command", "how"), [("exit 4", "exited with 4"), ("kill -9 $$", "was killed by SIGKILL")]
+)
 def test_notify_that_fails_is_told(jobs: Jobs, command: str, how: str) -> None:
     code, job = jobs.run(sh("exit 3"), notify=command)
     assert code == 3
-    assert f"hccl-tools: --notify: the command exited with {how}: {command}" in job.err.splitlines()
+    assert f"hccl-tools: --notify: the command {how}: {command}" in job.err.splitlines()
     assert job.err.splitlines()[-1] == "hccl-tools: exit code 3, from rank 0"
 
 
@@ -218,7 +220,7 @@ def ended(status: int, *, error: int = 0, program: str = "python") -> RankEnd:
     [
         (ended(signal.SIGBUS), "/dev/shm"),
         (ended(signal.SIGSEGV), "faulthandler"),
-        (ended(signal.SIGTERM), "not sent by the launcher"),
+        (ended(signal.SIGTERM), "a script or a user, not the launcher"),
         (ended(120 << 8), "disk"),
         (ended(137 << 8), "SIGKILL"),
         (ended(127 << 8), "was not found"),

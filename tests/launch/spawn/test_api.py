@@ -297,7 +297,7 @@ def test_last_lines_of_a_rank_that_says_nothing_else() -> None:
     done = caller(f"hccl_tools.spawn(work.says, (-1,), 1, tail=None, {OPTIONS})")
 
     assert "rank 0 (device 0, pid " in done.stderr
-    assert "ended with exit code 9" in done.stderr
+    assert "exited with code 9" in done.stderr
     assert "| last words" in done.stderr
 
 
@@ -443,7 +443,7 @@ def test_interrupted_rank_is_no_good_end() -> None:
     done = caller(f"hccl_tools.spawn(work.interrupted, nprocs=2, {OPTIONS})")
 
     assert "RankFailedError: rank 1 (device 1, pid " in done.stderr
-    assert "ended with exit code 130" in done.stderr
+    assert "exited with code 130" in done.stderr
 
 
 @pytest.fixture
@@ -506,7 +506,7 @@ def test_device_that_is_not_here(npus: str) -> None:
     [
         ("selected_devices='4,5'", "selected_devices is an old name of devices"),
         ("nprocs=1, started_port=12000", "started_port is an old name of start_port"),
-        ("nprocs=1, use_paddlecloud=False", "use_paddlecloud is an old name and without effect"),
+        ("nprocs=1, use_paddlecloud=False", "use_paddlecloud is an old name and has no effect"),
     ],
 )
 def test_old_names_of_options_are_taken_and_said(old: str, words: str) -> None:

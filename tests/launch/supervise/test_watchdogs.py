@@ -170,7 +170,7 @@ def test_the_disk_is_named_as_the_cause(
     assert "(without report.json: No space left on device)" in done.stderr
     assert "logs and report.json" not in done.stderr
     last = done.stderr.splitlines()[-1]
-    assert ("the disk of" in last) if options else ("hint: the disk of its log is full" in done.stderr)
+    assert ("the disk of" in last) if options else ("hint: the disk of the log is full" in done.stderr)
     name = (small_disk / "latest").resolve().name  # other tests have runs on this host as well
     (listed,) = [line for line in run("jobs").stdout.splitlines() if name in line]
     assert f"  {state}  " in listed
