@@ -170,9 +170,9 @@ def _connect(variable: str, srun: str) -> Connection:
         if _is_welcome(connection):
             return connection
         connection.close()
-    where = f"at {', '.join(addresses)}, port {port}" if port else f"{LAUNCHER_VARIABLE} is not set"
+    where = f"no answer at {', '.join(addresses)}, port {port}" if port else f"{LAUNCHER_VARIABLE} is not set"
     raise LaunchError(
-        f"{node_names.own_node_name()} cannot reach the launcher that started it: {where}",
+        f"{node_names.own_node_name()} cannot reach the launcher of the job: {where}",
         hint="allow TCP connections from the job's hosts to the host where the job is started",
     )
 

@@ -206,7 +206,7 @@ class Controller:
         if attempt is None or agent.ended_by_engine or (lost and self._engine_has_ended):
             return  # The keeper reports how the engine itself ended.
         self._reports.add(Finding(agent.number, cause, end, lost))
-        # A killed MPICH kills the processes that it has started, and may be reaped after them.
+        # Wait, because a killed mpiexec (MPICH), which kills its processes, may be reaped after them.
         attempt.call_later(
             f"found {agent.number}", TIMING.loss_delay if lost else 0.0, partial(attempt.end_for, cause)
         )

@@ -36,7 +36,7 @@ def show_rank_logs(attempt: Attempt, plan: Plan, shown: Tail) -> None:
 def shown_by(supervision: Supervision, plan: Plan, watch: Callable[[Attempt], None]) -> Supervision:
     """Return a supervision that shows the ranks' output; ``watch`` is called with every attempt.
 
-    Supervisors write to the engine's output, which includes MPICH's messages about killed processes.
+    Supervisors write to the engine's output, in which MPICH's messages about killed processes are hidden.
     """
     if plan.supervisor:
         return supervision._replace(tail=(0,), hidden=engines.of(plan).hidden_output, on_attempt=watch)

@@ -59,7 +59,7 @@ class PeerCoordination:
         attempt.on_kill.append(lambda: link.broadcast("kill", restart))
         attempt.on_end.append(self._rank_ended)
         if link.is_leader:
-            attempt.state.scheduler_wait = float("inf")  # Ranks on other hosts may need it for a long time.
+            attempt.state.scheduler_wait = float("inf")  # Remote ranks may need the scheduler for long.
         for server in link.others:
             attempt.on_readable(link.connections[server].fileno(), self._read)
         attempt.call_later("peers", 0.0, self._read)  # Messages that arrived while this start was prepared.

@@ -1,7 +1,7 @@
 """The connections between the launchers of a job that was started by hand on every host.
 
 After the rendezvous, rank 0's host (the leader) has a connection to each other host, and forwards messages
-for all. If a connection closes unexpectedly, a launcher was killed or its host is down or unreachable.
+for all hosts. If a connection closes unexpectedly, a launcher was killed or its host is down or unreachable.
 """
 
 from __future__ import annotations

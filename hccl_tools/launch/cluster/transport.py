@@ -53,7 +53,7 @@ class Connection:
             (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, TIMING.probes),
             (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, TIMING.timeout * 1000),
         ):
-            with suppress(OSError):  # A sandbox may lack them; the peer's exit is still detected.
+            with suppress(OSError):  # A sandbox may lack these options; the peer's exit is still detected.
                 connection.setsockopt(level, option, value)
         self._socket = connection
         self._inbox, self._outbox = bytearray(), bytearray()

@@ -35,7 +35,7 @@ def watch(
     """
 
     def check() -> None:
-        missing, gone = hosts()  # Before the children: a host disconnects before its ssh exits.
+        missing, gone = hosts()  # First: a host disconnects before its ssh exits.
         if not missing:
             for child in _children(attempt):
                 parent.on_end_of(child.pid, attempt.reactor, partial(ended, child))

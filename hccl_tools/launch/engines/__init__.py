@@ -28,7 +28,7 @@ def names() -> tuple[str, ...]:
 def register(engine: Engine) -> None:
     """Add an engine, or replace the engine of the same name.
 
-    Call it before the command line is read. Other hosts need no registration: the engine starts them.
+    Call this function before the command line is read. Other hosts need none: the engine starts them.
     """
     _REGISTERED[engine.name] = engine
 

@@ -13,7 +13,7 @@ from hccl_tools.programs.mpirun import find_mpirun
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-#: Keyed by flavour, or by its name without the version.
+#: Keyed by flavour with or without the version.
 _FLAVOURS: dict[str, MpiEngine] = {
     "openmpi": OpenMpi(),
     "openmpi-5": OpenMpi(kill_timeout=20),

@@ -1,8 +1,8 @@
 """The options of Open MPI's mpirun, 4.1 and 5.
 
 Both versions accept the same options: ``--map-by`` with the qualifier OVERSUBSCRIBE (the plain
-``--oversubscribe`` is deprecated in 5) and ``--bind-to none`` (both bind one or two ranks to a core each,
-which makes threaded ranks very slow).
+``--oversubscribe`` is deprecated in 5) and ``--bind-to none`` (the default binds each of one or two
+ranks to one core, which makes threaded ranks very slow).
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class Follower:
         return self._prefixed(data) if self.prefix and data else data
 
     def show(self, stream: Stream) -> int:
-        """Show new data, large amounts without reading them; return the number of bytes."""
+        """Show new data, and copy large amounts without reading them; return the number of bytes."""
         size = os.fstat(self._descriptor).st_size - self._offset
         if self.prefix or self.hidden or size < _CHUNK or not stream.takes_files:
             before = self._offset

@@ -120,7 +120,7 @@ def start(
     """
     if not directory.is_own(run.path):
         raise UsageError(
-            f"{run.name} belongs to {index.user_of(run.path)}: only its files on this host are read",
+            f"{run.name} belongs to {index.user_of(run.path)}: only the run's files on this host are read",
             hint="the log is on another host: read it there, or ask the owner of the run",
         )
     if (why := host_list.why_not_a_host(host)) and not host_list.is_ipv6(host):

@@ -1,7 +1,7 @@
 """The remote side of ``hccl-tools logs``: print logs of this host for a reader on another host.
 
-The reader runs ``hccl-tools logs --serve ...`` here over ssh or srun. Its standard input closes when the
-reader exits, or when the run has ended, which only the launcher's host knows.
+The reader runs ``hccl-tools logs --serve ...`` here over ssh or srun. The input of this command closes
+when the reader exits, or when the run has ended, which only the launcher's host knows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def serve(path: str, ranks: Sequence[int], *, follow: bool, lines: int | None, p
     logs = viewer.paths(index.read(path), ranks, while_=lambda: follow and not _has_input_ended())
     shown = viewer.local(logs, prefixed=prefixed, lines=lines)
     viewer.show(shown, is_over=lambda: not follow or _has_input_ended())
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # While Python exits, SIGTERM would take effect.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # SIGTERM must not take effect while Python exits.
 
 
 def _end_input(_number: int, _frame: object) -> None:

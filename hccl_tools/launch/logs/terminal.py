@@ -1,4 +1,4 @@
-"""Write to the terminal, a pipe or a file without ever waiting for it.
+"""Write to the terminal, a pipe or a file without ever waiting for its reader.
 
 A terminal under Ctrl-S or a slow reader must not delay the launcher: data that the reader does not accept at
 once is queued here, and the launcher reads more of the logs only when the queue is empty.

@@ -140,7 +140,7 @@ def _check_passed_on(
     if named is None or named in words or not is_open_mpi_launcher(words.partition("\0")[0]):
         return
     raise LaunchError(
-        f"{named} names {loaded.path}, but mpirun does not pass it to the ranks of other hosts",
+        f"{named} names {loaded.path}, but mpirun does not pass {named} to other hosts",
         hint=f"mpirun -x {named} ..., or -m hccl_tools.launch.rank --rank-table {loaded.path} ...",
     )
 
@@ -208,7 +208,7 @@ def _in_order(
         limited = not (request.start.cpu or request.table.no_table or request.devices.ignore_visible)
         if limited and (outside := visible.outside(devices)):
             raise LaunchError(
-                f"--devices names {_listed(outside)}, outside the visible {_listed(visible.chosen or ())} "
+                f"--devices names {_listed(outside)}, but only {_listed(visible.chosen or ())} are visible "
                 f"({visible.source})",
                 hint="use visible devices, or add --ignore-visible if the variable is wrong",
             )

@@ -99,7 +99,7 @@ class ParentWatch:
         if self.link is None:
             return False  # A signal reports the parent's exit; see shim._continue_in_a_copy.
         self._poller, self._watched = poller, [self.link.fileno()]
-        try:  # noqa: SIM105  (contextlib would take a shim's time)
+        try:  # noqa: SIM105  (importing contextlib would delay the shim)
             self._watched.append(os.pidfd_open(self.pid))
         except OSError:
             pass

@@ -24,13 +24,13 @@ log. Without a table, the ranks of a host use its visible devices in order.
   --no-local-check    do not compare the table with this host
   --ignore-visible    allow devices outside ASCEND_VISIBLE_DEVICES
   --cpu               rehearse on the CPU; for MindSpore rank 0 then starts a scheduler
-  --start WAY         table, cluster, mpi or torch; by default mpi without a table, else the framework's
-  --env K=V           set a variable
+  --start METHOD      how ranks meet: table, cluster, mpi, torch; default: mpi (no table) or by framework
+  --env K=V           set an environment variable of the rank
   --log-dir DIR       create the run directory in DIR; by default log
   --log-mode MODE     mode of the run directory, for example 750; by default 700 (only you)
   --tail 0,3          show these ranks on the terminal; by default 0
   --python PATH       run the rank with this Python; by default the Python of this command
-  -m, --no-python     PROGRAM is a module, or any program
+  -m, --no-python     start a module (-m) or any program (--no-python) instead of a script
   --keep-mpi          keep OMPI_*, PMIX_* and PMI_* under --start table and cluster
   --keep-binding      keep this rank on the core to which mpirun has bound it
   --exec              replace this process with the program: no log, forwarded signals or report

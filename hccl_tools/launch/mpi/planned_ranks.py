@@ -1,7 +1,7 @@
 """The private file in which ``launch`` prepares each MPI rank; a shim reads only its own part.
 
 The file begins with the offsets of its parts (8 bytes each): the shared part, then one part per rank. A shim
-reads two small parts and no rank table: the SHA-256 of the table's bytes shows that it has not changed.
+reads two small parts and no rank table: the SHA-256 of its bytes shows that the table has not changed.
 """
 
 from __future__ import annotations

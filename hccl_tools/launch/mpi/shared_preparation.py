@@ -52,9 +52,9 @@ class Settled(NamedTuple):
 
 
 class Left(NamedTuple):
-    """The result of the first rank: ``settled`` is valid for ``key`` and the table file with this SHA-256.
+    """The result of the first rank: ``settled`` is valid for ``key`` and the table in ``file``.
 
-    ``file`` is ``None`` without a table, ``settled`` is ``None`` if each rank has to prepare itself.
+    ``file`` is path and SHA-256 (``None``: no table), ``settled`` is ``None`` if each rank prepares itself.
     """
 
     run_dir: str

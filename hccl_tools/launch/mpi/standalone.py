@@ -109,7 +109,7 @@ def _left(
     raw = None
     with contextlib.suppress(OSError), open(named.path, "rb") as file:
         raw = file.read()
-    # If the ranks get the table in another form, these bytes differ from the checked bytes.
+    # If the ranks get the table in another form, these bytes differ: each rank prepares itself.
     kept = settled if raw == named.data else None
     return shared_preparation.Left(run_dir, key, (named.path, sha256(named.data)), kept)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: HCCL's host ports unless HCCL_IF_BASE_PORT is set; each rank of a host uses one.
 _HCCL_PORTS = range(60000, 60016)
-#: The switches of MindSpore's model suites that make N ranks one job instead of N single ones.
+#: The switches of MindSpore's model suites that make N ranks one job instead of N jobs of one rank.
 _SWITCH_OFF = re.compile(
     r"\s*(distribute|run_distribute|use_parallel)\s*:\s*(false|no|off|0)\s*(#.*)?", re.IGNORECASE
 )
@@ -75,7 +75,7 @@ def _missing_devices(plan: Plan, nodes: Sequence[int]) -> Iterator[str]:
         return
     if nodes:
         are = "is" if len(missing) == 1 else "are"
-        yield f"{devices(missing)} {are} not on this host, which has {', '.join(map(str, nodes))}"
+        yield f"{devices(missing)} {are} not on this host, which has {devices(nodes)}"
     else:
         yield f"this host has no NPU: there is no /dev/davinci* for {devices(missing)}"
 
@@ -105,13 +105,13 @@ def _hccl_ports(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
             return  # Reported with the other settings.
         taken = [port for device in devices if not ports.is_free(port := int(base) + device)]
         if taken:
-            yield f"HCCL's port {', '.join(map(str, taken))} (HCCL_IF_BASE_PORT + device) is in use (EJ0003)"
+            yield f"HCCL's port HCCL_IF_BASE_PORT + device is in use (EJ0003): {', '.join(map(str, taken))}"
         return
     free = sum(ports.is_free(port) for port in _HCCL_PORTS)
     if free < len(devices):
         yield (
-            f"of HCCL's ports {_HCCL_PORTS[0]}-{_HCCL_PORTS[-1]} only {free} are free, {len(devices)} ranks "
-            "need one each (EJ0003): another job runs here, or set HCCL_IF_BASE_PORT"
+            f"HCCL needs a port per rank, {len(devices)} in total, but only {free} of {_HCCL_PORTS[0]}-"
+            f"{_HCCL_PORTS[-1]} are free (EJ0003): end the other job on this host, or set HCCL_IF_BASE_PORT"
         )
 
 

@@ -56,7 +56,7 @@ def _open_devices(pid: int) -> set[int]:
     found: set[int] = set()
     with suppress(OSError):
         for link in os.scandir(f"/proc/{pid}/fd"):
-            with suppress(OSError):  # The process may have closed it.
+            with suppress(OSError):  # The process may have closed the descriptor.
                 if match := _NODE.search(os.readlink(link)):
                     found.add(int(match[1]))
     return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-#: HCCL_CONNECT_TIMEOUT, whole seconds: HCCL refuses others instead of clamping them (externalinput.cc).
+#: HCCL_CONNECT_TIMEOUT, whole seconds: HCCL refuses other values instead of clamping them (externalinput.cc).
 _CONNECT_RANGE = (120, 7200)
 _CONNECT_DEFAULT, _EXEC_DEFAULT = 120, 1836
 #: HCCL_IF_BASE_PORT: the first of 16 ports.
@@ -38,7 +38,7 @@ def _timeouts(environ: Mapping[str, str]) -> Iterator[str]:
     first, last = _CONNECT_RANGE
     connect, execute = environ.get("HCCL_CONNECT_TIMEOUT"), environ.get("HCCL_EXEC_TIMEOUT")
     if connect is not None and not _is_between(connect, first, last):
-        yield f'HCCL_CONNECT_TIMEOUT="{connect}": HCCL accepts {first} to {last} seconds and refuses others'
+        yield f'HCCL_CONNECT_TIMEOUT="{connect}": HCCL accepts only {first} to {last} seconds'
         return
     if execute is not None and not execute.isdecimal():
         yield f'HCCL_EXEC_TIMEOUT="{execute}" is not a number of seconds'
@@ -46,7 +46,7 @@ def _timeouts(environ: Mapping[str, str]) -> Iterator[str]:
     if connect is None and execute is None:
         return
     waits, limit = int(connect or _CONNECT_DEFAULT), int(execute or _EXEC_DEFAULT)
-    # 0 means never.
+    # HCCL_EXEC_TIMEOUT=0 means no timeout.
     if limit and waits >= limit:
         yield (
             f"HCCL_CONNECT_TIMEOUT ({waits} s) is not below HCCL_EXEC_TIMEOUT ({limit} s): an "

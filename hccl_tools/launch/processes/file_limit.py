@@ -20,7 +20,7 @@ class FileLimit:
         if descriptor < file_limit() - _KEPT_FREE:
             return True
         if self._before is None:
-            import resource  # noqa: PLC0415  (most limits are far away)
+            import resource  # noqa: PLC0415  (few processes reach the limit)
 
             self._before = resource.getrlimit(resource.RLIMIT_NOFILE)
             with suppress(OSError, ValueError):
@@ -30,7 +30,7 @@ class FileLimit:
     def restore(self) -> None:
         """Restore the limit for a new program: select() does not accept high descriptors."""
         if self._before is not None:
-            import resource  # noqa: PLC0415  (loaded when it was raised)
+            import resource  # noqa: PLC0415  (loaded when the limit was raised)
 
             resource.setrlimit(resource.RLIMIT_NOFILE, self._before)
 
@@ -41,10 +41,10 @@ def file_limit() -> int:
 
 
 def leave_callers_files(keep: set[int]) -> int:
-    """Close every inherited file except ``keep``: a reader of such a pipe must not wait for the keeper.
+    """Close every inherited file except ``keep``: the readers of pipes must not wait for the keeper.
 
     Returns:
-        The launcher's stdin under a new number (the ranks do not inherit it), -1 if it has none.
+        The launcher's stdin under a new number (the ranks do not inherit it), -1 if there is none.
     """
     null = os.open(os.devnull, os.O_RDWR)
     try:

@@ -69,7 +69,7 @@ class Keeper:
     def start_tasks(
         self, tasks: Sequence[Task], environment: Mapping[str, str], directory: str, stdin: int = -1
     ) -> None:
-        """Start processes in the given order; add the ``environment`` of each to the common environment.
+        """Start processes in the given order; each gets ``environment`` and the variables of its task.
 
         ``stdin`` is the index of the task that reads the launcher's stdin; other tasks read /dev/null.
         """
@@ -79,7 +79,7 @@ class Keeper:
     def signal(self, number: int, to: int = keeper_protocol.EVERYONE) -> None:
         """Send a signal to all processes, to the ranks' own processes, or to one process by index."""
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(self.pid, signal.SIGCONT)  # A stopped keeper would not read this.
+            os.kill(self.pid, signal.SIGCONT)  # A stopped keeper would not read the command.
         self._send(keeper_protocol.SIGNAL, keeper_protocol.SIGNAL_BODY.pack(number, to))
 
     def descendants(self) -> list[procfs.Status]:
@@ -92,7 +92,7 @@ class Keeper:
         _started.remove(self)
         deadline = time.monotonic() + wait
         self.wait_gone(wait)
-        with suppress(ChildProcessError):  # Reaped with its orphans.
+        with suppress(ChildProcessError):  # The watcher was reaped with the orphans.
             while not os.waitpid(self.watcher, os.WNOHANG)[0] and time.monotonic() < deadline:
                 time.sleep(_INTERVAL)
         os.close(self.fileno())
@@ -151,7 +151,7 @@ def current() -> Keeper | None:
 
 
 def _start_interpreter(commands: int, events: int, launcher: int) -> int:
-    """Return the new process's id, 0 if this interpreter cannot be started again."""
+    """Return the new process's id, 0 if a new interpreter cannot be started."""
     program = (
         f"import sys; sys.path.insert(0, {IMPORT_ROOT!r});"
         " from hccl_tools.launch.processes.keeper_process import serve;"

@@ -70,7 +70,7 @@ class _KeeperProcess:
             if descriptor >= 0:
                 self.poller.register(descriptor, select.POLLIN)
         self.queue_event(keeper_protocol.READY, pid=self.pid)
-        # A cyclic collection in here would touch, and so copy, every page shared with the launcher.
+        # A garbage collection would touch, and so copy, every page shared with the launcher.
         gc.disable()
         gc.freeze()
 
@@ -86,7 +86,7 @@ class _KeeperProcess:
                 if not self.read_command():
                     return
             elif ready - own:
-                return  # What else is watched is the launcher itself.
+                return  # The remaining descriptor shows that the launcher has exited.
             if self.waiting:
                 self.start(self.waiting.pop())
                 self.reap()
@@ -139,7 +139,7 @@ class _KeeperProcess:
         if not self.busy:
             return
         deaths = self.reaper.reap()
-        # One time for all: the launcher acts on the first failure before it reads the next.
+        # All deaths get one time, because the launcher acts on the first failure before it reads the next.
         reaped = time.monotonic_ns()
         for pid, index, status, cpu, peak in deaths:
             if status and not self.failed:
@@ -151,7 +151,7 @@ class _KeeperProcess:
             self.queue_event(keeper_protocol.EMPTY)
 
     def report_failing(self) -> None:
-        """Report processes that are exiting with a failure, which began before a completed exit."""
+        """Report processes that are exiting with a failure that began before a completed exit."""
         for pid, index in self.reaper.running():
             if status := procfs.ends_with(pid):
                 self.queue_event(keeper_protocol.ENDING, index, pid, status)
@@ -209,7 +209,7 @@ class _KeeperProcess:
         except OSError as error:
             number = error.errno or 0
             code = 127 if number == errno.ENOENT and not os.path.exists(task.program) else 126
-            self.queued_events.clear()  # The keeper sends these.
+            self.queued_events.clear()  # The keeper itself sends these events.
             self.queue_event(
                 keeper_protocol.CANNOT_RUN, index, os.getpid(), number, extra=keeper_protocol.PROGRAM
             )
@@ -220,7 +220,7 @@ class _KeeperProcess:
 def _watch(launcher: int) -> int:
     """Return a descriptor that is readable when the launcher has ended, -1 on kernels before 5.3.
 
-    The pipe shows that too, unless a process that the launcher's own program forked still holds its end.
+    The pipe shows that too, unless a process forked by the launcher's program still has the pipe open.
     """
     try:
         return os.pidfd_open(launcher)

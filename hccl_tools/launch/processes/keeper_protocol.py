@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 START = 1
 SIGNAL = 2
 
-#: The targets of a SIGNAL; 0 and above is one process by its index.
+#: The targets of a SIGNAL; 0 and above select one process by its index.
 EVERYONE = -1
-#: The ranks' own processes, without what they have started.
+#: The ranks' own processes, without the processes that they have started.
 RANKS = -2
 
-#: Events: a process runs.
+#: Events: a process has been started.
 STARTED = 1
 #: A process could not be started.
 CANNOT_RUN = 2
@@ -35,7 +35,7 @@ ENDING = 3
 ENDED = 4
 #: No process is left.
 EMPTY = 5
-#: The keeper failed; the last event, which its traceback follows.
+#: The keeper failed; this is the last event, followed by the traceback.
 BROKEN = 6
 #: The keeper is ready; the first event, with the keeper's process id.
 READY = 7
@@ -56,8 +56,8 @@ class Event(NamedTuple):
     """A change of one process of the job.
 
     ``task`` counts the started processes from 0. ``value`` is the raw wait status of ENDED and the errno of
-    CANNOT_RUN. ``time`` is ``time.monotonic_ns()``, ``cpu`` the CPU time of the process and of the
-    children it waited for in nanoseconds, ``extra`` its peak memory in KiB or what CANNOT_RUN was about.
+    CANNOT_RUN. ``time`` is ``time.monotonic_ns()``, ``cpu`` the CPU time in nanoseconds of the process
+    and of the children that it waited for, ``extra`` the peak memory in KiB or the cause of CANNOT_RUN.
     """
 
     kind: int

@@ -39,7 +39,7 @@ _libc.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
 
 
 class Received(NamedTuple):
-    """One signal: its number, whether a process sent it (not the kernel, as for Ctrl-C), and which."""
+    """One signal: its number, whether a process sent it (not the kernel, as for Ctrl-C), and its sender."""
 
     number: int
     from_process: bool
@@ -58,7 +58,7 @@ def become_subreaper(wanted: bool = True) -> None:
 
 
 def die_with_parent(signal_number: int) -> None:
-    """Request a signal for when the parent exits; the caller then checks that it has not exited already."""
+    """Request a signal for when the parent exits; the caller then checks that the parent still runs."""
     _prctl(_PR_SET_PDEATHSIG, signal_number)
 
 

@@ -1,4 +1,4 @@
-"""Watch the parent of this process: prted, orted, hydra_pmi_proxy, slurmstepd ...
+"""Watch the parent of this process, an engine process: prted, orted, hydra_pmi_proxy, slurmstepd ...
 
 An engine that loses one of its processes may detect the loss late or never, or exit with 0. A child of that
 process detects it at once.
@@ -29,7 +29,7 @@ class Parent:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has ended. A parent outside of the PID namespace (0) cannot be watched."""
+        """Whether the parent has exited. A parent outside the PID namespace (0) cannot be watched."""
         return self.pid > 0 and os.getppid() != self.pid
 
     def watch(self, reactor: Reactor, act: Callable[[], None]) -> None:

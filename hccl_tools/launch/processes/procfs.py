@@ -71,8 +71,8 @@ def user(pid: int) -> int:
 def ends_with(pid: int) -> int:
     """Return the wait status of a process that is exiting with a failure, 0 for any other process.
 
-    Its connections are closed early in its exit. With much memory or a slow device to release, others may
-    fail because of it and end before that exit is complete.
+    The kernel closes the connections of an exiting process early, but may need long to release memory and
+    devices: other processes may fail and exit before the exit of this process is complete.
     """
     line = read(f"/proc/{pid}/stat")
     fields = line[line.rfind(")") + 2 :].split()
@@ -82,7 +82,7 @@ def ends_with(pid: int) -> int:
 
 
 def processes() -> dict[int, Status]:
-    """Return every process of this machine (this PID namespace) by number."""
+    """Return every process of this machine (this PID namespace) by process id."""
     found = (status(int(name)) for name in os.listdir("/proc") if name.isdigit())
     return {process.pid: process for process in found if process is not None}
 
@@ -118,7 +118,7 @@ def environment(pid: int) -> dict[str, str]:
 
 
 def waits_in(pid: int) -> str:
-    """Return the kernel function in which a process sleeps, "" if it runs or that is unknown."""
+    """Return the kernel function in which a process sleeps, "" if it runs or the function is unknown."""
     channel = read(f"/proc/{pid}/wchan").strip()
     return "" if channel == "0" else channel
 
@@ -127,7 +127,7 @@ def signal_all(ancestor: int, *numbers: int, since: int = 0, but: int = 0) -> in
     """Send signals to every living descendant; return the number of descendants."""
     found = descendants(ancestor, since=since, but=but)
     for process in found:
-        # It may have ended, or run as another user now (sudo).
+        # The process may have exited, or run as another user now (sudo).
         with suppress(ProcessLookupError, PermissionError):
             for number in numbers:
                 os.kill(process.pid, number)
@@ -141,7 +141,7 @@ def kill_until_gone(
     longest_pause: float = 0.1,
     wait: Callable[[float], object] = time.sleep,
 ) -> bool:
-    """Send SIGKILL in rounds, since a killed process may have started others; return whether none is left.
+    """Send SIGKILL in rounds, since a killed process may have started others; return whether all are gone.
 
     Args:
         kill: Sends SIGKILL to the processes that are left, and returns a false value if no process is left.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def wait_readable(seconds: float, *files: int | HasFileno) -> None:
-    """Wait until a file is readable or the time is over; select(2) does not accept files above 1023."""
+    """Wait until a file is readable or the time is over; not by select(2), which refuses files above 1023."""
     poller = select.poll()
     for file in files:
         poller.register(file, select.POLLIN)
@@ -47,7 +47,7 @@ class Reactor:
             self.poller.unregister(descriptor)
 
     def poll(self, until: float = float("inf")) -> set[int]:
-        """Wait for a descriptor or the next timer, at most ``until``; return the ready descriptors."""
+        """Wait for a descriptor or the next timer, at most to time ``until``; return ready descriptors."""
         due = min([until, *(due for due, _ in self._timers.values())])
         wait = None if due == float("inf") else max(0.0, due - time.monotonic()) * 1000 + 0.5
         return {descriptor for descriptor, _ in self.poller.poll(wait)}
@@ -56,7 +56,7 @@ class Reactor:
         """Run the timers that are due."""
         now = time.monotonic()
         for name in [name for name, (due, _) in self._timers.items() if due <= now]:
-            # An earlier one may have put this one off.
+            # An earlier timer may have postponed this timer.
             due, act = self._timers[name]
             if due <= now:
                 del self._timers[name]

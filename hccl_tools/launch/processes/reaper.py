@@ -3,7 +3,7 @@
 wait(2) returns children in the order of their start, and one SIGCHLD may represent several children. The
 report must identify the rank that failed first, so an epoll set contains a process descriptor of each rank;
 it lists ready descriptors in order of time. On kernels without process descriptors (before 5.3), or at the
-limit of open files, two processes that exit within microseconds may change places.
+limit of open files, two processes that exit within microseconds may be reported in the wrong order.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Reaper:
         try:
             descriptor = os.pidfd_open(pid)
         except OSError:
-            return  # An old kernel: SIGCHLD is all there is.
+            return  # On an old kernel, only SIGCHLD reports the exit.
         if not self.limit.allows(descriptor):
             os.close(descriptor)
             return
@@ -75,7 +75,7 @@ class Reaper:
             if pid not in self._indexes:
                 os.waitpid(pid, 0)
                 continue
-            # Another rank may have ended since the call above, and before this one.
+            # Since the first call of _in_order, another rank may have ended, and before this rank.
             deaths += self._in_order()
             if pid in self._indexes:
                 deaths.append(self._reap(pid))

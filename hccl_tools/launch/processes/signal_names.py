@@ -1,4 +1,4 @@
-"""Signal names in reports: ``SIGKILL``, and ``signal 35`` for one without a name."""
+"""Signal names in reports: ``SIGKILL``, and ``signal 35`` for a signal without a name."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from hccl_tools.launch.processes import linux
 if TYPE_CHECKING:
     from types import TracebackType
 
-#: The signals that end the job; they are forwarded first.
+#: The signals that end the job; the launcher first forwards them to the ranks.
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP})
 #: The signals that are for the ranks' program only.
 FORWARDED = frozenset({signal.SIGUSR1, signal.SIGUSR2})
@@ -29,7 +29,7 @@ def allow_background_output() -> None:
 
 
 class Signals:
-    """A context in which the signals above are queued to be read instead of taking effect."""
+    """A context in which the job's signals are queued to be read instead of taking effect."""
 
     def __init__(self) -> None:
         handled = ENDING | FORWARDED | _JOB_CONTROL

@@ -1,7 +1,7 @@
 """Timeouts that the tests of this package shorten.
 
 Each protocol keeps its times in one record, in seconds. Tests of real processes set HCCL_TOOLS_TIMING to
-those that differ, such as ``connection.timeout=3,engine.end=0.5``; it reaches the launchers on other hosts.
+the changed times, such as ``connection.timeout=3,engine.end=0.5``; launchers on other hosts get the variable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TIMING_VARIABLE = "HCCL_TOOLS_TIMING"
 
 
 def from_environment(protocol: str, defaults: _Timing) -> _Timing:
-    """Return the times of a protocol: the defaults, and what HCCL_TOOLS_TIMING sets for it.
+    """Return the times of a protocol: the defaults with the changes in HCCL_TOOLS_TIMING.
 
     Raises:
         UsageError: A value is not a number.

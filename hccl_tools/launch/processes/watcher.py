@@ -23,12 +23,12 @@ _LAUNCHER_ENDED = signal.SIGHUP
 _CHECK_INTERVAL = 0.1
 #: Seconds until a keeper without a launcher is killed.
 _KEEPER_TIMEOUT = 5.0
-#: Seconds between two rounds of SIGKILL at most: processes that are stuck in the kernel may stay for long.
+#: Maximum seconds between two rounds of SIGKILL: processes may be stuck in the kernel for a long time.
 _LONGEST_PAUSE = 1.0
 
 
 def fork_keeper(launcher: int) -> None:
-    """Fork; return in the child, the keeper, and become the watcher. Without a fork, become the keeper."""
+    """Fork the keeper, which returns, and become the watcher. If the fork fails, become the keeper and return."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
     linux.become_subreaper()
     try:

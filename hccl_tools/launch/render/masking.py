@@ -16,7 +16,7 @@ _MASK = "***"
 _NOT_SECRET = frozenset({"PWD", "OLDPWD"})
 #: A name that contains one of these parts belongs to a secret.
 _PARTS = ("SECRET", "PASSW", "PASSPHRASE", "CREDENTIAL", "APIKEY", "ACCESSKEY", "AUTHTOKEN")
-#: So does a name with one of these words, unless a harmless word shows that it is a number or a location.
+#: A name with one of these words, too, unless a harmless word shows that the value is no secret.
 _WORDS = frozenset({"KEY", "TOKEN", "AUTH", "AUTHORIZATION", "PASS", "PWD", "PAT", "COOKIE", "SIGNATURE"})
 _HARMLESS = frozenset(
     {

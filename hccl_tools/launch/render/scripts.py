@@ -21,7 +21,7 @@ class Script(NamedTuple):
     """A script of ``launchers/``.
 
     Attributes:
-        takes_colons: Whether its hosts can be IPv6 addresses. mpirun reads a colon as the start of a number.
+        takes_colons: Whether its hosts can be IPv6 addresses. For mpirun, a colon precedes the rank count.
     """
 
     file: str
@@ -34,7 +34,7 @@ SCRIPTS = {
     "mpirun": Script("mpirun.sh", takes_colons=False),
     "slurm": Script("slurm.sbatch"),
 }
-#: Options that ``--emit`` refuses, with the targets that accept them.
+#: Options that ``--emit`` refuses, except for the given targets.
 _ACCEPTED_BY: Mapping[str, tuple[str, ...]] = {
     "--grace": ("rank_loop",),
     "--max-restarts": ("torchrun",),
@@ -67,7 +67,7 @@ def check_options(typed: Collection[str], target: str) -> None:
     ``typed`` are the options on the command line, by their canonical names (``--grace``).
 
     Raises:
-        UsageError: The target does not support one of them.
+        UsageError: The target does not support one of the options.
     """
     for option, targets in _ACCEPTED_BY.items():
         if option in typed and target not in targets:
@@ -190,7 +190,7 @@ def _check_order(plan: Plan, tool: str) -> None:
                 hint="`launch` and --emit rank_loop, mpirun and slurm keep the order of the table",
             )
     if len(set(map(len, servers))) > 1:
-        shown = ", ".join(f"{ranks[0].host} {len(ranks)}" for ranks in servers)
+        shown = ", ".join(f"{len(ranks)} on {ranks[0].host}" for ranks in servers)
         raise LaunchError(
             f"{tool} starts the same number of ranks on each machine, but the table has {shown}"
         )

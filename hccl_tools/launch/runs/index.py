@@ -24,9 +24,9 @@ class Run(NamedTuple):
     Attributes:
         path: Its run directory, absolute.
         state: ``running``, ``ended`` (with a report), ``killed`` (and left no report) or ``elsewhere``
-            (its launcher is on another host, and whether it runs is unknown here).
+            (its launcher is on another host, which may or may not run it).
         pid: The process id of the launcher, 0 if it is not recorded.
-        host: Where the launcher ran.
+        host: The host of the launcher.
         started: Seconds since the epoch, 0.0 if it is not recorded.
         ranks: The number of ranks on all hosts.
         exit_code: The exit code of an ended run.
@@ -57,7 +57,7 @@ class Run(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
+        """The last part of the path."""
         return os.path.basename(self.path)
 
 
@@ -116,7 +116,7 @@ def resolve(name: str, log_dir: str) -> Run:
         if _is_closed(path):
             raise UsageError(
                 f"{os.path.realpath(path)} belongs to {user_of(path)}, and you cannot read it",
-                hint="ask them to open it, or to launch with --log-mode 750",
+                hint="ask that user to open it, or to launch with --log-mode 750",
             )
     all_runs = [run for run in find(log_dir) if run.name.startswith(name)]
     here = os.path.abspath(log_dir)
@@ -146,7 +146,7 @@ def read(path: str) -> Run:
     """Return the run in a run directory.
 
     Raises:
-        MalformedRunError: A file in it is malformed.
+        MalformedRunError: A file in the directory is malformed.
     """
     plan, report, holder = files.plan(path), files.report(path), files.holder(path)
     ranks = [process for process in plan.get("processes", []) if process["rank"] >= 0]

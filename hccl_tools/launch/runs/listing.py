@@ -33,7 +33,7 @@ def as_text(runs: Sequence[Run]) -> str:
 
 
 def as_json(runs: Sequence[Run]) -> str:
-    """Return the runs as JSON, versioned."""
+    """Return the runs as JSON with a version."""
     value = {"schema_version": 1, "runs": [{"name": run.name, **run._asdict()} for run in runs]}
     return json.dumps(value, indent=2) + "\n"
 

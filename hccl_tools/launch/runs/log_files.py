@@ -28,7 +28,7 @@ def let_others_read(run_dir: str, logs: Iterable[str]) -> None:
 def fresh_log(run_dir: str, log: str, rank: int) -> int:
     """Empty a log outside the run directory (``--log-file``) and create a link to it in the run directory.
 
-    The returned descriptor locks the log: two runs would empty each other's log.
+    The returned descriptor locks the log: two runs could otherwise empty each other's log.
 
     Raises:
         LaunchError: The log cannot be written, or another run is writing to it.
@@ -53,7 +53,7 @@ def _check_single(descriptor: int, path: str) -> None:
         os.close(descriptor)
         raise LaunchError(
             f"the log {path} is a hard link or not a regular file",
-            hint="remove it, or choose another with --log-file or --log-dir",
+            hint="remove the file, or choose another with --log-file or --log-dir",
         )
 
 

@@ -1,4 +1,4 @@
-"""The names of the files in a run directory, and of the link to the latest one."""
+"""The names of the files in a run directory, and of the link to the latest run directory."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _JOB = "job-"
-#: Other users can write there, too: the directory created in it is checked before it is used.
+#: Other users can write to /tmp, too: the directory created in it is checked before it is used.
 _TMP = "/tmp"  # noqa: S108  # nosec B108
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108  # nosec B108
 #: The prefix of the files in which the first MPI rank of a host prepares the other ranks.
@@ -49,7 +49,7 @@ def place(environ: Mapping[str, str]) -> str:
             return path
     raise LaunchError(
         f"no private directory for this user: {found[0][1]}",
-        hint="set TMPDIR to a directory in which only you, or only the owner of a file (/tmp), can rename it",
+        hint="set TMPDIR to a directory in which only you, or only a file's owner (as in /tmp), can rename files",
     )
 
 

@@ -48,7 +48,7 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
         UsageError: The run is on another host, or belongs to another user.
     """
     if run.state in {"running", "elsewhere"} and run.host not in {"", os.uname().nodename}:
-        # On a shared disk its lock may be visible here, but on this host its pid is another process.
+        # On a shared disk, the lock may be visible here, but the launcher's pid is another process here.
         raise UsageError(
             f"the launcher of {run.name} is on {run.host}, but this host is {os.uname().nodename}",
             hint=_what_to_type(run, now=now)
@@ -65,7 +65,7 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
     if run.kind == "spawn":
         return _spawned(run, left, wait=0.0 if now else wait)
     _signal(run, signal.SIGTERM)
-    _signal(run, signal.SIGCONT)  # For a stopped launcher.
+    _signal(run, signal.SIGCONT)  # Resume a stopped launcher.
     if now:
         _wait(run, _SIGINT_DELAY_SECONDS)
         _signal(run, signal.SIGINT)
@@ -80,10 +80,10 @@ def stop(run: Run, *, wait: float, now: bool = False) -> Stopped:
 
 
 def _what_to_type(run: Run, *, now: bool) -> str:
-    from hccl_tools.launch.runs import node_names  # noqa: PLC0415  (few look from another host)
+    from hccl_tools.launch.runs import node_names  # noqa: PLC0415  (few users stop runs of another host)
 
     if host_list.why_not_a_host(run.host):
-        return f"see {os.path.join(run.path, names.PLAN)}: that is not a host name"
+        return f'"{run.host}" is not a host name: see {os.path.join(run.path, names.PLAN)}'
     stop = [sys.executable, "-m", "hccl_tools", "stop", run.path]
     command = shlex.join([*stop, "--now"] if now else stop)
     job, node = files.plan(run.path).get("slurm_job") or "", run.host.partition(".")[0]
@@ -160,14 +160,14 @@ def _spawned(run: Run, left: list[int], *, wait: float) -> Stopped:
     while _processes(run) and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
     over = _kill(run)
-    return Stopped(over, f"the ranks of {run.name} have exited; pid {run.pid} called spawn and detects it")
+    return Stopped(over, f"the ranks of {run.name} have exited; pid {run.pid} called spawn and detects this")
 
 
 def _signal(run: Run, number: int) -> None:
     try:
         _send(run.pid, number, partial(_is_launcher, run))
     except ProcessLookupError:
-        # A process of another container holds the lock; on this host, its pid is another process.
+        # A launcher in another container holds the lock; here, its pid belongs to another process.
         if index.is_held(run.path):
             raise UsageError(
                 f"process {run.pid} is not the launcher of {run.name}, but the lock of the run is held",

@@ -20,12 +20,12 @@ _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def take(data: bytes, run_dir: str, environ: Mapping[str, str]) -> int:
-    """Take the lock of a table on this host and return its descriptor, which holds it until it is closed.
+    """Take the lock of a table on this host; return a descriptor that holds the lock until it is closed.
 
     The descriptor is -1 if the lock has no private directory.
 
     Raises:
-        LaunchError: Another launch of the same table is running; the message names its pid and directory.
+        LaunchError: Another launch with the same table is running; the message names its pid and directory.
     """
     try:
         folder = private_files.place(environ)

@@ -1,4 +1,4 @@
-"""Write small files of a run atomically, without a sync: after a power failure they are useless."""
+"""Write small files of a run atomically, without a sync: after a power failure nobody needs them."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Step(Enum):
 
     #: Notify the observers that the end of the job begins.
     BEGIN_END = "begin the end"
-    #: Request the other hosts to kill their processes, too.
+    #: Request that the other hosts kill their processes, too.
     KILL_ELSEWHERE = "kill elsewhere"
     #: Show which processes the ranks have left behind.
     SHOW_LEFTOVERS = "show leftovers"

@@ -76,7 +76,7 @@ class JobState:
         self.remote_cause: Cause | None = None
         self.stuck, self.notes = list["Status"](), list[str]()
         self._timing, self._began, self._end_began, self._interrupted = timing, now, _NEVER, -_NEVER
-        #: Processes whose failure began before the first one that was reported.
+        #: Processes whose failure began before the first reported failure.
         self._failing: list[RankEnd] = []
         self._first_is_known = True
         self._processes_left = len(self.ends)
@@ -116,7 +116,7 @@ class JobState:
             end.pid, end.started = event.pid, event.time / 1e9
         elif event.kind == keeper_protocol.CANNOT_RUN:
             end.error = event.value
-            if event.extra != keeper_protocol.PROGRAM:  # An end follows if a program is missing.
+            if event.extra != keeper_protocol.PROGRAM:  # If a program is missing, ENDED follows.
                 what = keeper_protocol.ABOUT[event.extra].format(log=end.log, name=end.process.name)
                 return self.end("refused", f"cannot {what}: {why_not_started(event.value)}", now=now)
         elif event.kind == keeper_protocol.ENDING:
@@ -129,7 +129,7 @@ class JobState:
         return []
 
     def _begin_failure(self, end: RankEnd, status: int, now: float) -> list[Decision]:
-        """Record that a process is exiting with a failure, which began before the one reported next."""
+        """Record that a process is exiting with a failure that began before the next reported failure."""
         decisions: list[Decision] = []
         if self.phase is Phase.RUNNING:
             self.first_failure, self._first_is_known = end, False
@@ -159,7 +159,7 @@ class JobState:
         if not self._processes_left:
             return [SetTimer(LEFTOVERS, self._timing.leftovers)]
         if not self._ranks_left:
-            # No rank needs the scheduler now; MindSpore's checks only every 5 s whether its ranks have ended.
+            # No rank needs the scheduler now, which checks only every 5 s whether its ranks have ended.
             return [SetTimer(SCHEDULER, self.scheduler_wait)]
         return []
 
@@ -222,7 +222,7 @@ class JobState:
         since = now - self._interrupted
         if number == signal.SIGINT:
             return since > self._timing.repeat_sigint
-        # Without an interrupt before, it may be a batch system's, in the grace time of a failure.
+        # Without an earlier interrupt, a batch system may have sent SIGTERM in the grace time of a failure.
         is_second = self._interrupted > -_NEVER and self.second_sigterm_kills
         return number == signal.SIGTERM and is_second and since > self._timing.repeat_sigterm
 
@@ -231,7 +231,7 @@ class JobState:
         decisions: list[Decision] = []
         if self.phase is Phase.OVER:
             return decisions
-        if self.phase is Phase.RUNNING:  # On request of another host: not a success here.
+        if self.phase is Phase.RUNNING:  # Another host requested this: no success.
             self.reason, self.signal, self._end_began = "signal", signal.SIGKILL, now
             decisions.append(Step.BEGIN_END)
         if self.phase is not Phase.KILLING:

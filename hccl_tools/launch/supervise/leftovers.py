@@ -27,7 +27,7 @@ _WAIT = 5.0
 def end_job(
     keeper: Keeper, running: Sequence[RankEnd], say: Callable[[str], None], wait: float = _WAIT
 ) -> list[Status]:
-    """Kill the processes that a keeper has left: children of the watcher or, without one, of this process.
+    """Kill the processes that a keeper has left: children of the watcher or, without a watcher, of this one.
 
     A running keeper is killed, and its ranks with it, unless the other processes are stuck in the kernel. The
     ends of ``running`` processes, which the keeper has not reported, are filled in. The keeper has ``wait``
@@ -52,7 +52,7 @@ def end_job(
 
 
 def _kill(keeper: Keeper, wait: float) -> None:
-    procfs.signal_all(keeper.pid, signal.SIGKILL)  # First, as the caller may not be a subreaper.
+    procfs.signal_all(keeper.pid, signal.SIGKILL)  # Before the keeper: the caller may not be a subreaper.
     with suppress(ProcessLookupError):
         os.kill(keeper.pid, signal.SIGKILL)
     keeper.wait_gone(wait)
@@ -80,7 +80,7 @@ def _collect_ended(since: int) -> dict[int, tuple[int, struct_rusage]]:
     return ends
 
 
-#: Processes that are listed in a message at most.
+#: The maximum number of processes listed in a message.
 _MAX_SHOWN = 8
 
 

@@ -1,4 +1,4 @@
-"""The options of supervising this host's part of a job."""
+"""The options for supervising this host's part of a job."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Supervision(NamedTuple):
     before_restart: BeforeRestart | None = None
     #: Prefixes of log lines that are not shown on the terminal.
     hidden: tuple[bytes, ...] = ()
-    #: Called with the outcome of an attempt before its report: an engine replaces its process with its ranks.
+    #: Called with the outcome of an attempt before its report; replaces the engine's process with the ranks.
     explain: Callable[[Outcome], None] | None = None
     #: Whether a failure is reported on the terminal; report.json is written in any case.
     reports: bool = True

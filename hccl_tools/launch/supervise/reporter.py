@@ -59,7 +59,7 @@ class Reporter:
         self._reported, self._attempts = outcome, made["attempts"]
 
     def report_interrupt(self, attempt: Attempt) -> None:
-        """Write a report as soon as the launcher is signalled: a batch system may not let it finish."""
+        """Write a report as soon as the launcher is signalled: a batch system may soon kill the launcher."""
         if attempt.state.reason == "signal":
             report.write(self._report(attempt.outcome()), self._run_dir)
 

@@ -109,7 +109,7 @@ class HostSupervision:
             grace=options.watch.grace,
             scheduler_wait=options.scheduler_wait,
         )
-        # The engine of a part of a job sends SIGTERM more than once.
+        # An engine sends SIGTERM more than once, which must not kill the ranks of a part of its job.
         attempt.state.second_sigterm_kills = options.reports
         self.watch(attempt)
         stdin = [index for index, end in enumerate(ends) if end.process.rank == options.stdin_rank]

@@ -11,13 +11,13 @@ class Timing(NamedTuple):
 
     #: From one round of SIGKILL to the next.
     kill_again: float = 0.1
-    #: From the first SIGKILL until surviving processes are left, as stuck in the kernel.
+    #: From the first SIGKILL until the surviving processes count as stuck in the kernel.
     give_up: float = 5.0
     #: For processes that the ranks have left behind to exit by themselves.
     leftovers: float = 0.25
-    #: From the first signal until SIGINT kills: some programs send it to the process and to its group.
+    #: From the first signal until SIGINT kills: some programs send SIGINT to a process and to its group.
     repeat_sigint: float = 0.2
-    #: The same for SIGTERM.
+    #: From the first signal until SIGTERM kills.
     repeat_sigterm: float = 1.0
 
 

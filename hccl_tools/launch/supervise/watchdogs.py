@@ -34,7 +34,7 @@ _STACKS_TIMEOUT = 10.0
 _STATES = {
     "R": "running",
     "S": "sleeping",
-    "D": "waiting in the kernel, not to be interrupted",
+    "D": "waiting uninterruptibly in the kernel",
     "T": "stopped",
     "t": "held by a debugger",
 }
@@ -167,7 +167,7 @@ def _size(path: str) -> int:
 
 #: Seconds from one check of the disk to the next, with enough free space.
 _SPACE_INTERVAL = 5.0
-#: The same with little free space.
+#: Seconds from one check of the disk to the next, with little free space.
 _LOW_SPACE_INTERVAL = 0.5
 
 

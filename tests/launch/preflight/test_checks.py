@@ -90,7 +90,7 @@ def test_hccls_ports_are_taken() -> None:
         port = taken.getsockname()[1]
         errors = check(plan(4), {"HCCL_IF_BASE_PORT": str(port - 4)}, HOST).errors
 
-    assert any(f"HCCL's port {port}" in error for error in errors)
+    assert any(f"is in use (EJ0003): {port}" in error for error in errors)
 
 
 def test_meeting_port_is_taken() -> None:

@@ -226,7 +226,7 @@ def test_a_run_of_another_user_is_only_read(stranger: Stranger) -> None:
         ours.kill()
     assert shown.stdout == "\x1b[31mred\n"  # No terminal is there to be steered.
     assert away.returncode == 2
-    assert "belongs to nobody: only its files on this host are read" in away.stderr
+    assert "belongs to nobody: only the run's files on this host are read" in away.stderr
     assert "its launcher was killed" in stopped.stderr or "no process of the run is left" in stopped.stderr
 
 
