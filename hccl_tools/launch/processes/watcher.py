@@ -28,7 +28,7 @@ _LONGEST_PAUSE = 1.0
 
 
 def fork_keeper(launcher: int) -> None:
-    """Fork the keeper, which returns, and become the watcher. If the fork fails, become the keeper and return."""
+    """Fork the keeper, which returns, and become the watcher. Without a fork, return as the keeper."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
     linux.become_subreaper()
     try:

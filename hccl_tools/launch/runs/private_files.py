@@ -49,7 +49,7 @@ def place(environ: Mapping[str, str]) -> str:
             return path
     raise LaunchError(
         f"no private directory for this user: {found[0][1]}",
-        hint="set TMPDIR to a directory in which only you, or only a file's owner (as in /tmp), can rename files",
+        hint="set TMPDIR to a directory in which only you, or only its owner (as in /tmp), can rename a file",
     )
 
 
