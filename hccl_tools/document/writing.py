@@ -30,8 +30,10 @@ _REASONS = {
 }  # fmt: skip
 
 
-def write_atomically(path: str | os.PathLike[str], chunks: Iterable[str], *, mode: int | None = None) -> str:
-    """Write text (UTF-8) to a file, completely or not at all.
+def write_atomically(
+    path: str | os.PathLike[str], chunks: Iterable[str | bytes], *, mode: int | None = None
+) -> str:
+    """Write text (as UTF-8) or bytes to a file, completely or not at all.
 
     A temporary file in the same folder is written, synced and renamed. A new file gets 0666 minus the umask;
     an existing file keeps its mode, and its owner if possible. ``mode`` overrides both. If ``path`` is a
@@ -73,7 +75,9 @@ def _status(target: str) -> os.stat_result | None:
     return status
 
 
-def _replace(target: str, chunks: Iterable[str], old: os.stat_result | None, mode: int | None) -> None:
+def _replace(
+    target: str, chunks: Iterable[str | bytes], old: os.stat_result | None, mode: int | None
+) -> None:
     if mode is None and old is not None:
         mode = stat.S_IMODE(old.st_mode)
     folder = os.path.dirname(target) or os.curdir
@@ -81,8 +85,8 @@ def _replace(target: str, chunks: Iterable[str], old: os.stat_result | None, mod
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     handle = os.open(temporary, flags, 0o666 if mode is None else mode & 0o600)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.writelines(chunks)
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(chunk if isinstance(chunk, bytes) else chunk.encode() for chunk in chunks)
             file.flush()
             if old is not None:
                 _keep_owner(handle, old)
