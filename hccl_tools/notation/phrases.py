@@ -7,7 +7,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 #: A chip for examples; the guide does not restrict its device sets.
 EXAMPLE_CHIP = "910B4"
@@ -63,6 +63,21 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     spelled = {one.lower(): one for one in known}
     closest = get_close_matches(name.lower(), spelled, n=1)
     return f'did you mean "{spelled[closest[0]]}"?' if closest else ""
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> Iterator[str]:
+    """Yield rows as lines with aligned columns; the columns with an index in ``right`` are right-aligned.
+
+    >>> list(aligned([("rank", "log"), ("0", "rank_0.log")], right=[0]))
+    ['rank  log', '   0  rank_0.log']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (
+            text.rjust(width) if index in right else text.ljust(width)
+            for index, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield "  ".join(cells).rstrip()
 
 
 def as_root(command: str) -> str:

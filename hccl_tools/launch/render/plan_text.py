@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.launch.render import masking
 from hccl_tools.launch.render.plan_json import exported_for_display, inherited_ascend_variables
 from hccl_tools.notation import number_list
-from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.phrases import aligned, and_more, count
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
@@ -68,9 +68,7 @@ def _columns(plan: Plan) -> Iterator[str]:
         )
         for process in plan.processes
     ]
-    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
-    for row in (header, *rows):
-        yield "  " + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+    yield from (f"  {line}" for line in aligned([header, *rows]))
 
 
 def _bound(plan: Plan, text: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.outcome import REASONS
-from hccl_tools.notation.phrases import time_span
+from hccl_tools.notation.phrases import aligned, time_span
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
@@ -24,12 +24,7 @@ def as_text(runs: Sequence[Run]) -> str:
     """Return one aligned line per run."""
     if not runs:
         return "no runs here; `hccl-tools launch` creates one\n"
-    rows = [_HEADER, *(_row(run) for run in runs)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
-    return "".join(
-        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() + "\n"
-        for row in rows
-    )
+    return "".join(f"{line}\n" for line in aligned([_HEADER, *(_row(run) for run in runs)]))
 
 
 def as_json(runs: Sequence[Run]) -> str:
