@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from hccl_tools.notation import durations
 
 if TYPE_CHECKING:
     from click import Context, Parameter
@@ -15,11 +16,6 @@ if TYPE_CHECKING:
     _Choice = click.Choice[str]
 else:
     _Choice = click.Choice  # not generic before click 8.4
-
-
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-#: A number for float(), then a unit of timeout(1).
-_TIME = re.compile(r"(.*?)([smhd]?)", re.DOTALL)
 
 
 def hyphenated(name: str) -> str:
@@ -84,10 +80,9 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]  # not generic before 
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> float:
         """Return the number of seconds."""
-        number, unit = _TIME.fullmatch(str(value)).groups()  # type: ignore[union-attr]  # fits any text
         try:
-            seconds = float(number) * _UNITS[unit]
-        except ValueError:
+            seconds, _ = durations.parse(str(value))
+        except (ValueError, OverflowError):
             seconds = math.nan
         fits = seconds > self.low if self.above else seconds >= self.low
         if fits and seconds <= self.high and math.isfinite(seconds):
