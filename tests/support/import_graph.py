@@ -31,7 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("launch.cluster",),
     ("launch.rank", "launch.current", "launch.restart"),
     ("launch.launcher",),
-    ("launch.preview", "launch.spawn", "gathering"),
+    ("launch.preview", "launch.spawn", "gathering", "scaling"),
     ("cli",),
     ("__main__",),
     ("launch.__main__",),
