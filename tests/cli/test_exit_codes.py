@@ -69,6 +69,9 @@ CASES = {
     ("rules", 2): ["rules absent", "rules HCC203 HCC204"],
     ("schema", 0): ["schema", "schema 1.0"],
     ("schema", 2): ["schema 3.0"],
+    ("scaling", 0): ["scaling report times.csv"],
+    ("scaling", 1): ["scaling run --force --nproc-per-node 1,2 -- --cpu fails.py"],
+    ("scaling", 2): ["scaling report absent.csv", "scaling report a.json", "scaling run", "scaling"],
     ("launch", 0): ["launch --no-table --cpu -n 2 --no-python true", "launch -n1 --cpu --dry-run fails.py"],
     ("launch", 1): ["launch --no-table --cpu -n 2 --no-python false"],
     ("launch", 2): ["launch", "launch --engine ssh x.py", "launch x.py"],
@@ -144,6 +147,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
            {"a.json": host(1), "b.json": host(2), "a2.json": other, "bad.json": bad}.items()},
         "broken.json": "{", "warned.json": warned, "fails.py": "raise SystemExit(7)",
         "sleeps.py": "import time\nprint('up')\ntime.sleep(60)",
+        "times.csv": "devices,time\n1,10\n2,6\n",
         "crashes.py": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
     }  # fmt: skip
     for name, text in texts.items():

@@ -1,0 +1,182 @@
+"""Start one launch of a series as a child, observe rank 0's log, and return the result."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.errors import UsageError
+from hccl_tools.launch.processes import linux
+from hccl_tools.launch.runs import names
+from hccl_tools.scaling.measuring import Observer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from hccl_tools.scaling.measuring import Measures
+
+#: Seconds between two reads of rank 0's log; this is the precision of a time between two lines.
+_INTERVAL = 0.005
+#: The output of ``launch`` in the log directory of a run.
+OUTPUT = "launch.log"
+
+
+def launch_command(arguments: Sequence[str]) -> list[str]:
+    """Return the command line of a launch by this interpreter."""
+    return [sys.executable, "-m", "hccl_tools", "launch", *arguments]
+
+
+def run(
+    arguments: Sequence[str], log_dir: Path, measures: Measures, tick: Callable[[], None]
+) -> dict[str, Any]:
+    """Run one launch whose ``--log-dir`` is ``log_dir``; return its part of a row of the series.
+
+    ``tick`` is called about every second. The job ends with this process: by its signals, and by SIGTERM if
+    this process is killed.
+
+    Raises:
+        UsageError: A pattern has never matched.
+    """
+    known = set(_run_dirs(log_dir))
+    observer = Observer(measures)
+    started = time.monotonic()
+    with (log_dir / OUTPUT).open("ab") as output:
+        process = subprocess.Popen(
+            launch_command(arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            preexec_fn=_end_with_parent,  # noqa: PLW1509  (this process has one thread)
+        )
+    try:
+        run_dir = _observe(process, lambda: _new_run(log_dir, known), observer, tick)
+    except BaseException as stop:
+        number = stop.number if isinstance(stop, Stopped) else signal.SIGINT
+        process.send_signal(number)
+        process.wait()
+        raise
+    wall = time.monotonic() - started
+    return _row(process.returncode, run_dir or _new_run(log_dir, known), log_dir, observer, wall)
+
+
+class Stopped(BaseException):
+    """A signal has asked the series to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _end_with_parent() -> None:
+    linux.die_with_parent(signal.SIGTERM)
+
+
+def _run_dirs(log_dir: Path) -> list[Path]:
+    return [path for path in log_dir.iterdir() if path.is_dir() and not path.is_symlink()]
+
+
+def _new_run(log_dir: Path, known: set[Path]) -> Path | None:
+    return next((path for path in _run_dirs(log_dir) if path not in known), None)
+
+
+def _observe(
+    process: subprocess.Popen[bytes],
+    find: Callable[[], Path | None],
+    observer: Observer,
+    tick: Callable[[], None],
+) -> Path | None:
+    """Read rank 0's log until the launch has exited; return the run directory if it has been found."""
+    run_dir: Path | None = None
+    reader: _Lines | None = None
+    next_tick = time.monotonic()
+    while True:
+        ended = process.poll() is not None
+        run_dir = run_dir or find()
+        if reader is None and run_dir is not None and (run_dir / names.rank_log(0)).exists():
+            reader = _Lines(run_dir / names.rank_log(0))
+        if reader is not None:
+            now = time.monotonic()
+            for line in reader.read(last=ended):
+                observer.line(line, now)
+        if ended:
+            return run_dir
+        if time.monotonic() >= next_tick:
+            tick()
+            next_tick = time.monotonic() + 1.0
+        time.sleep(_INTERVAL)
+
+
+class _Lines:
+    """The new complete lines of a growing file."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._rest = b""
+
+    def read(self, *, last: bool) -> list[str]:
+        """Return the lines since the last call; the ``last`` call also returns a line without its end."""
+        data = self._rest + self._file.read()
+        *lines, self._rest = data.split(b"\n")
+        if last:
+            lines.append(self._rest)
+            self._file.close()
+        return [line.decode(errors="replace").rstrip("\r") for line in lines]
+
+
+def _row(code: int, run_dir: Path | None, log_dir: Path, observer: Observer, wall: float) -> dict[str, Any]:
+    row: dict[str, Any] = {"run": str(run_dir or log_dir), "exit_code": code}
+    if code != 0:
+        return {**row, "failed": _reason(run_dir, log_dir, code)}
+    report = _report(run_dir) if run_dir is not None else {}
+    whole = report.get("duration", round(wall, 3))
+    log = (run_dir or log_dir) / names.rank_log(0)
+    if observer.is_needed and not log.exists():
+        raise UsageError("rank 0 runs on another host, whose log cannot be measured here: " + str(log),
+                         hint="start the series on the host of rank 0")  # fmt: skip
+    measured = observer.result(str(log))
+    if not measured.keys() & {"time", "throughput"}:
+        measured["time"] = whole
+    return {**row, "whole_time": whole, **measured}
+
+
+def _report(run_dir: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((run_dir / names.REPORT).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def _reason(run_dir: Path | None, log_dir: Path, code: int) -> str:
+    """Return in a line why a launch has failed."""
+    if run_dir is not None:
+        report = _report(run_dir)
+        first = report.get("first_failure") or {}
+        if first:
+            return f"{first.get('name')}: {first.get('how')}"
+        if report.get("detail"):
+            return str(report["detail"])
+    text = (log_dir / OUTPUT).read_text(encoding="utf-8", errors="replace")
+    errors = [line.removeprefix("error: ") for line in text.splitlines() if line.startswith("error: ")]
+    return errors[-1] if errors else f"exit code {code}"
+
+
+def check(arguments: Sequence[str], table: str | None) -> tuple[str, str | None] | None:
+    """Return the message and hint with which ``launch`` would refuse to start; ``None`` if it would not.
+
+    ``table`` is the text of the rank table, for a launch that reads it from its standard input.
+    """
+    command = launch_command(["--dry-run=json", *arguments])
+    done = subprocess.run(command, capture_output=True, text=True, check=False, input=table or "")
+    if done.returncode == 0:
+        return None
+    return _said(done.stderr, "error: ") or done.stderr, _said(done.stderr, "  help: ")
+
+
+def _said(text: str, mark: str) -> str | None:
+    return next((line.removeprefix(mark) for line in text.splitlines() if line.startswith(mark)), None)
