@@ -67,7 +67,7 @@ def test_help_keeps_the_lines_of_examples(command_line: CommandLine, command: st
         ("launch --timeout 0 train.py",
          '--timeout "0" is not a time above 0 s (such as 90, 90s, 5m, 2h)', "launch"),
         ("launch --start_port=8 x", '--start_port "8" is not a whole number, from 1024 to 65535', "launch"),
-        ("launch --engine ssh train.py", '--engine "ssh" is not one of loop, mpirun, slurm', "launch"),
+        ("launch --engine rsh x.py", '--engine "rsh" is not one of loop, mpirun, slurm, ssh', "launch"),
     ],
 )  # fmt: skip
 def test_a_wrong_call_is_one_sentence(

@@ -60,7 +60,7 @@ def test_folders() -> None:
         ("va", ["validate"]),
         ("validate --st", ["--strict"]),
         ("launch --eng", ["--engine"]),
-        ("launch --engine s", ["slurm"]),
+        ("launch --engine s", ["slurm", "ssh"]),
         ("launch --emit rank-", ["rank_loop"]),
         ("convert a.json --to group", ["group_list"]),
         ("validate --product a3", ["a3", "a3-server"]),

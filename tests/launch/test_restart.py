@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support import two_by_two
-from tests.support.mpiruns import every_mpirun
+from tests.support.mpiruns import every_remote_engine
 
 if TYPE_CHECKING:
     from tests.beds.two_hosts import TwoHosts
-    from tests.support.mpiruns import Mpirun
+    from tests.support.mpiruns import Mpirun, Ssh
 
 #: Rank 1 fails, once all ranks are up, until it has been started for the second time.
 ONCE = """echo up; touch up.$RANK_ID; [ "$RANK_ID" != 1 ] || [ -e been.here ] || {
@@ -110,10 +110,10 @@ def test_why_a_table_cannot_be_used_any_more_is_readable_and_the_failure_told_on
 
 @pytest.mark.bed
 @pytest.mark.mpi
-@every_mpirun
-def test_all_ranks_of_all_hosts_start_again(two_hosts: TwoHosts, mpirun: Mpirun) -> None:
+@every_remote_engine
+def test_all_ranks_of_all_hosts_start_again(two_hosts: TwoHosts, engine: Mpirun | Ssh) -> None:
     hosts = (two_hosts.first.address, two_hosts.second.address)
-    options = [*mpirun.for_launch, "--start", "table", "--max-restarts", "1", "--grace", "2"]
+    options = [*engine.for_launch, "--start", "table", "--max-restarts", "1", "--grace", "2"]
     command = [*two_by_two.command(hosts, *options), "--no-python", "sh", "-c", ONCE]
 
     done = two_hosts.first.run(command, env=two_by_two.environ(two_hosts))

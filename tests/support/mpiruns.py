@@ -1,4 +1,4 @@
-"""Every mpirun of this machine: Open MPI's from the wheel and the system's, MPICH's."""
+"""Every mpirun of this machine (Open MPI's from the wheel and the system's, MPICH's), and ssh."""
 
 from __future__ import annotations
 
@@ -47,6 +47,16 @@ class Mpirun(NamedTuple):
         return {"MPI4PY_MPIABI": "mpich", "LD_LIBRARY_PATH": str(folder)}
 
 
+class Ssh:
+    """``--engine ssh``, which starts the same jobs on several hosts without MPI."""
+
+    is_mpich = False
+    for_launch = ("--engine", "ssh")
+
+    def __str__(self) -> str:
+        return "ssh"
+
+
 _BESIDE = Path(sys.executable).parent
 _ALL = (
     Mpirun(_BESIDE / "mpirun"),
@@ -57,3 +67,6 @@ MPIRUNS: Sequence[Mpirun] = [mpirun for mpirun in _ALL if mpirun.path.exists()]
 every_mpirun = pytest.mark.parametrize(
     "mpirun", MPIRUNS or [pytest.param(None, marks=pytest.mark.skip("no mpirun"))], ids=str
 )
+#: All that start the supervisors of a job on other hosts from one.
+REMOTE_ENGINES: Sequence[Mpirun | Ssh] = [*MPIRUNS, Ssh()]
+every_remote_engine = pytest.mark.parametrize("engine", REMOTE_ENGINES, ids=str)

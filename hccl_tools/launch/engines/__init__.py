@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
 
 #: Name of an engine and of its module -> its class. A module is imported when it is used.
-ENGINES = {"loop": "Loop", "mpirun": "Mpirun", "slurm": "Slurm"}
+ENGINES = {"loop": "Loop", "mpirun": "Mpirun", "slurm": "Slurm", "ssh": "Ssh"}
 _REGISTERED: dict[str, Engine] = {}
 
 

@@ -65,6 +65,7 @@ class Engine:
     #: Lines of the engine's output that begin with one of these texts are not shown.
     hidden_output: tuple[bytes, ...] = ()
     settings: Mapping[str, str] = MappingProxyType({})
+    process: type[EngineProcess] = EngineProcess
 
     def of_flavour(self, flavour: str) -> Engine:  # noqa: ARG002  (for engines with several implementations)
         """Return the engine for an implementation."""
@@ -97,7 +98,7 @@ class Engine:
             if self.keeps_stderr_apart(plan)
             else ()
         )
-        engine = EngineProcess(
+        engine = self.process(
             rank=0,
             host=first.host,
             server_index=first.server_index,

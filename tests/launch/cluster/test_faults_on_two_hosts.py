@@ -15,13 +15,13 @@ import pytest
 
 from tests.support import two_by_two
 from tests.support.jobs import eventually
-from tests.support.mpiruns import MPIRUNS, every_mpirun
+from tests.support.mpiruns import REMOTE_ENGINES, every_remote_engine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.beds.two_hosts import Host, TwoHosts
-    from tests.support.mpiruns import Mpirun
+    from tests.support.mpiruns import Mpirun, Ssh
 
 pytestmark = [pytest.mark.bed, pytest.mark.mpi]
 
@@ -95,11 +95,11 @@ def program() -> list[str]:
     return QUIET
 
 
-@pytest.fixture(params=MPIRUNS, ids=str)
+@pytest.fixture(params=REMOTE_ENGINES, ids=str)
 def job(request: pytest.FixtureRequest, two_hosts: TwoHosts, program: list[str]) -> Iterator[Running]:
     hosts = (two_hosts.first.address, two_hosts.second.address)
-    mpirun: Mpirun = request.param
-    options = (*mpirun.for_launch, "--start", "torch", "--grace", str(GRACE_S))
+    engine: Mpirun | Ssh = request.param
+    options = (*engine.for_launch, "--start", "torch", "--grace", str(GRACE_S))
     launcher = two_hosts.first.start(
         [*two_by_two.command(hosts, *options), *program],
         env=two_by_two.environ(two_hosts, two_by_two.SHORT_LOSS),
@@ -144,22 +144,28 @@ def test_killed_daemon(job: Running) -> None:
     said = job.end(DEATH_S + LOAD_S)
 
     assert job.launcher.returncode == 128 + signal.SIGKILL, said
-    assert name in {"prted", "orted", "hydra_pmi_proxy"}
+    assert name in {"prted", "orted", "hydra_pmi_proxy", "sshd"}
     assert f"exit code 137: {name} (pid {daemon}) on {job.bed.second.address} was killed" in said
 
 
 def test_killed_mpirun(job: Running) -> None:
-    names = ("mpirun", "mpiexec", "prterun")
-    (mpirun,) = [
-        pid for pid in job.bed.first.pids() if Path(f"/proc/{pid}/comm").read_text().startswith(names)
+    programs = {
+        "mpirun.openmpi",
+        "mpirun",
+        "mpiexec.mpich",
+        "prterun",
+        "hccl_tools.launch.engines.remote_shell",
+    }
+    (engine,) = [
+        pid for pid in job.bed.first.pids() if programs & {Path(word).name for word in command_of(pid)[:3]}
     ]
-    os.kill(mpirun, signal.SIGKILL)
+    os.kill(engine, signal.SIGKILL)
 
     said = job.end(DEATH_S + LOAD_S)
 
     assert job.launcher.returncode == 128 + signal.SIGKILL, said
-    by_its_supervisor = rf"exit code 137: \S+ \(pid {mpirun}\) on {job.bed.first.address} was killed"
-    assert re.search(rf"mpi\S+ failed first: killed by SIGKILL|{by_its_supervisor}", said), said
+    by_its_supervisor = rf"exit code 137: \S+ \(pid {engine}\) on {job.bed.first.address} was killed"
+    assert re.search(rf"(mpi\S+|ssh) failed first: killed by SIGKILL|{by_its_supervisor}", said), said
 
 
 def test_killed_keeper(job: Running) -> None:
@@ -191,11 +197,11 @@ def test_cut_link(job: Running) -> None:
     assert f"lost contact with the supervisor on {job.bed.second.address} (ranks 0, 3): " in said
 
 
-@every_mpirun
-def test_ranks_of_other_hosts_have_the_grace_time(two_hosts: TwoHosts, mpirun: Mpirun) -> None:
+@every_remote_engine
+def test_ranks_of_other_hosts_have_the_grace_time(two_hosts: TwoHosts, engine: Mpirun | Ssh) -> None:
     """Open MPI 4 would leave them 2 s, were it not for the supervisors' own word."""
     hosts = (two_hosts.first.address, two_hosts.second.address)
-    command = two_by_two.command(hosts, *mpirun.for_launch, "--start", "torch", "--grace", "20")
+    command = two_by_two.command(hosts, *engine.for_launch, "--start", "torch", "--grace", "20")
     saves = 'trap "sleep 4; echo saved; exit" TERM; [ $RANK_ID != 3 ] || { sleep 1; exit 4; }; sleep 9 & wait'
 
     done = two_hosts.first.run(

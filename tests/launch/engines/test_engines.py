@@ -98,8 +98,8 @@ def test_help_and_errors_name_a_registered_engine(table: str) -> None:
     ).stdout
     done = launch("--engine", "shel", "--rank-table", table)
 
-    assert "loop|mpirun|slurm|shell" in help_text.replace("\n", "").replace(" ", "")
-    assert '"shel" is not one of loop, mpirun, slurm, shell' in done.stderr
+    assert "loop|mpirun|slurm|ssh|shell" in help_text.replace("\n", "").replace(" ", "")
+    assert '"shel" is not one of loop, mpirun, slurm, ssh, shell' in done.stderr
 
 
 @pytest.mark.parametrize("name", engines.ENGINES)

@@ -15,13 +15,13 @@ import pytest
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.planning import packed_table, remote_launch
 from tests.support import two_by_two
-from tests.support.mpiruns import MPIRUNS, every_mpirun
+from tests.support.mpiruns import MPIRUNS, every_remote_engine
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.beds.two_hosts import Host, TwoHosts
-    from tests.support.mpiruns import Mpirun
+    from tests.support.mpiruns import Mpirun, Ssh
 
 SHOW = """\
 import json, os, socket, subprocess
@@ -151,11 +151,11 @@ def test_scripts_of_different_names_are_refused_by_their_names(
 
 @pytest.mark.bed
 @pytest.mark.mpi
-@every_mpirun
+@every_remote_engine
 def test_typed_once_with_mpirun(
-    job: list[str], two_hosts: TwoHosts, own_directory: Path, mpirun: Mpirun
+    job: list[str], two_hosts: TwoHosts, own_directory: Path, engine: Mpirun | Ssh
 ) -> None:
-    done = on(two_hosts.first, [*job, *mpirun.for_launch, "show.py"], two_hosts)
+    done = on(two_hosts.first, [*job, *engine.for_launch, "show.py"], two_hosts)
 
     assert done.returncode == 0, done.stdout + done.stderr
     run_dir = (own_directory / "log" / "latest").resolve()
@@ -164,11 +164,13 @@ def test_typed_once_with_mpirun(
 
 @pytest.mark.bed
 @pytest.mark.mpi
-@every_mpirun
-def test_failure_on_one_host_ends_the_job_on_all(job: list[str], two_hosts: TwoHosts, mpirun: Mpirun) -> None:
+@every_remote_engine
+def test_failure_on_one_host_ends_the_job_on_all(
+    job: list[str], two_hosts: TwoHosts, engine: Mpirun | Ssh
+) -> None:
     program = ["--no-python", "sh", "-c", "echo up; test $RANK_ID = 3 && sleep 1 && exit 7; exec sleep 61"]
 
-    done = on(two_hosts.first, [*job, *mpirun.for_launch, "--grace", "2", *program], two_hosts)
+    done = on(two_hosts.first, [*job, *engine.for_launch, "--grace", "2", *program], two_hosts)
 
     assert done.returncode == 7, done.stdout + done.stderr
     assert "rank 3 failed first: exit code 7" in done.stderr
@@ -179,14 +181,14 @@ def test_failure_on_one_host_ends_the_job_on_all(job: list[str], two_hosts: TwoH
 
 @pytest.mark.bed
 @pytest.mark.mpi
-@every_mpirun
+@every_remote_engine
 def test_host_that_cannot_be_reached_is_told(
-    job: list[str], two_hosts: TwoHosts, own_directory: Path, mpirun: Mpirun
+    job: list[str], two_hosts: TwoHosts, own_directory: Path, engine: Mpirun | Ssh
 ) -> None:
     table = (own_directory / "table.json").read_text().replace(two_hosts.second.address, "10.77.0.99")
     (own_directory / "table.json").write_text(table)
 
-    done = on(two_hosts.first, [*job, *mpirun.for_launch, "--no-python", "sleep", "61"], two_hosts)
+    done = on(two_hosts.first, [*job, *engine.for_launch, "--no-python", "sleep", "61"], two_hosts)
 
     assert done.returncode not in {0, 137}, done.stdout + done.stderr
     assert "connect to host 10.77.0.99 port 2222: No route to host" in done.stderr
@@ -195,12 +197,12 @@ def test_host_that_cannot_be_reached_is_told(
 
 @pytest.mark.bed
 @pytest.mark.mpi
-@every_mpirun
+@every_remote_engine
 def test_killed_launcher_leaves_nothing_on_either_host(
-    job: list[str], two_hosts: TwoHosts, mpirun: Mpirun
+    job: list[str], two_hosts: TwoHosts, engine: Mpirun | Ssh
 ) -> None:
     program = ["--no-python", "sh", "-c", "exec sleep 61"]
-    started = two_hosts.first.start([*job, *mpirun.for_launch, *program], env=two_by_two.environ(two_hosts))
+    started = two_hosts.first.start([*job, *engine.for_launch, *program], env=two_by_two.environ(two_hosts))
     _wait(lambda: len(_sleepers(two_hosts)) == 4)
     assert len(_sleepers(two_hosts)) == 4
     started.send_signal(signal.SIGKILL)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import two_by_two
-from tests.support.mpiruns import MPIRUNS
+from tests.support.mpiruns import MPIRUNS, Mpirun, Ssh
 
 if TYPE_CHECKING:
     from tests.beds.two_hosts import TwoHosts
@@ -66,9 +66,10 @@ def logs_in(folder: Path) -> dict[int, Path]:
 
 
 @pytest.mark.mpi
-def test_typed_once_with_mpirun(two_hosts: TwoHosts, accuracy_on_one_host: float) -> None:
+@pytest.mark.parametrize("engine", [*MPIRUNS[:1], Ssh()], ids=str)
+def test_typed_once(two_hosts: TwoHosts, accuracy_on_one_host: float, engine: Mpirun | Ssh) -> None:
     hosts = (two_hosts.first.address, two_hosts.second.address)
-    command = [*two_by_two.command(hosts, *MPIRUNS[0].for_launch), *PROGRAM]
+    command = [*two_by_two.command(hosts, *engine.for_launch), *PROGRAM]
 
     done = two_hosts.first.run(command, env=two_by_two.environ(two_hosts), timeout=PATIENCE_S)
 

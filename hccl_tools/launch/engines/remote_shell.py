@@ -1,0 +1,157 @@
+"""The process of ``--engine ssh``: start a command on each host over ssh, and show its output.
+
+The variables for the command, which include the secret of the job, are sent over the standard input of the
+remote shell: a command line is visible to all users. Like MPICH's mpiexec, this program collects its children
+only at the end, so that the launcher sees which connections have ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from typing import IO, TYPE_CHECKING
+
+from hccl_tools.discover.local_addresses import is_this_host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+#: The line that a command's shell writes once it has the variables; output before it is the shell's own.
+_READY = b"hccl-tools: ready"
+#: The program that reads the variables and becomes the command; it needs nothing but Python.
+_BOOTSTRAP = f"""\
+import json, os, sys
+job = json.loads(sys.stdin.buffer.readline())
+try:
+    os.chdir(job["dir"])
+    os.environ.update(job["environment"])
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.write(1, {_READY + b"%c" % 10!r})
+    os.execv(job["argv"][0], job["argv"])
+except OSError as error:
+    sys.exit(f"{{os.uname().nodename}}: {{error.filename or job['argv'][0]}}: {{error.strerror}}")
+"""
+#: The most connections that are being established at a time.
+_MOST_CONNECTING = 64
+_CHUNK = 1 << 16
+#: Seconds from SIGTERM to SIGKILL of the connections.
+_GRACE_SECONDS = 2.0
+_PAUSE_SECONDS = 0.01
+
+
+class _Connection:
+    """One host: the ssh that leads to it, and the output that is not yet shown."""
+
+    def __init__(self, argv: Sequence[str], job: bytes, selector: selectors.BaseSelector) -> None:
+        self._selector, self._job = selector, job
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._rest = b""
+        self.is_ready, self.ended = False, False
+        for pipe, mask, act in (
+            (self.process.stdin, selectors.EVENT_WRITE, self._write),
+            (self.process.stdout, selectors.EVENT_READ, self._read),
+        ):
+            if pipe is not None:
+                os.set_blocking(pipe.fileno(), False)
+                selector.register(pipe, mask, partial(act, pipe))
+
+    def _write(self, pipe: IO[bytes]) -> None:
+        try:
+            self._job = self._job[os.write(pipe.fileno(), self._job[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._job = b""
+        if not self._job:
+            self._selector.unregister(pipe)
+            pipe.close()
+
+    def _read(self, pipe: IO[bytes]) -> None:
+        data = os.read(pipe.fileno(), _CHUNK)
+        if not data:
+            self._selector.unregister(pipe)
+            self.ended = True
+        self._rest += data
+        if not self.is_ready:
+            _, mark, rest = self._rest.partition(_READY + b"\n")
+            self.is_ready, self._rest = bool(mark), rest if mark else self._rest[-_CHUNK:]
+        if self.is_ready:
+            self._show()
+
+    def _show(self) -> None:
+        """Write complete lines, so that no line of one host splits a line of another."""
+        end = max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r")) + 1
+        if self.ended or len(self._rest) - end > _CHUNK:
+            end = len(self._rest)
+        shown, self._rest = self._rest[:end], self._rest[end:]
+        while shown:
+            shown = shown[os.write(1, shown) :]
+
+
+def _argv(host: str, ssh: str) -> list[str]:
+    """Return the command line that starts the bootstrap on a host."""
+    command = [sys.executable, "-c", _BOOTSTRAP]
+    return command if is_this_host(host) else [*ssh.split(), "--", host, "exec " + shlex.join(command)]
+
+
+def _job(argv: Sequence[str], folder: str, environment: Mapping[str, str]) -> bytes:
+    return json.dumps({"dir": folder, "environment": environment, "argv": argv}).encode() + b"\n"
+
+
+def run(argvs: Sequence[Sequence[str]], job: bytes) -> int:
+    """Run all command lines at once, and return the first exit code that is not 0."""
+    waiting = list(reversed(argvs))
+    connections: list[_Connection] = []
+    with selectors.DefaultSelector() as selector:
+        stop = _stopped(connections)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, stop)
+        while waiting or not all(one.ended for one in connections):
+            connecting = sum(not (one.is_ready or one.ended) for one in connections)
+            while waiting and connecting < _MOST_CONNECTING:
+                connections.append(_Connection(waiting.pop(), job, selector))
+                connecting += 1
+            for key, _ in selector.select():
+                key.data()
+    codes = [one.process.wait() for one in connections]
+    return next((code if code > 0 else 128 - code for code in codes if code), 0)
+
+
+def _stopped(connections: list[_Connection]) -> Callable[[int, object], None]:
+    """Return a signal handler that ends all connections and this process."""
+
+    def stop(number: int, _frame: object) -> None:
+        for one in connections:
+            one.process.send_signal(number)
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while any(one.process.poll() is None for one in connections) and time.monotonic() < deadline:
+            time.sleep(_PAUSE_SECONDS)
+        for one in connections:
+            one.process.kill()
+        os._exit(128 + number)
+
+    return stop
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Start the command on the hosts and return its exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("--ssh", "--hosts", "--dir", "--export"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args(arguments)
+    environment = {name: os.environ[name] for name in options.export.split(",") if name in os.environ}
+    argvs = [_argv(host, options.ssh) for host in options.hosts.split(",")]
+    return run(argvs, _job(options.command, options.dir, environment))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
