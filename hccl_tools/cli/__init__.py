@@ -6,18 +6,18 @@ import errno
 import io
 import os
 import sys
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli.lazy_group import LazyGroup
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.notation.printable import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Command name -> its description. The command ``x-y`` is ``command`` in ``hccl_tools.cli.x_y``.
+#: Command name -> its description.
 COMMANDS = {
     "gen": "Write the rank table of this host's devices.",
     "validate": "Check rank tables: report what HCCL refuses, where, and how to fix it.",
@@ -43,36 +43,6 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
-class _LazyGroup(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"hccl_tools.cli.{cmd_name.replace('-', '_')}").command
-        if ctx.resilient_parsing:  # the shell completes a command line
-            from hccl_tools.cli.completion import equip  # noqa: PLC0415
-
-            return equip(command)
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is called; for an unknown name suggest the most similar one."""
-        if not ctx.resilient_parsing and args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from hccl_tools.notation.phrases import did_you_mean  # noqa: PLC0415  (only for a wrong name)
-
-            guess = did_you_mean(args[0], COMMANDS)
-            raise click.UsageError(f'no such command "{args[0]}"' + (f"; {guess}" if guess else ""), ctx)
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
 def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
         from hccl_tools import __version__  # noqa: PLC0415  (only for --version)
@@ -81,7 +51,7 @@ def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
         ctx.exit()
 
 
-@click.group(cls=_LazyGroup, context_settings=CONTEXT, invoke_without_command=False)
+@click.group(cls=LazyGroup, members=COMMANDS, context_settings=CONTEXT, invoke_without_command=False)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
 )

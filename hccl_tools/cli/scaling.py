@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import click
+
+from hccl_tools.cli.lazy_group import LazyGroup
 
 #: Command name -> its description.
 _COMMANDS = {
@@ -18,21 +18,6 @@ Examples:
 """
 
 
-class _Group(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _COMMANDS:
-            return None
-        command: click.Command = import_module(f"hccl_tools.cli.scaling_{cmd_name}").command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
-
-
-@click.group(cls=_Group, epilog=_EPILOG)
+@click.group(cls=LazyGroup, members=_COMMANDS, prefix="scaling_", epilog=_EPILOG)
 def command() -> None:
     """Find out whether more devices or machines pay: speed-up and efficiency."""

@@ -1,0 +1,55 @@
+"""A group of commands, one per module, which are loaded when they are called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class LazyGroup(click.Group):
+    """A group whose ``members`` are command names with their descriptions.
+
+    The command ``x-y`` is ``command`` in ``hccl_tools.cli.x_y``, in a group with the prefix ``group_`` in
+    ``hccl_tools.cli.group_x_y``.
+    """
+
+    def __init__(self, *args: Any, members: Mapping[str, str], prefix: str = "", **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self._members, self._prefix = members, prefix
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  (click's signature)
+        """Return the names in their order."""
+        return list(self._members)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command; ``None`` if it does not exist."""
+        if cmd_name not in self._members:
+            return None
+        module = import_module(f"hccl_tools.cli.{self._prefix}{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        if ctx.resilient_parsing:  # the shell completes a command line
+            from hccl_tools.cli.completion import equip  # noqa: PLC0415
+
+            return equip(command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is called; for an unknown name suggest the most similar one."""
+        if not ctx.resilient_parsing and args and args[0] not in self._members and args[0][:1] != "-":
+            from hccl_tools.notation.phrases import did_you_mean  # noqa: PLC0415  (only for a wrong name)
+
+            guess = did_you_mean(args[0], self._members)
+            raise click.UsageError(f'no such command "{args[0]}"' + (f"; {guess}" if guess else ""), ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the commands with their descriptions, without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._members.items()))
