@@ -144,7 +144,7 @@ def test_the_table_of_the_shell_is_taken(mpirun: Mpirun, start: str, host: Stand
     assert said == [f"{rank} {device} 4" for rank, device in enumerate(devices)]
     ours = [line for line in done.stderr.splitlines() if line.startswith("hccl-tools: ")]
     assert len(ours) == 1
-    assert f"4 ranks, devices 4, 5, 6, 7, start {start} (--start)" in ours[0]
+    assert f"4 ranks, devices 4, 5, 6, 7, start method {start} (--start)" in ours[0]
     assert f"using {table} from RANK_TABLE_FILE of your shell" in ours[0]
 
 
