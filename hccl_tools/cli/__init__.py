@@ -79,7 +79,7 @@ def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
         return 130
     except SystemExit as end:
         # click exits with 1 if the reader of the output has exited (`| head`): use the exit code of SIGPIPE.
-        # click exits with 0 after it has completed a command line for the shell.
+        # Exit code 0 is from shell completion: click exits after it has completed a command line.
         return _READER_GONE if end.code else 0
     except OSError as error:
         if error.errno == errno.ENOENT and not _folder_exists():
@@ -95,7 +95,7 @@ def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
 def _secure_streams() -> None:
     """Make closed or broken standard streams harmless.
 
-    If a stream is closed, the next file to be opened gets its descriptor: a log, a table, the keeper's pipe.
+    The descriptor of a closed stream would go to the next file that opens: a log, a table, the keeper's pipe.
     A stderr that cannot be written to must not change the exit code.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -127,7 +127,7 @@ class _Harmless(io.FileIO):
 
 def _folder_exists() -> bool:
     try:
-        os.getcwd()  # noqa: PTH109  (pathlib is not loaded for it)
+        os.getcwd()  # noqa: PTH109  (pathlib would take time to load)
     except OSError:
         return False
     return True

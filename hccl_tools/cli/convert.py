@@ -26,7 +26,7 @@ _EXAMPLES = """\
 \b
 pods.json lists the super pod of each server, and the SDID of each device by device id:
   {"10.0.0.1": {"super_pod_id": "0", "super_device_ids": {"0": "0", "1": "65537"}}}
-or it is any 1.2 table with these servers.
+pods.json can also be any 1.2 table with these servers.
 """
 #: The last part of the file name of a table in each format.
 _ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_list"}
@@ -65,7 +65,7 @@ def command(
     made = conversion.convert(table, to=target, super_pods=pods, renumber=renumber)
     _report(table, made)
     if table.format == "1.2" and settings["product"] is None and not os.environ.get(PRODUCT_VARIABLE):
-        settings["product"] = assumed_for("1.2").name  # it has super pods, whatever the table becomes
+        settings["product"] = assumed_for("1.2").name  # the servers are in super pods, in any format
     stem = "table" if is_stream(file) else Path(file).stem
     table_options.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
 
@@ -88,7 +88,7 @@ def _report(before: RankTable, after: RankTable) -> None:
     from hccl_tools.transform import conversion  # noqa: PLC0415
 
     if before.format == after.format:
-        click.echo(f"the table is already {before.format}: it is written unchanged", err=True)
+        click.echo(f"the table already has format {before.format}; it is written unchanged", err=True)
         return
     size = f"{count(len(after.servers), 'server')}, {count(len(after), 'rank')}"
     click.echo(f"{before.format} to {after.format}: {size}", err=True)

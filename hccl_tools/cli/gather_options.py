@@ -71,7 +71,7 @@ _HOSTS = (
 )
 
 
-#: ``--engine``, ``--gather-timeout`` and ``--ssh``; the same with the options for many hosts.
+#: ``--engine``, ``--gather-timeout`` and ``--ssh``; ``many_hosts`` adds the options that name the hosts.
 one_host = together(*_REACHING)
 many_hosts = together(*_REACHING, *_HOSTS)
 
@@ -113,7 +113,7 @@ def facts(request: SurveyRequest, options: dict[str, Any]) -> tuple[list[HostFac
     """Survey the hosts and print what was found; return None after sending an answer to another process.
 
     Returns:
-        The facts of all hosts in the order of the table, and the name of each in the host list.
+        The facts of all hosts in the order of the table, and the name of each host in the host list.
 
     Raises:
         GatheringError: A host did not answer, or the answers of the hosts are inconsistent.

@@ -22,7 +22,7 @@ _EXAMPLES = """\
   hccl-tools gen --devices 7,6,5,4 -o tables/        rank 0 on device 7; the file goes into tables/
   hccl-tools gen --hosts "10.0.0.[1-16]"             a whole cluster, ranks in the order of this list
   mpirun -n 16 --map-by ppr:1:node hccl-tools gen --gather       the same inside a running allocation
-  eval "$(hccl-tools gen --target mindie)"           mode 640, container_ip, and the variables set here
+  eval "$(hccl-tools gen --target mindie)"           mode 640, container_ip; sets MindIE's variables
   hccl-tools gen --simulate 910a                     without devices, to try the other commands
 
 Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip -g` (PATH, then
@@ -87,9 +87,9 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     """Write the rank table of the devices of this host, or of many hosts.
 
     The command reads the devices and addresses of this host and guesses nothing. It does not write a table
-    that HCCL or the guide would refuse. With --hosts or --hostfile, one process per host does this;
-    mpirun starts it over your ssh, or srun inside a Slurm allocation. The servers are in the order of the
-    list. The command writes nothing unless all hosts answer.
+    that HCCL or the guide would refuse. With --hosts or --hostfile, one process runs on each
+    host; mpirun starts the processes over your ssh, or srun inside a Slurm allocation. The servers are in
+    the order of the host list. The command writes nothing unless all hosts answer.
     """
     from hccl_tools.tablefiles import export_targets, outputs, unwritten  # noqa: PLC0415  (not for --help)
     from hccl_tools.transform import generation  # noqa: PLC0415  (not for --help)

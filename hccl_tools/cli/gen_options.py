@@ -62,7 +62,7 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
             )
     if options["target"] is None:
         return None
-    from hccl_tools.tablefiles.export_targets import TARGETS  # noqa: PLC0415  (few tables are for one framework)
+    from hccl_tools.tablefiles.export_targets import TARGETS  # noqa: PLC0415  (only with --target)
 
     found = TARGETS[options["target"]]
     if found.mode is not None and options["mode"] is None:
@@ -74,7 +74,7 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
 
 def print_variables(found: Target, path: str, hosts: Sequence[HostFacts]) -> None:
     """Print the variables as shell commands, for ``eval "$(hccl-tools gen --target mindie)"``."""
-    from shlex import quote  # noqa: PLC0415  (few tables are for one framework)
+    from shlex import quote  # noqa: PLC0415  (only with --target)
 
     from hccl_tools.tablefiles.export_targets import variables  # noqa: PLC0415
 

@@ -24,7 +24,7 @@ def _launch(**options: Any) -> int:
     request = launch_request.read(options, own_python=context.find_root().info_name == MODULE_NAME)
     request = request._replace(remarks=_remarks(request.program.argv, context))
     if options["hostfile"] or os.environ.get("SLURM_JOB_NODELIST"):
-        from hccl_tools.cli import launch_table  # noqa: PLC0415  (other jobs have their table, or one host)
+        from hccl_tools.cli import launch_table  # noqa: PLC0415  (other jobs have a table or one host)
 
         request = launch_table.with_table(request, options)
     if options["emit"]:
@@ -42,8 +42,8 @@ def _launch(**options: Any) -> int:
 
 
 def _emitted(request: LaunchRequest, options: dict[str, Any]) -> str:
-    from hccl_tools.launch import preview  # noqa: PLC0415  (few ask for it)
-    from hccl_tools.launch.render import scripts  # noqa: PLC0415  (few ask for it)
+    from hccl_tools.launch import preview  # noqa: PLC0415  (only with --emit)
+    from hccl_tools.launch.render import scripts  # noqa: PLC0415  (only with --emit)
 
     context = click.get_current_context()
     default = click.core.ParameterSource.DEFAULT

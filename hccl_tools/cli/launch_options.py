@@ -75,7 +75,7 @@ GROUPS: dict[str, list[Option]] = {
     ],
     "Several machines (run the command once)": [
         _option("--hostfile", metavar="FILE",
-                help="Query these hosts, build the table, start over mpirun."),
+                help="Query these hosts, build the table, start the job over mpirun."),
         _option("--export", multiple=True, metavar="NAME",
                 help="Also export this variable, besides PATH, ASCEND_*, HCCL_* ... Repeatable."),
         _flag("--no-export", help="Export only the variables named by --export."),
@@ -120,10 +120,10 @@ GROUPS: dict[str, list[Option]] = {
         _option("--dry-run", type=Choice(["text", "json"]), metavar="[=json]",
                 help="Print the plan, start nothing."),
         _option("--emit", type=Choice(["rank_loop", "mpirun", "slurm", "msrun", "torchrun"]),
-                help="Print a script, or a command of that tool, that starts the same job."),
+                help="Print a script or command for this launcher that starts the same job."),
     ],
     _HABITS: [
-        # What a launch on several hosts passes to the supervisor of each host.
+        # The launcher passes these options to the supervisor of each host of a job on several hosts.
         _option("--run-dir", hidden=True),
         _option("--restart", type=IntRange(min=0), default=0, hidden=True),
         _option("--master", hidden=True),

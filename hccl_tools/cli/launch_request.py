@@ -139,12 +139,12 @@ def _per_node(text: str | None, *, cpu: bool) -> int | None:
 
 
 def _nodes(text: str | None) -> int | None:
-    """Read ``--nnodes``: a number, or torchrun's MIN:MAX where both are the same."""
+    """Read ``--nnodes``: a number, or torchrun's MIN:MAX with MIN equal to MAX."""
     least, colon, most = (text or "").partition(":")
     if text is None or (least.isdecimal() and int(least) and (not colon or least == most)):
         return int(least) if text else None
     raise UsageError(
-        f'--nnodes "{text}" is not a whole number, 1 or more',
+        f'--nnodes "{text}" is not a whole number of 1 or more',
         hint="use a fixed number; --max-restarts N restarts all ranks after a failure"
         if colon
         else "for example --nnodes 2",
@@ -179,8 +179,8 @@ def _ranks_and_machines(
 ) -> tuple[int | None, int | None]:
     """Return the number of ranks and of machines, computed from the other numbers where possible.
 
-    ``named`` is the number of addresses in ``--ips``. torchrun specifies machines and ranks per machine,
-    msrun all ranks and ranks per machine.
+    ``named`` is the number of addresses in ``--ips``. torchrun specifies the machines and the ranks
+    per machine; msrun specifies the ranks of the job and the ranks per machine.
     """
     if per_node is None:
         return count, node_count

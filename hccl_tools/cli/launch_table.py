@@ -133,6 +133,6 @@ def _first_devices(request: LaunchRequest, count: int) -> str | None:
         return None
     if request.devices.listed is not None:
         raise UsageError(
-            "--devices and a number of ranks exclude each other here", hint="leave one of them out"
+            "--devices and a number of ranks exclude each other on several hosts", hint="leave one out"
         )
     return f"[0,{per_host})"

@@ -30,7 +30,7 @@ from hccl_tools.cli.values import EITHER_SPELLING, Choice, IntRange
     metavar="SSH",
     help="The ssh for other hosts. Default: Open MPI's setting, else ssh.",
 )
-@click.option("--serve", type=Choice(["plain", "prefix"]), hidden=True)  # Typed by `logs` on another host.
+@click.option("--serve", type=Choice(["plain", "prefix"]), hidden=True)  # Set for other hosts.
 def command(  # noqa: PLR0917  (click passes them by name)
     run: str,
     ranks: tuple[int, ...],

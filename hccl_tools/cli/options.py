@@ -113,7 +113,7 @@ color = click.option(
 
 
 def expand(name: str) -> list[str]:
-    """Return the files that an argument names: itself, or the matches of a quoted pattern.
+    """Return the files that an argument names: the argument itself, or the matches of a quoted pattern.
 
     Raises:
         InputError: No file matches the pattern.

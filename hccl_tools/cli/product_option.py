@@ -39,9 +39,9 @@ def simulate_help() -> str:
 
 
 def read(_ctx: click.Context, _param: click.Parameter, name: str | None) -> str | None:
-    """Return the canonical name of the product, and print how another name was interpreted.
+    """Return the canonical name of the product, and print how a name that is not canonical was interpreted.
 
-    The name in the environment variable is only checked and printed here.
+    A name in the environment variable is only checked and printed; the return value is then ``None``.
 
     Raises:
         UsageError: The name is not a product.

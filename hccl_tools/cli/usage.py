@@ -83,7 +83,7 @@ def _options(command: click.Command) -> set[str]:
 
 
 def _misuse(option: str, args: Sequence[str]) -> str:
-    """Return the fault of an option: a missing value (only the last argument) or a superfluous value."""
+    """Return the fault of an option: a superfluous value (--option=value), else a missing value."""
     typed, plain = [hyphenated(arg) for arg in args], hyphenated(option)
     given = any(arg.startswith(f"{plain}=") for arg in typed)
     return "does not accept a value" if given and typed[-1] != plain else "needs a value"

@@ -19,7 +19,7 @@ else:
 
 
 def hyphenated(name: str) -> str:
-    """Return a name with hyphens, as options and choices are compared."""
+    """Return a name with hyphens; options and choices are compared in this form."""
     return name.replace("_", "-")
 
 

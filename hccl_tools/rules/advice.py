@@ -150,8 +150,8 @@ def same_address_twice(subject: Subject) -> Iterator[Finding]:
 def some_devices_without_address(subject: Subject) -> Iterator[Finding]:
     """A device has no device_ip, but other devices of its server have a device_ip.
 
-    HCCL accepts such a table if it has a single server, because the job does not need addresses. The line was
-    probably lost. After a merge with the table of another server, HCCL refuses the table.
+    HCCL accepts such a table if it has a single server, because the job does not need addresses. The
+    device_ip was probably lost. After a merge with the table of another server, HCCL refuses the table.
 
     Base: 1x4
     Example: remove /server_list/0/device/1/device_ip

@@ -1,7 +1,7 @@
 """The size of a document as HCCL's JSON library serialises it, for its limit of 40 MiB.
 
 Source: nlohmann::json 3.11, ``dump()``: no blanks, only necessary escapes, floats with their shortest digits
-(about one float in 150 has more digits, such as 5e22; this module ignores them). It declares no rules.
+(about one float in 150 has more digits, such as 5e22; the size ignores them). This module has no rules.
 """
 
 from __future__ import annotations

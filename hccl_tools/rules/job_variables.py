@@ -36,7 +36,7 @@ class Problem(NamedTuple):
 
 
 def uses_roce(env: Mapping[str, str]) -> bool:
-    """Return whether the devices of one server communicate over RoCE, so that all need addresses."""
+    """Return whether the devices of one server communicate over RoCE, so that all devices need addresses."""
     return _number(env.get(ROCE, "0")) == 1
 
 

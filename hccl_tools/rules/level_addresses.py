@@ -40,7 +40,7 @@ def addr_type(subject: Subject) -> Iterator[Finding]:
 
 
 def _each_typed(subject: Subject) -> Iterator[tuple[Path, Entry]]:
-    """Yield the entries with an addr_type: control planes, and addresses unless all their types are valid."""
+    """Yield the entries with an addr_type: control planes; addresses only if a type is invalid."""
     for row, plane in enumerate(subject.table.columns.get("control_plane", ())):
         if plane is not None:
             yield ("rank_list", row, "control_plane"), plane

@@ -36,7 +36,7 @@ def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
     """A device of this host's server has no /dev/davinciN on this host.
 
     Every process compares its entry with the physical id of its device, so no process on this host can run
-    as that rank. Tables contain physical ids, including tables made in a container.
+    as the rank of the device. Tables contain physical ids, including tables made in a container.
 
     Base: 1.0 1x2
     Example: host remove /devices/1

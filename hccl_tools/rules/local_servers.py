@@ -71,7 +71,7 @@ def no_server_is_this_host(subject: Subject) -> Iterator[Finding]:
     addresses = sorted({ip for state in subject.host.devices.values() for ip in state.ips})
     known = f"; its devices have {and_more(addresses)}" if addresses else ""
     yield Finding(
-        f"no server of the table is this host: it lists {and_more(names)}",
+        f"no server of the table is this host: the table lists {and_more(names)}",
         (),
         f"this host is {', '.join(sorted(subject.host.names))}{known}; {GENERATE}, or run the check on the right machine",
     )

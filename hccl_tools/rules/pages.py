@@ -19,8 +19,8 @@ CONSEQUENCES = {
     "refused": "HCCL refuses the table",
     "hangs": "HCCL waits for 30 minutes, then fails",
     "fails-later": "HCCL accepts the table, and the job fails later",
-    "forbidden": "the product's guide forbids it, HCCL accepts it",
-    "advice": "works, but is fragile or probably a mistake",
+    "forbidden": "the product's guide forbids the table, but HCCL accepts it",
+    "advice": "the table works, but is fragile or probably wrong",
 }
 _EXAMPLE = re.compile(r"^(Base|Example|Instead|Hint): (.*)$", re.MULTILINE)
 #: The steps of examples as regular expressions, each with its sentence.

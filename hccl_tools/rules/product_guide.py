@@ -80,7 +80,7 @@ def devices_on_one_machine(subject: Subject) -> Iterator[Finding]:
     source=f"{_GUIDE}, Atlas training series",
 )
 def devices_across_machines(subject: Subject) -> Iterator[Finding]:
-    """A 910A job on several machines does not use all eight devices of each.
+    """A 910A job on several machines does not use all eight devices of each machine.
 
     HCCL also accepts 1, 2 or 4 devices per machine if all machines have the same number of devices.
 

@@ -28,7 +28,7 @@ READ_KEYS = frozenset(
 )  # fmt: skip
 #: The same keys by their spelling without underscores.
 _PLAIN = {key.replace("_", ""): key for key in READ_KEYS}
-#: The minimum similarity of a misspelt key to a key that HCCL reads, 0 to 1, and its maximum length.
+#: The minimum similarity, 0 to 1, of a misspelt key to a key that HCCL reads; the longest misspelt key.
 _ALIKE, _LONGEST_MISSPELT = 0.85, 40
 #: Keys that are in no schema and are not mistakes: other programs read them.
 _KNOWN = frozenset(

@@ -27,7 +27,7 @@ _HOST_PROCESS = -1
 _HIGHEST_DEVICE = 31
 #: The first port that HCCL assigns to ranks without a port (HCCL_IF_BASE_PORT is not set).
 _BASE_PORT, _NO_PORT, _HIGHEST_PORT = 60008, 65536, 65535
-#: The rules of 1.0 that HCCL's later checks apply to version 1.1, and the keys of 1.1 for the keys of 1.0.
+#: The rules of 1.0 that HCCL's later checks apply to version 1.1, and the 1.1 key for each 1.0 key.
 LATER = frozenset({"HCC202", "HCC203", "HCC303", "HCC304", "HCC305", "HCC406", "HCC408", "HCC410"})
 _OWN_KEYS: dict[str | int, str] = {
     "server_list": "node_list", "device": "ranks", "server_id": "node_addr", "host_ip": "node_addr",

@@ -85,7 +85,7 @@ def test_the_format_that_it_has_already(command_line: CommandLine) -> None:
     done = command_line("convert", "hccl.json", "--to", "1.0", "-o", "copy.json")
 
     assert done.code == 0
-    assert "the table is already 1.0" in done.err
+    assert "the table already has format 1.0" in done.err
     assert command_line.read("copy.json") == command_line.read("hccl.json")
 
 
