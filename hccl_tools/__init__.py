@@ -40,7 +40,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-if not TYPE_CHECKING:  # a type checker would take every name for defined
+if not TYPE_CHECKING:  # with __getattr__, a type checker accepts every name
 
     def __getattr__(name: str) -> object:
         home = _HOMES.get(name)

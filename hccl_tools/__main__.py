@@ -1,4 +1,4 @@
-"""``hccl-tools`` and ``python -m hccl_tools``: the command line, and that of the original script.
+"""``hccl-tools`` and ``python -m hccl_tools``: the command line, and the options of the original script.
 
 Users of ``hccl_tools.py`` type ``python -m hccl_tools --device_num "[0,8)"``: options without a command mean
 ``gen``.
@@ -29,7 +29,7 @@ def main() -> None:
         from hccl_tools.cli import main as command_line  # noqa: PLC0415  (see prepare)
 
         command_line()
-    except KeyboardInterrupt:  # while the command line is loaded; later it is handled there
+    except KeyboardInterrupt:  # only during loading; later the command line handles it
         sys.exit(_INTERRUPTED)
 
 

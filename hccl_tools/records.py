@@ -27,4 +27,4 @@ else:
             return made
 
     class NamedTuple(metaclass=_Maker):
-        """As ``typing.NamedTuple``."""
+        """Works like ``typing.NamedTuple``."""

@@ -137,7 +137,7 @@ class Report(NamedTuple):
 
     @property
     def counts(self) -> Counter[RuleFacts]:
-        """The number of findings of each rule, including those that are not kept."""
+        """The number of findings of each rule, including findings that are not kept."""
         return Counter(one.rule for one in self.findings) + Counter(self.omitted)
 
     @property

@@ -94,7 +94,7 @@ CODES = {
     ),
     "EI0014": HcclCode(
         "Config_Error_Ranktable",
-        "a value in the rank table is invalid, contradicts another, or does not match this host's devices",
+        "a value in the rank table is invalid, or contradicts another value or this host's devices",
         "`hccl-tools validate --local` reports where",
     ),
     "EI0015": HcclCode(
@@ -121,13 +121,13 @@ CODES = {
     "EI0019": HcclCode(
         "Communication_Error_Bind_IP_Port",
         "a port of this host that HCCL wants to listen on is in use",
-        "another job runs on this host, or an earlier job left a process; give each job its own"
+        "look for another job, or a process of an earlier job, on this host; give each job its own"
         " HCCL_IF_BASE_PORT",
     ),
     "EI0020": HcclCode(
         "Communication_Error_Bind_IP_Port",
         "a port of the NPU (16666) that HCCL wants to listen on is in use",
-        "several processes share the device: set HCCL_NPU_SOCKET_PORT_RANGE=auto, or stop the other process",
+        "if processes share the device, set HCCL_NPU_SOCKET_PORT_RANGE=auto, else stop the other process",
     ),
     "EJ0001": HcclCode(
         "HCCP_Process_Initialization_Failure",
@@ -138,8 +138,8 @@ CODES = {
     "EJ0003": HcclCode(
         "",
         "a port that HCCL wants to listen on is in use, 60000 to 60015 on the host or 16666 on the device",
-        "another job of this host uses the port (give each job its own HCCL_IF_BASE_PORT), or an earlier job"
-        " left a process",
+        "if another job of this host uses the port, give each job its own HCCL_IF_BASE_PORT, else stop the"
+        " process that an earlier job left",
     ),
     "EJ0004": HcclCode(
         "",

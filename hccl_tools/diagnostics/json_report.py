@@ -1,6 +1,6 @@
 """The JSON output for programs. New releases may add keys; ``schema_version`` covers all other changes.
 
-``counts`` has the number of findings of each rule; ``findings`` has the first 1,000 of each (``--all``: all).
+``counts`` has the number of findings by rule; ``findings`` has the first 1,000 of each rule (``--all``: all).
 Characters that are not ASCII are escaped, so that every terminal and reader accepts the text.
 """
 

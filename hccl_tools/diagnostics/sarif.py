@@ -1,6 +1,6 @@
 """SARIF 2.1.0, for code scanning services: the first 1,000 findings of each rule in a file (``--all``: all).
 
-For rules with more, the run's ``properties.omitted`` has the number of omitted findings.
+For rules with more findings, the run's ``properties.omitted`` has the number of omitted findings.
 
 Source: OASIS "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
 """

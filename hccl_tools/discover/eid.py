@@ -2,7 +2,7 @@
 
 From the right: 8 bits port number within the board, 4 bits board, 4 bits chassis, 16 bits that begin with
 0xdf; 5 bits function at bit 69, 16 bits super pod at bit 76. A port number up to 180 is one of the 9 ports
-on each of the 2 dies of the board's 8 NPUs, from 1; above that it is one of 2 groups of ports on each die,
+on each of the 2 dies of the board's 8 NPUs, from 1; a higher number is one of 2 groups of ports on each die,
 from 181.
 
 Source: mind-cluster, mindcluster_tools (parse_eid.py, eid_generator.py, rootinfo.py); public 2.0 tables

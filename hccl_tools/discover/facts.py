@@ -66,9 +66,9 @@ class HostFacts(NamedTuple):
 
     Attributes:
         server_id: The host's id in the table: its address.
-        server_id_source: A phrase (``the address by which it reaches its network``).
+        server_id_source: A phrase (``the address by which this host reaches its network``).
         product: A name of :data:`hccl_tools.table.products.PRODUCTS`.
-        product_source: A phrase.
+        product_source: The source of the product, as a phrase.
         devices: In rank order.
         super_pod_id: Set for a host in a super pod; "0" is valid.
         host_ip: The address on the host network, if the table includes it.

@@ -24,7 +24,7 @@ USUAL_PLACE = "/usr/local/Ascend/driver/tools/hccn_tool"
 #: The problem if the tool is missing.
 ABSENT = f"no hccn_tool on PATH or at {USUAL_PLACE}"
 
-#: The labels of lines with an address: IPv4, the two IPv6 spellings, a vnic's.
+#: The labels of lines with an address: IPv4, two spellings of IPv6, vnic.
 _LABELS = {"ipaddr", "ipv6_address", "ipv6 address", "vnic ipaddr"}
 #: Notices: the first on stdout while another call runs, the second on stderr while the device is busy.
 _BUSY = ("is busy, please try again", "The cmd line execute timeout!")

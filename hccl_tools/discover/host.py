@@ -19,7 +19,7 @@ def own_address() -> tuple[str, str]:
     """Return the address by which this host reaches its network, else its only address, with its source.
 
     Raises:
-        DiscoveryError: No address is reachable, or several are and there is no default route.
+        DiscoveryError: This host has no reachable address, or several and no default route.
     """
     for found in map(source_address, FAR_AWAY):
         if found is not None and is_reachable(found):

@@ -199,9 +199,9 @@ def _level(
         if one.port is not None:
             ports = [one.port] if (one.die, one.port) in links else []
         if not ports:
-            name = f"{one.die}/{one.port}" if one.port is not None else f"of die {one.die}"
+            name = f"port {one.die}/{one.port}" if one.port is not None else f"ports of die {one.die}"
             raise DiscoveryError(
-                f"device {device_id}: the EID {one.text} is for port {name}, which hccn_tool does not list",
+                f"device {device_id}: the EID {one.text} is for {name}, which hccn_tool does not list",
                 hint=_HOW,
             )
         addresses.append(

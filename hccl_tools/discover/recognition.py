@@ -35,11 +35,11 @@ def recognise(table: RankTable, host: HostState, *, loopback: bool = True) -> Re
         ("the addresses of its devices", lambda index, _: devices.all_fit(index)),
         ("host_ip", lambda _, server: _is_own(server.host_ip, own_ip)),
         ("container_ip", lambda _, server: _is_own(_field(server, "container_ip"), own_ip)),
-        ("server_id, a local address", lambda _, server: _is_own(server.server_id, own_ip)),
-        ("server_id, a name of this host", lambda _, server: own_name(server.server_id)),
+        ("the local address in server_id", lambda _, server: _is_own(server.server_id, own_ip)),
+        ("the host name in server_id", lambda _, server: own_name(server.server_id)),
         ("pod_name", lambda _, server: own_name(_field(server, "pod_name") or "")),
         (
-            "a variable that states it",
+            "an address in a platform variable",
             lambda _, server: bool(host.stated & {server.server_id, server.host_ip}),
         ),
         ("the address of one of its devices", lambda index, _: devices.some_fit(index)),
@@ -50,7 +50,7 @@ def recognise(table: RankTable, host: HostState, *, loopback: bool = True) -> Re
             return Recognised(found, way)
     only = table.servers[0].host_ip or table.servers[0].server_id
     if loopback and len(table.servers) == 1 and is_loopback(only):
-        return Recognised((0,), "the loopback address of a table of one server")
+        return Recognised((0,), "the loopback address of the only server")
     return Recognised()
 
 

@@ -118,7 +118,7 @@ def _by_ids(text: str, ids: str, seen: Visible | None, site: Site, product: Prod
 
 
 def _by_position(text: str, option: str, seen: Visible | None, site: Site, product: Product) -> Selection:
-    """Read a range of indices among the visible devices, or among all if these are unknown."""
+    """Read a range of indices among the visible devices, or among all devices if these are unknown."""
     parsed = parse(text, device_limit=product.device_limit, product=product.name)
     typed = f'{option} "{text.strip()}"'
     if option == "--device_num" and text.strip().isdecimal() and parsed.ids != (0,):

@@ -1,6 +1,6 @@
 """The host to examine: the paths of its files, and how to run its tools.
 
-Loading ``subprocess`` would take as long as running the tools.
+This module does not import ``subprocess``, because the import takes as long as running the tools.
 """
 
 from __future__ import annotations

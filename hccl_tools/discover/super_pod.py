@@ -79,6 +79,6 @@ def _odd_places(places: Mapping[int, SuperPodPlace]) -> tuple[str, ...]:
     (device_id, place), total = odd[0], count(len(odd), "device")
     warning = (
         f"device {device_id}: super_device_id {place.super_device_id} belongs to server index "
-        f"{place.super_device_id >> 22}, npu-smi shows {place.server_index} ({total} in total)"
+        f"{place.super_device_id >> 22}, npu-smi shows {place.server_index} ({total} differ)"
     )
     return (warning,)

@@ -48,7 +48,7 @@ def _parse_with_orjson(orjson: Any, data: bytes) -> Any:
 
 
 def _parse_with_stdlib(data: bytes) -> Any:
-    r"""Parse the text with ``json``, which accepts lone surrogates (``\ud800``): these make it unclean."""
+    r"""Parse the text with ``json``, which accepts lone surrogates (``\ud800``); they make a text unclean."""
     if b"\\ud" in data or b"\\uD" in data:
         return UNCLEAN
     import json  # noqa: PLC0415  (only without orjson)

@@ -2,7 +2,7 @@
 
 Rank tables are pasted from guides (comments, ``...``), chats and word processors (curly quotes, full-width
 commas), printed by Python (single quotes, ``True``) or copied in part. The strict parser stops at the same
-place as HCCL's; this module recognises the cause.
+place as HCCL's parser; this module recognises the cause.
 """
 
 from __future__ import annotations

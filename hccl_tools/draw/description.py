@@ -21,7 +21,7 @@ class RankFacts:
     """The facts of one rank.
 
     ``rank`` and ``device_id`` are None if HCCL cannot read them. ``local_rank`` numbers the devices of a
-    server by ascending device id. ``addresses`` are those of all network ports or, in 2.0, of all levels.
+    server by ascending device id. ``addresses`` covers all network ports or, in 2.0, all levels.
     """
 
     rank: int | None

@@ -127,7 +127,7 @@ def _sparse_columns(entries: list[_Object]) -> dict[str, SparseColumn]:
 
 
 def _other_keys(entries: list[_Object]) -> list[str]:
-    """Return all keys: those of the first entry in its order, then the others by name."""
+    """Return all keys: the keys of the first entry in its order, then other keys by name."""
     if not entries:
         return []
     first = list(entries[0])

@@ -1,7 +1,7 @@
 """Version 1.2: 1.0 with ``super_device_id`` and ``super_pod_list``, for A3 super pods.
 
-HCCL reads ``super_pod_list`` only on an A3 in super-pod mode. Rules report its faults, not the structure
-checks; a list that cannot be read leaves ``RankTable.super_pods`` None.
+HCCL reads ``super_pod_list`` only on an A3 in super-pod mode. Rules, not the structure checks, report
+its faults; a list that cannot be read leaves ``RankTable.super_pods`` None.
 
 Source: rank_table_config_a3.md; hcomm topoinfo_ranktableConcise.cc:835-1044.
 """

@@ -57,7 +57,7 @@ def _refuse_twice(answers: Sequence[SurveyAnswer]) -> None:
         if (first := addresses.setdefault(own, answer)) is not answer:
             raise GatheringError(
                 f"no table is written: {first.host} and {answer.host} both use the address {own}",
-                hint="list the hosts by addresses that other hosts can reach, or set HOST_IP on each",
+                hint="list the hosts by addresses that other hosts can reach, or set HOST_IP on each host",
             )
 
 

@@ -42,7 +42,7 @@ class GatherOptions(NamedTuple):
     """How to reach the hosts.
 
     Attributes:
-        engine: ``srun`` or ``mpirun``; None selects ``srun`` inside a Slurm allocation, else ``mpirun``.
+        engine: ``slurm`` or ``mpirun``; None selects ``slurm`` inside a Slurm allocation, else ``mpirun``.
         seconds: The time limit for all hosts together.
         allow_missing: Whether to continue without the hosts that do not answer.
         ssh: The user's ssh with its options, as typed; None selects the ssh set for Open MPI, else ``ssh``.

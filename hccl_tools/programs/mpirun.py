@@ -45,7 +45,7 @@ class Mpirun(NamedTuple):
 
     @property
     def daemon(self) -> str:
-        """The program of Open MPI that mpirun starts on other hosts: a path, or a name on PATH there."""
+        """The program of Open MPI that mpirun starts on other hosts: a path, or a name on their PATH."""
         name = "orted" if self.flavour == "openmpi-4" else "prted"
         return name if self.prefix is None else f"{self.prefix}/bin/{name}"
 

@@ -39,7 +39,7 @@ def allocated_nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def nodes_of_hosts(hosts: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the nodes of the allocation that are the hosts of a job; empty if all nodes are.
+    """Return the nodes of the allocation that are the hosts of a job; empty if all nodes are its hosts.
 
     Raises:
         LaunchError: The allocation has too few nodes, or more nodes than the job but not all of its hosts.

@@ -1,8 +1,8 @@
 """A short hash of the meaning of a table, for comparing the tables of several hosts by eye.
 
-Layout, the order of keys, keys that HCCL does not read, and spellings (``1`` or ``"1"``, ``fd00::1`` or
-``fd00:0::1``) do not change it; servers, their order, devices, ranks, addresses, ports and super pods do. A
-group_list has the fingerprint of the 1.0 table that HCCL derives from it.
+The hash is independent of layout, key order, keys that HCCL does not read, and spellings (``1`` or ``"1"``,
+``fd00::1`` or ``fd00:0::1``), but not of servers, their order, devices, ranks, addresses, ports and super
+pods. A group_list has the fingerprint of the 1.0 table that HCCL derives from it.
 """
 
 from __future__ import annotations

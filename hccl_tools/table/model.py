@@ -88,7 +88,7 @@ class RankTable:
         columns: One value per device for each device key (``rank_id``, ``device_id``, ``device_ip``, unknown
             keys). A group_list has no rank ids: its column ``rank_id`` has HCCL's numbering, by server_id
             as text, then by device id.
-        status: "completed", or the status of a table that is not ready; any value in 2.0, which ignores it.
+        status: "completed", or the status of a table that is not ready; any value in 2.0: HCCL ignores it.
         fields: Other top-level keys.
         declared: The counts in the file, for the rules; they are computed when a table is written.
     """

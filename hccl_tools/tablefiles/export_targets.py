@@ -74,7 +74,7 @@ def variables(target: Target, path: str, hosts: Sequence[HostFacts]) -> dict[str
     """Return the variables that pass the path of the table to a framework.
 
     Args:
-        hosts: The hosts of the table; with several, variables that differ between hosts are omitted.
+        hosts: The hosts of the table; with several hosts, variables that differ between hosts are omitted.
     """
     # The real path, because some readers refuse symbolic links.
     real = os.path.realpath(path)

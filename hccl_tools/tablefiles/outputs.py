@@ -34,7 +34,7 @@ class Saved(NamedTuple):
 
     def summary(self) -> str:
         """Return the result and the next command."""
-        from shlex import quote  # noqa: PLC0415  (what is printed with -o - needs no quoting)
+        from shlex import quote  # noqa: PLC0415  (not needed for -o -)
 
         done = "already up to date:" if self.unchanged else "wrote"
         product = f" --product {self.product}" if self.product else ""
@@ -74,8 +74,8 @@ def check(
 ) -> Report:
     """Return the report of ``validate`` on a table that is not written yet.
 
-    A table with findings is checked as text, so that each finding has a line and column. ``name`` is the name
-    of the file in the report, if it is not the usual one.
+    A table with findings is checked as text, so that each finding has a line and column. ``name`` is the file
+    name in the report; by default the usual name for the table.
     """
     from hccl_tools.validation import checker  # noqa: PLC0415  (the rules are needed for nothing else here)
 

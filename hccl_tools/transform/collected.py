@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TableBatch(NamedTuple):
-    """Consecutive tables that differ in their servers only, read as one table: a cluster has thousands.
+    """Consecutive tables that differ in their servers only, read as one; a cluster has thousands of tables.
 
     ``sizes`` has the number of servers of each table. If a batch has several tables, the ranks of each table
     are 0 to N-1 in file order.

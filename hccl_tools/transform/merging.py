@@ -88,7 +88,7 @@ def _without_address(collected: MergeState, index: int) -> MergeConflictError:
     origin = collected.origins[index]
     name = collected.servers[index].server_id
     return MergeConflictError(
-        f'--order ip: server "{name}" has no address, in neither server_id nor host_ip',
+        f'--order ip: server "{name}" has no address in server_id or host_ip',
         (ConflictLocation(collected.names[origin.table], origin.server, None, "server_id"),),
         hint="use --order server-id, or specify the files in the desired order",
     )

@@ -68,8 +68,8 @@ def replace_server(document: Document, server_id: str, spare: RankTable) -> Repl
     if changed.rank_numbers != table.rank_numbers:
         raise TableError(
             f"ranks would change: HCCL numbers a group_list by server_id, and {pair.new.server_id} "
-            "sorts elsewhere",
-            hint=f"convert it to 1.0 first: hccl-tools convert {quote(document.name)} --to 1.0",
+            "is elsewhere in that order",
+            hint=f"convert the table to 1.0 first: hccl-tools convert {quote(document.name)} --to 1.0",
         )
     return Replacement(data, changed, list(_summary(pair, changed)))
 

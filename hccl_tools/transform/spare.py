@@ -55,7 +55,7 @@ def pair_with_spare(table: RankTable, index: int, spare: RankTable) -> Pair:
     old = table.servers[index]
     if spare.format != table.format:
         raise TableError(
-            f"the spare's table is {spare.format}, this table is {table.format}",
+            f"the spare's table has format {spare.format}, this table has format {table.format}",
             hint=f"convert the spare's table first: hccl-tools convert SPARE --to {table.format}",
         )
     if len(spare.servers) != 1:

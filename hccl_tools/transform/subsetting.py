@@ -21,7 +21,7 @@ def subset(
 
     Args:
         servers: The server_ids to keep, which stay in the table's order; None for all.
-        devices: The device ids to keep on each of them; None for all.
+        devices: The device ids to keep on each of these servers; None for all.
 
     Raises:
         TableError: A server or device does not exist.

@@ -32,7 +32,7 @@ class LocalCheck:
         Args:
             source: See ``hccl_tools.validate``.
             checks: The other arguments of ``hccl_tools.validate``. Without ``product`` and
-                HCCL_TOOLS_PRODUCT, the product is that of this host.
+                HCCL_TOOLS_PRODUCT, the product of this host is used.
 
         Raises:
             InputError: The file, or a tool that the user specified, cannot be used.

@@ -1,6 +1,6 @@
 """Check tables that HCCL reads but hccl-tools does not: version 1.1, and the old "lab" form of a group_list.
 
-Each has its own rules. A table without faults is then checked as the table that HCCL derives from it.
+Each form has its own rules. A table without faults is then checked as the table that HCCL derives from it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def is_one(subject: Subject, found: Detection) -> bool:
 
 
 def check(subject: Subject, found: Detection, findings: Findings) -> None:
-    """Collect the findings on such a table; ``subject.table`` is set for a valid lab table."""
+    """Collect the findings on a table in one of the forms; ``subject.table`` is set for a valid lab table."""
     if found.heterogeneous:
         _judge_heterogeneous(subject, findings)
     else:

@@ -101,7 +101,7 @@ def test_here_by_host_name(command_line: CommandLine) -> None:
 
     assert done.code == 0
     assert done.out.splitlines()[0] == (
-        f"this host is {socket.gethostname()}, by server_id, a name of this host: ranks 0-7, devices 0-7"
+        f"this host is {socket.gethostname()}, by the host name in server_id: ranks 0-7, devices 0-7"
     )
     assert as_json(command_line, "job.json", "--here")["server"]["index"] == 0
 

@@ -175,7 +175,7 @@ def test_the_same_machine_twice(host: StandInHost) -> None:
     done = checked(host, HOST_IP="127.0.0.9")
 
     assert found(done) == {"HCC552"}
-    assert 'servers "a" and "b" are both this host, by a variable that states it' in done.stdout
+    assert 'servers "a" and "b" are both this host, by an address in a platform variable' in done.stdout
 
 
 def test_without_the_right_to_ask(host: StandInHost) -> None:

@@ -79,7 +79,7 @@ def test_one_super_device_id_for_two_devices(tmp_path: Path) -> None:
 def test_a_swapped_machine_is_a_warning(tmp_path: Path) -> None:
     found = facts_of(a3(tmp_path, server_index=3))
 
-    assert "belongs to server index 9, npu-smi shows 3 (16 devices in total)" in found.warnings[0]
+    assert "belongs to server index 9, npu-smi shows 3 (16 devices differ)" in found.warnings[0]
 
 
 def test_a_device_that_npu_smi_does_not_know(tmp_path: Path) -> None:

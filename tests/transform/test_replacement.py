@@ -171,7 +171,10 @@ def test_unlike_spares() -> None:
         device["device_ip"] = f"fd00::{device['device_id']}"
 
     assert refusal(text, "10.1.0.9", host(7)) == 'the table has no server "10.1.0.9"'
-    assert refusal(text, "10.1.0.2", host(7, "1.2")) == "the spare's table is 1.2, this table is 1.0"
+    assert (
+        refusal(text, "10.1.0.2", host(7, "1.2"))
+        == "the spare's table has format 1.2, this table has format 1.0"
+    )
     assert refusal(text, "10.1.0.2", two_servers("1.0")) == "the spare's table has 2 servers, not one"
     assert refusal(text, "10.1.0.2", host(1)) == "the spare 10.1.0.1 is already in the table"
     assert refusal(text, "10.1.0.2", host(7, devices=4)) == "the spare 10.1.0.7 has 4 devices, 10.1.0.2 has 8"
@@ -223,7 +226,7 @@ def test_a_group_list_whose_ranks_would_move() -> None:
     text = cluster(1, 2, table_format="group_list")
 
     assert refusal(text, "10.1.0.1", host(7, "group_list")) == (
-        "ranks would change: HCCL numbers a group_list by server_id, and 10.1.0.7 sorts elsewhere"
+        "ranks would change: HCCL numbers a group_list by server_id, and 10.1.0.7 is elsewhere in that order"
     )
 
 
