@@ -73,7 +73,7 @@ def test_settings_are_looked_at_however_they_were_made(host: StandInHost) -> Non
 
     assert (typed.returncode, exported.returncode) == (125, 125)
     assert typed.stderr == exported.stderr
-    assert 'HCCL_CONNECT_TIMEOUT="10": HCCL accepts 120 to 7200' in typed.stderr
+    assert 'HCCL_CONNECT_TIMEOUT="10": HCCL accepts only 120 to 7200' in typed.stderr
     assert 'HCCL_IF_BASE_PORT="99999": HCCL accepts 1024 to 65520' in typed.stderr
 
 
