@@ -144,7 +144,7 @@ def _nodes(text: str | None) -> int | None:
     if text is None or (least.isdecimal() and int(least) and (not colon or least == most)):
         return int(least) if text else None
     raise UsageError(
-        f'--nnodes "{text}" is not a whole number of 1 or more',
+        f'--nnodes "{text}" is not a whole number, 1 or more',
         hint="use a fixed number; --max-restarts N restarts all ranks after a failure"
         if colon
         else "for example --nnodes 2",
