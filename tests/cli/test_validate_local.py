@@ -144,7 +144,7 @@ def test_the_table_of_another_host(host: StandInHost, tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert found(done) == {"HCC551"}
-    assert 'it lists "192.0.2.7"' in done.stdout
+    assert 'the table lists "192.0.2.7"' in done.stdout
     assert "this host matches none of its servers" in done.stderr
 
 
