@@ -88,7 +88,8 @@ def _read(file: str, product: str | None) -> tuple[Report, RankTable]:
         raise TableError(f"{report.file} cannot be shown\n{''.join(render([report], 'text')).rstrip()}")
     if not report.ok:
         click.echo(
-            f"note: the table has {count(len(report.errors), 'error')}: hccl-tools validate {file}", err=True
+            f"note: the table has {count(len(report.errors), 'error')}: run `hccl-tools validate {file}`",
+            err=True,
         )
     return report, report.table
 

@@ -16,7 +16,7 @@ from hccl_tools.cli.values import EITHER_SPELLING, Seconds
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time limit for the end of the run.",
+    help="How long to wait for the run to end.",
 )
 @click.option("--now", is_flag=True, help="Kill the ranks without grace time.")
 @click.pass_context

@@ -32,7 +32,7 @@ class Choice(_Choice):
     """One of a few names: accepted with ``_`` or ``-``, shown as declared."""
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> str:
-        """Return the name as declared."""
+        """Return the choice that the user typed, in the spelling of the declaration."""
         for choice in self.choices:
             if hyphenated(choice) == hyphenated(value):
                 return choice

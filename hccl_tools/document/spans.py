@@ -47,9 +47,9 @@ class Span(NamedTuple):
 
 
 class _Wanted(dict[Any, "_Wanted"]):
-    """The wanted values below one value.
+    """A value in the tree of the values whose spans are searched; the items are the values inside it.
 
-    ``span`` is the span of the value itself, needed if ``asked``.
+    ``asked`` tells whether the span of the value itself is searched, ``span`` is the result.
     """
 
     def __init__(self) -> None:

@@ -151,7 +151,10 @@ class Reader:
         return at, (value,)
 
     def _next(self, at: int) -> int:
-        """Read the plain items or members that follow, and a key; return the offset of the next value."""
+        """Read the short strings and integers that follow; return the offset of the next other value.
+
+        In an object, also read the key of that value.
+        """
         inner = self._open[-1]
         if inner.opener == "{":
             return self._key(inner, at)

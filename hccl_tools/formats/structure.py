@@ -78,7 +78,7 @@ def optional(holders: list[_Object], key: str, kinds: frozenset[type]) -> None:
 
 
 def texts(entries: list[_Object], key: str) -> list[str]:
-    """Return the strings that all entries must have under a key."""
+    """Return the value of each entry under a key; refuse a missing value and a value of another type."""
     column = _column(entries, key)
     if set(map(type, column)) - {str}:
         raise StructureError((key,), f"{key} is not a string")

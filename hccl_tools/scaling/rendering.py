@@ -30,7 +30,7 @@ def render(
 
 
 def sentences(series: Sequence[Series], figures: Figures, better: Better | None) -> Iterator[str]:
-    """Yield what the figures mean, with the name of the experiment if there are several."""
+    """Yield the sentences below the table, with the name of the experiment if there are several."""
     for one in series:
         for sentence in notes.of(one, figures.metric_name, better):
             yield f"{one.name}: {sentence}" if one.name else sentence

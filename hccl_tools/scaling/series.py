@@ -61,7 +61,7 @@ class Plan(NamedTuple):
     def arguments(self, one: Count, table: str | None = None) -> tuple[str, ...]:
         """Return the arguments of ``launch`` with the file of a table, if there is one.
 
-        The options of the count come last: they override others.
+        The options for this number of ranks come last, because the last value of an option counts.
         """
         own = one.options if table is None else ("--rank-table", table)
         return (*self.options, *own, "--log-dir", str(self.log_dir / one.log_name), "--", *self.program)

@@ -109,7 +109,7 @@ class PeerLink:
                 self._unread.append((server, message))  # That host is ahead of this one.
 
     def keep_run_dirs(self, run_dir: str) -> None:
-        """Write the run directories of all hosts to this run directory, for ``hccl-tools logs``."""
+        """Record the run directory of each host in this host's run directory, for ``hccl-tools logs``."""
         found = {self.hosts[server]: path for server, path in self.run_dirs.items()}
         with suppress(LaunchError):  # The disk is full, which the ranks' logs will show.
             directory.write(run_dir, names.RUN_DIRS, json.dumps(found).encode())

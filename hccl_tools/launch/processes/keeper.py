@@ -33,10 +33,10 @@ _INTERVAL = 0.0002
 
 
 class Keeper:
-    """The launcher's handle on its keeper process.
+    """The launcher's handle on its keeper, the process that starts, signals and reaps the ranks.
 
-    ``watcher`` is the process that the launcher has started, ``begun`` its start time in /proc. ``pid`` is
-    the keeper's process id once the keeper is ready, the watcher's until then.
+    ``watcher`` is the parent of the keeper, which the launcher has started, and ``begun`` its start time in
+    /proc. ``pid`` is the keeper's process id once the keeper is ready, the watcher's until then.
     """
 
     def __init__(self, pid: int, commands: int, events: int) -> None:

@@ -1,8 +1,8 @@
 """The keeper process: starts, signals and reaps the processes of a job.
 
-It has its own interpreter and stays small: a child has few pages to share, so starting a child is cheap. All
-signals are blocked, so that children have default dispositions and only unblock. The parent is the watcher,
-which ends the job if the keeper is killed.
+It has its own interpreter and stays small, because a fork copies the page tables of the parent. It blocks
+signals instead of installing handlers: a child starts with the default dispositions and unblocks its signals.
+The parent is the watcher, which ends the job if the keeper is killed.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def die_with_parent(signal_number: int) -> None:
 
 
 def reset_signals() -> None:
-    """Reset the signals that may be ignored or handled to their default disposition."""
+    """Restore the default disposition of the signals that a parent may have ignored or handled."""
     for number in _CHANGED_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
 

@@ -21,7 +21,7 @@ _INTERVAL = 0.25
 
 
 class Parent:
-    """The parent process."""
+    """The parent of this process, which may exit first."""
 
     def __init__(self) -> None:
         self.pid = os.getppid()

@@ -22,7 +22,7 @@ TIMING_VARIABLE = "HCCL_TOOLS_TIMING"
 
 
 def from_environment(protocol: str, defaults: _Timing) -> _Timing:
-    """Return the times of a protocol: the defaults with the changes in HCCL_TOOLS_TIMING.
+    """Return the timeouts and intervals of a protocol: the defaults with the changes in HCCL_TOOLS_TIMING.
 
     Raises:
         UsageError: A value is not a number.

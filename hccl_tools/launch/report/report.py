@@ -118,7 +118,7 @@ def _stuck(process: procfs.Status) -> dict[str, Any]:
 
 
 def write(report: Mapping[str, Any], run_dir: str) -> str | None:
-    """Write report.json atomically; return the reason of a failure, ``None`` on success."""
+    """Write report.json atomically; return why it failed, ``None`` on success."""
     import json  # noqa: PLC0415  (most jobs succeed and print no report)
 
     try:
@@ -146,9 +146,9 @@ def _lines(report: Mapping[str, Any], dumps: Callable[[Any], str]) -> str:
 
 
 def notify(report: Mapping[str, Any], command: str, signals: Signals) -> str | None:
-    """Run a shell command with the report on its stdin; return the reason of a failure, ``None`` on success.
+    """Run a shell command with the report on its stdin; return why it failed, ``None`` on success.
 
-    The command is killed after ``_NOTIFY_SECONDS`` or at Ctrl-C. Its output is written to stderr.
+    The command is killed after ``_NOTIFY_SECONDS`` or on Ctrl-C. Its output is written to stderr.
     """
     import json  # noqa: PLC0415
 
