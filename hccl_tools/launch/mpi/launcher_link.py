@@ -108,7 +108,7 @@ class ParentWatch:
         return len(self._watched) == 1
 
     def signals_to_forward(self, received: list[Received]) -> list[int]:
-        """Return the signals for the rank: the received ones, or SIGKILL once a parent of the shim has exited."""
+        """Return the signals for the rank: the received ones, or SIGKILL once a parent has exited."""
         forwarded = [one for one in received if one.number != signal.SIGCHLD]
         if (forwarded or self.link) and self.has_ended():
             if self.link and not self.has_terminated and not self.link.is_closed():
