@@ -33,10 +33,11 @@ class Stranger:
         """Run a program to its end in the shared folder."""
         return subprocess.run(
             argv, cwd=self.folder, user=_NOBODY, group=_NOBODY, extra_groups=[], text=True, timeout=60,
-            check=False, capture_output=True, env=self._environ(), **options,
+            check=False, capture_output=True, env=self.environ(), **options,
         )  # fmt: skip
 
-    def _environ(self) -> dict[str, str]:
+    def environ(self) -> dict[str, str]:
+        """Return the variables for a program of this user."""
         # The interpreter need not be that of these tests, whose folder may be closed to others.
         found = [str(Path(module.__file__ or "").parent.parent) for module in (hccl_tools, click)]
         return {**os.environ, "TMPDIR": str(self.folder), "PYTHONPATH": os.pathsep.join(found)}
