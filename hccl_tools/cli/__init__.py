@@ -30,6 +30,7 @@ COMMANDS = {
     "jobs": "List runs: which are running, and how the others ended.",
     "logs": "Print or follow the log of a rank of a run.",
     "stop": "Stop a run.",
+    "key": "Create, copy or check the key by which the hosts of a job authenticate each other.",
     "scaling": "Measure or compare the speed-up on more devices or machines.",
     "rules": "List the rules, or explain one rule or HCCL error code.",
     "schema": "Print the JSON Schema of a table format.",

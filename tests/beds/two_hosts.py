@@ -57,8 +57,8 @@ class Host:
         cable: Its network interface.
         address: Its address.
         folder: Its own files. What comes in over ssh has ``ascend/bin`` on PATH, ``ascend/root`` as
-            HCCL_TOOLS_ROOT, ``python`` as PYTHONPATH and its own TMPDIR; who may come in stands in
-            ``authorized_keys``.
+            HCCL_TOOLS_ROOT, ``python`` as PYTHONPATH, ``config`` as XDG_CONFIG_HOME and its own TMPDIR; who
+            may come in stands in ``authorized_keys``.
         disk: A folder that has this path on every host of a bed and holds other files on each: what a host
             has there lies in its ``folder / "disk"``. All other folders are shared.
         name: Its host name, which all of the bed know; never that of another, as Open MPI takes hosts of
@@ -198,6 +198,7 @@ def _start_sshd(stack: ExitStack, host: Host, key: str) -> str:
     own_tmp.mkdir()
     stack.callback(shutil.rmtree, own_tmp, ignore_errors=True)
     variables += (
+        f" XDG_CONFIG_HOME={folder}/config"
         f" PYTHONPATH={folder}/python TMPDIR={own_tmp} RES_OPTIONS={os.environ.get('RES_OPTIONS', '')}"
     )
     pam = "yes" if _root_is_locked() else "no"

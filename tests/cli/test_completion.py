@@ -38,7 +38,7 @@ def completed(typed: str) -> list[str]:
     [
         "validate 21_d", "validate ", "validate -f json a.json b", "show 21_d", "merge a.json 21_d",
         "convert 21_d", "subset 21_d", "replace 21_d", "replace a.json --server x --with 21_d",
-        "gen --hostfile ho",
+        "gen --hostfile ho", "key copy --hostfile ho",
         "gen --hccn-tool ./h", "gen -o ta", "launch --rank-table 21_d", "launch --rank_table 21_d",
         "launch --rank-table a.json tr", "launch --no-table --python .ve", "launch -n 2 --env-file e",
         "convert a.json --to 1.2 --super-pods po",
@@ -60,6 +60,8 @@ def test_folders() -> None:
         ("va", ["validate"]),
         ("validate --st", ["--strict"]),
         ("launch --eng", ["--engine"]),
+        ("key c", ["create", "copy"]),
+        ("key create --f", ["--force"]),
         ("launch --engine s", ["slurm", "ssh"]),
         ("launch --emit rank-", ["rank_loop"]),
         ("convert a.json --to group", ["group_list"]),

@@ -65,6 +65,9 @@ CASES = {
     ("logs", 2): ["logs absent", "logs --rank 7"],
     ("stop", 0): ["stop"],
     ("stop", 2): ["stop absent", "stop --wait soon"],
+    ("key", 0): ["key create --force", "key status", "key copy localhost"],
+    ("key", 1): ["key create", "key copy localhost node.invalid --ssh false"],
+    ("key", 2): ["key copy", "key copy localhost localhost", "key status more", "key"],
     ("rules", 0): ["rules", "rules HCC203", "rules EI0006"],
     ("rules", 2): ["rules absent", "rules HCC203 HCC204"],
     ("schema", 0): ["schema", "schema 1.0"],
@@ -183,6 +186,7 @@ def test_commands_end_with_the_codes_of_the_guide(
     folder: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HCCL_TOOLS_ROOT", str(folder.folder / "no_devices"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder.folder / "config"))
     wrong = [
         f"{call}: {done.code}, not {code}\n{done.err}"
         for (_, code), calls in CASES.items()
