@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.launch.model.inheritance import Inheritance
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, TABLE_VARIABLE_PREFIX
+from hccl_tools.launch.runs import job_key
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
 
@@ -249,7 +250,8 @@ def inheritance(start: Start, *, keep_mpi: KeptMpi = "none", also: Iterable[str]
     torch = start == "torch"
     own = (*_STALE_FAMILIES, "torch") if torch else _STALE_FAMILIES
     return Inheritance(
-        names=(*sorted(names(own)), *_STALE_NAMES, *also),
+        # The job key is for launchers: programs print and record their environment.
+        names=(*sorted(names(own)), *_STALE_NAMES, *job_key.VARIABLES, *also),
         prefixes=(
             *_PADDLE_PREFIXES,
             *_INTERNAL_PREFIXES,

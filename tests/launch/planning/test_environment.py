@@ -174,6 +174,14 @@ def test_stale_variables_go_and_all_others_stay(start: Start) -> None:
     assert kept({**STALE, **KEPT}, start) == KEPT
 
 
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("keep_mpi", ["none", "settings", "all"])
+def test_ranks_do_not_get_the_job_key(start: Start, keep_mpi: KeptMpi) -> None:
+    key = {"HCCL_TOOLS_JOB_KEY": "0" * 64, "HCCL_TOOLS_JOB_KEY_FILE": "/key", "HCCL_TOOLS_REQUIRE_KEY": "1"}
+
+    assert kept(key, start, keep_mpi) == {"HCCL_TOOLS_REQUIRE_KEY": "1"}
+
+
 def test_users_own_mpi_settings_reach_mpirun_only() -> None:
     mine = {"OMPI_MCA_btl": "self", "OMPI_ALLOW_RUN_AS_ROOT": "1"}
 
