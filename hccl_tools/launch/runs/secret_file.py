@@ -131,7 +131,6 @@ def _write(folder: int, path: str, data: bytes, *, replace: bool) -> None:
     handle = os.open(temporary, flags, 0o600, dir_fd=folder)
     try:
         with open(handle, "wb") as file:
-            os.fchmod(handle, 0o600)  # A umask could remove the owner's permissions.
             file.write(data)
             file.flush()
             os.fsync(handle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import socket
 import subprocess
 import sys
@@ -97,7 +98,9 @@ def test_a_relative_config_home_is_ignored(tmp_path: Path, config: str) -> None:
 
 
 def test_the_home_directory_of_the_user_database() -> None:
-    assert job_key.path({}) == os.path.expanduser("~/.config/hccl-tools/job-key")  # noqa: PTH111
+    home = pwd.getpwuid(os.geteuid()).pw_dir
+
+    assert job_key.path({}) == f"{home}/.config/hccl-tools/job-key"
 
 
 def test_no_home_directory() -> None:
@@ -326,7 +329,7 @@ def test_a_wrong_value_does_not_mean_that_no_key_is_required(value: str) -> None
         job_key.is_required({"HCCL_TOOLS_REQUIRE_KEY": value})
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o077, 0o777])
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_a_new_key(tmp_path: Path, umask: int) -> None:
     home = tmp_path / "home"
     (home / ".config").mkdir(parents=True)
@@ -388,7 +391,6 @@ def test_force_replaces_a_link_but_not_its_target(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "problem"),
     [
-        ("/proc/self", "cannot be written: no such file or directory"),
         ("/dev/null", "cannot be written: file exists"),
         ("file", "cannot be written: not a directory"),
     ],
