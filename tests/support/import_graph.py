@@ -17,7 +17,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("notation",),
     ("document", "programs"),
     ("table",),
-    ("diagnostics", "discover"),
+    ("diagnostics", "discover", "remote"),
     ("formats",),
     ("rules", "transform"),
     ("validation", "draw"),

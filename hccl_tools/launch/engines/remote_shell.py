@@ -13,19 +13,16 @@ import os
 import selectors
 import shlex
 import signal
-import subprocess
 import sys
 import time
-from functools import partial
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_this_host
+from hccl_tools.remote.connection import READY, Connection, serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-#: The line that a command's shell writes once it has the variables; output before it is the shell's own.
-_READY = b"hccl-tools: ready"
 #: The program that reads the variables and becomes the command; it needs nothing but Python.
 _BOOTSTRAP = f"""\
 import json, os, sys
@@ -34,62 +31,27 @@ try:
     os.chdir(job["dir"])
     os.environ.update(job["environment"])
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.write(1, {_READY + b"%c" % 10!r})
+    os.write(1, {READY + b"%c" % 10!r})
     os.execv(job["argv"][0], job["argv"])
 except OSError as error:
     sys.exit(f"{{os.uname().nodename}}: {{error.filename or job['argv'][0]}}: {{error.strerror}}")
 """
-#: The most connections that are being established at a time.
-_MOST_CONNECTING = 64
 _CHUNK = 1 << 16
 #: Seconds from SIGTERM to SIGKILL of the connections.
 _GRACE_SECONDS = 2.0
 _PAUSE_SECONDS = 0.01
 
 
-class _Connection:
-    """One host: the ssh that leads to it, and the output that is not yet shown."""
+class _Shown(Connection):
+    """One host, whose output is shown."""
 
-    def __init__(self, argv: Sequence[str], job: bytes, selector: selectors.BaseSelector) -> None:
-        self._selector, self._job = selector, job
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._rest = b""
-        self.is_ready, self.ended = False, False
-        for pipe, mask, act in (
-            (self.process.stdin, selectors.EVENT_WRITE, self._write),
-            (self.process.stdout, selectors.EVENT_READ, self._read),
-        ):
-            if pipe is not None:
-                os.set_blocking(pipe.fileno(), False)
-                selector.register(pipe, mask, partial(act, pipe))
+    _rest = b""
 
-    def _write(self, pipe: IO[bytes]) -> None:
-        try:
-            self._job = self._job[os.write(pipe.fileno(), self._job[:_CHUNK]) :]
-        except BlockingIOError:
-            return
-        except BrokenPipeError:
-            self._job = b""
-        if not self._job:
-            self._selector.unregister(pipe)
-            pipe.close()
-
-    def _read(self, pipe: IO[bytes]) -> None:
-        data = os.read(pipe.fileno(), _CHUNK)
-        if not data:
-            self._selector.unregister(pipe)
-            self.ended = True
-        self._rest += data
-        if not self.is_ready:
-            _, mark, rest = self._rest.partition(_READY + b"\n")
-            self.is_ready, self._rest = bool(mark), rest if mark else self._rest[-_CHUNK:]
-        if self.is_ready:
-            self._show()
-
-    def _show(self) -> None:
+    def received(self, data: bytes) -> None:
         """Write complete lines, so that no line of one host splits a line of another."""
+        self._rest += data
         end = max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r")) + 1
-        if self.ended or len(self._rest) - end > _CHUNK:
+        if not data or len(self._rest) - end > _CHUNK:
             end = len(self._rest)
         shown, self._rest = self._rest[:end], self._rest[end:]
         while shown:
@@ -108,24 +70,18 @@ def _job(argv: Sequence[str], folder: str, environment: Mapping[str, str]) -> by
 
 def run(argvs: Sequence[Sequence[str]], job: bytes) -> int:
     """Run all command lines at once, and return the first exit code that is not 0."""
-    waiting = list(reversed(argvs))
-    connections: list[_Connection] = []
+    connections: list[Connection] = []
     with selectors.DefaultSelector() as selector:
         stop = _stopped(connections)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, stop)
-        while waiting or not all(one.ended for one in connections):
-            connecting = sum(not (one.is_ready or one.ended) for one in connections)
-            while waiting and connecting < _MOST_CONNECTING:
-                connections.append(_Connection(waiting.pop(), job, selector))
-                connecting += 1
-            for key, _ in selector.select():
-                key.data()
+        opening = (_Shown(argv, selector, job) for argv in argvs)
+        serve(opening, connections, selector, counts=lambda one: not (one.is_ready or one.ended))
     codes = [one.process.wait() for one in connections]
     return next((code if code > 0 else 128 - code for code in codes if code), 0)
 
 
-def _stopped(connections: list[_Connection]) -> Callable[[int, object], None]:
+def _stopped(connections: list[Connection]) -> Callable[[int, object], None]:
     """Return a signal handler that ends all connections and this process."""
 
     def stop(number: int, _frame: object) -> None:
