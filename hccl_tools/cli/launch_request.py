@@ -37,6 +37,7 @@ def read(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
     Raises:
         UsageError: Options exclude each other, or the program is missing.
     """
+    engine = engine_of(options, click.get_current_context())
     hosts, devices = _size(options)
     return LaunchRequest(
         _program(options, own_python=own_python),
@@ -44,7 +45,7 @@ def read(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
         hosts,
         devices,
         StartChoice(
-            _start(options), _engine(options), options["mpirun"], options["cpu"], options["bind"],
+            _start(options, engine), engine, options["mpirun"], options["cpu"], options["bind"],
             preflight=not options["no_preflight"],
         ),
         Variables(
@@ -114,12 +115,26 @@ def _kind(options: dict[str, Any]) -> ProgramKind:
     return "module" if options["module"] else "program" if options["no_python"] else "script"
 
 
-def _engine(options: dict[str, Any]) -> str:
-    return "mpirun" if options["mpirun"] else str(options["engine"])
+def engine_of(options: dict[str, Any], context: click.Context) -> str:
+    """Return the name of the engine; ``--mpirun`` without ``--engine`` selects mpirun.
+
+    Raises:
+        UsageError: ``--engine`` names an engine that does not run mpirun.
+    """
+    name = str(options["engine"])
+    if not options["mpirun"]:
+        return name
+    is_typed = context.get_parameter_source("engine") is not click.core.ParameterSource.DEFAULT
+    if is_typed and not engines.get(name).starts_mpi_ranks:
+        raise UsageError(
+            f"--engine {name} and --mpirun {options['mpirun']} exclude each other",
+            hint="leave --mpirun out, or use --engine mpirun",
+        )
+    return "mpirun"
 
 
-def _start(options: dict[str, Any]) -> Start | None:
-    if options["start"] == "mpi" and not engines.get(_engine(options)).starts_mpi_ranks:
+def _start(options: dict[str, Any], engine: str) -> Start | None:
+    if options["start"] == "mpi" and not engines.get(engine).starts_mpi_ranks:
         raise UsageError(
             f"--start mpi needs an engine that starts MPI ranks, and --engine {options['engine']} does not",
             hint="add --engine mpirun, or leave --start out",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import launch, options, scaling_report
+from hccl_tools.cli import launch, launch_request, options, scaling_report
 from hccl_tools.cli.option_groups import TYPED_OPTIONS
 from hccl_tools.cli.values import IntRange
 from hccl_tools.errors import UsageError
@@ -150,7 +150,7 @@ def _plan(
             raise UsageError(f"{shown} cannot be given to the launches of a series", hint=hint)
     if not given["program"]:
         raise UsageError("PROGRAM is missing", hint="it follows the options of launch, after the --")
-    engine = engines.get("mpirun" if given["mpirun"] else given["engine"])
+    engine = engines.get(launch_request.engine_of(given, context))
     if max(machines or (1,)) > 1 and not (engine.starts_all_hosts or given["all_here"]):
         raise UsageError(
             f"--nnodes: a series starts the other machines itself, but --engine {engine.name} cannot",

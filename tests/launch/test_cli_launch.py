@@ -302,6 +302,16 @@ def test_dry_run_as_json() -> None:
         (["--no-table", "-n", "1", "--env", "X", "hello.py"], 2, '"X" is not NAME=VALUE'),
         (["--no-table", "-n", "1", "-m", "--no-python", "x"], 2, "exclude each other"),
         (["--no-table", "-n", "1", "--start", "mpi", "hello.py"], 2, "--engine loop does not"),
+        (
+            ["--no-table", "-n", "1", "--engine", "ssh", "--mpirun", "mpiexec", "hello.py"],
+            2,
+            "--engine ssh and --mpirun mpiexec exclude each other",
+        ),
+        (
+            ["--no-table", "-n", "1", "--mpirun", "mpiexec", "--engine=loop", "hello.py"],
+            2,
+            "--engine loop and --mpirun mpiexec exclude each other",
+        ),
         (["--no-table", "-n", "1", "--no_core=x", "hello.py"], 2, "no such option --no_core"),
         (["--no-table", "-n", "1", "--bind_core=x", "hello.py"], 2, "launch has no option --bind_core x"),
         (["--no-table", "--nproc-per-node", "auto", "hello.py"], 2, "no NPU is visible"),
