@@ -83,7 +83,8 @@ def facts_of(host: str, request: SurveyRequest, options: dict[str, Any]) -> Host
         GatheringError: The host did not answer.
         UsageError: ``host`` is not a host name.
     """
-    from hccl_tools.gathering.coordinator import GatherOptions, survey_hosts  # noqa: PLC0415
+    from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
+    from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
     from hccl_tools.notation import host_list  # noqa: PLC0415
 
     how = GatherOptions(options.pop("engine"), options.pop("gather_timeout"), ssh=options.pop("ssh"))
@@ -138,7 +139,8 @@ def _gathered(request: SurveyRequest, options: dict[str, Any]) -> Gathered | Non
 
         if within_job.is_started_by_launcher(os.environ) or not os.environ.get("SLURM_JOB_NODELIST"):
             return within_job.gather_within_job(request, seconds=seconds, allow_missing=allow_missing)
-    from hccl_tools.gathering.coordinator import GatherOptions, survey_hosts  # noqa: PLC0415
+    from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
+    from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
 
     how = GatherOptions(options["engine"], seconds, allow_missing, options["ssh"])
     return survey_hosts(_hosts(options), request, how)

@@ -98,7 +98,8 @@ def _table(
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
     from hccl_tools.gathering import agreement  # noqa: PLC0415
-    from hccl_tools.gathering.coordinator import GatherOptions, survey_hosts  # noqa: PLC0415
+    from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
+    from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
     from hccl_tools.launch.model.request import JobTable  # noqa: PLC0415
     from hccl_tools.tablefiles import outputs  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415

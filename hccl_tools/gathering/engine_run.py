@@ -10,11 +10,14 @@ import threading
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import DiscoveryError
+from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.stdout_framing import EngineOutput
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from hccl_tools.gathering.messages import SurveyAnswer
 
 #: Seconds after SIGTERM in which an engine can stop its processes on the other hosts.
 _GRACE_S = 3.0
@@ -33,6 +36,14 @@ class EngineRun(NamedTuple):
         """Return the last lines except blank and ruling lines."""
         lines = [line.strip() for line in self.output.other]
         return [line for line in lines if line.strip("-* ")][-count:]
+
+
+class EngineOutcome(NamedTuple):
+    """The result of one run of an engine, by host; ``output`` for a failure without a known host."""
+
+    answers: dict[str, SurveyAnswer]
+    causes: list[Failure]
+    output: str = ""
 
 
 def run(command: Sequence[str], seconds: float, environ: Mapping[str, str]) -> EngineRun:
@@ -88,3 +99,22 @@ def _end(child: subprocess.Popen[str]) -> None:
             os.killpg(child.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(_GRACE_S)
+
+
+def hanging(
+    silent: Sequence[str], causes: Sequence[Failure], ended: EngineRun, seconds: float
+) -> list[Failure]:
+    """Return the failure of each silent host without a known cause: it did not answer in time."""
+    known = {cause.host for cause in causes}
+    found = []
+    for host in (host for host in silent if host not in known):
+        began = host in ended.output.began
+        what = "its process started but did not answer" if began else "no process started there"
+        hint = "allow more time: --gather-timeout SECONDS" if began else None
+        found.append(Failure(host, f"{what} within {seconds:g} s", hint))
+    return found
+
+
+def indented(ended: EngineRun) -> str:
+    """Return the last lines of an engine for a message."""
+    return "\n".join(f"  | {line}" for line in ended.last_lines()) or "  without a message"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import DiscoveryError, UsageError
 from hccl_tools.gathering import failures, mpi_transport
 from hccl_tools.gathering.failures import Failure, Gathered
+from hccl_tools.gathering.host_survey import answer, end_with_tools
 from hccl_tools.gathering.messages import SurveyAnswer, versions_differ
-from hccl_tools.gathering.worker import answer, end_with_tools
 from hccl_tools.programs.slurm import in_step
 
 if TYPE_CHECKING:

@@ -1,0 +1,38 @@
+"""How to reach the hosts of a gathering."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal
+
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Engine = Literal["mpirun", "slurm"]
+#: Seconds in which all hosts must answer.
+TIMEOUT = 60
+_CONNECT_S = 10
+
+
+class GatherOptions(NamedTuple):
+    """How to reach the hosts.
+
+    Attributes:
+        engine: ``slurm`` or ``mpirun``; None selects ``slurm`` inside a Slurm allocation, else ``mpirun``.
+        seconds: The time limit for all hosts together.
+        allow_missing: Whether to continue without the hosts that do not answer.
+        ssh: The user's ssh with its options, as typed; None selects the ssh set for Open MPI, else ``ssh``.
+    """
+
+    engine: Engine | None = None
+    seconds: float = TIMEOUT
+    allow_missing: bool = False
+    ssh: str | None = None
+    environ: Mapping[str, str] = os.environ
+
+    @property
+    def connect_seconds(self) -> int:
+        """The timeout of an ssh connection, in seconds."""
+        return max(1, min(_CONNECT_S, round(self.seconds / 6)))

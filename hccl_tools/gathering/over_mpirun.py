@@ -1,0 +1,86 @@
+"""Survey hosts with Open MPI's mpirun: over ssh, each process sends its answer with mpi4py."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import DiscoveryError, LaunchError
+from hccl_tools.gathering import commands, engine_run, host_diagnosis
+from hccl_tools.gathering.commands import PROGRAM, SshStart
+from hccl_tools.gathering.engine_run import EngineOutcome, hanging, indented
+from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
+from hccl_tools.programs import ssh
+from hccl_tools.programs.install_hints import MPIRUN
+from hccl_tools.programs.lookup import ProgramMissingError
+from hccl_tools.programs.mpirun import find_mpirun
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.discover.survey import SurveyRequest
+    from hccl_tools.gathering.options import GatherOptions
+
+#: The share of the time limit that is reserved to determine why hosts did not answer.
+_DIAGNOSIS_SHARE = 0.2
+
+
+def survey(
+    hosts: Sequence[str],
+    places: Mapping[str, int],
+    request: SurveyRequest,
+    options: GatherOptions,
+    seconds: float,
+) -> EngineOutcome:
+    """Survey the hosts; ``places`` has the index of each in the user's list, ``seconds`` is the time limit.
+
+    Raises:
+        HcclToolsError: The engine cannot be used here.
+    """
+    start = _ssh_start(options)
+    limit = seconds * (1 - _DIAGNOSIS_SHARE)
+    with TemporaryDirectory(prefix="hccl-tools-gather-") as folder:
+        file = Path(folder, "answers.json")
+        # An additional MPI process on this host collects the answers: mpirun's streams may mix long lines.
+        first = SurveyTask(request=request, seconds=limit - 1, collect=str(file))
+        tasks = [("localhost", first)]
+        tasks += [(host, SurveyTask(host, places[host], request, limit - 1)) for host in hosts]
+        members = [(host, [sys.executable, "-c", PROGRAM, host, task.to_json()]) for host, task in tasks]
+        ended = engine_run.run(commands.mpirun(start, members), limit, options.environ)
+        collected: list[str] = []
+        with suppress(OSError, ValueError):
+            collected = json.loads(file.read_text(encoding="utf-8"))
+    texts = [*collected, *ended.output.texts().values()]
+    answers = {answer.host: answer for answer in map(SurveyAnswer.from_json, texts)}
+    silent = [host for host in hosts if host not in answers]
+    if not silent:
+        return EngineOutcome(answers, [])
+    causes = host_diagnosis.diagnose(silent, start, max(2.0, seconds * _DIAGNOSIS_SHARE - 1))
+    if ended.status is None or collected:
+        causes += hanging(silent, causes, ended, options.seconds)
+    return EngineOutcome(answers, causes, indented(ended))
+
+
+def _ssh_start(options: GatherOptions) -> SshStart:
+    # The mpirun of a virtual environment that is not activated is next to its Python.
+    beside = os.path.dirname(sys.executable)  # noqa: PTH120
+    path = os.pathsep.join([options.environ.get("PATH", os.defpath), beside])
+    try:
+        mpirun = find_mpirun({**options.environ, "PATH": path})
+    except ProgramMissingError:
+        raise DiscoveryError("no mpirun on PATH", hint=f"install one: {MPIRUN}") from None
+    except LaunchError as error:
+        raise DiscoveryError(error.message, hint="put Open MPI's mpirun first on PATH") from None
+    if not mpirun.is_open_mpi:
+        raise DiscoveryError(
+            f"{mpirun.path} is not Open MPI's mpirun, which --hosts requires",
+            hint="put Open MPI's mpirun first on PATH, or start the processes yourself: "
+            "mpirun -n 16 -ppn 1 hccl-tools gen --gather",
+        )
+    agent = ssh.command(options.ssh, {**options.environ, "PATH": path}, wait=options.connect_seconds)
+    return SshStart(mpirun, agent, as_root=os.geteuid() == 0)

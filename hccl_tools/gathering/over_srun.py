@@ -1,0 +1,70 @@
+"""Survey the nodes of a Slurm allocation with srun."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import DiscoveryError, UsageError
+from hccl_tools.gathering import commands, engine_run
+from hccl_tools.gathering.commands import PROGRAM
+from hccl_tools.gathering.engine_run import EngineOutcome, hanging, indented
+from hccl_tools.gathering.failures import Failure
+from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
+from hccl_tools.programs.slurm import allocated_nodes, find_srun
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.discover.survey import SurveyRequest
+    from hccl_tools.gathering.engine_run import EngineRun
+    from hccl_tools.gathering.options import GatherOptions
+
+
+def survey(
+    hosts: Sequence[str],
+    places: Mapping[str, int],
+    request: SurveyRequest,
+    options: GatherOptions,
+    seconds: float,
+) -> EngineOutcome:
+    """Survey the hosts; ``places`` has the index of each in the user's list, ``seconds`` is the time limit.
+
+    Raises:
+        HcclToolsError: The engine cannot be used here.
+    """
+    program = find_srun(options.environ)
+    if program is None:
+        raise DiscoveryError(
+            "no srun on PATH", hint="specify --engine mpirun, or add Slurm's commands to PATH"
+        )
+    if "SLURM_JOB_ID" not in options.environ:
+        raise UsageError(
+            "--engine slurm requires a Slurm allocation",
+            hint=f"allocate nodes first: salloc -N {len(hosts)} hccl-tools gen --gather",
+        )
+    there = set(allocated_nodes(options.environ) or hosts)
+    listed = options.environ.get("SLURM_JOB_NODELIST")
+    outside = [Failure(host, f"not in this allocation ({listed})") for host in hosts if host not in there]
+    if outside:
+        return EngineOutcome({}, outside)
+    task = SurveyTask(
+        place=min(places[host] for host in hosts), request=request, seconds=seconds, over_mpi=False
+    )
+    argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]
+    ended = engine_run.run(commands.srun(program, hosts, argv), seconds, options.environ)
+    answers = {
+        host: SurveyAnswer.from_json(text) for host, text in ended.output.texts().items() if host in places
+    }
+    silent = [host for host in hosts if host not in answers]
+    causes = [Failure(host, lines) for host in silent if (lines := _messages_about(host, ended))]
+    if ended.status is None or answers:
+        causes += hanging(silent, causes, ended, options.seconds)
+    return EngineOutcome(answers, causes, indented(ended))
+
+
+def _messages_about(host: str, ended: EngineRun) -> str:
+    about = [
+        line for line in ended.last_lines(40) if host in line.replace(":", " ").replace(",", " ").split()
+    ]
+    return "; ".join(dict.fromkeys(about[:3]))
