@@ -90,4 +90,4 @@ def _rows(text: str) -> Iterator[dict[str, str]]:
         if any(mark in cells for mark in _MARKS):
             header = cells
         elif len(cells) == len(header):
-            yield dict(zip(header, cells, strict=True))
+            yield dict(zip(header, cells))  # noqa: B905  (strict= needs Python 3.10)

@@ -76,7 +76,7 @@ def parse_mapping(text: str) -> list[Chip]:
         if "NPU ID" in cells and "Chip ID" in cells:
             header = cells
             continue
-        row = dict(zip(header, cells, strict=False)) if header else {}
+        row = dict(zip(header, cells)) if header else {}  # noqa: B905  (strict= needs Python 3.10)
         npu_id, chip_id = _number(row.get("NPU ID")), _number(row.get("Chip ID"))
         logic_id, physical_id = _number(row.get("Chip Logic ID")), _number(row.get("Chip Phy-ID"))
         if npu_id is None or chip_id is None or (logic_id is None and physical_id is None):

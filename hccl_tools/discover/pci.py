@@ -47,7 +47,7 @@ def _from_kernel(site: Site) -> set[str]:
 
 
 def _card(folder: str) -> tuple[str, str]:
-    return _id(f"{folder}/vendor"), _id(f"{folder}/device").removeprefix("0x")
+    return _id(f"{folder}/vendor"), _id(f"{folder}/device").replace("0x", "", 1)
 
 
 def _id(path: str) -> str:

@@ -108,7 +108,9 @@ def run_tool(command: Sequence[str], site: Site) -> ToolOutput:
             hint="check that the driver responds: `npu-smi info`; a longer limit: --tool-timeout SECONDS",
         )
     stdout, stderr = (b"".join(printed[side[0]]).decode("utf-8", "backslashreplace") for side in (out, err))
-    return ToolOutput(tuple(command), stdout, stderr, os.waitstatus_to_exitcode(status))
+    # os.waitstatus_to_exitcode needs Python 3.9.
+    code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+    return ToolOutput(tuple(command), stdout, stderr, code)
 
 
 def _start(command: Sequence[str], site: Site, stdout: int, stderr: int) -> int:
