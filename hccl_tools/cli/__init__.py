@@ -81,7 +81,8 @@ def run(command: click.Command, args: Sequence[str], prog_name: str) -> int:
     except SystemExit as end:
         # click exits with 1 if the reader of the output has exited (`| head`): use the exit code of SIGPIPE.
         # Exit code 0 is from shell completion: click exits after it has completed a command line.
-        return _READER_GONE if end.code else 0
+        # A code above 128 is from a signal that ended a query of hosts.
+        return _READER_GONE if end.code == 1 else int(end.code or 0)
     except OSError as error:
         if error.errno == errno.ENOENT and not _folder_exists():
             return _report("the current folder has been removed", "change to another folder: cd DIR", 2)

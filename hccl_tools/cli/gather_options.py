@@ -12,9 +12,12 @@ from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hccl_tools.discover.facts import HostFacts
     from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.gathering.failures import Gathered
+    from hccl_tools.gathering.options import GatherOptions
 
 _WANTED = ("hosts", "hostfile", "gather")
 
@@ -24,7 +27,7 @@ _REACHING = (
     click.option(
         "--ssh",
         metavar="COMMAND",
-        help="The ssh command for mpirun: 'ssh -p 2222 -i KEY'. Default: Open MPI's setting, else ssh.",
+        help="The ssh command: 'ssh -p 2222 -i KEY'. Default: Open MPI's setting, else ssh.",
     ),
     click.option(
         "--gather-timeout",
@@ -36,8 +39,9 @@ _REACHING = (
     ),
     click.option(
         "--engine",
-        type=Choice(["mpirun", "slurm"]),
-        help="The process launcher. Default: srun inside a Slurm allocation, else mpirun over ssh.",
+        type=Choice(["mpirun", "slurm", "ssh"]),
+        help="How to query the hosts. ssh needs only python3 (3.8 or later) there. Default: slurm inside an "
+        "allocation, else mpirun if Open MPI's is on PATH and mpi4py is installed, else ssh.",
     ),
 )
 #: The options for querying many hosts.
@@ -88,7 +92,8 @@ def facts_of(host: str, request: SurveyRequest, options: dict[str, Any]) -> Host
     from hccl_tools.notation import host_list  # noqa: PLC0415
 
     how = GatherOptions(options.pop("engine"), options.pop("gather_timeout"), ssh=options.pop("ssh"))
-    gathered = survey_hosts(host_list.parse(host, option="the host"), request, how)
+    hosts = host_list.parse(host, option="the host")
+    gathered = survey_hosts(hosts, request, _announced(how, hosts))
     found = next(answer.facts for answer in gathered.answers if answer.facts is not None)
     click.echo("\n".join(found.summary()), err=True)
     return found
@@ -142,8 +147,19 @@ def _gathered(request: SurveyRequest, options: dict[str, Any]) -> Gathered | Non
     from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
     from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
 
+    hosts = _hosts(options)
     how = GatherOptions(options["engine"], seconds, allow_missing, options["ssh"])
-    return survey_hosts(_hosts(options), request, how)
+    return survey_hosts(hosts, request, _announced(how, hosts))
+
+
+def _announced(how: GatherOptions, hosts: Sequence[str]) -> GatherOptions:
+    """Print which engine is used and why; return the options with that engine."""
+    from hccl_tools.gathering import choice  # noqa: PLC0415
+    from hccl_tools.notation.phrases import count  # noqa: PLC0415
+
+    engine, reason = choice.Choice(how.engine, "--engine") if how.engine else choice.default(how.environ)
+    click.echo(f"querying {count(len(hosts), 'host')} with {engine} ({reason})", err=True)
+    return how._replace(engine=engine)
 
 
 def _hosts(options: dict[str, Any]) -> tuple[str, ...]:

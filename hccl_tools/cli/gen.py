@@ -88,8 +88,8 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
 
     The command reads the devices and addresses of this host and guesses nothing. It does not write a table
     that HCCL or the guide would refuse. With --hosts or --hostfile, one process runs on each
-    host; mpirun starts the processes over your ssh, or srun inside a Slurm allocation. The servers are in
-    the order of the host list. The command writes nothing unless all hosts answer.
+    host, started by srun, mpirun or ssh. The servers are in the order of the host list. The command writes
+    nothing unless all hosts answer.
     """
     from hccl_tools.tablefiles import export_targets, outputs, unwritten  # noqa: PLC0415  (not for --help)
     from hccl_tools.transform import generation  # noqa: PLC0415  (not for --help)

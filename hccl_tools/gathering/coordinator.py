@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
-from hccl_tools.gathering import failures
+from hccl_tools.gathering import choice, failures
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
-from hccl_tools.programs.slurm import in_allocation
+from hccl_tools.remote.interruption import exit_on_signals
 from hccl_tools.table.products import PRODUCT_VARIABLE
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hccl_tools.gathering.options import GatherOptions
 
 #: Name of an engine -> the module that surveys hosts with it.
-_ENGINES = {"mpirun": "over_mpirun", "slurm": "over_srun"}
+_ENGINES = {"mpirun": "over_mpirun", "slurm": "over_srun", "ssh": "over_ssh"}
 
 
 def survey_hosts(hosts: Sequence[str], request: SurveyRequest, options: GatherOptions) -> Gathered:
@@ -38,7 +38,7 @@ def survey_hosts(hosts: Sequence[str], request: SurveyRequest, options: GatherOp
             hint="omit --server_ip: each host uses its address in the host list, else its own address",
         )
     request = _for_all(request, options.environ)
-    engine = options.engine or ("slurm" if in_allocation(options.environ) else "mpirun")
+    engine = options.engine or choice.default(options.environ).engine
     survey = import_module(f"hccl_tools.gathering.{_ENGINES[engine]}").survey
     deadline = time.monotonic() + options.seconds
     answers: dict[str, SurveyAnswer] = {}
@@ -46,7 +46,8 @@ def survey_hosts(hosts: Sequence[str], request: SurveyRequest, options: GatherOp
     while pending := [host for host in hosts if host not in answers and host not in causes]:
         places = {host: place for place, host in enumerate(hosts)}
         left = max(1.0, deadline - time.monotonic())
-        outcome: EngineOutcome = survey(pending, places, request, options, left)
+        with exit_on_signals():
+            outcome: EngineOutcome = survey(pending, places, request, options, left)
         answers |= {host: answer for host, answer in outcome.answers.items() if answer.facts is not None}
         causes |= {cause.host: cause for cause in outcome.causes}
         causes |= {

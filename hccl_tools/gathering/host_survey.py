@@ -1,4 +1,4 @@
-"""Survey one host and return the answer, or the reason for a failure."""
+"""Survey one host and return the answer; a host without hccl-tools gets this module in ``remote.archive``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_local
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.gathering.messages import SurveyAnswer
+from hccl_tools.gathering import stdout_framing
+from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.table.addresses import is_loopback
 
 if TYPE_CHECKING:
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
 
     from hccl_tools.discover.facts import HostFacts
     from hccl_tools.discover.survey import SurveyRequest
+
+
+def main(host: str, text: str) -> int:
+    """Run a task (JSON), write the answer to standard output and return the exit code."""
+    task = SurveyTask.from_json(text)
+    end_with_tools()
+    stdout_framing.began(host)
+    stdout_framing.emit(host, answer(host, task.place, task.request).to_json())
+    return 0
 
 
 def end_with_tools() -> None:
@@ -47,7 +57,7 @@ def machine() -> str:
     """Return an id of this host: its boot id, network namespace, and name in Slurm."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        network = str(Path("/proc/self/ns/net").readlink())
+        network = os.readlink("/proc/self/ns/net")  # noqa: PTH115  (Path.readlink needs Python 3.9)
     except OSError:
         boot, network = socket.gethostname(), ""
     return "/".join([boot, network, os.environ.get("SLURMD_NODENAME", "")])

@@ -10,7 +10,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Engine = Literal["mpirun", "slurm"]
+Engine = Literal["mpirun", "slurm", "ssh"]
 #: Seconds in which all hosts must answer.
 TIMEOUT = 60
 _CONNECT_S = 10
@@ -20,7 +20,7 @@ class GatherOptions(NamedTuple):
     """How to reach the hosts.
 
     Attributes:
-        engine: ``slurm`` or ``mpirun``; None selects ``slurm`` inside a Slurm allocation, else ``mpirun``.
+        engine: ``slurm``, ``mpirun`` or ``ssh``; None for the default of ``choice``.
         seconds: The time limit for all hosts together.
         allow_missing: Whether to continue without the hosts that do not answer.
         ssh: The user's ssh with its options, as typed; None selects the ssh set for Open MPI, else ``ssh``.

@@ -73,7 +73,9 @@ def _ssh_start(options: GatherOptions) -> SshStart:
     try:
         mpirun = find_mpirun({**options.environ, "PATH": path})
     except ProgramMissingError:
-        raise DiscoveryError("no mpirun on PATH", hint=f"install one: {MPIRUN}") from None
+        raise DiscoveryError(
+            "no mpirun on PATH", hint=f"install one: {MPIRUN}; or use --engine ssh"
+        ) from None
     except LaunchError as error:
         raise DiscoveryError(error.message, hint="put Open MPI's mpirun first on PATH") from None
     if not mpirun.is_open_mpi:

@@ -35,9 +35,7 @@ def survey(
     """
     program = find_srun(options.environ)
     if program is None:
-        raise DiscoveryError(
-            "no srun on PATH", hint="specify --engine mpirun, or add Slurm's commands to PATH"
-        )
+        raise DiscoveryError("no srun on PATH", hint="specify --engine ssh, or add Slurm's commands to PATH")
     if "SLURM_JOB_ID" not in options.environ:
         raise UsageError(
             "--engine slurm requires a Slurm allocation",

@@ -6,6 +6,8 @@ import sys
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from hccl_tools.version import IMPORT_ROOT
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -71,15 +73,20 @@ def aligned(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> It
     >>> list(aligned([("rank", "log"), ("0", "rank_0.log")], right=[0]))
     ['rank  log', '   0  rank_0.log']
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(len, column)) for column in zip(*rows)]  # noqa: B905  (strict= needs Python 3.10)
     for row in rows:
         cells = (
-            text.rjust(width) if index in right else text.ljust(width)
-            for index, (text, width) in enumerate(zip(row, widths, strict=True))
+            text.rjust(widths[index]) if index in right else text.ljust(widths[index])
+            for index, text in enumerate(row)
         )
         yield "  ".join(cells).rstrip()
 
 
 def as_root(command: str) -> str:
-    """Return a command line that runs hccl-tools as root; sudo's PATH has no virtual environment."""
+    """Return a command line that runs hccl-tools as root; sudo's PATH has no virtual environment.
+
+    On a host that was queried without an installation (see ``remote.archive``), return how to log in as root.
+    """
+    if IMPORT_ROOT.endswith(".pyz"):
+        return "log in there as root, for example with --ssh 'ssh -l root'"
     return f"sudo {quote(sys.executable)} -m hccl_tools {command}"

@@ -7,8 +7,11 @@ import os
 import selectors
 import subprocess
 import time
+from contextlib import suppress
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
+
+from hccl_tools.remote.interruption import postponed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -68,7 +71,20 @@ class Connection:
             self._unregister(pipe)
             pipe.close()
 
+    def close_output(self) -> None:
+        """Read the rest of the errors, and close the pipes of a child that has ended."""
+        for pipe in (self.process.stdout, self.process.stderr):
+            if pipe is None or pipe.closed:
+                continue
+            if pipe is self.process.stderr:
+                with suppress(BlockingIOError):  # another process may hold the pipe open
+                    self._read_errors(pipe)
+            self._unregister(pipe)
+            pipe.close()
+
     def _write(self, pipe: IO[bytes]) -> None:
+        if pipe.closed:  # by the callback of an earlier event
+            return
         try:
             self._unsent = self._unsent[os.write(pipe.fileno(), self._unsent[:_CHUNK]) :]
         except BlockingIOError:
@@ -133,9 +149,10 @@ def serve(
     is_complete = False
     while time.monotonic() < until:
         while not is_complete and sum(map(counts, opened)) < MOST:
-            one = next(opening, None)
+            with postponed():
+                one = next(opening, None)
+                opened += [one] if one is not None else []
             is_complete = one is None
-            opened += [one] if one is not None else []
         if is_complete and all(one.ended for one in opened):
             return
         for key, _ in selector.select(None if until == math.inf else max(0.0, until - time.monotonic())):

@@ -201,6 +201,8 @@ def _start_sshd(stack: ExitStack, host: Host, key: str) -> str:
         f" XDG_CONFIG_HOME={folder}/config"
         f" PYTHONPATH={folder}/python TMPDIR={own_tmp} RES_OPTIONS={os.environ.get('RES_OPTIONS', '')}"
     )
+    # Otherwise bash reads root's .bashrc for a command of sshd, which may put another python3 on PATH.
+    variables += " SHLVL=1"
     pam = "yes" if _root_is_locked() else "no"
     text = SSHD_CONFIG.format(port=PORT, address=host.address, folder=folder, pam=pam, variables=variables)
     config.write_text(text)

@@ -31,6 +31,7 @@ def gen(work: Path, *args: str, **variables: str) -> subprocess.CompletedProcess
         (["--hostfile", "none"], "the hostfile none cannot be read"),
         (["--hosts", "a", "--engine", "slurm"], "--engine slurm requires a Slurm allocation"),
         (["--hosts", "a", "--ssh", "no-such-ssh -p 1"], "no program no-such-ssh"),
+        (["--hosts", "a", "--engine", "ssh", "--ssh", "no-such-ssh -p 1"], "no program no-such-ssh"),
         (["--order", "ip"], "--order is for the tables of many hosts"),
     ],
 )

@@ -1,0 +1,46 @@
+"""The default engine for querying hosts, and why it is used."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import LaunchError
+from hccl_tools.programs.lookup import ProgramMissingError
+from hccl_tools.programs.mpirun import find_mpirun
+from hccl_tools.programs.slurm import in_allocation
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.gathering.options import Engine
+
+
+class Choice(NamedTuple):
+    """An engine, and the reason for its use."""
+
+    engine: Engine
+    reason: str
+
+
+def default(environ: Mapping[str, str]) -> Choice:
+    """Return srun inside a Slurm allocation, else the choice of :func:`outside_slurm`."""
+    if in_allocation(environ):
+        return Choice("slurm", "inside a Slurm allocation")
+    return outside_slurm(environ)
+
+
+def outside_slurm(environ: Mapping[str, str]) -> Choice:
+    """Return Open MPI's mpirun if it is on PATH and mpi4py is installed, else ssh."""
+    try:
+        found = find_mpirun(environ)
+    except ProgramMissingError:
+        return Choice("ssh", "no mpirun on PATH")
+    except LaunchError as error:
+        return Choice("ssh", error.message)
+    if not found.is_open_mpi:
+        return Choice("ssh", f"{found.path} is not Open MPI's mpirun")
+    if find_spec("mpi4py") is None:
+        return Choice("ssh", "mpi4py is not installed here")
+    return Choice("mpirun", f"{found.path} is on PATH")

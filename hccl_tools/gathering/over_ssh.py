@@ -1,0 +1,172 @@
+"""Survey hosts over ssh: a program is sent to each and run by its ``python3``; nothing is installed there."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover.local_addresses import is_this_host
+from hccl_tools.gathering import engine_run
+from hccl_tools.gathering.engine_run import EngineOutcome
+from hccl_tools.gathering.failures import Failure
+from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
+from hccl_tools.gathering.stdout_framing import EngineOutput
+from hccl_tools.programs import ssh
+from hccl_tools.remote import archive
+from hccl_tools.remote.connection import Connection, serve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.discover.survey import SurveyRequest
+    from hccl_tools.gathering.options import GatherOptions
+    from hccl_tools.remote.archive import Archive
+
+#: Seconds in which the programs on the other hosts end after their connection was closed.
+_GRACE_S = 4.0
+#: The greatest length of what a host sends; an answer has some kilobytes.
+_MOST_BYTES = 1 << 22
+_NOT_FOUND = 127
+_PYTHON_MISSING_HINT = "install Python 3.8 or later there, as python3 on the PATH of ssh's commands"
+_LOAD_HINT = "check its load and its file systems"
+
+
+class _Query(Connection):
+    """One host, and the answer that it has sent so far."""
+
+    def __init__(
+        self,
+        host: str,
+        argv: Sequence[str],
+        selector: selectors.BaseSelector,
+        *,
+        line: bytes,
+        message: bytes,
+        environ: Mapping[str, str],
+    ) -> None:
+        self.host, self.output, self._rest, self._count = host, EngineOutput(), b"", 0
+        # In a session of its own, the child does not get the terminal's Ctrl-C, and the host is cleaned up.
+        super().__init__(
+            argv, selector, line, then=message,
+            stderr=subprocess.PIPE, env=engine_run.environment(environ), start_new_session=True,
+        )  # fmt: skip
+
+    def received(self, data: bytes) -> None:
+        self._count += len(data)
+        if self.is_flooded:
+            _kill(self)
+            return
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self.output.add_line(line.decode("ascii", "replace"))
+        if self.host in self.output.texts():
+            self.close_input()
+
+    @property
+    def is_flooded(self) -> bool:
+        return self._count > _MOST_BYTES
+
+    @property
+    def answer(self) -> SurveyAnswer | None:
+        text = self.output.texts().get(self.host)
+        return None if text is None else SurveyAnswer.from_json(text)
+
+
+def survey(
+    hosts: Sequence[str],
+    places: Mapping[str, int],
+    request: SurveyRequest,
+    options: GatherOptions,
+    seconds: float,
+) -> EngineOutcome:
+    """Survey the hosts; ``places`` has the index of each in the user's list, ``seconds`` is the time limit.
+
+    Raises:
+        UsageError: There is no ssh.
+    """
+    until = time.monotonic() + seconds
+    program = archive.make()
+
+    def left() -> float:
+        return max(1.0, until - time.monotonic())
+
+    queries: list[Connection] = []
+    with selectors.DefaultSelector() as selector:
+        tasks = (SurveyTask(host, places[host], request, left(), over_mpi=False) for host in hosts)
+        opening = (_query(task, program, selector, options) for task in tasks)
+        try:
+            serve(opening, queries, selector, counts=lambda one: not one.ended, until=until)
+        finally:
+            _close(queries)
+    asked = {one.host: one for one in queries if isinstance(one, _Query)}
+    answers = {host: answer for host, one in asked.items() if (answer := one.answer) is not None}
+    silent = [host for host in hosts if host not in answers]
+    causes = [_cause(host, asked.get(host), options.seconds) for host in silent]
+    return EngineOutcome(answers, causes)
+
+
+def _query(
+    task: SurveyTask, program: Archive, selector: selectors.BaseSelector, options: GatherOptions
+) -> _Query:
+    argv, python = _way(task.host, options)
+    return _Query(
+        task.host, argv, selector,
+        line=archive.start_line(python, task.seconds),
+        message=program.message([task.host, task.to_json()], task.seconds),
+        environ=options.environ,
+    )  # fmt: skip
+
+
+def _way(host: str, options: GatherOptions) -> tuple[list[str], str]:
+    """Return the command line that starts a shell on a host, and the Python there."""
+    if is_this_host(host):
+        return ["/bin/sh"], sys.executable
+    agent = ssh.command(options.ssh, options.environ, wait=options.connect_seconds)
+    return [*agent, "--", host, "exec sh"], "python3"
+
+
+def _close(queries: Sequence[Connection]) -> None:
+    """Close all connections; the programs at the other end then remove what they have there."""
+    for one in queries:
+        one.close_input()
+    until = time.monotonic() + _GRACE_S
+    try:
+        for one in queries:
+            with suppress(subprocess.TimeoutExpired):
+                one.process.wait(max(0.0, until - time.monotonic()))
+    finally:
+        for one in queries:
+            _kill(one)
+            one.process.wait()
+            one.close_output()
+
+
+def _kill(one: Connection) -> None:
+    """Kill the child and its processes: ``--ssh`` may be a script."""
+    if one.process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(one.process.pid, signal.SIGKILL)
+
+
+def _cause(host: str, one: _Query | None, seconds: float) -> Failure:
+    """Return why a host did not answer."""
+    if one is None:
+        return Failure(host, f"no process started there within {seconds:g} s")
+    if one.is_flooded:
+        return Failure(host, "it sent more than 4 MiB instead of an answer")
+    if not one.ended:
+        what = "its process started but did not answer" if one.is_ready else "no answer over ssh"
+        advice = "allow more time: --gather-timeout SECONDS" if one.is_ready else _LOAD_HINT
+        return Failure(host, f"{what} within {seconds:g} s", advice)
+    printed = one.errors.decode("utf-8", "replace")
+    last = ssh.last_line(printed)
+    if one.process.returncode == _NOT_FOUND and "python3" in last:
+        return Failure(host, "no python3 there", _PYTHON_MISSING_HINT)
+    hint = _PYTHON_MISSING_HINT if "3.8 or later" in last else ssh.hint(host, printed)
+    return Failure(host, last or f"ssh ended without a message, exit code {one.process.returncode}", hint)

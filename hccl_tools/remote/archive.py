@@ -1,0 +1,107 @@
+"""Make the archive that is run on hosts without hccl-tools: one zip file of Python sources.
+
+The archive has what ``hccl_tools.gathering.host_survey`` imports, and nothing outside the standard library.
+Its modules run with Python 3.8 and later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shlex
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hccl_tools.records import NamedTuple
+from hccl_tools.remote.connection import READY
+from hccl_tools.version import IMPORT_ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+#: The modules in the archive, by folder of the package.
+_PARTS = {
+    "": "__init__ errors records version",
+    "discover": "__init__ dev_info device_addresses eid facts hccn_conf hccn_tool host levels "
+    "local_addresses npu_smi pci selection simulated site super_pod survey visible",
+    "gathering": "__init__ host_survey messages stdout_framing",
+    "notation": "__init__ device_range look_alikes number_list phrases",
+    "programs": "__init__ install_hints lookup",
+    "table": "__init__ addresses product_names products",
+}
+_MAIN = "import sys\nfrom hccl_tools.gathering.host_survey import main\nsys.exit(main(*sys.argv[1:]))\n"
+#: The first program at the other end: it reads the next one. It must run with every Python 3.
+_LOADER = f"""\
+import sys
+if sys.version_info < (3, 8):
+    sys.exit("python3 there is %d.%d; 3.8 or later is required" % sys.version_info[:2])
+import json, signal
+signal.alarm(int(sys.argv[1]))
+sys.stdout.write({READY.decode() + chr(10)!r})
+sys.stdout.flush()
+line = sys.stdin.buffer.readline()
+if not line.endswith(b"\\n"):
+    sys.exit("the connection ended")
+job, program = json.loads(line.decode()), {{}}
+exec(job["program"], program)
+sys.exit(program["main"](job))
+"""
+
+
+class Archive(NamedTuple):
+    """A zip file that Python runs, and the text of the program that starts it on a target."""
+
+    data: bytes
+    sha256: str
+    starter: str
+
+    def message(self, argv: Sequence[str], seconds: float) -> bytes:
+        """Return what is sent to a target: a line of JSON with the task, and the archive.
+
+        Args:
+            argv: The arguments of the archive.
+            seconds: The time after which the target ends the archive's process.
+        """
+        job = {
+            "program": self.starter,
+            "size": len(self.data),
+            "sha256": self.sha256,
+            "argv": list(argv),
+            "seconds": seconds,
+        }
+        return json.dumps(job).encode() + b"\n" + self.data
+
+
+def make() -> Archive:
+    """Make the archive from the installed package; the same sources give the same bytes."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in files():
+            _add(archive, path.relative_to(IMPORT_ROOT).as_posix(), path.read_text(encoding="utf-8"))
+        _add(archive, "__main__.py", _MAIN)
+    data = written.getvalue()
+    starter = (Path(IMPORT_ROOT) / "hccl_tools" / "remote" / "target.py").read_text(encoding="utf-8")
+    return Archive(data, hashlib.sha256(data).hexdigest(), starter)
+
+
+def files() -> Iterator[Path]:
+    """Yield the sources in the archive, without its ``__main__.py``."""
+    package = Path(IMPORT_ROOT) / "hccl_tools"
+    for folder, names in _PARTS.items():
+        yield from (package / folder / f"{name}.py" for name in names.split())
+
+
+def start_line(python: str, seconds: float) -> bytes:
+    """Return the line for the shell of a target that starts this Python; it prints ``READY``.
+
+    ``seconds`` is the time limit for the arrival of the message.
+    """
+    return f"exec {shlex.join([python, '-I', '-S', '-c', _LOADER, str(round(seconds) + 1)])}\n".encode()
+
+
+def _add(archive: zipfile.ZipFile, name: str, text: str) -> None:
+    entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(entry, text)
