@@ -23,7 +23,7 @@ def _launch(**options: Any) -> int:
     context = click.get_current_context()
     request = launch_request.read(options, own_python=context.find_root().info_name == MODULE_NAME)
     request = request._replace(remarks=_remarks(request.program.argv, context))
-    if options["hostfile"] or os.environ.get("SLURM_JOB_NODELIST"):
+    if options["hostfile"] or options["hosts"] or os.environ.get("SLURM_JOB_NODELIST"):
         from hccl_tools.cli import launch_table  # noqa: PLC0415  (other jobs have a table or one host)
 
         request = launch_table.with_table(request, options)

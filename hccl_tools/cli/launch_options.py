@@ -75,7 +75,8 @@ GROUPS: dict[str, list[Option]] = {
     ],
     "Several machines (run the command once)": [
         _option("--hostfile", metavar="FILE",
-                help="Query these hosts, build the table, start the job over mpirun."),
+                help="Query these hosts, build the table, start the job with srun, mpirun or ssh."),
+        _option("--hosts", metavar="LIST", help="The same for a list of hosts: 10.0.0.[1-16]."),
         _option("--export", multiple=True, metavar="NAME",
                 help="Also export this variable, besides PATH, ASCEND_*, HCCL_* ... Repeatable."),
         _flag("--no-export", help="Export only the variables named by --export."),

@@ -47,6 +47,7 @@ def read(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
         StartChoice(
             _start(options, engine), engine, options["mpirun"], options["cpu"], options["bind"],
             preflight=not options["no_preflight"],
+            engine_reason=_engine_reason(options),
         ),
         Variables(
             _environment(options["env"], options["env_file"]),
@@ -124,13 +125,27 @@ def engine_of(options: dict[str, Any], context: click.Context) -> str:
     name = str(options["engine"])
     if not options["mpirun"]:
         return name
-    is_typed = context.get_parameter_source("engine") is not click.core.ParameterSource.DEFAULT
-    if is_typed and not engines.get(name).starts_mpi_ranks:
+    if _is_typed("engine", context) and not engines.get(name).starts_mpi_ranks:
         raise UsageError(
             f"--engine {name} and --mpirun {options['mpirun']} exclude each other",
             hint="leave --mpirun out, or use --engine mpirun",
         )
     return "mpirun"
+
+
+def is_engine_typed(context: click.Context) -> bool:
+    """Return whether ``--engine`` or ``--mpirun`` is on the command line."""
+    return bool(context.params["mpirun"]) or _is_typed("engine", context)
+
+
+def _is_typed(name: str, context: click.Context) -> bool:
+    return context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+
+
+def _engine_reason(options: dict[str, Any]) -> str:
+    if _is_typed("engine", click.get_current_context()):
+        return "--engine"
+    return "--mpirun" if options["mpirun"] else "the default"
 
 
 def _start(options: dict[str, Any], engine: str) -> Start | None:

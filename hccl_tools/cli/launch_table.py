@@ -1,4 +1,4 @@
-"""Build the rank table at launch for ``--hostfile`` or a Slurm allocation."""
+"""Build the rank table at launch for ``--hostfile``, ``--hosts`` or a Slurm allocation."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli import launch_request
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines
 
@@ -20,35 +21,54 @@ if TYPE_CHECKING:
 def with_table(
     request: LaunchRequest, options: dict[str, Any], environ: Mapping[str, str] = os.environ
 ) -> LaunchRequest:
-    """Return the request with the table of the hosts in ``--hostfile``, else in the Slurm allocation.
+    """Return the request with the table of the named hosts, else of the Slurm allocation.
 
     A request with a table, or for this host alone, is returned unchanged.
 
     Raises:
-        UsageError: Another option excludes ``--hostfile``.
+        UsageError: Another option excludes ``--hostfile`` or ``--hosts``.
         LaunchError: A host did not answer, or HCCL would refuse the table.
     """
-    if options["hostfile"]:
-        from hccl_tools.notation import host_list  # noqa: PLC0415
-
-        if request.table.file is not None or request.table.no_table:
-            raise UsageError(
-                "--hostfile cannot be combined with --rank-table or --no-table", hint="leave one of them out"
-            )
-        if request.start.cpu:
-            raise UsageError(
-                "--hostfile queries the NPUs of the hosts, but --cpu uses no NPU",
-                hint="make a table with `hccl-tools gen --hostfile FILE --simulate 910a`",
-            )
-        hosts = host_list.read_hostfile(options["hostfile"])
+    engine, reason = engines.get(request.start.engine), request.start.engine_reason
+    if options["hostfile"] or options["hosts"]:
+        hosts = _named(request, options, engine)
     else:
         hosts = _allocated(request, environ)
         if not hosts:
             return request
-    typed = engines.get(request.start.engine)
-    engine = typed if typed.starts_all_hosts else engines.for_several_hosts(environ)
-    made = request.table._replace(made=_table(hosts, engine, request, environ))
-    return request._replace(start=request.start._replace(engine=engine.name), table=made)
+    if not engine.starts_all_hosts:
+        engine, reason = engines.for_several_hosts(environ)
+    table = _table(hosts, engine, request, environ)
+    note = f"the rank table of {len(hosts)} hosts was made at launch; {engine.name} starts the job ({reason})"
+    made = request.table._replace(made=table._replace(notes=(note, *table.notes)))
+    start = request.start._replace(engine=engine.name, engine_reason=reason)
+    return request._replace(start=start, table=made)
+
+
+def _named(request: LaunchRequest, options: dict[str, Any], engine: Engine) -> tuple[str, ...]:
+    """Return the hosts of ``--hostfile`` or ``--hosts``."""
+    from hccl_tools.notation import host_list  # noqa: PLC0415
+
+    option = "--hostfile" if options["hostfile"] else "--hosts"
+    if options["hostfile"] and options["hosts"]:
+        raise UsageError("--hosts and --hostfile exclude each other", hint="keep one of them")
+    if request.table.file is not None or request.table.no_table:
+        raise UsageError(
+            f"{option} cannot be combined with --rank-table or --no-table", hint="leave one of them out"
+        )
+    if request.start.cpu:
+        raise UsageError(
+            f"{option} queries the NPUs of the hosts, but --cpu uses no NPU",
+            hint=f"make a table with `hccl-tools gen {option} ... --simulate 910a`",
+        )
+    if launch_request.is_engine_typed(click.get_current_context()) and not engine.starts_all_hosts:
+        raise UsageError(
+            f"--engine {engine.name} starts the ranks of this host only, but {option} names other hosts",
+            hint="leave --engine out, or use --engine ssh, mpirun or slurm",
+        )
+    if options["hostfile"]:
+        return host_list.read_hostfile(options["hostfile"])
+    return host_list.parse(options["hosts"])
 
 
 def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -63,9 +83,7 @@ def _allocated(request: LaunchRequest, environ: Mapping[str, str]) -> tuple[str,
     ):
         return ()
     engine = engines.get(request.start.engine)
-    is_typed = (
-        click.get_current_context().get_parameter_source("engine") != click.core.ParameterSource.DEFAULT
-    )
+    is_typed = launch_request.is_engine_typed(click.get_current_context())
     if not environ.get("SLURM_JOB_NODELIST") or (is_typed and not engine.starts_all_hosts):
         return ()
     from hccl_tools.launch.planning import table_source  # noqa: PLC0415
@@ -97,7 +115,7 @@ def _table(
 ) -> JobTable:
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
-    from hccl_tools.gathering import agreement  # noqa: PLC0415
+    from hccl_tools.gathering import agreement, choice  # noqa: PLC0415
     from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
     from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
     from hccl_tools.launch.model.request import JobTable  # noqa: PLC0415
@@ -105,7 +123,7 @@ def _table(
     from hccl_tools.transform import generation  # noqa: PLC0415
 
     wanted = Wanted(_first_devices(request, len(hosts)) or request.devices.listed)
-    how = GatherOptions("slurm" if engine.uses_allocation else "mpirun", environ=environ)
+    how = GatherOptions(engine.queries_with or choice.outside_slurm(environ).engine, environ=environ)
     try:
         facts = agreement.check(
             survey_hosts(hosts, SurveyRequest(wanted, product=request.table.product), how).answers
@@ -121,9 +139,8 @@ def _table(
             error.message, hint=None if "--allow-missing" in str(error.hint) else error.hint
         ) from error
     warnings = [f"{host}: {text}" for host, one in zip(hosts, facts, strict=True) for text in one.warnings]
-    notes = (f"the rank table of {len(hosts)} hosts was made at launch", *warnings)
     data = outputs.table_text(table).encode()
-    return JobTable("", table, data, f"{facts[0].product}: {facts[0].product_source}", notes)
+    return JobTable("", table, data, f"{facts[0].product}: {facts[0].product_source}", tuple(warnings))
 
 
 def _first_devices(request: LaunchRequest, count: int) -> str | None:

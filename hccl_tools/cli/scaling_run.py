@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _EXAMPLES = """\
   hccl-tools scaling run --nproc-per-node 1,2,4,8 -- --rank-table hccl_8p_01234567_10.0.0.1.json train.py
-  hccl-tools scaling run --nproc-per-node 8 --nnodes 1,2 -- --engine mpirun --rank-table FILE train.py
+  hccl-tools scaling run --nproc-per-node 8 --nnodes 1,2 -- --rank-table FILE train.py
   hccl-tools scaling run --nproc-per-node 1,2 --from "epoch 1/" --to "epoch 9/" -- --cpu train.py
   hccl-tools scaling run --nproc-per-node 1,2 --metric "accuracy:" --plot speed-up.png -- --cpu train.py
 """
@@ -32,8 +32,9 @@ _REFUSED = {
     "count": "the number of devices is that of --nproc-per-node, before the --",
     "per_node": "give it before the --",
     "node_count": "give --nnodes before the --",
-    "node_rank": "a series is started from one host: use --engine mpirun or slurm",
+    "node_rank": "a series is started from one host: give --nnodes before the --",
     "devices": "the numbers of devices are those of --nproc-per-node, before the --",
+    "hosts": "make the table first: hccl-tools gen --hosts LIST, then --rank-table",
     "hostfile": "make the table first: hccl-tools gen --hostfile FILE, then --rank-table",
     "log_file": "rank 0's log stays in the run directory",
     "flat_logs": "rank 0's log stays in the run directory",
@@ -150,16 +151,27 @@ def _plan(
             raise UsageError(f"{shown} cannot be given to the launches of a series", hint=hint)
     if not given["program"]:
         raise UsageError("PROGRAM is missing", hint="it follows the options of launch, after the --")
-    engine = engines.get(launch_request.engine_of(given, context))
-    if max(machines or (1,)) > 1 and not (engine.starts_all_hosts or given["all_here"]):
-        raise UsageError(
-            f"--nnodes: a series starts the other machines itself, but --engine {engine.name} cannot",
-            hint="add an engine after the --: --engine ssh, mpirun or slurm",
-        )
-    log_dir = Path(given["log_dir"]) / "scaling"
     typed = tuple(text for text in context.meta[TYPED_OPTIONS] if text != "--")
+    if max(machines or (1,)) > 1 and not given["all_here"]:
+        typed = (*_engine(context), *typed)
+    log_dir = Path(given["log_dir"]) / "scaling"
     counts = tuple(_counts(given, per_node, machines))
     return Plan(counts, repeat, typed, tuple(given["program"]), log_dir, measures)
+
+
+def _engine(context: click.Context) -> tuple[str, ...]:
+    """Return the option for the default engine that starts other machines; empty if an engine is named."""
+    engine = engines.get(launch_request.engine_of(context.params, context))
+    if engine.starts_all_hosts:
+        return ()
+    if launch_request.is_engine_typed(context):
+        raise UsageError(
+            f"--nnodes: a series starts the other machines itself, but --engine {engine.name} cannot",
+            hint="leave --engine out, or use --engine ssh, mpirun or slurm",
+        )
+    engine, reason = engines.for_several_hosts(os.environ)
+    click.echo(f"{engine.name} starts the jobs on several machines ({reason})", err=True)
+    return ("--engine", engine.name)
 
 
 def _counts(

@@ -260,12 +260,14 @@ def test_a_spare_host_is_queried_over_ssh(cluster: Cluster) -> None:
     assert rows_of(cluster.work / "job.r1.json") == expected_rows(HOSTS[1:], (2,))
 
 
-def launch(cluster: Cluster, *args: str) -> subprocess.CompletedProcess[str]:
+def launch(
+    cluster: Cluster, *args: str, hosts: tuple[str, ...] = ("--hostfile", "hosts")
+) -> subprocess.CompletedProcess[str]:
     first = cluster.machines[0]
     (cluster.work / "hosts").write_text("10.77.0.1\n10.77.0.2\n")
     command = ["env", f"PATH={first.bin}", f"HCCL_TOOLS_ROOT={first.root}"]
     command += [f"OMPI_MCA_plm_rsh_agent={cluster.bed.ssh}", sys.executable, "-m", "hccl_tools", "launch"]
-    command += ["--hostfile", "hosts", "-n", "4"]
+    command += [*hosts, "-n", "4"]
     command += ["--start", "table", "--product", "a2", "--no-preflight", "--no-local-check", *args]
     return cluster.bed.first.run(command, cwd=cluster.work)
 
@@ -276,12 +278,12 @@ def test_launch_without_mpirun_uses_ssh_and_says_so(cluster: Cluster) -> None:
     (cluster.work / "show.py").write_text("import os; print(os.environ['RANK_ID'], os.environ['SERVER_ID'])")
 
     done = launch(cluster, "show.py")
-    shown = launch(cluster, "--dry-run", "show.py")
+    shown = launch(cluster, "--dry-run", "show.py", hosts=("--hosts", LISTED))
     plan = launch(cluster, "--dry-run=json", "show.py")
 
     run_dir = (cluster.work / "log" / "latest").resolve()
     assert done.returncode == 0, done.stderr
-    assert "engine: ssh (no mpirun on PATH)" in done.stderr
+    assert "was made at launch; ssh starts the job (no mpirun on PATH)" in done.stderr
     ranks = [(run_dir / f"rank_{rank}.log").read_text().split() for rank in range(4)]
     assert ranks == [["0", "0"], ["1", "0"], ["2", "1"], ["3", "1"]]
     assert "  engine:        ssh (no mpirun on PATH)\n" in shown.stdout

@@ -312,6 +312,12 @@ def test_dry_run_as_json() -> None:
             2,
             "--engine loop and --mpirun mpiexec exclude each other",
         ),
+        (["--hostfile", "f", "--hosts", "a", "hello.py"], 2, "--hosts and --hostfile exclude each other"),
+        (["--hosts", "a", "--no-table", "hello.py"], 2, "--hosts cannot be combined with --rank-table"),
+        (["--hosts", "a", "--cpu", "hello.py"], 2, "--hosts queries the NPUs of the hosts"),
+        (["--hosts", "a", "--engine", "loop", "hello.py"], 2, "--engine loop starts the ranks of this host"),
+        (["--hosts", "10.0.0.1-4", "hello.py"], 2, "for a range write 10.0.0.[1-4]"),
+        (["--hostfile", "none", "hello.py"], 2, "the hostfile none cannot be read"),
         (["--no-table", "-n", "1", "--no_core=x", "hello.py"], 2, "no such option --no_core"),
         (["--no-table", "-n", "1", "--bind_core=x", "hello.py"], 2, "launch has no option --bind_core x"),
         (["--no-table", "--nproc-per-node", "auto", "hello.py"], 2, "no NPU is visible"),
@@ -333,6 +339,25 @@ def test_refusals_are_one_clear_message(args: list[str], code: int, sentence: st
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
     assert not Path("log").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ((), "loop (the default)"),
+        (("--engine", "loop"), "loop (--engine)"),
+        (("--engine", "ssh"), "ssh (--engine)"),
+    ],
+)
+def test_the_plan_names_the_engine_and_why(typed: tuple[str, ...], shown: str) -> None:
+    arguments = ["--rank-table", write_table(), *TABLE_START, *typed]
+
+    text = launch(*arguments, "--dry-run", "hello.py")
+    plan = launch(*arguments, "--dry-run=json", "hello.py")
+
+    assert f"  engine:        {shown}\n" in text.stdout
+    assert json.loads(plan.stdout)["engine"] == shown.split(maxsplit=1)[0]
+    assert json.loads(plan.stdout)["chosen"]["engine"] == shown
 
 
 def test_help_has_examples_and_groups() -> None:

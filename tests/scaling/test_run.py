@@ -260,7 +260,10 @@ def test_a_table_that_does_not_fit(machines: int, devices: int, said: str) -> No
         ((N, "1,3", "--", "--rank-table", "hccl.json", "work.py"), "3 devices on 1 machine"),
         ((N, "1,2", "--", "--rank-table", "none.json", "work.py"), "none.json"),
         ((N, "1,2", "--resume", "--", "--cpu", "work.py"), "--resume: scaling.json cannot be read"),
-        ((N, "8", "--nnodes", "1,2", "--", "--rank-table", "hccl.json", "work.py"), "--engine loop cannot"),
+        (
+            (N, "8", "--nnodes", "1,2", "--", "--engine", "loop", "--rank-table", "hccl.json", "work.py"),
+            "--engine loop cannot",
+        ),
         (("work.py",), N),
     ],
 )  # fmt: skip
@@ -330,3 +333,16 @@ def test_the_last_json_line_with_the_key() -> None:
     )
 
     assert observed(Measures(metric_key="acc"), *lines) == {"metric": 0.75}
+
+
+def test_several_machines_have_the_engine_of_this_host(
+    command_line: CommandLine, work: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command_line.write("hccl.json", table("1.0", 1, 8))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+
+    done = command_line("scaling", "run", N, "8", "--nnodes", "1,2", "--", "--rank-table", "hccl.json", work)
+
+    assert "ssh starts the jobs on several machines (no mpirun on PATH)" in done.err
+    assert "2 machines" in done.sentence  # the table has one

@@ -45,8 +45,18 @@ def of(plan: Plan) -> Engine:
     return get(plan.engine).of_flavour(plan.engine_flavour)
 
 
-def for_several_hosts(environ: Mapping[str, str]) -> Engine:
-    """Return the default engine for several hosts."""
-    from hccl_tools.programs.slurm import in_allocation  # noqa: PLC0415  (few jobs have several hosts)
+def for_several_hosts(environ: Mapping[str, str]) -> tuple[Engine, str]:
+    """Return the default engine for several hosts, and why it is used."""
+    from hccl_tools.errors import LaunchError  # noqa: PLC0415  (few jobs have several hosts)
+    from hccl_tools.programs.lookup import ProgramMissingError  # noqa: PLC0415
+    from hccl_tools.programs.mpirun import find_mpirun  # noqa: PLC0415
+    from hccl_tools.programs.slurm import in_allocation  # noqa: PLC0415
 
-    return get("slurm" if in_allocation(environ) else "mpirun")
+    if in_allocation(environ):
+        return get("slurm"), "inside a Slurm allocation"
+    try:
+        return get("mpirun"), f"{find_mpirun(environ).path} is on PATH"
+    except ProgramMissingError:
+        return get("ssh"), "no mpirun on PATH"
+    except LaunchError as error:
+        return get("ssh"), error.message

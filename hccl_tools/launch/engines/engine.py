@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.runs import names
@@ -58,6 +58,8 @@ class Engine:
     #: Whether the MPI is Open MPI, whose variables MindSpore reads.
     is_open_mpi = True
     uses_allocation = False
+    #: What queries the hosts of ``--hostfile`` before the start; None for mpirun if it is here, else ssh.
+    queries_with: Literal["slurm", "ssh"] | None = None
     #: Whether the command line contains the host names of the rank table.
     names_hosts = True
     #: Whether the engine waits forever for an unreachable host, so that its children must be watched.

@@ -21,6 +21,7 @@ class Slurm(Engine):
 
     name = "slurm"
     uses_allocation = True
+    queries_with = "slurm"
     names_hosts = False
     #: Without this, srun would wait for a step of the user (`srun --pty bash`) that holds all cores.
     settings = MappingProxyType({"SLURM_OVERLAP": "1"})

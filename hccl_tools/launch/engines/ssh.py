@@ -36,6 +36,7 @@ class Ssh(Engine):
 
     name = "ssh"
     waits_for_lost_hosts = True
+    queries_with = "ssh"
     process = SshProcess
 
     def locate(self, environ: Mapping[str, str], wanted: str | None, hosts: Sequence[str]) -> Located:  # noqa: ARG002

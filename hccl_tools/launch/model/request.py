@@ -113,6 +113,8 @@ class StartChoice(NamedTuple):
     cpu: bool = False
     bind: Bind = "none"
     preflight: bool = True
+    #: Why this engine is used, for the plan.
+    engine_reason: str = ""
 
 
 class Variables(NamedTuple):

@@ -144,6 +144,8 @@ def _job(
     program_check.check(request.program, {**around.environ, **request.variables.assigned}, python=python.path)
     chosen = {"rank table": table.path, "product": table.product} if table else {"rank table": "none"}
     chosen |= {"start": f"{start} ({reason})", "python": f"{python.path} ({python.reason})"}
+    if request.start.engine_reason:
+        chosen["engine"] = f"{engine.name} ({request.start.engine_reason})"
     return job, python, start, chosen
 
 

@@ -25,7 +25,7 @@ def as_text(plan: Plan, environment: Mapping[str, str], command: Sequence[str] =
 def _lines(plan: Plan, environment: Mapping[str, str], command: Sequence[str]) -> Iterator[str]:
     rehearsal = ", a rehearsal on the CPU" if plan.cpu else ""
     yield f"plan: {count(plan.world_size, 'rank')} on {_hosts(plan.hosts)}{rehearsal}; nothing is started"
-    facts = {**plan.chosen, "engine": plan.engine, "run directory": plan.run_dir}
+    facts = {**plan.chosen, "engine": plan.chosen.get("engine", plan.engine), "run directory": plan.run_dir}
     if plan.rendezvous:
         facts["rendezvous"] = "{} port {}".format(*plan.rendezvous)
     for subject, text in facts.items():
