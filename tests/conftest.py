@@ -64,12 +64,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+@pytest.fixture(scope="session")
+def no_configuration(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return an empty directory in place of the user's ~/.config, which may have a job key."""
+    return str(tmp_path_factory.mktemp("config"))
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take away what this machine sets and another does not."""
+def clean_environment(monkeypatch: pytest.MonkeyPatch, no_configuration: str) -> None:
+    """Remove what this machine sets and another does not."""
     for name in list(os.environ):
         if name.startswith(FOREIGN_PREFIXES) or name in FOREIGN_NAMES:
             monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", no_configuration)
 
 
 @pytest.hookimpl(wrapper=True)
