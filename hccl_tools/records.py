@@ -19,7 +19,7 @@ else:
         def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
             if not bases:
                 return super().__new__(cls, name, bases, body)
-            fields = body["__annotations__"]
+            fields = body.get("__annotations__", {})
             defaults = [body.pop(field) for field in fields if field in body]
             made = namedtuple(name, fields, defaults=defaults, module=body["__module__"])  # noqa: PYI024
             for key, value in body.items():

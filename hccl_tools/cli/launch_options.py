@@ -9,6 +9,7 @@ from click import Option
 from hccl_tools.cli import product_option
 from hccl_tools.cli.values import Choice, IntRange, Seconds
 from hccl_tools.launch import engines
+from hccl_tools.launch.model.plan import DEFAULT_SILENCE
 
 _HABITS = "Other launchers' spellings"
 
@@ -49,6 +50,7 @@ GROUPS: dict[str, list[Option]] = {
         ),
         _option("--ignore", multiple=True, metavar="RULES", help="Rules to ignore: HCC304 or HCC4,HCC6."),
         _flag("--no-preflight", help="Skip the checks before the start."),
+        _flag("--require-key", help="Refuse to start by hand on several hosts without a job key."),
         _flag("--no-local-check", help="Do not compare the table with this host's devices."),
         _flag("--ignore-visible", help="Allow devices outside ASCEND_VISIBLE_DEVICES."),
     ],
@@ -112,6 +114,8 @@ GROUPS: dict[str, list[Option]] = {
                 metavar="SECONDS", help="Warn when ranks still run this long after a rank exited with 0."),
         _option("--hang-warn", type=Seconds(), default=600.0, show_default=True, metavar="SECONDS",
                 help="Warn when no rank has written output or used the CPU for this time."),
+        _option("--host-timeout", type=Seconds(2.0, 3600.0), default=DEFAULT_SILENCE, show_default=True,
+                metavar="SECONDS", help="Time without an answer from a host until it counts as lost."),
         _option("--max-restarts", type=IntRange(min=0), default=0, show_default=True, metavar="N",
                 help="Restart the whole job up to N times after a failure."),
         _option("--notify", metavar="CMD",

@@ -48,6 +48,7 @@ def read(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
             _start(options, engine), engine, options["mpirun"], options["cpu"], options["bind"],
             preflight=not options["no_preflight"],
             engine_reason=_engine_reason(options),
+            require_key=options["require_key"],
         ),
         Variables(
             _environment(options["env"], options["env_file"]),
@@ -89,6 +90,7 @@ def _watch(options: dict[str, Any]) -> Watch:
         options["on_log_error"],
         options["notify"],
         options["max_restarts"],
+        options["host_timeout"],
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines
+from hccl_tools.launch.model.variables import TABLE_FROM_LAUNCHER
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.processes import keeper, signals
 from hccl_tools.launch.render import plan_json
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.cluster.controller import Controller
     from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.plan import Plan
-    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.model.request import LaunchRequest, Part
     from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.supervise.options import BeforeRestart, Supervision
 
@@ -43,7 +44,8 @@ def launch(request: LaunchRequest) -> int:
     try:
         # Start the keeper first: it then starts while this process reads the table.
         guard = keeper.current() or keeper.start()
-        agent = _connect_to_launcher(request)
+        if request.part is not None:
+            agent, request = _connect_to_launcher(request, request.part)
         prepared = prepared_launch(request)
         plan = prepared.plan
         # If an engine starts supervisors, each of them checks its own host.
@@ -57,7 +59,7 @@ def launch(request: LaunchRequest) -> int:
         before_restart = _before_restart(prepared, request, link)
         # The kernel releases all locks when this process exits for any reason.
         locks = [lock, *_hold(prepared, request, again=bool(request.part and request.part.restart))]
-        controller = _open_controller(plan)
+        controller = _open_controller(plan, prepared.table_data)
     except BaseException as error:
         if started := keeper.current():
             started.close()
@@ -147,23 +149,31 @@ def _lock(prepared: PreparedLaunch) -> int:
     return table_lock.take(prepared.table_data + part.encode(), prepared.plan.run_dir, os.environ)
 
 
-def _connect_to_launcher(request: LaunchRequest) -> AgentLink | None:
-    if request.part is None:
-        return None
+def _connect_to_launcher(request: LaunchRequest, part: Part) -> tuple[AgentLink, LaunchRequest]:
+    """Connect to the launcher; return the request with the path of the table that the launcher sends."""
     os.dup2(1, 2)  # Merge stderr into stdout: the launcher shows stdout to the user, but not stderr.
     from hccl_tools.launch.cluster.agent import AgentLink  # noqa: PLC0415  (on other hosts only)
 
-    return AgentLink(os.environ)
+    agent = AgentLink(os.environ, request.watch.host_timeout)
+    if request.table.file != TABLE_FROM_LAUNCHER:
+        return agent, request
+    try:
+        directory.create(part.run_dir, shared=True, mode=request.logs.mode)
+        path = directory.write(part.run_dir, names.GIVEN_TABLE, agent.table())
+    except LaunchError as error:
+        agent.refuse(error)
+        raise
+    return agent, request._replace(table=request.table._replace(file=path))
 
 
-def _open_controller(plan: Plan) -> Controller | None:
+def _open_controller(plan: Plan, table: bytes | None) -> Controller | None:
     """Listen for the agents that the engine will start, if there are any."""
     if not (plan.supervisor or plan.shim_command):
         return None
     from hccl_tools.launch.cluster.controller import Controller  # noqa: PLC0415  (for engines only)
 
     try:
-        return Controller(plan)
+        return Controller(plan, table)
     except OSError as error:
         raise LaunchError(f"cannot listen for the job's processes on a TCP port: {error.strerror}") from error
 

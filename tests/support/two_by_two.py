@@ -17,7 +17,7 @@ SEATS = {0: (1, 4), 1: (0, 5), 2: (0, 4), 3: (1, 5)}
 IGNORED = "HCC2,HCC5,HCC6"
 
 #: A host that does not answer counts as lost after 3 s instead of 12.
-SHORT_LOSS = "connection.timeout=3,connection.idle=1,connection.interval=1,connection.probes=2"
+SHORT_LOSS = ("--host-timeout", "3")
 
 
 def table(hosts: tuple[str, str]) -> dict[str, Any]:

@@ -12,7 +12,18 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import transport
+from hccl_tools.launch.cluster.connection import connect, proved
+from hccl_tools.launch.cluster.messages import (
+    LARGEST_FROM_CONTROLLER,
+    End,
+    Ended,
+    EndedByEngine,
+    Ending,
+    Join,
+    Kill,
+    Release,
+    Table,
+)
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_exit import RankExit
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
@@ -22,12 +33,14 @@ from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.report import oom, report
 from hccl_tools.launch.runs import node_names
 from hccl_tools.records import NamedTuple
+from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from hccl_tools.errors import HcclToolsError
-    from hccl_tools.launch.cluster.transport import Connection
+    from hccl_tools.launch.cluster.connection import Connection
+    from hccl_tools.launch.cluster.messages import Message
     from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.supervise.attempt import Attempt
@@ -41,12 +54,14 @@ class Timing(NamedTuple):
 
     Attributes:
         connect: To connect to one address.
-        answer: For the launcher's answer.
+        answer: For the launcher's proof that it has the key of the job.
+        table: For the rank table.
         other_hosts: Added to the grace time, for all other hosts to end their ranks.
     """
 
     connect: float = 2.0
     answer: float = 5.0
+    table: float = 60.0
     other_hosts: float = 10.0
 
 
@@ -56,8 +71,10 @@ TIMING = timing.from_environment("agent", Timing())
 class AgentLink:
     """Reports the state of this host's part of the job, and receives requests to end it."""
 
-    def __init__(self, environ: MutableMapping[str, str]) -> None:
-        """Connect to the launcher, and remove its address from the environment of the ranks.
+    def __init__(self, environ: MutableMapping[str, str], silence: float) -> None:
+        """Connect to the launcher, and remove its address and the key from the environment of the ranks.
+
+        ``silence`` is in seconds; see ``connection``.
 
         Raises:
             LaunchError: The launcher cannot be reached.
@@ -65,24 +82,39 @@ class AgentLink:
         self._parent = Parent()
         self._oom_kills = oom.kills()
         self._srun = environ.get(_SRUN_ADDRESS, "")
-        self._connection = _connect(environ.pop(LAUNCHER_VARIABLE, ""), self._srun)
+        self._connection, self._early = _connect(environ.pop(LAUNCHER_VARIABLE, ""), self._srun, silence)
         self._host = node_names.own_node_name()
         self._release_timeout = 0.0
         #: Whether this part ends on request, and therefore reports no cause.
         self._end_requested = False
         self._attempt: Attempt | None = None
 
+    def table(self) -> bytes:
+        """Wait for the rank table.
+
+        Raises:
+            LaunchError: The launcher has exited, or has not sent a table.
+        """
+        deadline = time.monotonic() + TIMING.table
+        while not self._early and not self._connection.closed and (left := deadline - time.monotonic()) > 0:
+            wait_readable(left, self._connection)
+            self._early += self._connection.messages()
+        if self._early and isinstance(first := self._early.pop(0), Table):
+            return first.data()
+        raise LaunchError(f"{self._host} has not received the table from the launcher")
+
     def begin(self, plan: Plan) -> None:
         """Report that this host has begun its part, with its node name in Slurm."""
         first = plan.local[0]
         self._host = first.host
-        node, parent = node_names.own_node_name(), [os.uname().nodename, self._parent.pid]
-        about = {"agent": first.server_index, "node": node, "pid": os.getpid(), "parent": parent}
-        self._connection.send(about)
+        parent = (os.uname().nodename, self._parent.pid)
+        self._connection.send(
+            Join(first.server_index, os.getpid(), parent, node_names.own_node_name(), plan.run_dir)
+        )
 
     def refuse(self, error: HcclToolsError) -> None:
         """Report the error that prevents this host from starting its part."""
-        self._connection.send({"cause": Cause.lost(self._host, "refused", error.message).as_dict()})
+        self._connection.send(Ending(Cause.lost(self._host, "refused", error.message)))
 
     def watch(self, attempt: Attempt) -> None:
         """Read the launcher's messages, watch the engine, and report the cause of an early end."""
@@ -93,9 +125,9 @@ class AgentLink:
 
     def report_end(self, outcome: Outcome) -> None:
         """Report how the ranks of this host exited; all their processes have exited."""
-        ends = [RankExit.of(end)._asdict() for end in outcome.ends if end.process.rank >= 0]
+        ends = tuple(RankExit.of(end) for end in outcome.ends if end.process.rank >= 0)
         cause = self._cause(outcome) if outcome.reason != "ended" and not self._end_requested else None
-        self._connection.send({"ranks": ends} if cause is None else {"cause": cause.as_dict(), "ranks": ends})
+        self._connection.send(Ended(ends, cause))
 
     def end(self, outcome: Outcome) -> int:
         """Disconnect and return the exit code; after a failure, first wait until all ranks have exited.
@@ -109,7 +141,7 @@ class AgentLink:
                 if (left := deadline - time.monotonic()) <= 0:
                     break
                 wait_readable(left, self._connection)
-                is_released = any(message.get("type") == "go" for message in self._connection.messages())
+                is_released = any(isinstance(message, Release) for message in self._connection.messages())
         self._connection.close()
         return 0 if is_released and not self._srun else outcome.exit_code
 
@@ -121,9 +153,9 @@ class AgentLink:
             # mpirun reports why it ends its job. (Slurm's signals come from scancel and time limits.)
             self._end_requested |= attempt.signals.senders.get(attempt.state.signal) == self._parent.pid
             if self._end_requested:
-                self._connection.send({"ended_by_engine": True})
+                self._connection.send(EndedByEngine())
         if attempt.state.reason != "ended" and not self._end_requested:
-            self._connection.send({"cause": self._cause(attempt.outcome()).as_dict()})
+            self._connection.send(Ending(self._cause(attempt.outcome())))
 
     def _cause(self, outcome: Outcome) -> Cause:
         first = None
@@ -140,13 +172,14 @@ class AgentLink:
 
     def _read(self, attempt: Attempt) -> None:
         connection = self._connection
-        for message in connection.messages():
-            if message.get("type") == "kill":
+        early, self._early = self._early, []
+        for message in (*early, *connection.messages()):
+            if isinstance(message, Kill):
                 self._end_requested = True
                 attempt.kill()
-            elif message.get("type") == "end":
+            elif isinstance(message, End):
                 self._end_requested = self._end_requested or not attempt.state.is_ending
-                attempt.end_for(Cause.parse(message.get("cause"), self._host))
+                attempt.end_for(message.cause)
         if connection.closed:
             self._end_requested = True
             attempt.on_readable(connection.fileno(), None)
@@ -154,33 +187,34 @@ class AgentLink:
             attempt.end("host", "the launcher was killed, or its host is down or unreachable")
 
 
-def _connect(variable: str, srun: str) -> Connection:
-    """Return a connection on which the launcher has answered; another host may have the same address.
+def _connect(variable: str, srun: str, silence: float) -> tuple[Connection, list[Message]]:
+    """Return a connection to the launcher, and the first messages; another host may have the same address.
 
-    ``variable`` contains token, port and addresses; ``srun`` is Slurm's address of the launcher's host.
+    ``variable`` contains key, port and addresses; ``srun`` is Slurm's address of the launcher's host.
     """
-    token, _, rest = variable.partition("@")
+    key, _, rest = variable.partition("@")
     port, _, listed = rest.partition("@")
     addresses = [address for address in dict.fromkeys((srun, *listed.split(","), "127.0.0.1")) if address]
-    for address in addresses if port else ():
-        connection = transport.connect((address, int(port)), TIMING.connect)
-        if connection is None:
-            continue
-        connection.send({"hello": token})
-        if _is_welcome(connection):
-            return connection
-        connection.close()
     where = f"no answer at {', '.join(addresses)}, port {port}" if port else f"{LAUNCHER_VARIABLE} is not set"
+    for address in addresses if port else ():
+        connected = connect(
+            (address, int(port)),
+            bytes.fromhex(key),
+            silence=silence,
+            seconds=TIMING.connect,
+            largest=LARGEST_FROM_CONTROLLER,
+        )
+        if connected is None:
+            continue
+        messages = proved(connected, TIMING.answer)
+        if messages is not None:
+            return connected, messages
+        if connected.problem is not None and connected.problem.kind == "version":
+            where = f"it has hccl-tools {connected.problem.version}, and this host has {__version__}"
+        connected.close()
     raise LaunchError(
         f"{node_names.own_node_name()} cannot reach the launcher of the job: {where}",
-        hint="allow TCP connections from the job's hosts to the host where the job is started",
+        hint="allow TCP connections from the job's hosts to the host where the job is started"
+        if "answer" in where
+        else "install the same version of hccl-tools on all hosts",
     )
-
-
-def _is_welcome(connection: Connection) -> bool:
-    deadline = time.monotonic() + TIMING.answer
-    while not connection.closed and (left := deadline - time.monotonic()) > 0:
-        wait_readable(left, connection)
-        for message in connection.messages():
-            return message.get("type") == "welcome"
-    return False

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch.cluster.messages import Release
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.cluster.transport import Connection
+    from hccl_tools.launch.cluster.connection import Connection
+    from hccl_tools.launch.cluster.messages import Message
     from hccl_tools.launch.model.plan import Plan
 
 
@@ -13,7 +16,6 @@ class Agent:
     """A connected agent.
 
     Attributes:
-        is_ours: Whether the agent has sent the job's token.
         number: The server index of a supervisor or the rank of a shim; -1 until it is known.
         parent: Host and process id of the agent's parent.
         done: Whether the agent has reported how its ranks exited.
@@ -22,9 +24,9 @@ class Agent:
 
     def __init__(self, connection: Connection) -> None:
         self.connection, self.descriptor = connection, connection.fileno()
-        self.is_ours, self.done, self.ended_by_engine = False, False, False
+        self.done, self.ended_by_engine = False, False
         self.number, self.pid = -1, 0
-        self.parent: list[str | int] = []
+        self.parent = ("", 0)
 
 
 class Agents:
@@ -53,8 +55,8 @@ class Agents:
         """Whether every connected agent has reported."""
         return all(agent.done for agent in self.connected)
 
-    def broadcast(self, kind: str, **more: Any) -> None:
-        """Send ``go`` to all agents, any other message to the agents that have not reported."""
+    def broadcast(self, message: Message) -> None:
+        """Send ``Release`` to all agents, any other message to the agents that have not reported."""
         for agent in self.connected:
-            if agent.number >= 0 and (kind == "go" or not agent.done):
-                agent.connection.send({"type": kind, **more})
+            if agent.number >= 0 and (isinstance(message, Release) or not agent.done):
+                agent.connection.send(message)

@@ -7,10 +7,12 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster.membership import PORT, PROGRAM, HostManifest
-from hccl_tools.version import __version__
+from hccl_tools.launch.runs import job_key
 
 if TYPE_CHECKING:
+    from hccl_tools.launch.cluster.credentials import Credentials
     from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
@@ -36,17 +38,46 @@ def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink 
     hosts = {process.server_index: process.host for process in plan.ranks}
     names = [hosts[server] for server in sorted(hosts)]
     settings = {
-        "version of hccl-tools": __version__,
         "--max-restarts": str(request.watch.max_restarts),
         PORT: str(plan.rendezvous[1]),
     }
     values = manifest_values(prepared, request) | settings
     own = HostManifest(plan.local_server, hosts[plan.local_server], values, plan.run_dir)
     master = plan.ranks[0].server_index
-    joined = rendezvous_server.join(own, names, master=master, address=plan.rendezvous, notify=notify)
+    joined = rendezvous_server.join(
+        own,
+        names,
+        master=master,
+        address=plan.rendezvous,
+        credentials=_credentials(prepared, request, own.host),
+        notify=notify,
+    )
     return PeerLink(
         plan.local_server, master, names, joined, partial(host_status.describe_loss, plan, "launcher")
     )
+
+
+def _credentials(prepared: PreparedLaunch, request: LaunchRequest, host: str) -> Credentials:
+    from hccl_tools.launch.cluster.credentials import Credentials  # noqa: PLC0415
+    from hccl_tools.launch.cluster.job_addresses import of_table, resolved  # noqa: PLC0415
+
+    key = job_key.find(os.environ)
+    silence = request.watch.host_timeout
+    if key is not None:
+        return Credentials(host, key.secret, silence)
+    if request.start.require_key or job_key.is_required(os.environ):
+        raise LaunchError(
+            f"{host} has no job key, and this job requires one",
+            hint="create it on one host with `hccl-tools key create`, then `hccl-tools key copy HOSTS`",
+        )
+    table = prepared.table
+    who = "every user of the job's hosts" if table is not None else "everyone who reaches the rendezvous port"
+    notify(
+        f"no job key: {who} can join or end this job; "
+        "`hccl-tools key create` and `hccl-tools key copy HOSTS` prevent this"
+    )
+    known = None if table is None else frozenset(resolved(prepared.plan.hosts) | of_table(table))
+    return Credentials(host, b"", silence, known)
 
 
 def notify(line: str) -> None:

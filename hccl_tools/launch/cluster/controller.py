@@ -12,32 +12,40 @@ import os
 import select
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import addresses_towards
 from hccl_tools.launch import engines
-from hccl_tools.launch.cluster import host_status, transport, verdict
+from hccl_tools.launch.cluster import host_status, verdict
 from hccl_tools.launch.cluster.agents import Agent, Agents
 from hccl_tools.launch.cluster.engine_end import TIMING, EngineEnd
+from hccl_tools.launch.cluster.job_addresses import bindings
+from hccl_tools.launch.cluster.listener import Listener
+from hccl_tools.launch.cluster.messages import Ended, EndedByEngine, Ending, Join, Kill, Table
 from hccl_tools.launch.cluster.verdict import Finding, Reports
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
-from hccl_tools.launch.processes.file_limit import FileLimit
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.runs import node_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.launch.cluster.messages import Message
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.supervise.attempt import Attempt
 
 
+_KEY_BYTES = 32
+
+
 class Controller:
     """Listens for the agents of a job, over all its restarts."""
 
-    def __init__(self, plan: Plan) -> None:
-        """Start listening.
+    def __init__(self, plan: Plan, table: bytes | None) -> None:
+        """Start listening; supervisors receive the table.
 
         Raises:
             OSError: No port is free.
@@ -45,10 +53,15 @@ class Controller:
         self._plan = plan
         self._has_supervisors = bool(plan.supervisor)
         self._addresses = addresses_towards(plan.hosts) if self._has_supervisors else []
-        any_6 = next((address for address in self._addresses if ":" in address), "")
-        self._listener = transport.listen(any_6 if self._has_supervisors else "127.0.0.1", 0)
-        self._token = os.urandom(16).hex()
-        self._limit = FileLimit()
+        self._key, self._port = os.urandom(_KEY_BYTES), 0
+        self._name = f"hccl-tools-{os.urandom(_KEY_BYTES).hex()}"
+        # The shims are on this host: the kernel identifies their user.
+        self._listener = Listener(self._key if self._has_supervisors else None, silence=plan.host_timeout)
+        if self._has_supervisors:
+            self._port = self._listener.listen(bindings(plan.hosts, self._addresses))
+        else:
+            self._listener.listen_locally(self._name)
+        self._table = Table.of(table) if self._has_supervisors and table is not None else None
         #: epoll lists ready descriptors in order of time: the first of two losses is the cause.
         self._order = select.epoll()
         self._reset()
@@ -63,8 +76,9 @@ class Controller:
     @property
     def environment(self) -> dict[str, str]:
         """The variables by which agents find the controller."""
-        port = self._listener.getsockname()[1]
-        return {LAUNCHER_VARIABLE: f"{self._token}@{port}@{','.join(self._addresses)}"}
+        if not self._has_supervisors:
+            return {LAUNCHER_VARIABLE: self._name}
+        return {LAUNCHER_VARIABLE: f"{self._key.hex()}@{self._port}@{','.join(self._addresses)}"}
 
     def watch(self, attempt: Attempt) -> None:
         """Accept agents, and end the attempt when one ends early or is lost."""
@@ -87,6 +101,8 @@ class Controller:
         """Determine how this start of the job ended, and disconnect."""
         self._wait_for_reports()
         verdict.decide(self._plan, outcome, self._reports)
+        if strangers := self._listener.strangers():
+            outcome.notes.append(strangers)
         self._disconnect()
 
     def close(self) -> None:
@@ -115,7 +131,7 @@ class Controller:
         while self._agents.connected and (left := deadline - time.monotonic()) > 0:
             wait_readable(left, attempt.signals, self._order)
             if ENDING & set(attempt.signals.read()):
-                self._agents.broadcast("kill")
+                self._agents.broadcast(Kill())
             self._read_ready()
 
     def _unconnected_hosts(self) -> tuple[list[str], int]:
@@ -140,11 +156,13 @@ class Controller:
             self._attempt.end_for(cause)
 
     def _accept(self) -> None:
-        while (connection := transport.accept(self._listener)) is not None:
-            self._limit.allows(connection.fileno())
-            agent = Agent(connection)
+        for guest in self._listener.guests():
+            agent = Agent(guest.connection)
+            if self._table is not None:
+                agent.connection.send(self._table)
             self._agents.connected.append(agent)
             self._order.register(agent.descriptor, select.EPOLLIN)
+            self._handle_all(agent, guest.messages)
 
     def _read_ready(self) -> None:
         agents = {agent.descriptor: agent for agent in self._agents.connected}
@@ -153,36 +171,36 @@ class Controller:
                 self._read(agents[descriptor])
 
     def _read(self, agent: Agent) -> None:
-        try:
-            for message in agent.connection.messages():
-                self._handle(agent, message)
-        except (KeyError, TypeError, ValueError):
-            agent.connection.closed = True  # Not a message of this version.
+        self._handle_all(agent, agent.connection.messages())
         if agent.connection.closed:
             self._agent_lost(agent)
 
-    def _handle(self, agent: Agent, message: dict[str, Any]) -> None:
-        if not agent.is_ours:
-            if message["hello"] != self._token:
-                raise ValueError(message)
-            agent.is_ours = True
-            agent.connection.send({"type": "welcome"})
-        if "agent" in message:
-            self._identify(agent, message)
-        if "ended_by_engine" in message:
-            agent.ended_by_engine = True
-        if "cause" in message:
-            self._record(agent, Cause.parse(message["cause"], str(message["cause"]["host"])))
-        if "ranks" in message:
-            self._record_ends(agent, [host_status.rank_end(self._plan, facts) for facts in message["ranks"]])
+    def _handle_all(self, agent: Agent, messages: Sequence[Message]) -> None:
+        try:
+            for message in messages:
+                self._handle(agent, message)
+        except ValueError:
+            agent.connection.closed = True  # Not an agent of this job.
 
-    def _identify(self, agent: Agent, message: dict[str, Any]) -> None:
-        if message["agent"] not in self._agents.numbers:
+    def _handle(self, agent: Agent, message: Message) -> None:
+        if isinstance(message, Join):
+            self._identify(agent, message)
+        elif isinstance(message, EndedByEngine):
+            agent.ended_by_engine = True
+        elif isinstance(message, Ending):
+            self._record(agent, message.cause)
+        elif isinstance(message, Ended):
+            if message.cause is not None:
+                self._record(agent, message.cause)
+            self._record_ends(agent, [host_status.rank_end(self._plan, one) for one in message.ranks])
+
+    def _identify(self, agent: Agent, message: Join) -> None:
+        if message.number not in self._agents.numbers:
             raise ValueError(message)
-        agent.number, agent.pid, agent.parent = int(message["agent"]), int(message["pid"]), message["parent"]
+        agent.number, agent.pid, agent.parent = message.number, message.pid, message.parent
         if self._has_supervisors:
             host = host_status.name(self._plan, agent.number)
-            node_names.record_node(self._plan.run_dir, host, str(message["node"]))
+            node_names.record_node(self._plan.run_dir, host, message.node)
             if self._ending is not None:
                 self._ending.agent_connected()
 
@@ -211,9 +229,9 @@ class Controller:
             f"found {agent.number}", TIMING.loss_delay if lost else 0.0, partial(attempt.end_for, cause)
         )
 
-    def _is_engine(self, parent: list[str | int]) -> bool:
+    def _is_engine(self, parent: tuple[str, int]) -> bool:
         ends = self._attempt.state.ends if self._attempt is not None else []
-        return parent in [[os.uname().nodename, end.pid] for end in ends if end.process.rank >= 0]
+        return parent in [(os.uname().nodename, end.pid) for end in ends if end.process.rank >= 0]
 
     def _agent_lost(self, agent: Agent) -> None:
         self._agents.connected.remove(agent)

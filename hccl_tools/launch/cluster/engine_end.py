@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.cluster import verdict
+from hccl_tools.launch.cluster.messages import End, Kill, Release
 from hccl_tools.launch.processes import timing
 from hccl_tools.records import NamedTuple
 
@@ -45,12 +46,12 @@ class EngineEnd:
     def __init__(self, attempt: Attempt, agents: Agents) -> None:
         self._attempt, self._agents = attempt, agents
         self._given_up = False
-        attempt.on_kill.append(lambda: agents.broadcast("kill"))
+        attempt.on_kill.append(lambda: agents.broadcast(Kill()))
         attempt.terminate = self._terminate
 
     def announce(self) -> None:
         """Send the cause of the end to all supervisors, for the reports of their hosts."""
-        self._agents.broadcast("end", cause=verdict.reason_to_end(self._attempt.outcome()).as_dict())
+        self._agents.broadcast(End(verdict.reason_to_end(self._attempt.outcome())))
 
     def agent_connected(self) -> None:
         """Handle a new supervisor, which may have connected while the job is ending."""
@@ -65,7 +66,7 @@ class EngineEnd:
         attempt, agents = self._attempt, self._agents
         if not agents.all_done or (attempt.state.is_ending and agents.missing and not self._given_up):
             return
-        agents.broadcast("go")
+        agents.broadcast(Release())
         if attempt.state.is_ending:
             attempt.call_later("engine", TIMING.end, partial(attempt.keeper.signal, signal.SIGTERM))
             attempt.call_later("kill", 2 * TIMING.end, attempt.kill)

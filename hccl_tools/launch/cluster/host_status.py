@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hccl_tools.launch.cluster.verdict import ranks_text
 from hccl_tools.launch.model.outcome import Cause, RankEnd
-from hccl_tools.launch.model.rank_exit import RankExit
 
 if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.model.rank_exit import RankExit
 
 
 def name(plan: Plan, index: int) -> str:
@@ -18,15 +18,14 @@ def name(plan: Plan, index: int) -> str:
     return next(process.host for process in plan.ranks if process.server_index == index)
 
 
-def rank_end(plan: Plan, facts: dict[str, Any]) -> RankEnd:
+def rank_end(plan: Plan, reported: RankExit) -> RankEnd:
     """Return the end of a rank from the report of an agent.
 
     Raises:
-        TypeError, ValueError: The report is incomplete or contains values out of range.
+        ValueError: The job has no such rank.
     """
-    reported = RankExit.parse(facts)
     if reported.rank >= plan.world_size:
-        raise ValueError(facts)
+        raise ValueError(reported)
     return RankEnd(
         process=plan.ranks[reported.rank],
         log=reported.log,

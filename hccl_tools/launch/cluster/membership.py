@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.processes import timing
@@ -12,10 +12,8 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.cluster.transport import Connection
+    from hccl_tools.launch.cluster.connection import Connection
 
-#: The marker in every message of a rendezvous; other messages do not belong to this protocol.
-PROTOCOL = "hccl-tools launch"
 #: Subject of the rendezvous port. The discovery port connects hosts that differ only in this port.
 PORT = "--start-port"
 #: Subject of the program: its kind and name, ``script train.py``.
@@ -29,7 +27,6 @@ class Timing(NamedTuple):
     Attributes:
         poll: Maximum wait in one poll of the server.
         notice: Until a message lists the missing hosts.
-        identify: For a new connection to identify itself.
         linger: During which late hosts still receive the refusal.
         retry: Between two attempts of a client to connect.
         connect: Timeout of one attempt.
@@ -40,7 +37,6 @@ class Timing(NamedTuple):
 
     poll: float = 0.2
     notice: float = 2.0
-    identify: float = 10.0
     linger: float = 3.0
     retry: float = 0.2
     connect: float = 2.0
@@ -65,11 +61,6 @@ class HostManifest(NamedTuple):
     host: str
     values: dict[str, str]
     run_dir: str = ""
-
-    def to_message(self) -> dict[str, Any]:
-        """Return the manifest as the first message of a connection to the rendezvous."""
-        about = {"server": self.server, "host": self.host, "has": self.values, "run_dir": self.run_dir}
-        return {"kind": PROTOCOL, **about}
 
 
 class Membership(NamedTuple):
@@ -106,21 +97,11 @@ def _program_difference(one: HostManifest, other: HostManifest) -> str:
     return f"the hosts start different {kind}s: {name} on {one.host}, {other_name} on {other.host}"
 
 
-def parse(message: dict[str, Any]) -> HostManifest | None:
-    """Return the manifest in a message; ``None`` if the message does not follow this protocol."""
-    if message.get("kind") != PROTOCOL:
-        return None
-    try:
-        run_dir = str(message.get("run_dir", ""))
-        return HostManifest(int(message["server"]), str(message["host"]), dict(message["has"]), run_dir)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
-
-
-def missing_hosts_error(hosts: Sequence[str], wait: float) -> LaunchError:
+def missing_hosts_error(hosts: Sequence[str], wait: float, strangers: str = "") -> LaunchError:
     """Return the error for hosts that did not join within ``wait`` seconds."""
+    also = f"; {strangers}" if strangers else ""
     return LaunchError(
-        f"host{'' if len(hosts) == 1 else 's'} {and_more(hosts)} did not join within {wait:g} s",
+        f"host{'' if len(hosts) == 1 else 's'} {and_more(hosts)} did not join within {wait:g} s{also}",
         hint="run the same command, with the same --start-port, on every host; check for errors and "
         "firewalls; --no-preflight skips this check",
     )

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hccl_tools.launch.cluster.messages import End, Ended, Ending, Heard, Kill, Release
 from hccl_tools.launch.cluster.peer_link import TIMING
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.processes import signals as received
@@ -21,6 +22,7 @@ from hccl_tools.notation.phrases import and_more
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from hccl_tools.launch.cluster.messages import Message
     from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.rank_failure import RankFailure
@@ -56,7 +58,7 @@ class PeerCoordination:
         if restart == 0:
             link.keep_run_dirs(run_dir)
         attempt.on_ending.append(self._announce_end)
-        attempt.on_kill.append(lambda: link.broadcast("kill", restart))
+        attempt.on_kill.append(lambda: link.broadcast(Kill(restart)))
         attempt.on_end.append(self._rank_ended)
         if link.is_leader:
             attempt.state.scheduler_wait = float("inf")  # Remote ranks may need the scheduler for long.
@@ -67,7 +69,7 @@ class PeerCoordination:
     def wait_for_peers(self, signals: Signals) -> Outcome:
         """Wait until no peer needs this launcher, then return the outcome; local processes have exited."""
         if self._attempt.state.reason == "ended":
-            self._link.broadcast("ended", self._restart)
+            self._link.broadcast(Ended(restart=self._restart))
         self._announce_end()
         began = time.monotonic()
         self._deadline = began + TIMING.acknowledge
@@ -80,7 +82,7 @@ class PeerCoordination:
             if time.monotonic() > began + TIMING.notice:
                 self._report_waiting()
         if self._link.is_leader and self._cause is None:
-            self._link.broadcast("all ended", self._restart)
+            self._link.broadcast(Release(self._restart))
         self._warn_unacknowledged()
         return self._attempt.outcome()
 
@@ -116,26 +118,26 @@ class PeerCoordination:
         if waiting:
             self._attempt.call_later("peers", TIMING.flush, self._read)
 
-    def _handle(self, server: int, message: dict[str, Any]) -> None:
-        kind, link = message.get("type"), self._link
-        if kind == "heard":
+    def _handle(self, server: int, message: Message) -> None:
+        link, heard = self._link, Heard(self._restart)
+        if isinstance(message, Heard):
             self._acknowledged.add(server)
-        elif kind == "all ended":
+        elif isinstance(message, Release):
             self._all_ended = True
-        elif kind == "ended":
+        elif isinstance(message, Ended):
             self._ended_well.add(server)
-            link.broadcast("heard", self._restart, server)
+            link.broadcast(heard, server)
             self._release_scheduler()
-        elif kind == "ending":
-            self._decide(Cause.parse(message.get("cause"), link.hosts[server]), server)
-        elif kind == "end":
-            link.broadcast("heard", self._restart, server)
-            self._cause = Cause.parse(message.get("cause"), link.hosts[server])
-            if message.get("server") != link.own:
+        elif isinstance(message, Ending):
+            self._decide(message.cause, server)
+        elif isinstance(message, End):
+            link.broadcast(heard, server)
+            self._cause = message.cause
+            if message.number != link.own:
                 self._adopt_cause(self._cause)
-        elif kind == "kill" and self._attempt.state.reason != "ended":
+        elif isinstance(message, Kill) and self._attempt.state.reason != "ended":
             if link.is_leader and (to := [other for other in link.others if other != server]):
-                link.broadcast("kill", self._restart, *to)
+                link.broadcast(Kill(self._restart), *to)
             self._attempt.kill()
 
     def _rank_ended(self, _end: RankEnd) -> None:
@@ -161,14 +163,14 @@ class PeerCoordination:
         if link.is_leader:
             self._decide(cause, link.own)
         else:
-            link.broadcast("ending", self._restart, cause=cause.as_dict())
+            link.broadcast(Ending(cause, self._restart))
 
     def _decide(self, cause: Cause, server: int) -> None:
         """Adopt the first reported cause as the cause of the job, and announce it (leader only)."""
         if self._cause is not None:
             return
         self._cause, self._deadline = cause, time.monotonic() + TIMING.acknowledge
-        self._link.broadcast("end", self._restart, cause=cause.as_dict(), server=server)
+        self._link.broadcast(End(cause, server, self._restart))
         if server != self._link.own:
             self._adopt_cause(cause)
 

@@ -10,11 +10,12 @@ import json
 import time
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import membership
 from hccl_tools.launch.cluster.membership import HostManifest
+from hccl_tools.launch.cluster.messages import End, Ending, Ready, Start
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.processes import timing
 from hccl_tools.launch.processes.reactor import wait_readable
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hccl_tools.launch.cluster.membership import Membership
+    from hccl_tools.launch.cluster.messages import Message
     from hccl_tools.launch.processes.signals import Signals
 
 
@@ -50,6 +52,9 @@ class Timing(NamedTuple):
     flush: float = 0.1
     poll: float = 0.5
 
+
+#: Messages about the next start that a host keeps.
+_MOST_UNREAD = 1 << 16
 
 TIMING = timing.from_environment("peers", Timing())
 
@@ -78,7 +83,7 @@ class PeerLink:
         self.connections, self.run_dirs = joined.connections, joined.run_dirs
         self.is_leader = own == master
         #: Messages not handled yet, each with the server that sent it.
-        self._unread: deque[tuple[int, dict[str, Any]]] = deque()
+        self._unread: deque[tuple[int, Message]] = deque(maxlen=_MOST_UNREAD)
         #: The values of hosts that are ready to restart, by number of the restart and server.
         self._ready: dict[tuple[int, int], dict[str, str]] = {}
 
@@ -87,25 +92,23 @@ class PeerLink:
         """The servers that are still connected."""
         return [server for server, connection in self.connections.items() if not connection.closed]
 
-    def broadcast(self, kind: str, restart: int, *to: int, **more: Any) -> None:
-        """Send a message about a start of the job to the given servers, by default to all other servers."""
+    def broadcast(self, message: Message, *to: int) -> None:
+        """Send a message to the given servers, by default to all other servers."""
         for server in to or self.others:
-            self.connections[server].send({"type": kind, "restart": restart, **more})
+            self.connections[server].send(message)
 
-    def receive(self, restart: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    def receive(self, restart: int) -> Iterator[tuple[int, Message]]:
         """Yield the messages about this start of the job, each with the server that sent it."""
         for server, connection in self.connections.items():
             self._unread += [(server, message) for message in connection.messages()]
         for _ in range(len(self._unread)):
             server, message = self._unread.popleft()
-            number, values = message.get("restart"), message.get("has")
-            if not isinstance(number, int):
-                continue
-            if isinstance(values, dict):
-                self._ready[number, server] = values
+            number = getattr(message, "restart", -1)
+            if isinstance(message, Ready):
+                self._ready[number, server] = dict(message.values)
             elif number == restart:
                 yield server, message
-            elif number > restart:
+            elif restart < number <= restart + 1:
                 self._unread.append((server, message))  # That host is ahead of this one.
 
     def keep_run_dirs(self, run_dir: str) -> None:
@@ -118,8 +121,7 @@ class PeerLink:
         """Report that this host, or the host of the cause, does not start its part; then disconnect."""
         own = self.hosts[self.own]
         cause = why if isinstance(why, Cause) else Cause.lost(own, "refused", why)
-        kind = "end" if self.is_leader else "ending"
-        self.broadcast(kind, restart, cause=cause.as_dict(), server=self.own)
+        self.broadcast(End(cause, self.own, restart) if self.is_leader else Ending(cause, restart))
         self.close()
 
     def close(self) -> None:
@@ -136,7 +138,7 @@ class PeerLink:
             LaunchError: The hosts differ, a host was lost or aborted, or this launcher received a signal.
         """
         if not self.is_leader:
-            self.broadcast("ready", restart, has=values)
+            self.broadcast(Ready(restart, values))
         began = time.monotonic()
         notify_at = began + TIMING.notice
         while not self._all_ready(restart, values):
@@ -150,11 +152,11 @@ class PeerLink:
             wait_readable(1.0, signals, *(self.connections[server] for server in self.others))
 
     def _all_ready(self, restart: int, values: dict[str, str]) -> bool:
-        for server, message in self.receive(restart):
-            if message.get("type") == "start":
+        for _, message in self.receive(restart):
+            if isinstance(message, Start):
                 return True
-            if message.get("type") in {"end", "ending"}:
-                self._fail(restart, Cause.parse(message.get("cause"), self.hosts[server]))
+            if isinstance(message, End | Ending):
+                self._fail(restart, message.cause)
         lost = [self.hosts[server] for server, connection in self.connections.items() if connection.closed]
         if lost:
             self._fail(restart, f"lost contact with the launcher on {and_more(lost)}")
@@ -165,7 +167,7 @@ class PeerLink:
             other = HostManifest(server, self.hosts[server], self._ready[restart, server])
             if why := membership.difference(own, other):
                 self._fail(restart, why)
-        self.broadcast("start", restart)
+        self.broadcast(Start(restart))
         return True
 
     def _fail(self, restart: int, why: str | Cause) -> None:

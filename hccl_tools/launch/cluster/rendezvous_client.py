@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import transport
-from hccl_tools.launch.cluster.membership import HINT, PROTOCOL, TIMING, Membership, missing_hosts_error
+from hccl_tools.launch.cluster.connection import connect, proved
+from hccl_tools.launch.cluster.membership import HINT, TIMING, Membership, missing_hosts_error
+from hccl_tools.launch.cluster.messages import (
+    LARGEST_FROM_CONTROLLER,
+    Join,
+    Ready,
+    Refused,
+    Start,
+    Waiting,
+)
 from hccl_tools.launch.processes.reactor import wait_readable
+from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hccl_tools.launch.cluster.connection import Connection
+    from hccl_tools.launch.cluster.credentials import Credentials
     from hccl_tools.launch.cluster.membership import HostManifest
-    from hccl_tools.launch.cluster.transport import Connection
+    from hccl_tools.launch.cluster.messages import Message
 
 
 class RendezvousClient:
@@ -26,6 +38,7 @@ class RendezvousClient:
         master: tuple[int, str],
         address: tuple[str, int],
         *,
+        credentials: Credentials,
         discovery_port: int,
         notify: Callable[[str], None],
     ) -> None:
@@ -34,6 +47,7 @@ class RendezvousClient:
         self.discovery = (address[0], discovery_port)
         self.notify_at = time.monotonic() + TIMING.notice
         self.discover_at = time.monotonic() + TIMING.discovery
+        self.credentials = credentials
         self.run_dirs: dict[int, str] = {}
 
     def join(self, deadline: float, wait: float) -> Membership:
@@ -57,12 +71,25 @@ class RendezvousClient:
 
     def connect_once(self, address: tuple[str, int], deadline: float) -> Connection | None:
         """Connect once; return the connection, ``None`` if it does not lead to the rendezvous."""
-        connection = transport.connect(address, TIMING.connect)
+        connection = connect(
+            address,
+            self.credentials.secret,
+            silence=self.credentials.silence,
+            seconds=TIMING.connect,
+            largest=LARGEST_FROM_CONTROLLER,
+        )
         if connection is None:
             return None
-        connection.send(self.own.to_message())
         try:
-            is_admitted = self.wait_for_verdict(connection, deadline)
+            early = proved(connection, min(TIMING.answer, deadline - time.monotonic()))
+            if early is None:
+                if address != self.discovery:
+                    self.credentials.check(connection, self.master)
+                connection.close()
+                return None
+            connection.send(Join(self.own.server, os.getpid(), ("", 0), run_dir=self.own.run_dir))
+            connection.send(Ready(values=self.own.values))
+            is_admitted = self.wait_for_verdict(connection, early, deadline)
         except BaseException:
             connection.close()
             raise
@@ -70,7 +97,7 @@ class RendezvousClient:
             connection.close()
         return connection if is_admitted else None
 
-    def wait_for_verdict(self, connection: Connection, deadline: float) -> bool:
+    def wait_for_verdict(self, connection: Connection, early: list[Message], deadline: float) -> bool:
         """Wait for the verdict; return false if the peer disconnects or is not the rendezvous.
 
         Raises:
@@ -79,17 +106,18 @@ class RendezvousClient:
         answer_by = time.monotonic() + TIMING.answer
         missing = ""
         while not connection.closed and time.monotonic() < min(deadline, answer_by):
-            wait_readable(TIMING.retry, connection)
-            for message in connection.messages():
-                kind = message.get("type") if message.get("kind") == PROTOCOL else None
-                if kind == "refused":
-                    raise LaunchError(str(message.get("why")), hint=HINT)
-                if kind == "go":
-                    self.run_dirs = {int(server): path for server, path in message["run_dirs"].items()}
+            if not early:
+                wait_readable(TIMING.retry, connection)
+            received, early = [*early, *connection.messages()], []
+            for message in received:
+                if isinstance(message, Refused):
+                    raise LaunchError(message.why, hint=HINT)
+                if isinstance(message, Start):
+                    self.run_dirs = dict(message.run_dirs)
                     return True
-                if kind != "welcome":
-                    return False  # Another job's rendezvous, or another program.
-                answer_by, missing = float("inf"), str(message.get("missing", ""))
+                if not isinstance(message, Waiting):
+                    return False  # Another job's rendezvous.
+                answer_by, missing = float("inf"), and_more(list(message.hosts))
             if missing and time.monotonic() > self.notify_at:
                 self.notify_once(
                     f"{self.master} waits for {missing} to start its part (port {self.address[1]})"

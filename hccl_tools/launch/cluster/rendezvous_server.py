@@ -8,36 +8,39 @@ undetected. The connections stay open (see ``peer_link``); the port is released 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import transport
+from hccl_tools.launch.cluster.job_addresses import rendezvous_bindings
+from hccl_tools.launch.cluster.listener import Listener
 from hccl_tools.launch.cluster.membership import (
     HINT,
     PORT,
-    PROTOCOL,
     TIMING,
+    HostManifest,
     Membership,
     difference,
     differing,
     missing_hosts_error,
-    parse,
 )
+from hccl_tools.launch.cluster.messages import Join, Leave, Ready, Refused, Start, Waiting
 from hccl_tools.launch.cluster.rendezvous_client import RendezvousClient
 from hccl_tools.launch.planning import ports
-from hccl_tools.launch.processes.file_limit import FileLimit
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable, Iterable, Sequence
 
-    from hccl_tools.launch.cluster.membership import HostManifest
-    from hccl_tools.launch.cluster.transport import Connection
+    from hccl_tools.launch.cluster.connection import Connection
+    from hccl_tools.launch.cluster.credentials import Credentials
+    from hccl_tools.launch.cluster.messages import Message
 
 #: Seconds for all hosts to join: the command may be typed on each host in turn.
 WAIT = 600.0
+#: The number of messages with which a host joins.
+_JOINING = 2
 
 
 def join(
@@ -46,6 +49,7 @@ def join(
     *,
     master: int,
     address: tuple[str, int],
+    credentials: Credentials,
     notify: Callable[[str], None],
     wait: float = WAIT,
     discovery_port: int = ports.DISCOVERY_PORT,
@@ -62,10 +66,15 @@ def join(
     deadline = time.monotonic() + wait
     if own.server != master:
         client = RendezvousClient(
-            own, (master, hosts[master]), address, discovery_port=discovery_port, notify=notify
+            own,
+            (master, hosts[master]),
+            address,
+            credentials=credentials,
+            discovery_port=discovery_port,
+            notify=notify,
         )
         return client.join(deadline, wait)
-    server = RendezvousServer(own, hosts, address)
+    server = RendezvousServer(own, hosts, address, credentials)
     try:
         server.listen(address[1], discovery_port)
         return server.wait_for_all(deadline, wait, notify)
@@ -74,40 +83,40 @@ def join(
 
 
 class RendezvousServer:
-    """Rank 0's host: listeners, admitted members, and connections not yet identified."""
+    """Rank 0's host: the listener, admitted members, and connections that have not joined yet."""
 
-    def __init__(self, own: HostManifest, hosts: Sequence[str], address: tuple[str, int]) -> None:
+    def __init__(
+        self, own: HostManifest, hosts: Sequence[str], address: tuple[str, int], credentials: Credentials
+    ) -> None:
         self.own, self.hosts, self.address = own, hosts, address
         self.missing = set(range(len(hosts))) - {own.server}
         self.members: dict[int, Connection] = {}
         self.run_dirs = {own.server: own.run_dir}
-        #: The time of each connection, and whether it was made to the discovery port.
-        self.unidentified: dict[Connection, tuple[float, bool]] = {}
-        #: Whether each listener is bound to the discovery port.
-        self.listeners: dict[socket.socket, bool] = {}
-        self.limit = FileLimit()  # Ranks are unaffected: the keeper starts them.
+        #: The connections that have not joined, each with its messages and its port.
+        self.joining: dict[Connection, tuple[list[Message], int]] = {}
+        self.credentials = credentials
+        self.listener = Listener(credentials.secret, silence=credentials.silence, allows=credentials.allows)
+        self.discovery_port = 0
         self.refusal = ""
         self.complete = False
 
     def listen(self, port: int, discovery_port: int) -> None:
         """Listen on the rendezvous port, and on the discovery port for hosts with another start port."""
+        bindings = rendezvous_bindings(self.address[0])
         try:
-            self.listeners[transport.listen(self.address[0], port)] = False
+            self.listener.listen(bindings, port)
         except OSError as error:
             raise LaunchError(
                 f"cannot listen on rendezvous port {port}: {error.strerror}",
                 hint="choose another port with --start-port, the same on all hosts",
             ) from error
-        try:
-            self.listeners[transport.listen(self.address[0], discovery_port)] = True
-        except OSError:
-            return  # Another job uses this port; hosts with another start port then count as missing.
+        with suppress(OSError):  # Another job uses this port; hosts with another start port count as missing.
+            self.discovery_port = self.listener.listen(bindings, discovery_port)
 
     def close(self) -> None:
-        """Close listeners, unidentified connections and, unless all hosts have joined, all others."""
-        for listener in self.listeners:
-            listener.close()
-        for other in [*self.unidentified, *(() if self.complete else self.members.values())]:
+        """Close the listener, joining connections and, unless all hosts have joined, all others."""
+        self.listener.close()
+        for other in [*self.joining, *(() if self.complete else self.members.values())]:
             other.close()
 
     def wait_for_all(self, deadline: float, wait: float, notify: Callable[[str], None]) -> Membership:
@@ -118,7 +127,7 @@ class RendezvousServer:
             if now > deadline:
                 if self.refusal:
                     break
-                raise missing_hosts_error(self.names(self.missing), wait)
+                raise missing_hosts_error(self.names(self.missing), wait, self.listener.strangers())
             if now > notify_at:
                 notify_at = float("inf")
                 missing = and_more(self.names(self.missing))
@@ -129,8 +138,10 @@ class RendezvousServer:
         if self.refusal:
             raise LaunchError(self.refusal, hint=HINT)
         self.complete = True
+        if strangers := self.listener.strangers():
+            notify(strangers)
         for other in self.members.values():
-            other.send({"kind": PROTOCOL, "type": "go", "run_dirs": self.run_dirs})
+            other.send(Start(run_dirs=self.run_dirs))
         return Membership(self.members, self.run_dirs)
 
     def names(self, servers: Iterable[int]) -> list[str]:
@@ -138,43 +149,43 @@ class RendezvousServer:
         return [self.hosts[server] for server in sorted(servers)]
 
     def poll_once(self) -> None:
-        """Call poll() once and handle new, readable and closed connections."""
-        wait_readable(TIMING.poll, *self.listeners, *self.unidentified, *self.members.values())
+        """Wait once and handle new, readable and closed connections."""
+        wait_readable(TIMING.poll, self.listener, *self.joining, *self.members.values())
         for server, member in list(self.members.items()):
-            if any(member.messages()) or member.closed:  # A member sends nothing until it is released.
+            if member.messages() or member.closed:  # A member sends nothing until it is released.
                 member.close()
                 del self.members[server]
                 self.missing.add(server)
-        for newcomer, (since, at_discovery) in list(self.unidentified.items()):
-            messages = list(newcomer.messages())
-            if messages or newcomer.closed or time.monotonic() - since > TIMING.identify:
-                del self.unidentified[newcomer]
-                if not messages or not self.admit(newcomer, messages[0], at_discovery=at_discovery):
-                    newcomer.close()
-        for listener, at_discovery in self.listeners.items():
-            while (new := transport.accept(listener)) is not None:
-                self.limit.allows(new.fileno())
-                self.unidentified[new] = (time.monotonic(), at_discovery)
+        for guest in self.listener.guests():
+            self.joining[guest.connection] = (guest.messages, guest.port)
+        if not self.refusal:
+            self.refusal = self.credentials.conflict(self.listener)
+        for connection, (messages, port) in list(self.joining.items()):
+            messages.extend(connection.messages())
+            if len(messages) >= _JOINING or connection.closed:
+                del self.joining[connection]
+                if connection.closed or not self.admit(connection, messages, port):
+                    connection.close()
 
-    def admit(self, newcomer: Connection, message: dict[str, Any], *, at_discovery: bool) -> bool:
-        """Handle the first message of a connection; return whether the connection was admitted."""
-        other = parse(message)
-        if other is None or not 0 <= other.server < len(self.hosts):
+    def admit(self, newcomer: Connection, messages: Sequence[Message], port: int) -> bool:
+        """Handle the first messages of a connection; return whether the connection was admitted."""
+        join, ready = messages[:_JOINING]
+        if not (isinstance(join, Join) and isinstance(ready, Ready) and 0 <= join.number < len(self.hosts)):
             return False
-        if at_discovery and differing(self.own, other) != [PORT]:
-            newcomer.send({"kind": PROTOCOL, "type": "another job"})
+        other = HostManifest(join.number, self.hosts[join.number], dict(ready.values), join.run_dir)
+        if port == self.discovery_port and differing(self.own, other) != [PORT]:
+            newcomer.send(Leave("another job"))
             return False
         if not self.refusal:
             known = self.members.get(other.server)
             self.refusal = difference(other if known else self.own, other)
             for member in self.members.values() if self.refusal else ():
-                member.send({"kind": PROTOCOL, "type": "refused", "why": self.refusal})
+                member.send(Refused(self.refusal))
         self.missing.discard(other.server)
         if self.refusal:
-            newcomer.send({"kind": PROTOCOL, "type": "refused", "why": self.refusal})
+            newcomer.send(Refused(self.refusal))
             return False
-        missing = and_more(self.names(self.missing))
-        newcomer.send({"kind": PROTOCOL, "type": "welcome", "missing": missing})
+        newcomer.send(Waiting(tuple(self.names(self.missing))))
         self.members[other.server] = newcomer
         self.run_dirs[other.server] = other.run_dir
         return True

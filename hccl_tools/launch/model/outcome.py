@@ -191,18 +191,23 @@ class Cause(NamedTuple):
     first_failure: RankFailure | None = None
 
     @classmethod
-    def parse(cls, reported: Any, host: str) -> Cause:
-        """Return the cause that a host reported, or a default cause for an invalid message."""
-        try:
-            cause = cls(**reported)
-            if cause.first_failure is not None:
-                cause = cause._replace(first_failure=RankFailure.parse(cause.first_failure))
-            known = cause.reason in REASONS and 0 <= cause.exit_code < 256 and cause.signal >= 0
-            if known and (cause.reason != "failed" or cause.first_failure is not None):
-                return cause
-        except TypeError:
-            pass
-        return cls.lost(host, "refused", "its launcher sent a message this version does not understand")
+    def from_json(cls, value: Any) -> Cause:
+        """Return the cause in a JSON object.
+
+        Raises:
+            TypeError, ValueError: A value is missing, unknown or out of range.
+        """
+        cause = cls(**value)
+        texts = (cause.host, cause.reason, cause.detail)
+        numbers = (cause.exit_code, cause.signal)
+        if not all(type(text) is str for text in texts) or not all(type(one) is int for one in numbers):
+            raise TypeError(value)
+        known = cause.reason in REASONS and 0 <= cause.exit_code < 256 and 0 <= cause.signal < signal.NSIG
+        if not known or (cause.reason == "failed" and cause.first_failure is None):
+            raise ValueError(value)
+        if cause.first_failure is not None:
+            cause = cause._replace(first_failure=RankFailure.parse(cause.first_failure))
+        return cause
 
     @classmethod
     def lost(cls, host: str, reason: Reason, detail: str) -> Cause:

@@ -22,6 +22,8 @@ Start = Literal["table", "cluster", "mpi", "torch"]
 NOT_A_MEMBER = -1
 #: The file in ``Plan.private_dir`` with the program and variables of each MPI rank; see ``planned_ranks``.
 FACTS_FILE = "mpi_ranks"
+#: Seconds without an answer from another host until that host counts as lost.
+DEFAULT_SILENCE = 12.0
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -92,6 +94,8 @@ class Plan(NamedTuple):
     devices_are_placeholders: bool = False
     #: The cores that each rank of this host is bound to, by rank; empty without ``--bind``.
     cores: Mapping[int, tuple[int, ...]] = MappingProxyType({})
+    #: Seconds without an answer from a host until it counts as lost.
+    host_timeout: float = DEFAULT_SILENCE
     #: The address and port to which the launchers connect if the user starts one on each host, else ``None``.
     rendezvous: tuple[str, int] | None = None
 

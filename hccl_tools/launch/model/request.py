@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from hccl_tools.launch.model.plan import DEFAULT_SILENCE
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ class StartChoice(NamedTuple):
     preflight: bool = True
     #: Why this engine is used, for the plan.
     engine_reason: str = ""
+    #: Whether hosts that were started by hand must have a job key.
+    require_key: bool = False
 
 
 class Variables(NamedTuple):
@@ -154,6 +157,8 @@ class Watch(NamedTuple):
     on_log_error: Literal["warn", "stop"] = "warn"
     notify: str | None = None
     max_restarts: int = 0
+    #: Without an answer from another host, until that host counts as lost.
+    host_timeout: float = DEFAULT_SILENCE
 
 
 class Part(NamedTuple):

@@ -1,9 +1,9 @@
-"""Environment variables that pass a launcher's address and the table to other hosts."""
+"""The environment variable that passes a launcher's address to other hosts."""
 
 from __future__ import annotations
 
-#: Where the launcher listens: token, port and, for other hosts, addresses, separated by ``@``.
+#: Where the launcher listens: for other hosts key, port and addresses, separated by ``@``; for shims the name
+#: of a local socket.
 LAUNCHER_VARIABLE = "HCCL_TOOLS_LAUNCHER"
-#: The prefix of the variables that hold the packed table, and the ``--rank-table`` value that selects it.
-TABLE_VARIABLE_PREFIX = "HCCL_TOOLS_TABLE_"
-TABLE_FROM_ENVIRONMENT = "@environment"
+#: The ``--rank-table`` value for a table that the launcher sends.
+TABLE_FROM_LAUNCHER = "@launcher"

@@ -26,8 +26,8 @@ def report(link: LauncherLink, ended: RankExit, lost: str) -> None:
         "exit_code": 128 + signal.SIGKILL,
         "detail": lost,
     }
-    prefix = f'"cause": {_object(cause)}, ' if lost else ""
-    link.send(f'{{{prefix}"ranks": [{_object(ended._asdict())}]}}\n')
+    reason = _object(cause) if lost else "null"
+    link.send(f'{{"type": "ended", "cause": {reason}, "ranks": [{_object(ended._asdict())}]}}')
 
 
 def _object(values: Mapping[str, str | float | None]) -> str:

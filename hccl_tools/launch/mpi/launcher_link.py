@@ -28,36 +28,36 @@ class LauncherLink:
     """The connection from one rank's shim to the launcher."""
 
     def __init__(self, address: str, rank: int) -> None:
-        """Connect and identify this rank; ``address`` is the launcher's token, port and addresses.
+        """Connect and identify this rank; ``address`` is the name of the launcher's local socket.
 
         Raises:
             LaunchError: The launcher does not listen on this host.
         """
-        token, port, _ = address.split("@", 2)
-        self._socket = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
+        self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
         try:
-            self._socket.connect(("127.0.0.1", int(port)))
+            self._socket.connect("\0" + address)
         except OSError as error:
             raise LaunchError(
                 f"rank {rank} on {os.uname().nodename} cannot reach the launcher: {error.strerror}",
                 hint="without a rank table all ranks run on the launcher's host; is this another host?",
             ) from error
         parent = f'["{os.uname().nodename}", {os.getppid()}]'
-        self.send(f'{{"hello": "{token}", "agent": {rank}, "pid": {os.getpid()}, "parent": {parent}}}\n')
+        self.send(f'{{"type": "join", "number": {rank}, "pid": {os.getpid()}, "parent": {parent}}}')
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable if the launcher has exited or has answered."""
+        """Return a descriptor that is readable if the launcher has exited."""
         return self._socket.fileno()
 
     def send(self, message: str) -> None:
-        """Send a message, unless the launcher has exited."""
+        """Send a message of ``cluster.messages``, unless the launcher has exited."""
+        content = message.encode()
         try:
-            self._socket.sendall(message.encode())
+            self._socket.sendall(len(content).to_bytes(4, "big") + content)
         except OSError:
             return
 
     def is_closed(self) -> bool:
-        """Return whether the launcher has exited; discards its answers."""
+        """Return whether the launcher has exited, which sends nothing to a shim."""
         try:
             return not self._socket.recv(4096, _socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -118,6 +118,6 @@ class ParentWatch:
             return [signal.SIGKILL]
         ending = [one for one in forwarded if one.number in _ENDING]
         if self.link and any(one.sender == self.pid for one in ending):
-            self.link.send('{"ended_by_engine": true}\n')
+            self.link.send('{"type": "endedbyengine"}')
         self.has_terminated = self.has_terminated or bool(ending)
         return [one.number for one in forwarded]

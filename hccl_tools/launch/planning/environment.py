@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.launch.model.inheritance import Inheritance
-from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, TABLE_VARIABLE_PREFIX
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.runs import job_key
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
@@ -194,8 +194,8 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
 _STALE_FAMILIES = ("rank", "rank table", "cluster")
 _STALE_NAMES = ("MINDSPORE_HCCL_CONFIG_PATH", "MS_SERVER_NUM")
 _PADDLE_PREFIXES = ("PADDLE_", "FLAGS_selected_")
-#: Variables that carry the table and the launcher's address; a launch inside a rank must not use them.
-_INTERNAL_PREFIXES = (TABLE_VARIABLE_PREFIX, LAUNCHER_VARIABLE)
+#: The launcher's address; a launch inside a rank must not use it.
+_INTERNAL_PREFIXES = (LAUNCHER_VARIABLE,)
 #: What mpirun sets for its ranks (MPICH sets the last three); OMPI_MCA_* and OMPI_ALLOW_RUN_AS_ROOT* are
 #: the user's settings.
 MPI_PREFIXES = ("OMPI_", "PMIX_", "PRTE_", "PMI_", "HYDI_", "MPI_LOCAL")

@@ -109,6 +109,7 @@ def prepare(
         rendezvous=(job.master, facts.port) if by_hand and request.start.preflight else None,
         cores=cpu_affinity.cores_of(request.start.bind, [] if commands.supervisor else job.local, environ),
         chosen=chosen,
+        host_timeout=request.watch.host_timeout,
     )
     table = (job.table.data, job.table.table) if job.table else ()
     return PreparedLaunch(plan, {**kept, **commands.exported}, around.nodes, *table)

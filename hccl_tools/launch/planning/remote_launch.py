@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.model.plan import FACTS_FILE
-from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, TABLE_FROM_ENVIRONMENT
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, TABLE_FROM_LAUNCHER
 from hccl_tools.launch.planning.ports import DEFAULT_PORT
 from hccl_tools.launch.processes.timing import TIMING_VARIABLE
 from hccl_tools.launch.runs import private_files
@@ -34,7 +34,7 @@ _EXPORTED_NAMES = (
 _EXPORTED_PREFIXES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "PYTORCH_", "OMP_")
 #: Disable the options that only the launcher of the job uses: the last value of an option counts.
 _OVERRIDES = (
-    *("--engine=loop", "--mpirun=", f"--rank-table={TABLE_FROM_ENVIRONMENT}", "--hostfile="),
+    *("--engine=loop", "--mpirun=", f"--rank-table={TABLE_FROM_LAUNCHER}", "--hostfile="),
     *("--hosts=", "--max-restarts=0", "--notify="),
 )
 _NOT_FORWARDED = ("--dry-run", "--emit")
@@ -72,11 +72,8 @@ def commands(
         return EngineCommands(shim=_shim(request, os.path.join(private_files.new_path(kept), FACTS_FILE)))
     if not engine.starts_all_hosts or job.table is None:
         return EngineCommands()
-    from hccl_tools.launch.planning import packed_table  # noqa: PLC0415  (jobs on several hosts only)
-
     variables = {
         **exported(kept, also=request.variables.export, usual=request.variables.export_defaults),
-        **packed_table.pack(job.table.data),
         LAUNCHER_VARIABLE: "",
     }
     return EngineCommands(_supervisor(request, facts, python), exported=variables)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, InputError, LaunchError, TableError, UsageError
 from hccl_tools.launch.model.request import JobTable
-from hccl_tools.launch.model.variables import TABLE_FROM_ENVIRONMENT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,9 +41,6 @@ def find(request: LaunchRequest, around: Surroundings, made_at: str) -> JobTable
     choice = request.table
     if choice.made is not None:
         return choice.made._replace(path=made_at)
-    if choice.file == TABLE_FROM_ENVIRONMENT:
-        run_dir = request.part.run_dir if request.part else "."
-        choice = choice._replace(file=_unpack(run_dir, request.logs.mode, around.environ))
     found = locate(choice, around.environ)
     if found is None:
         return None
@@ -172,14 +168,6 @@ def _as_1_0(table: RankTable) -> tuple[RankTable, bytes]:
     columns = {key: made.columns[key] for key in _COLUMNS if key in made.columns}
     plain = replace(made, servers=servers, columns=columns, fields={})
     return made, "".join(formats.write(plain)).encode()
-
-
-def _unpack(run_dir: str, mode: int, environ: Mapping[str, str]) -> str:
-    from hccl_tools.launch.planning import packed_table  # noqa: PLC0415  (on other hosts only)
-    from hccl_tools.launch.runs import directory  # noqa: PLC0415  (on other hosts only)
-
-    directory.create(run_dir, shared=True, mode=mode)
-    return directory.write(run_dir, "given_table.json", packed_table.unpack(environ))
 
 
 def usual_file(path: str) -> str:

@@ -1,7 +1,7 @@
 """Timeouts that the tests of this package shorten.
 
 Each protocol keeps its times in one record, in seconds. Tests of real processes set HCCL_TOOLS_TIMING to
-the changed times, such as ``connection.timeout=3,engine.end=0.5``; launchers on other hosts get the variable.
+the changed times, such as ``agent.answer=3,engine.end=0.5``; launchers on other hosts get the variable.
 """
 
 from __future__ import annotations

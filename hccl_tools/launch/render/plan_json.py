@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, TABLE_VARIABLE_PREFIX
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.render import masking
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ SCHEMA_VERSION = 1
 #: Variables that change the behaviour of HCCL; the ranks inherit them.
 _ASCEND_PREFIXES = ("HCCL_", "ASCEND_")
 _OWN_PREFIX = "HCCL_TOOLS_"
-_INTERNAL = (TABLE_VARIABLE_PREFIX, LAUNCHER_VARIABLE)
+_INTERNAL = (LAUNCHER_VARIABLE,)
 _TERMINAL_CONTROL = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 

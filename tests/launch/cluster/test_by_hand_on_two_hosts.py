@@ -166,7 +166,7 @@ def test_cut_link(typed: Any) -> None:
 
 @pytest.mark.slow
 def test_link_that_is_cut_for_a_moment_ends_nothing(typed: Any) -> None:
-    job = typed(timing="connection.timeout=4,connection.idle=1,connection.interval=1,connection.probes=3")
+    job = typed("--host-timeout", "4")
     job.are_up()
     job.hosts[0].cut_off()
     time.sleep(1.5)

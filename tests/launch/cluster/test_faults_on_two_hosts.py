@@ -99,10 +99,10 @@ def program() -> list[str]:
 def job(request: pytest.FixtureRequest, two_hosts: TwoHosts, program: list[str]) -> Iterator[Running]:
     hosts = (two_hosts.first.address, two_hosts.second.address)
     engine: Mpirun | Ssh = request.param
-    options = (*engine.for_launch, "--start", "torch", "--grace", str(GRACE_S))
+    options = (*engine.for_launch, "--start", "torch", "--grace", str(GRACE_S), *two_by_two.SHORT_LOSS)
     launcher = two_hosts.first.start(
         [*two_by_two.command(hosts, *options), *program],
-        env=two_by_two.environ(two_hosts, two_by_two.SHORT_LOSS),
+        env=two_by_two.environ(two_hosts),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )

@@ -5,19 +5,19 @@ from __future__ import annotations
 import signal
 import socket
 import threading
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch.cluster.connection import Connection
 from hccl_tools.launch.cluster.membership import Membership
+from hccl_tools.launch.cluster.messages import Ended, Ending, Message
 from hccl_tools.launch.cluster.peer_link import PeerLink
-from hccl_tools.launch.cluster.transport import Connection
+from hccl_tools.launch.cluster.session import Session
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.processes.signals import Signals
-from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,12 +26,16 @@ HOSTS = ("host-a", "host-b", "host-c")
 FAILED = Cause("host-b", "failed", 7, first_failure=RankFailure(3, "rank 3", how="exit code 7"))
 
 
+def connection(one: socket.socket) -> Connection:
+    return Connection(one, Session(None, listens=False))
+
+
 @pytest.fixture
 def links() -> Iterator[list[PeerLink]]:
     """The links of three hosts; rank 0 is on the first."""
     pairs = [socket.socketpair() for _ in HOSTS[1:]]
-    here = {server: Connection(pair[0]) for server, pair in enumerate(pairs, start=1)}
-    there = [{0: Connection(pair[1])} for pair in pairs]
+    here = {server: connection(pair[0]) for server, pair in enumerate(pairs, start=1)}
+    there = [{0: connection(pair[1])} for pair in pairs]
     wires = (here, *there)
     met = [Membership(own, {}) for own in wires]
     made = [PeerLink(server, 0, HOSTS, met[server], "lost host {}".format) for server in range(len(HOSTS))]
@@ -88,78 +92,15 @@ def test_a_signal_ends_the_waiting(links: list[PeerLink]) -> None:
             links[0].barrier(1, {}, signals=signals, notify=lambda _: None)
 
 
-def heard(link: PeerLink, restart: int) -> list[dict[str, Any]]:
+def heard(link: PeerLink, restart: int) -> list[Message]:
     return [word for _, word in link.receive(restart)]
 
 
 def test_what_is_said_of_a_later_start_is_not_lost(links: list[PeerLink]) -> None:
-    links[1].broadcast("ended", 0)
+    links[1].broadcast(Ended())
     links[1].abort(FAILED, 1)
 
-    assert [message["type"] for message in heard(links[0], 0)] == ["ended"]
+    assert heard(links[0], 0) == [Ended()]
     assert heard(links[0], 0) == []
-    assert [Cause.parse(word["cause"], "host-b") for word in heard(links[0], 1)] == [FAILED]
+    assert heard(links[0], 1) == [Ending(FAILED, 1)]
     assert links[0].others == [2]
-
-
-@pytest.mark.parametrize(
-    "told", [None, 5, {}, {"host": 1}, {**FAILED.as_dict(), "reason": "magic"},
-             {**FAILED.as_dict(), "exit_code": "x"}, {**FAILED.as_dict(), "first_failure": None},
-             {**FAILED.as_dict(), "signal": None}, {**FAILED.as_dict(), "more": 1},
-             {**FAILED.as_dict(), "first_failure": {"rank": 3}},
-             {**FAILED.as_dict(), "first_failure": {"rank": 3, "name": "rank 3", "hints": [5]}},
-             {**FAILED.as_dict(), "first_failure": {"rank": 3, "name": "rank 3", "pid": "7"}}],
-)  # fmt: skip
-def test_a_cause_that_cannot_be_understood(told: Any) -> None:
-    said = "host-b does not start its part: its launcher sent a message this version does not understand"
-    assert Cause.parse(told, "host-b").message == said
-
-
-def test_a_message_in_pieces_and_two_in_one() -> None:
-    one, other = socket.socketpair()
-    with one:
-        connection = Connection(other)
-        one.sendall(b'{"type": "en')
-        assert list(connection.messages()) == []
-        one.sendall(b'ded"}\n{"type": "kill"}\n{"ty')
-        assert list(connection.messages()) == [{"type": "ended"}, {"type": "kill"}]
-        assert not connection.closed
-        connection.close()
-
-
-@pytest.mark.parametrize("garbage", [b"\n", b"7\n", b"\x00\xff\n", b"[" * 5000 + b"\n", b"x" * (1 << 20)])
-def test_garbage_closes_a_connection(garbage: bytes) -> None:
-    one, other = socket.socketpair()
-    connection = Connection(other)
-
-    def send() -> None:
-        with one, suppress(OSError):  # It is hung up on.
-            one.sendall(garbage + b" ")
-            one.recv(1)
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    assert eventually(lambda: not list(connection.messages()) and connection.closed)
-    connection.close()
-    thread.join()
-
-
-def test_a_long_message_waits_for_a_slow_reader() -> None:
-    one, other = socket.socketpair()
-    here, there = Connection(one), Connection(other)
-    here.send({"lines": "x" * 900_000})
-    assert here.waiting
-
-    found: list[dict[str, Any]] = []
-
-    def has_come() -> bool:
-        found.extend(there.messages())
-        here.flush()
-        return bool(found)
-
-    assert eventually(has_come)
-    assert (len(found[0]["lines"]), here.waiting) == (900_000, False)
-    here.close()
-    assert list(there.messages()) == []
-    assert there.closed
-    there.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import subprocess
 import sys
@@ -15,7 +14,10 @@ import pytest
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import membership, rendezvous_client, rendezvous_server
+from hccl_tools.launch.cluster.connection import connect, proved
+from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.membership import HostManifest
+from hccl_tools.launch.cluster.messages import Join, Ready
 from hccl_tools.launch.planning import ports
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ pytestmark = pytest.mark.slow
 HOSTS = ("10.0.0.1", "10.0.0.2", "10.0.0.3")
 SAME = {"fingerprint of the rank table": "1f2e", "--start": "torch"}
 MASTER = "127.0.0.1"
+NO_KEY = Credentials("this host", b"", 12.0, frozenset({MASTER}))
 #: The meaning of each stays, but a test does not wait for seconds.
 SHORT = membership.Timing(notice=0.3, linger=1.0, discovery=0.2, discovery_retry=0.3)
 
@@ -41,7 +44,15 @@ def short_times(monkeypatch: pytest.MonkeyPatch) -> None:
 class Meeting:
     """The rendezvous of hosts, each in a thread; keeps the refusal and the notice of each."""
 
-    def __init__(self, *, port: int | None = None, discovery: int | None = None, wait: float = 30.0) -> None:
+    def __init__(
+        self,
+        *,
+        port: int | None = None,
+        discovery: int | None = None,
+        wait: float = 30.0,
+        credentials: Credentials = NO_KEY,
+    ) -> None:
+        self.credentials = credentials
         self.port, self.discovery, self.wait = port or ports.free_port(), discovery or ports.free_port(), wait
         self.refused: dict[str, str] = {}
         self.told: dict[str, str] = {}
@@ -65,6 +76,7 @@ class Meeting:
                 HOSTS,
                 master=0,
                 address=(MASTER, port),
+                credentials=self.credentials,
                 notify=notify,
                 wait=self.wait,
                 discovery_port=self.discovery,
@@ -271,8 +283,11 @@ def test_more_hosts_than_files_are_allowed() -> None:
         "import resource, sys\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
         "from hccl_tools.launch.cluster import membership, rendezvous_server\n"
+        "from hccl_tools.launch.cluster.credentials import Credentials\n"
         f"own, hosts = membership.HostManifest(0, 'h0', {{}}), [f'h{{i}}' for i in range({count})]\n"
-        f"met = rendezvous_server.join(own, hosts, master=0, address=('{MASTER}', {port}), notify=print)\n"
+        f"known = Credentials('h0', b'', 12.0, frozenset({{'{MASTER}'}}))\n"
+        f"met = rendezvous_server.join(own, hosts, master=0, address=('{MASTER}', {port}), notify=print,\n"
+        "    credentials=known)\n"
         "print(len(met.connections))\n"
     )
     with (
@@ -281,7 +296,10 @@ def test_more_hosts_than_files_are_allowed() -> None:
     ):
         come_to(port).close()
         for server in range(1, count):
-            guest = guests.enter_context(socket.create_connection((MASTER, port)))
-            said = {"kind": membership.PROTOCOL, "server": server, "host": f"h{server}", "has": {}}
-            guest.sendall(json.dumps(said).encode() + b"\n")
-        assert master.communicate(timeout=60)[0] == f"{count - 1}\n"
+            guest = connect((MASTER, port), b"", silence=12.0, seconds=5.0, largest=1 << 20)
+            assert guest is not None
+            guests.callback(guest.close)
+            assert proved(guest, 10.0) is not None
+            guest.send(Join(server, 1, ("", 0)))
+            guest.send(Ready())
+        assert master.communicate(timeout=60)[0].endswith(f"{count - 1}\n")

@@ -39,7 +39,7 @@ def judged(
 
 def finding(agent: int, reason: str, code: int = 137, *, lost: bool = False) -> Finding:
     first = {"name": "rank", "how": "exit code", "rank": agent} if reason == "failed" else None
-    cause = Cause.parse({"host": "h", "reason": reason, "exit_code": code, "first_failure": first}, "h")
+    cause = Cause.from_json({"host": "h", "reason": reason, "exit_code": code, "first_failure": first})
     return Finding(agent, cause, lost=lost)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.planning import packed_table, remote_launch
+from hccl_tools.launch.planning import remote_launch
 from tests.support import two_by_two
 from tests.support.mpiruns import MPIRUNS, every_remote_engine
 
@@ -221,15 +221,6 @@ def _wait(condition: Any) -> None:
     deadline = time.monotonic() + 30
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.05)
-
-
-def test_table_travels_whole() -> None:
-    data = os.urandom(300_000)
-    packed = packed_table.pack(data)
-
-    assert len(packed) > 1
-    assert all(len(value) < 131_072 for value in packed.values())
-    assert packed_table.unpack({**packed, "PATH": "/bin"}) == data
 
 
 def test_variables_that_travel() -> None:

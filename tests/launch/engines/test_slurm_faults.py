@@ -100,12 +100,9 @@ def cluster(slurm_cluster: SlurmCluster, tmp_path: Path) -> Cluster:
 
 
 @pytest.mark.parametrize("script", [QUIET, TALKING], ids=["quiet", "talking"])
-def test_a_node_that_is_cut_off_ends_the_job_on_both_sides(
-    cluster: Cluster, script: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HCCL_TOOLS_TIMING", two_by_two.SHORT_LOSS)
+def test_a_node_that_is_cut_off_ends_the_job_on_both_sides(cluster: Cluster, script: str) -> None:
     second = cluster.bed.second
-    with cluster.running(script) as job:
+    with cluster.running(script, *two_by_two.SHORT_LOSS) as job:
         second.cut_off()
         try:
             began = time.monotonic()

@@ -111,7 +111,7 @@ def test_no_command_line_has_the_secret_of_the_job(two_hosts: TwoHosts, own_dire
     launcher.terminate()
     launcher.wait()
 
-    assert len(token) == 32
+    assert len(token) == 64
     assert not [word for word in seen if token in word]
     assert not [
         file

@@ -32,7 +32,7 @@ def plan() -> Plan:
 
 
 def test_a_rank_s_end_arrives_as_it_was_reported() -> None:
-    end = host_status.rank_end(plan(), json.loads(json.dumps(RANK)))
+    end = host_status.rank_end(plan(), RankExit.parse(json.loads(json.dumps(RANK))))
 
     assert (end.process.rank, end.pid, end.code, end.duration) == (1, 77, 7, 1.5)
     assert RankExit.of(end)._asdict() == RANK
@@ -41,7 +41,7 @@ def test_a_rank_s_end_arrives_as_it_was_reported() -> None:
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_a_report_is_checked_field_by_field(wrong: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError)):
-        host_status.rank_end(plan(), {**RANK, **wrong})
+        host_status.rank_end(plan(), RankExit.parse({**RANK, **wrong}))
 
 
 SAYS = """\

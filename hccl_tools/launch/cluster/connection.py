@@ -1,0 +1,150 @@
+"""A non-blocking connection between two launchers.
+
+The kernel closes the connection to a dead or unreachable peer after ``silence`` seconds without an answer to
+its keepalive probes. A stopped launcher (Ctrl-Z), or a launcher without CPU time, keeps its connections.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch.cluster.session import Session
+from hccl_tools.launch.model.plan import DEFAULT_SILENCE
+from hccl_tools.launch.processes.reactor import wait_readable
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.cluster.messages import Message
+    from hccl_tools.launch.cluster.session import Problem
+
+#: The most bytes that one call of ``messages`` reads: a busy peer must not delay the others.
+_LARGEST_TURN = 1 << 20
+_CHUNK = 1 << 16
+#: Silence before the first keepalive probe, as a part of the time after which a peer is lost; the probes
+#: follow each other in half of that. Several must be lost on a bad link before the peer is.
+_IDLE_PART = 6
+_MOST_PROBES = 127
+
+
+class Connection:
+    """A socket with a session.
+
+    Attributes:
+        closed: Whether the peer has disconnected or has sent invalid data.
+        address: The address of the peer; "" for a peer on this host.
+    """
+
+    def __init__(self, connection: socket.socket, session: Session, silence: float = DEFAULT_SILENCE) -> None:
+        connection.setblocking(False)
+        idle = max(1, int(silence / _IDLE_PART))
+        for level, option, value in (
+            (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+            (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, idle),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, idle // 2)),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _MOST_PROBES),
+            (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(silence * 1000)),
+        ):
+            with suppress(OSError):  # A sandbox may lack these options; the peer's exit is still detected.
+                connection.setsockopt(level, option, value)
+        self._socket, self._session = connection, session
+        self.closed = False
+        self.address = _address(connection)
+        self.flush()
+
+    def fileno(self) -> int:
+        """Return the descriptor, to poll for POLLIN, and for POLLOUT while ``waiting``."""
+        return self._socket.fileno()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether unsent data is left."""
+        return bool(self._session.outgoing)
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the peer has proved that it has the job's key."""
+        return self._session.is_proved
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why the session has ended, ``None`` while it continues or if the peer has disconnected."""
+        return self._session.problem
+
+    def send(self, message: Message) -> None:
+        """Queue a message and send as much as the kernel accepts now."""
+        self._session.send(message)
+        self.flush()
+
+    def flush(self) -> None:
+        """Send as much of the queued data as the kernel accepts now."""
+        outgoing = self._session.outgoing
+        while outgoing and not self.closed:
+            try:
+                done = self._socket.send(outgoing)
+            except BlockingIOError:
+                return
+            except OSError:
+                outgoing.clear()  # Data that the peer sent earlier can still be read.
+                return
+            del outgoing[:done]
+
+    def messages(self, most: int = _LARGEST_TURN) -> list[Message]:
+        """Return the messages received so far; reads at most ``most`` bytes and does not block."""
+        found: list[Message] = []
+        while not self.closed and most > 0:
+            try:
+                part = self._socket.recv(min(_CHUNK, most))
+            except BlockingIOError:
+                break
+            except OSError:
+                part = b""
+            most -= len(part)
+            found += self._session.receive(part)
+            self.flush()
+            self.closed = self.closed or not part or self._session.problem is not None
+        return found
+
+    def refuse(self, kind: str) -> None:
+        """Tell a peer that has not proved itself why it is refused, and close the connection."""
+        self._session.refuse(kind)
+        self.flush()
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; the kernel still sends the data that it has accepted."""
+        self.closed = True
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+        self._socket.close()
+
+
+def _address(connection: socket.socket) -> str:
+    try:
+        peer = connection.getpeername()
+    except OSError:
+        return ""  # It has disconnected already.
+    # An IPv6 socket shows the address of an IPv4 peer as ::ffff:10.0.0.1.
+    return str(peer[0]).removeprefix("::ffff:") if isinstance(peer, tuple) else ""
+
+
+def connect(
+    address: tuple[str, int], key: bytes, *, silence: float, seconds: float, largest: int
+) -> Connection | None:
+    """Connect to a listening launcher; return ``None`` on failure."""
+    try:
+        connected = socket.create_connection(address, timeout=seconds)
+    except OSError:
+        return None
+    return Connection(connected, Session(key, listens=False, largest=largest), silence)
+
+
+def proved(connection: Connection, seconds: float) -> list[Message] | None:
+    """Wait until both sides have proved themselves; return the first messages, ``None`` on failure."""
+    deadline, found = time.monotonic() + seconds, list["Message"]()
+    while not connection.closed and not connection.is_proved and (left := deadline - time.monotonic()) > 0:
+        wait_readable(left, connection)
+        found += connection.messages()
+    return found if connection.is_proved and connection.problem is None else None

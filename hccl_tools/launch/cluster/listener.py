@@ -1,0 +1,226 @@
+"""The listening sockets of a controller, and the connections that have not proved themselves yet.
+
+Any program can connect. Until a connection has proved that it has the job's key, it has 10 s and 64 KiB, each
+turn of the event loop serves a limited number of such connections, and of too many the oldest is closed. A
+connection that fails does not change the job; it is counted for one line of the report.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch.cluster.connection import Connection
+from hccl_tools.launch.cluster.session import Session
+from hccl_tools.launch.processes.file_limit import FileLimit
+from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hccl_tools.launch.cluster.messages import Message
+    from hccl_tools.launch.cluster.session import Problem
+
+#: Limits for a connection that has not proved itself: seconds, bytes, such connections, events in a turn.
+_IDENTIFY_SECONDS = 10.0
+_LARGEST_SHARE = 1 << 16
+_MOST_UNPROVED = 1024
+_MOST_EVENTS = 64
+#: Addresses in the line of the report.
+_MOST_NAMED = 3
+_BACKLOG = 1024
+_BIND_ATTEMPTS = 10
+_CREDENTIALS = struct.Struct("3i")
+
+
+class Guest(NamedTuple):
+    """A connection that has proved itself, its first messages, and the port to which it has connected."""
+
+    connection: Connection
+    messages: list[Message]
+    port: int
+
+
+class _Unproved(NamedTuple):
+    connection: Connection
+    since: float
+    port: int
+
+
+class Listener:
+    """Accepts the connections of a job.
+
+    Attributes:
+        problems: Why connections were refused, by the address of the peer: the first reason of each.
+        refused: The number of refused connections.
+        other_versions: The version of each peer that has proved itself but has another version.
+    """
+
+    def __init__(
+        self, key: bytes | None, *, silence: float, allows: Callable[[str], bool] = lambda _address: True
+    ) -> None:
+        """Listen nowhere yet. ``allows`` tells whether a peer's address may connect."""
+        self._key, self._silence, self._allows = key, silence, allows
+        self._sockets: dict[int, tuple[socket.socket, int]] = {}
+        self._unproved: dict[int, _Unproved] = {}
+        self._ready = select.epoll()
+        self._limit = FileLimit()  # Ranks are unaffected: the keeper starts them.
+        self.problems: dict[str, Problem | None] = {}
+        self.refused = 0
+        self.other_versions: dict[str, str] = {}
+
+    def fileno(self) -> int:
+        """Return a descriptor that is readable if ``guests`` has something to do."""
+        return self._ready.fileno()
+
+    def listen(self, addresses: Sequence[str], port: int = 0) -> int:
+        """Listen on addresses of this host ("" and "::": all); return the port, the same for all.
+
+        Raises:
+            OSError: The port is in use.
+        """
+        first, *others = addresses
+        for attempt in range(_BIND_ATTEMPTS):
+            bound = [_bound(first, port)]
+            chosen = int(bound[0].getsockname()[1])
+            try:
+                bound += [_bound(address, chosen) for address in others]
+            except OSError:
+                bound[0].close()
+                if port or attempt == _BIND_ATTEMPTS - 1:
+                    raise
+                continue  # The kernel's choice for the first address is in use at another.
+            break
+        for listening in bound:
+            self._add(listening, chosen)
+        return chosen
+
+    def listen_locally(self, name: str) -> None:
+        """Listen for processes of this user on this host, on a socket in the abstract namespace."""
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listening.bind("\0" + name)
+        self._add(listening, 0)
+
+    def _add(self, listening: socket.socket, port: int) -> None:
+        self._sockets[listening.fileno()] = (listening, port)
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+        self._ready.register(listening.fileno(), select.EPOLLIN)
+
+    def guests(self) -> list[Guest]:
+        """Serve the connections for one turn; return those that have proved themselves."""
+        found: list[Guest] = []
+        now = time.monotonic()
+        for descriptor in [
+            one for one, left in self._unproved.items() if now - left.since > _IDENTIFY_SECONDS
+        ]:
+            self._drop(descriptor)
+        for descriptor, _ in self._ready.poll(0, _MOST_EVENTS):
+            if descriptor in self._sockets:
+                self._accept(*self._sockets[descriptor])
+            elif descriptor in self._unproved:
+                found += self._serve(descriptor)
+        return found
+
+    def close(self) -> None:
+        """Close the sockets, and the connections that have not proved themselves."""
+        for listening, _ in self._sockets.values():
+            listening.close()
+        for one in self._unproved.values():
+            one.connection.close()
+        self._sockets.clear()
+        self._unproved.clear()
+        self._ready.close()
+
+    def strangers(self) -> str:
+        """Return a sentence about the refused connections, "" if there are none."""
+        if not self.refused:
+            return ""
+        problem = next(iter(self.problems.values()))
+        where = and_more([one or "this host" for one in self.problems], _MOST_NAMED)
+        return (
+            f"refused {count(self.refused, 'connection')} from {where}: {_REASONS[problem and problem.kind]}"
+        )
+
+    def _accept(self, listening: socket.socket, port: int) -> None:
+        for _ in range(_MOST_EVENTS):
+            try:
+                accepted, _ = listening.accept()
+            except OSError:
+                return
+            self._limit.allows(accepted.fileno())
+            if self._key is None and not _is_same_user(accepted):
+                accepted.close()
+                continue
+            connection = Connection(accepted, Session(self._key, listens=True), self._silence)
+            if not self._allows(connection.address):
+                connection.refuse("address")
+                self._count(connection)
+                continue
+            if len(self._unproved) >= _MOST_UNPROVED:
+                self._drop(next(iter(self._unproved)))
+            descriptor = connection.fileno()
+            self._unproved[descriptor] = _Unproved(connection, time.monotonic(), port)
+            self._ready.register(descriptor, select.EPOLLIN)
+
+    def _serve(self, descriptor: int) -> list[Guest]:
+        connection, _, port = self._unproved[descriptor]
+        messages = connection.messages(_LARGEST_SHARE)
+        if connection.is_proved and connection.problem is None:
+            del self._unproved[descriptor]
+            self._ready.unregister(descriptor)
+            return [Guest(connection, messages, port)]
+        if connection.closed:
+            self._drop(descriptor)
+        return []
+
+    def _drop(self, descriptor: int) -> None:
+        connection = self._unproved.pop(descriptor).connection
+        with suppress(OSError):
+            self._ready.unregister(descriptor)
+        self._count(connection)
+        connection.close()
+
+    def _count(self, connection: Connection) -> None:
+        if connection.is_proved and connection.problem is not None and connection.problem.version:
+            self.other_versions[connection.address] = connection.problem.version
+            return
+        self.refused += 1
+        if len(self.problems) < _MOST_UNPROVED:
+            self.problems.setdefault(connection.address, connection.problem)
+
+
+#: Why connections were refused, by the kind of the problem; None: the peer left or did not answer in time.
+_REASONS = {
+    None: "not an agent of this job",
+    "protocol": "not an agent of this job",
+    "keyless here": "the host has a job key, this host has none",
+    "keyless there": "the host has no job key",
+    "key": "the host has another job key",
+    "address": "not an address of the job's hosts",
+    "version": "the host has another version of hccl-tools",
+}
+
+
+def _bound(address: str, port: int) -> socket.socket:
+    bound = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        # Connections of an earlier job's ranks to this port may be in TIME_WAIT; and this job's ranks listen
+        # on this port while the launchers' connections are open.
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((address, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _is_same_user(accepted: socket.socket) -> bool:
+    data = accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return bool(_CREDENTIALS.unpack(data)[1] == os.geteuid())

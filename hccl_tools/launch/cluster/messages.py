@@ -1,0 +1,248 @@
+"""The messages between the controller of a job and the agents on its hosts, as JSON objects.
+
+docs/launching.md has the state table. ``restart`` counts the starts of the job from 0: the message of a host
+that is ahead must not be taken for one about the current start.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.rank_exit import RankExit
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+#: In bytes: the message about a failure includes the end of a log.
+LARGEST = 1 << 20
+#: In bytes: the messages from the controller, one of which contains the rank table.
+LARGEST_FROM_CONTROLLER = 256 << 20
+_LONGEST_TEXT = 1 << 16
+_MOST_VALUES = 1 << 17
+
+
+class Table(NamedTuple):
+    """Controller: the rank table, for the agents that an engine has started."""
+
+    packed: bytes
+
+    @classmethod
+    def of(cls, data: bytes) -> Table:
+        """Return the message with the bytes of a table."""
+        return cls(zlib.compress(data))
+
+    def data(self) -> bytes:
+        """Return the bytes of the table.
+
+        Raises:
+            ValueError: The message contains no table, or a table that is too large.
+        """
+        reader = zlib.decompressobj()
+        try:
+            data = reader.decompress(self.packed, LARGEST_FROM_CONTROLLER)
+        except zlib.error as error:
+            raise ValueError("not a packed table") from error
+        if not reader.eof:
+            raise ValueError("the table is cut off or too large")
+        return data
+
+
+class Join(NamedTuple):
+    """Agent: this host, or this rank's shim, is there.
+
+    Attributes:
+        number: The index of the host's server, or the rank of the shim.
+        parent: Host and process id of the agent's parent.
+        node: The host's name in Slurm, else its own.
+        run_dir: The host's run directory; its path may differ between hosts.
+    """
+
+    number: int
+    pid: int
+    parent: tuple[str, int]
+    node: str = ""
+    run_dir: str = ""
+
+
+class Ready(NamedTuple):
+    """Agent: this host is ready to start its ranks; ``values`` must be equal on all hosts."""
+
+    restart: int = 0
+    values: Mapping[str, str] = {}
+
+
+class Waiting(NamedTuple):
+    """Controller: these hosts have not joined yet."""
+
+    hosts: tuple[str, ...]
+
+
+class Refused(NamedTuple):
+    """Either side: the job, or this host's part of it, is not started."""
+
+    why: str
+    restart: int = 0
+
+
+class Start(NamedTuple):
+    """Controller: start the ranks; ``run_dirs`` has the run directory of each server."""
+
+    restart: int = 0
+    run_dirs: Mapping[int, str] = {}
+
+
+class Ending(NamedTuple):
+    """Agent: this host's part of the job ends early."""
+
+    cause: Cause
+    restart: int = 0
+
+
+class EndedByEngine(NamedTuple):
+    """Agent: the engine has requested the end of this host's part."""
+
+
+class Ended(NamedTuple):
+    """Agent: every process of this host's part has exited. ``cause`` explains an early end."""
+
+    ranks: tuple[RankExit, ...] = ()
+    cause: Cause | None = None
+    restart: int = 0
+
+
+class End(NamedTuple):
+    """Controller: end the ranks; ``number`` is the agent that has reported the cause, -1 for none."""
+
+    cause: Cause
+    number: int = -1
+    restart: int = 0
+
+
+class Kill(NamedTuple):
+    """Either side: kill the ranks, without the rest of the grace time."""
+
+    restart: int = 0
+
+
+class Heard(NamedTuple):
+    """Either side: the last message of the receiver has arrived."""
+
+    restart: int = 0
+
+
+class Release(NamedTuple):
+    """Controller: no host has ranks left."""
+
+    restart: int = 0
+
+
+class Leave(NamedTuple):
+    """Either side: this is no connection of this job; ``why`` is for the other side's user."""
+
+    why: str = ""
+
+
+Message: TypeAlias = (
+    "Table | Join | Ready | Waiting | Refused | Start | Ending | EndedByEngine | Ended | End | Kill | Heard "
+    "| Release | Leave"
+)
+_T = TypeVar("_T")
+
+
+def to_json(message: Message) -> bytes:
+    """Return a message as JSON."""
+    fields = {name: _plain(value) for name, value in zip(message._fields, message, strict=True)}
+    return json.dumps({"type": _NAMES[type(message)], **fields}).encode()
+
+
+def from_json(content: bytes) -> Message:
+    """Return the message in the bytes.
+
+    Raises:
+        ValueError, TypeError, KeyError, RecursionError: The bytes are not a message of this version.
+    """
+    fields = json.loads(content)
+    kind, readers = _KINDS[fields.pop("type")]
+    message: Message = kind(**{name: readers[name](value) for name, value in fields.items()})
+    return message
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Cause):
+        return value.as_dict()
+    if isinstance(value, tuple):
+        return [item._asdict() if isinstance(item, RankExit) else item for item in value]
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
+        raise ValueError(value)
+    return value
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or not -1 <= value < 1 << 31:
+        raise ValueError(value)
+    return value
+
+
+def _bytes(value: Any) -> bytes:
+    return base64.b64decode(value, validate=True)
+
+
+def _parent(value: Any) -> tuple[str, int]:
+    host, pid = value
+    return _text(host), _number(pid)
+
+
+def _several(read: Callable[[Any], _T]) -> Callable[[Any], tuple[_T, ...]]:
+    def read_all(value: Any) -> tuple[_T, ...]:
+        if not isinstance(value, list) or len(value) > _MOST_VALUES:
+            raise ValueError(value)
+        return tuple(map(read, value))
+
+    return read_all
+
+
+def _by_name(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict) or len(value) > _MOST_VALUES:
+        raise ValueError(value)
+    return {_text(key): _text(item) for key, item in value.items()}
+
+
+def _by_number(value: Any) -> dict[int, str]:
+    return {int(key): item for key, item in _by_name(value).items()}
+
+
+def _optional_cause(value: Any) -> Cause | None:
+    return None if value is None else Cause.from_json(value)
+
+
+_RESTART: dict[str, Callable[[Any], Any]] = {"restart": _number}
+_CAUSE: dict[str, Callable[[Any], Any]] = {"cause": Cause.from_json, **_RESTART}
+_READERS: dict[type, dict[str, Callable[[Any], Any]]] = {
+    Table: {"packed": _bytes},
+    Join: {"number": _number, "pid": _number, "parent": _parent, "node": _text, "run_dir": _text},
+    Ready: {"values": _by_name, **_RESTART},
+    Waiting: {"hosts": _several(_text)},
+    Refused: {"why": _text, **_RESTART},
+    Start: {"run_dirs": _by_number, **_RESTART},
+    Ending: _CAUSE,
+    EndedByEngine: {},
+    Ended: {"ranks": _several(RankExit.parse), "cause": _optional_cause, **_RESTART},
+    End: {"number": _number, **_CAUSE},
+    Kill: _RESTART,
+    Heard: _RESTART,
+    Release: _RESTART,
+    Leave: {"why": _text},
+}
+_NAMES = {kind: kind.__name__.lower() for kind in _READERS}
+_KINDS = {_NAMES[kind]: (kind, readers) for kind, readers in _READERS.items()}

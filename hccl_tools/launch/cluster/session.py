@@ -1,0 +1,232 @@
+"""One side of a connection between two launchers, without the socket: bytes in, messages out.
+
+A frame is a length of 4 bytes (big-endian) and a content. The handshake has three frames:
+
+1. listener: protocol, version, nonce, and whether the listener has a job key
+2. connecting side: version, nonce, whether it has a job key, and a proof
+3. listener: its proof, or the reason why it refuses
+
+A proof is an HMAC-SHA-256 with the job key over both nonces and everything else in frames 1 and 2. After the
+handshake the content of a frame is a MAC of 32 bytes and a message. The MAC has a key per direction, derived
+from the job key and the handshake, and covers the number of the frame: a replayed, repeated, reordered or
+changed frame ends the session. Messages are authenticated, not encrypted.
+
+A session over a socket whose peer the kernel has identified needs no key; it begins with the messages.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.launch.cluster import messages
+from hccl_tools.records import NamedTuple
+from hccl_tools.version import __version__
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.cluster.messages import Message
+
+PROTOCOL = "hccl-tools job 1"
+#: In bytes: a frame of the handshake.
+_LARGEST_HANDSHAKE = 4096
+_LENGTH, _MAC, _NONCE = 4, 32, 32
+_LONGEST_VERSION = 64
+#: What the other side knows about a refusal.
+_MIRRORED = {
+    "keyless here": "keyless there",
+    "keyless there": "keyless here",
+    "key": "key",
+    "address": "address",
+}
+
+
+class Problem(NamedTuple):
+    """Why a session has ended.
+
+    Attributes:
+        kind: ``protocol`` (invalid bytes), ``keyless here`` or ``keyless there`` (one side has no job key),
+            ``key`` (the keys differ), ``address`` (the listener does not accept this address), ``version``.
+        version: The version of the other side; "" if it is unknown.
+    """
+
+    kind: str
+    version: str = ""
+
+
+class Session:
+    """One side of a connection.
+
+    Attributes:
+        is_proved: Whether both sides have proved that they have the same key.
+        outgoing: The bytes to send.
+        problem: Why the session has ended; ``None`` while it continues.
+    """
+
+    def __init__(self, key: bytes | None, *, listens: bool, largest: int = messages.LARGEST) -> None:
+        """Begin a session.
+
+        ``key`` is empty if the job has no key, ``None`` if the kernel identifies the peer. ``largest`` is the
+        limit on a message from the peer, in bytes.
+        """
+        self._key, self._listens, self._largest = key, listens, largest
+        self._inbox, self.outgoing = bytearray(), bytearray()
+        self._transcript = b""
+        self._sent, self._received = 0, 0
+        self._send_key, self._receive_key = b"", b""
+        self.is_proved = key is None
+        self.problem: Problem | None = None
+        if key is not None and listens:
+            about = {"protocol": PROTOCOL, "version": __version__, "nonce": os.urandom(_NONCE).hex()}
+            challenge = {**about, "keyed": bool(key)}
+            self._note(challenge)
+            self._send_frame(_json(challenge))
+
+    def send(self, message: Message) -> None:
+        """Append a message to ``outgoing``; it is dropped once the session has ended."""
+        if self.problem is not None or not self.is_proved:
+            return
+        content = messages.to_json(message)
+        if self._key is not None:
+            content = _mac(self._send_key, self._sent.to_bytes(8, "big") + content) + content
+            self._sent += 1
+        self._send_frame(content)
+
+    def receive(self, data: bytes) -> list[Message]:
+        """Return the messages that are complete with these bytes; an invalid byte ends the session."""
+        if self.problem is not None:
+            return []
+        self._inbox += data
+        found: list[Message] = []
+        while self.problem is None and (content := self._next_frame()) is not None:
+            try:
+                if self.is_proved:
+                    found.append(self._opened(content))
+                else:
+                    self._shake_hands(content)
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):  # noqa: PERF203
+                self._end("protocol")
+        return found
+
+    def refuse(self, kind: str) -> None:
+        """Tell the other side why it is refused, and end the session (listener, before the proof)."""
+        self._send_frame(_json({"refused": kind}))
+        self._end(kind)
+
+    def _next_frame(self) -> bytes | None:
+        if len(self._inbox) < _LENGTH:
+            return None
+        size = int.from_bytes(self._inbox[:_LENGTH], "big")
+        if size > (self._largest + _MAC if self.is_proved else _LARGEST_HANDSHAKE):
+            self._end("protocol")
+            return None
+        if len(self._inbox) < _LENGTH + size:
+            return None
+        content = bytes(self._inbox[_LENGTH : _LENGTH + size])
+        del self._inbox[: _LENGTH + size]
+        return content
+
+    def _send_frame(self, content: bytes) -> None:
+        self.outgoing += len(content).to_bytes(_LENGTH, "big") + content
+
+    def _opened(self, content: bytes) -> Message:
+        if self._key is not None:
+            mac, content = content[:_MAC], content[_MAC:]
+            if not _is_equal(_mac(self._receive_key, self._received.to_bytes(8, "big") + content), mac.hex()):
+                raise ValueError(mac)
+            self._received += 1
+        return messages.from_json(content)
+
+    def _shake_hands(self, content: bytes) -> None:
+        frame = json.loads(content)
+        if self._listens:
+            self._check_proof(frame)
+        elif not self._transcript:
+            self._answer(frame)
+        else:
+            self._finish(frame)
+
+    def _answer(self, challenge: dict[str, Any]) -> None:
+        """Answer the listener's first frame with this side's proof."""
+        if "refused" in challenge:
+            self._end(_mirrored(challenge["refused"]))
+            return
+        version = _text(challenge["version"])
+        if challenge["protocol"] != PROTOCOL:
+            self._end("version", version)
+            return
+        self._note(challenge)
+        about = {"version": __version__, "nonce": os.urandom(_NONCE).hex(), "keyed": bool(self._key)}
+        self._note(about)
+        self._send_frame(_json({"about": about, "proof": self._proof(b"connecting").hex()}))
+        if challenge["keyed"] is not about["keyed"]:
+            self._end("keyless here" if challenge["keyed"] else "keyless there", version)
+        elif version != __version__:
+            self._end("version", version)
+
+    def _check_proof(self, answer: dict[str, Any]) -> None:
+        about = answer["about"]
+        version, keyed = _text(about["version"]), about["keyed"]
+        self._note(about)
+        if keyed is not bool(self._key):
+            self.refuse("keyless here" if keyed else "keyless there")
+        elif not _is_equal(self._proof(b"connecting"), answer["proof"]):
+            self.refuse("key")
+        else:
+            self._send_frame(_json({"proof": self._proof(b"listening").hex()}))
+            self._prove()
+            if version != __version__:
+                self._end("version", version)
+
+    def _finish(self, answer: dict[str, Any]) -> None:
+        if "refused" in answer:
+            self._end(_mirrored(answer["refused"]))
+        elif not _is_equal(self._proof(b"listening"), answer["proof"]):
+            self._end("key")
+        else:
+            self._prove()
+
+    def _prove(self) -> None:
+        keys = [self._proof(name) for name in (b"from the listener", b"to the listener")]
+        self._send_key, self._receive_key = keys if self._listens else reversed(keys)
+        self.is_proved = True
+
+    def _note(self, frame: dict[str, Any]) -> None:
+        """Add a frame to the transcript, on which the proofs and keys depend."""
+        if len(bytes.fromhex(frame["nonce"])) != _NONCE:
+            raise ValueError(frame)
+        self._transcript += _json(frame) + b"\n"
+
+    def _proof(self, purpose: bytes) -> bytes:
+        return _mac(self._key or b"", purpose + b"\n" + self._transcript)
+
+    def _end(self, kind: str, version: str = "") -> None:
+        self.problem = Problem(kind, version)
+        self._inbox.clear()
+
+
+def _json(frame: dict[str, Any]) -> bytes:
+    return json.dumps(frame, sort_keys=True).encode()
+
+
+def _mac(key: bytes, data: bytes) -> bytes:
+    import hmac  # noqa: PLC0415  (it loads OpenSSL, 5 ms; the ranks of one host need no key)
+
+    return hmac.digest(key, data, "sha256")
+
+
+def _is_equal(mac: bytes, claimed: str) -> bool:
+    import hmac  # noqa: PLC0415
+
+    return hmac.compare_digest(mac, bytes.fromhex(claimed))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or len(value) > _LONGEST_VERSION or not value.isprintable():
+        raise ValueError(value)
+    return value
+
+
+def _mirrored(kind: object) -> str:
+    """Return a refusal as the refused side sees it."""
+    return _MIRRORED[kind] if isinstance(kind, str) else "protocol"

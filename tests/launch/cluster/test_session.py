@@ -1,0 +1,229 @@
+"""The handshake and the frames between two launchers, without a socket."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_tools.launch.cluster import messages, session
+from hccl_tools.launch.cluster.messages import Heard, Kill, Refused, Release
+from hccl_tools.launch.cluster.session import Session
+from hccl_tools.version import __version__
+
+if TYPE_CHECKING:
+    from hccl_tools.launch.cluster.messages import Message
+
+KEY, OTHER_KEY, NO_KEY = b"k" * 32, b"o" * 32, b""
+
+
+def pair(key: bytes | None = KEY, other: bytes | None = KEY) -> tuple[Session, Session]:
+    """Return a listener's session and that of a connecting side."""
+    return Session(key, listens=True), Session(other, listens=False)
+
+
+def taken(side: Session) -> bytes:
+    """Return the bytes that a side wants to send, as if they had been sent."""
+    data = bytes(side.outgoing)
+    side.outgoing.clear()
+    return data
+
+
+def converse(one: Session, other: Session) -> list[Message]:
+    """Exchange bytes until both sides are silent; return the messages."""
+    found: list[Message] = []
+    while one.outgoing or other.outgoing:
+        found += other.receive(taken(one))
+        found += one.receive(taken(other))
+    return found
+
+
+def proved_pair(key: bytes | None = KEY) -> tuple[Session, Session]:
+    here, there = pair(key, key)
+    converse(here, there)
+    assert here.is_proved
+    assert there.is_proved
+    return here, there
+
+
+@pytest.mark.parametrize("key", [KEY, NO_KEY, None])
+def test_messages_pass_in_both_directions_after_the_handshake(key: bytes | None) -> None:
+    here, there = proved_pair(key)
+    here.send(Release(3))
+    there.send(Refused("no"))
+
+    assert converse(here, there) == [Release(3), Refused("no")]
+    assert here.problem is there.problem is None
+
+
+@pytest.mark.parametrize(
+    ("key", "other", "here", "there"),
+    [
+        (KEY, OTHER_KEY, "key", "key"),
+        (KEY, NO_KEY, "keyless there", "keyless here"),
+        (NO_KEY, KEY, "keyless here", "keyless there"),
+    ],
+)
+def test_a_missing_or_different_key_ends_both_sides_with_the_reason(
+    key: bytes, other: bytes, here: str, there: str
+) -> None:
+    listener, connecting = pair(key, other)
+    connecting.send(Kill())
+
+    assert converse(listener, connecting) == []
+    assert not listener.is_proved
+    assert not connecting.is_proved
+    assert (listener.problem, connecting.problem) == (
+        session.Problem(here),
+        session.Problem(there, connecting.problem.version if connecting.problem else ""),
+    )
+
+
+def test_a_different_version_ends_both_sides_with_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = pair()
+    challenge = taken(here)
+    monkeypatch.setattr(session, "__version__", "0.0.1")
+    there.receive(challenge)
+    answer = taken(there)
+    monkeypatch.undo()
+    here.receive(answer)
+
+    assert here.problem == session.Problem("version", "0.0.1")
+    assert there.problem == session.Problem("version", __version__)
+
+
+def test_a_version_is_believed_only_from_a_side_that_has_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = pair(KEY, OTHER_KEY)
+    challenge = taken(here)
+    monkeypatch.setattr(session, "__version__", "0.0.1")
+    there.receive(challenge)
+    here.receive(taken(there))
+
+    assert here.problem == session.Problem("key")
+
+
+def test_a_recorded_answer_does_not_open_another_session() -> None:
+    first, connecting = pair()
+    connecting.receive(taken(first))
+    answer = taken(connecting)
+    first.receive(answer)
+    assert first.is_proved
+    second = Session(KEY, listens=True)
+    second.receive(answer)
+
+    assert not second.is_proved
+    assert second.problem == session.Problem("key")
+
+
+def test_a_repeated_message_ends_the_session() -> None:
+    here, there = proved_pair()
+    there.send(Kill())
+    frame = taken(there)
+
+    assert here.receive(frame) == [Kill()]
+    assert here.receive(frame) == []
+    assert here.problem == session.Problem("protocol")
+
+
+def test_messages_in_another_order_end_the_session() -> None:
+    here, there = proved_pair()
+    there.send(Heard(1))
+    first = taken(there)
+    there.send(Heard(2))
+
+    assert here.receive(taken(there) + first) == []
+    assert here.problem == session.Problem("protocol")
+
+
+def test_a_message_sent_back_ends_the_session() -> None:
+    _here, there = proved_pair()
+    there.send(Kill())
+
+    assert there.receive(taken(there)) == []
+    assert there.problem == session.Problem("protocol")
+
+
+@given(at=st.integers(0, 200), bit=st.integers(0, 7))
+def test_a_changed_bit_never_gives_a_message(at: int, bit: int) -> None:
+    here, there = proved_pair()
+    there.send(Refused("a reason of some length, so that most of the frame is text"))
+    frame = bytearray(taken(there))
+    frame[at % len(frame)] ^= 1 << bit
+
+    assert here.receive(bytes(frame)) == []
+
+
+@given(st.lists(st.binary(max_size=300), max_size=10), st.sampled_from([KEY, NO_KEY, None]), st.booleans())
+def test_any_bytes_end_the_session_or_wait_for_more(
+    parts: list[bytes], key: bytes | None, listens: bool
+) -> None:
+    side = Session(key, listens=listens)
+    for part in parts:
+        side.receive(part)
+
+    assert side.problem is None or side.problem.kind == "protocol"
+    assert len(side._inbox) <= sum(map(len, parts))
+
+
+_HANDSHAKES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=80),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["protocol", "version", "nonce", "keyed", "about", "proof", "refused"]), inner
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(_HANDSHAKES, st.booleans())
+def test_any_object_in_a_handshake_frame_proves_nothing(content: object, listens: bool) -> None:
+    side = Session(KEY, listens=listens)
+    data = json.dumps(content).encode()
+    side.receive(len(data).to_bytes(4, "big") + data)
+
+    assert not side.is_proved
+
+
+@given(st.binary(max_size=2000))
+def test_any_content_with_a_valid_mac_is_a_message_or_ends_the_session(content: bytes) -> None:
+    here, _there = proved_pair(None)
+    frame = len(content).to_bytes(4, "big") + content
+    found = here.receive(frame)
+
+    assert len(found) == (here.problem is None)
+
+
+@pytest.mark.parametrize("size", [session._LARGEST_HANDSHAKE + 1, 1 << 31])
+def test_a_long_frame_before_the_proof_is_refused_by_its_length(size: int) -> None:
+    side = Session(KEY, listens=True)
+    side.receive(size.to_bytes(4, "big"))
+
+    assert side.problem == session.Problem("protocol")
+
+
+def test_a_message_as_long_as_allowed_arrives_and_a_longer_one_ends_the_session() -> None:
+    here, there = proved_pair()
+    there._send_frame(b"x" * (messages.LARGEST + 33))
+    assert here.receive(taken(there)[:4]) == []
+    assert here.problem == session.Problem("protocol")
+
+    here, there = Session(KEY, listens=True, largest=1000), Session(KEY, listens=False)
+    converse(here, there)
+    text = "x" * (1000 - len(messages.to_json(Refused(""))))
+    there.send(Refused(text))
+    assert here.receive(taken(there)) == [Refused(text)]
+    there.send(Refused(text + "x"))
+    assert here.receive(taken(there)) == []
+
+
+def test_nothing_is_sent_before_the_proof() -> None:
+    here, there = pair()
+    there.send(Kill())
+    assert not there.outgoing
+    converse(here, there)
+    assert here.receive(taken(there)) == []
