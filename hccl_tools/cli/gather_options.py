@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hccl_tools.gathering.options import GatherOptions
 
 _WANTED = ("hosts", "hostfile", "gather")
+#: The names of the options of :func:`one_host`.
+REACHING = ("engine", "gather_timeout", "ssh", "via")
 
 
 #: The options for reaching a host.
@@ -28,6 +30,12 @@ _REACHING = (
         "--ssh",
         metavar="COMMAND",
         help="The ssh command: 'ssh -p 2222 -i KEY'. Default: Open MPI's setting, else ssh.",
+    ),
+    click.option(
+        "--via",
+        metavar="COMMAND",
+        help="Reach the hosts with this command in place of ssh: 'kubectl exec -i {host} --', "
+        "'docker exec -i {host}', 'ssh -J jump {host}'. python3 (3.8 or later) is enough there.",
     ),
     click.option(
         "--gather-timeout",
@@ -88,10 +96,11 @@ def facts_of(host: str, request: SurveyRequest, options: dict[str, Any]) -> Host
         UsageError: ``host`` is not a host name.
     """
     from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
-    from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
     from hccl_tools.notation import host_list  # noqa: PLC0415
 
-    how = GatherOptions(options.pop("engine"), options.pop("gather_timeout"), ssh=options.pop("ssh"))
+    how = _reached(options)
+    for name in REACHING:
+        del options[name]
     hosts = host_list.parse(host, option="the host")
     gathered = survey_hosts(hosts, request, _announced(how, hosts))
     found = next(answer.facts for answer in gathered.answers if answer.facts is not None)
@@ -110,6 +119,8 @@ def wanted(options: dict[str, Any]) -> bool:
         raise UsageError(
             " and ".join(f"--{name}" for name in named) + " exclude each other", hint="keep one of them"
         )
+    if not named and options["via"] is not None:
+        raise UsageError("--via is for the tables of other hosts", hint="add --hosts LIST, or leave it out")
     if not named and options["order"] != "given":
         raise UsageError("--order is for the tables of many hosts", hint="add --hosts LIST, or leave it out")
     return bool(named)
@@ -145,11 +156,28 @@ def _gathered(request: SurveyRequest, options: dict[str, Any]) -> Gathered | Non
         if within_job.is_started_by_launcher(os.environ) or not os.environ.get("SLURM_JOB_NODELIST"):
             return within_job.gather_within_job(request, seconds=seconds, allow_missing=allow_missing)
     from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
-    from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
 
     hosts = _hosts(options)
-    how = GatherOptions(options["engine"], seconds, allow_missing, options["ssh"])
+    how = _reached(options)._replace(allow_missing=allow_missing)
     return survey_hosts(hosts, request, _announced(how, hosts))
+
+
+def _reached(options: dict[str, Any]) -> GatherOptions:
+    """Return how the hosts are reached.
+
+    Raises:
+        UsageError: ``--via`` cannot be used as it is, or with another option.
+    """
+    from hccl_tools.gathering.options import VIA_ENGINE, GatherOptions  # noqa: PLC0415
+    from hccl_tools.programs import via  # noqa: PLC0415
+
+    how = GatherOptions(options["engine"], options["gather_timeout"], ssh=options["ssh"])
+    if options["via"] is None:
+        return how
+    if how.ssh is not None or how.engine not in {None, VIA_ENGINE}:
+        other = "--ssh" if how.ssh is not None else f"--engine {how.engine}"
+        raise UsageError(f"--via and {other} exclude each other", hint="leave one of them out")
+    return how._replace(engine=VIA_ENGINE, via=via.parse(options["via"], how.environ))
 
 
 def _announced(how: GatherOptions, hosts: Sequence[str]) -> GatherOptions:
@@ -158,7 +186,8 @@ def _announced(how: GatherOptions, hosts: Sequence[str]) -> GatherOptions:
     from hccl_tools.notation.phrases import count  # noqa: PLC0415
 
     engine, reason = choice.Choice(how.engine, "--engine") if how.engine else choice.default(how.environ)
-    click.echo(f"querying {count(len(hosts), 'host')} with {engine} ({reason})", err=True)
+    shown = f"{how.via[0]} (--via)" if how.via else f"{engine} ({reason})"
+    click.echo(f"querying {count(len(hosts), 'host')} with {shown}", err=True)
     return how._replace(engine=engine)
 
 

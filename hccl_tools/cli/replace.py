@@ -49,7 +49,7 @@ def command(*, file: str, server: str, spare: str, **settings: Any) -> None:
 
 
 def _spare(inputs: Inputs, name: str, before: RankTable, server: str, settings: dict[str, Any]) -> RankTable:
-    how = {key: settings.pop(key) for key in ("engine", "gather_timeout", "ssh")}
+    how = {key: settings.pop(key) for key in gather_options.REACHING}
     if name == "-" or name.endswith(".json") or os.path.lexists(name):
         return inputs.table(name)
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415

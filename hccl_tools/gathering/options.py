@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Engine = Literal["mpirun", "slurm", "ssh"]
+#: The engine whose ssh ``--via`` replaces.
+VIA_ENGINE: Engine = "ssh"
 #: Seconds in which all hosts must answer.
 TIMEOUT = 60
 _CONNECT_S = 10
@@ -23,6 +25,7 @@ class GatherOptions(NamedTuple):
         engine: ``slurm``, ``mpirun`` or ``ssh``; None for the default of ``choice``.
         seconds: The time limit for all hosts together.
         allow_missing: Whether to continue without the hosts that do not answer.
+        via: The words of ``--via``, which replaces ssh; only for the engine ``ssh``.
         ssh: The user's ssh with its options, as typed; None selects the ssh set for Open MPI, else ``ssh``.
     """
 
@@ -31,6 +34,7 @@ class GatherOptions(NamedTuple):
     allow_missing: bool = False
     ssh: str | None = None
     environ: Mapping[str, str] = os.environ
+    via: tuple[str, ...] = ()
 
     @property
     def connect_seconds(self) -> int:

@@ -17,7 +17,7 @@ from hccl_tools.gathering.engine_run import EngineOutcome
 from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.stdout_framing import EngineOutput
-from hccl_tools.programs import ssh
+from hccl_tools.programs import ssh, via
 from hccl_tools.remote import archive
 from hccl_tools.remote.connection import Connection, serve
 
@@ -33,7 +33,8 @@ _GRACE_S = 4.0
 #: The greatest length of what a host sends; an answer has some kilobytes.
 _MOST_BYTES = 1 << 22
 _NOT_FOUND = 127
-_PYTHON_MISSING_HINT = "install Python 3.8 or later there, as python3 on the PATH of ssh's commands"
+_PYTHON_MISSING_HINT = "install Python 3.8 or later there, as python3 on the PATH of commands without a login"
+_NO_INPUT_HINT = "the command must pass its standard input on; kubectl and docker do so with -i"
 _LOAD_HINT = "check its load and its file systems"
 
 
@@ -107,7 +108,8 @@ def survey(
     asked = {one.host: one for one in queries if isinstance(one, _Query)}
     answers = {host: answer for host, one in asked.items() if (answer := one.answer) is not None}
     silent = [host for host in hosts if host not in answers]
-    causes = [_cause(host, asked.get(host), options.seconds) for host in silent]
+    program_name = os.path.basename(options.via[0]) if options.via else "ssh"  # noqa: PTH119
+    causes = [_cause(host, asked.get(host), options.seconds, program_name) for host in silent]
     return EngineOutcome(answers, causes)
 
 
@@ -125,6 +127,8 @@ def _query(
 
 def _way(host: str, options: GatherOptions) -> tuple[list[str], str]:
     """Return the command line that starts a shell on a host, and the Python there."""
+    if options.via:
+        return [*via.command(options.via, host), "sh"], "python3"
     if is_this_host(host):
         return ["/bin/sh"], sys.executable
     agent = ssh.command(options.ssh, options.environ, wait=options.connect_seconds)
@@ -154,19 +158,24 @@ def _kill(one: Connection) -> None:
             os.killpg(one.process.pid, signal.SIGKILL)
 
 
-def _cause(host: str, one: _Query | None, seconds: float) -> Failure:
-    """Return why a host did not answer."""
+def _cause(host: str, one: _Query | None, seconds: float, program: str) -> Failure:
+    """Return why a host did not answer; ``program`` is the name of ssh, or of what replaces it."""
     if one is None:
         return Failure(host, f"no process started there within {seconds:g} s")
     if one.is_flooded:
         return Failure(host, "it sent more than 4 MiB instead of an answer")
     if not one.ended:
-        what = "its process started but did not answer" if one.is_ready else "no answer over ssh"
+        what = "its process started but did not answer" if one.is_ready else f"no answer over {program}"
         advice = "allow more time: --gather-timeout SECONDS" if one.is_ready else _LOAD_HINT
         return Failure(host, f"{what} within {seconds:g} s", advice)
     printed = one.errors.decode("utf-8", "replace")
     last = ssh.last_line(printed)
     if one.process.returncode == _NOT_FOUND and "python3" in last:
         return Failure(host, "no python3 there", _PYTHON_MISSING_HINT)
-    hint = _PYTHON_MISSING_HINT if "3.8 or later" in last else ssh.hint(host, printed)
-    return Failure(host, last or f"ssh ended without a message, exit code {one.process.returncode}", hint)
+    if "3.8 or later" in last:
+        return Failure(host, last, _PYTHON_MISSING_HINT)
+    if not last:
+        code = one.process.returncode
+        how = f"was killed by signal {-code}" if code < 0 else f"ended without a message, exit code {code}"
+        return Failure(host, f"{program} {how}", _NO_INPUT_HINT if code == 0 and not one.is_ready else None)
+    return Failure(host, last, ssh.hint(host, printed) if one.process.returncode == ssh.FAILED else None)

@@ -17,7 +17,7 @@ from tests.beds.gather_cluster import HOSTS, VENV, Cluster, described, expected_
 from tests.support.jobs import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from tests.beds.two_hosts import TwoHosts
 
@@ -38,7 +38,7 @@ def cluster(two_hosts: TwoHosts, tmp_path: Path) -> Iterator[Cluster]:
     shutil.rmtree(broken.parent)
 
 
-def start(cluster: Cluster, *args: str) -> subprocess.Popen[str]:
+def start(cluster: Cluster, *args: str, reach: Sequence[str] | None = None) -> subprocess.Popen[str]:
     """Start ``gen`` on the first host, where no mpirun is on PATH."""
     first = cluster.machines[0]
     command = [
@@ -49,15 +49,21 @@ def start(cluster: Cluster, *args: str) -> subprocess.Popen[str]:
         "-m",
         "hccl_tools",
     ]
-    command += ["gen", "--ssh", str(cluster.bed.ssh), *args]
+    command += ["gen", *(reach or ["--ssh", str(cluster.bed.ssh)]), *args]
     return cluster.bed.first.start(command, cwd=cluster.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def gen(cluster: Cluster, *args: str) -> subprocess.CompletedProcess[str]:
-    process = start(cluster, *args)
+def gen(cluster: Cluster, *args: str, reach: Sequence[str] | None = None) -> subprocess.CompletedProcess[str]:
+    process = start(cluster, *args, reach=reach)
     out, err = process.communicate(timeout=120)
     assert "Traceback" not in err
     return subprocess.CompletedProcess(args, process.returncode, out, err)
+
+
+def put_kubectl(cluster: Cluster) -> None:
+    program = cluster.machines[0].bin / "kubectl"
+    program.write_text(KUBECTL.format(ssh=cluster.bed.ssh))
+    program.chmod(0o755)
 
 
 def left_behind(cluster: Cluster) -> list[str]:
@@ -90,15 +96,30 @@ def test_without_mpirun_the_table_is_made_over_ssh(cluster: Cluster) -> None:
     assert left_behind(cluster) == []
 
 
-def test_the_table_is_that_of_gen_on_the_host_byte_for_byte(cluster: Cluster) -> None:
+#: Stands for kubectl: it takes ``exec -i POD -- PROGRAM...`` and nothing else.
+KUBECTL = """\
+#!/bin/sh
+if [ "$1 $2 $4" != "exec -i --" ]; then echo "error: unknown command: $*" >&2; exit 1; fi
+pod=$3
+shift 4
+exec {ssh} "$pod" "$@"
+"""
+VIA = "kubectl exec -i {host} --"
+
+
+@pytest.mark.parametrize("way", ["ssh", "kubectl"])
+def test_the_table_is_that_of_gen_on_the_host_byte_for_byte(cluster: Cluster, way: str) -> None:
+    put_kubectl(cluster)
+    reach = ["--via", VIA] if way == "kubectl" else ["--ssh", str(cluster.bed.ssh)]
     second = cluster.machines[1]
     variables = ["env", f"PATH={second.bin}", f"HCCL_TOOLS_ROOT={second.root}"]
     local = [*variables, sys.executable, "-m", "hccl_tools", "gen", "-o", "local.json"]
     assert cluster.second.run(local, cwd=cluster.work).returncode == 0
 
-    done = gen(cluster, "--hosts", HOSTS[1], "-o", "ssh.json")
+    done = gen(cluster, "--hosts", HOSTS[1], "-o", "ssh.json", reach=reach)
 
     assert done.returncode == 0, done.stderr
+    assert f"querying 1 host with {way}" in done.stderr
     assert (cluster.work / "ssh.json").read_bytes() == (cluster.work / "local.json").read_bytes()
     assert left_behind(cluster) == []
 
@@ -209,14 +230,31 @@ def drop_connection(process: subprocess.Popen[str], cluster: Cluster) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+def kill_ssh(process: subprocess.Popen[str], cluster: Cluster) -> None:
+    """Kill the ssh on the first host that leads to the second."""
+    for pid, argv in cluster.bed.first.commands().items():
+        if argv and Path(argv[0]).name == "ssh":
+            os.kill(pid, signal.SIGKILL)
+
+
 @pytest.mark.parametrize(
-    ("end", "code"), [(interrupt, 130), (kill, -9), (drop_connection, 1)], ids=lambda value: str(value)[:16]
+    ("end", "code", "said"),
+    [
+        (interrupt, 130, ""),
+        (kill, -9, ""),
+        (drop_connection, 1, "10.77.0.2: "),
+        (kill_ssh, 1, "10.77.0.2: {} was killed by signal 9"),
+    ],
+    ids=["interrupt", "kill", "drop_connection", "kill_ssh"],
 )
+@pytest.mark.parametrize("way", ["ssh", "kubectl"])
 def test_an_interrupted_query_leaves_nothing_on_the_host(
-    cluster: Cluster, end: Callable[[subprocess.Popen[str], Cluster], None], code: int
+    cluster: Cluster, end: Callable[[subprocess.Popen[str], Cluster], None], code: int, said: str, way: str
 ) -> None:
     cluster.machines[1].describe(HANGS)
-    process = start(cluster, "--hosts", LISTED, "--tool-timeout", "60")
+    put_kubectl(cluster)
+    hosts, reach = (HOSTS[1], ["--via", VIA]) if way == "kubectl" else (LISTED, None)
+    process = start(cluster, "--hosts", hosts, "--tool-timeout", "60", reach=reach)
     assert eventually(lambda: any("hccn_tool" in text for text in left_behind(cluster)))
     folders = [name for name in left_behind(cluster) if name.startswith("hccl-tools-")]
     modes = [Path("/tmp", cluster.second.namespace, name).stat().st_mode & 0o777 for name in folders]
@@ -226,6 +264,7 @@ def test_an_interrupted_query_leaves_nothing_on_the_host(
 
     assert modes == [0o700]
     assert process.returncode == code, err
+    assert said.format(way) in err
     assert "Traceback" not in err
     assert eventually(lambda: not left_behind(cluster), 20), left_behind(cluster)
     assert not list(cluster.work.iterdir())

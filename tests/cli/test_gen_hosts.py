@@ -32,6 +32,13 @@ def gen(work: Path, *args: str, **variables: str) -> subprocess.CompletedProcess
         (["--hosts", "a", "--engine", "slurm"], "--engine slurm requires a Slurm allocation"),
         (["--hosts", "a", "--ssh", "no-such-ssh -p 1"], "no program no-such-ssh"),
         (["--hosts", "a", "--engine", "ssh", "--ssh", "no-such-ssh -p 1"], "no program no-such-ssh"),
+        (["--hosts", "a", "--via", "sh {host}", "--ssh", "ssh"], "--via and --ssh exclude each other"),
+        (["--hosts", "a", "--via", "sh {host}", "--engine", "mpirun"], "--via and --engine mpirun exclude"),
+        (["--hosts", "a", "--via", "kubectl exec -i --"], '--via "kubectl exec -i --" has no {host}'),
+        (["--hosts", "a", "--via", ""], '--via "" has no {host}'),
+        (["--hosts", "a", "--via", "sh -c 'x {host}"], "a quote or backslash has no end"),
+        (["--hosts", "a", "--via", "no-such exec {host}"], "no program no-such on PATH"),
+        (["--via", "sh {host}"], "--via is for the tables of other hosts"),
         (["--order", "ip"], "--order is for the tables of many hosts"),
     ],
 )

@@ -166,6 +166,29 @@ def test_a_host_that_sends_without_end_is_named_at_once(ssh: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
+def test_a_command_that_passes_no_input_on_is_explained(ssh: Path, tmp_path: Path) -> None:
+    ssh.write_text('#!/bin/sh\nshift 2\nexec "$@" < /dev/null\n')
+
+    command = [
+        sys.executable,
+        "-m",
+        "hccl_tools",
+        "gen",
+        "--hosts",
+        "worker-0",
+        "--via",
+        f"{ssh} exec {{host}}",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+
+    assert done.returncode == 1
+    assert f"querying 1 host with {ssh} (--via)" in done.stderr
+    assert (
+        "worker-0: ssh ended without a message, exit code 0\n    help: the command must pass" in done.stderr
+    )
+
+
+@pytest.mark.slow
 def test_control_characters_of_a_host_are_escaped(ssh: Path, tmp_path: Path) -> None:
     ssh.write_text("#!/bin/sh\nprintf '\\033[31mred\\n' >&2\nexit 255\n")
 
