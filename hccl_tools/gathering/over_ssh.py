@@ -33,6 +33,8 @@ _GRACE_S = 4.0
 #: The greatest length of what a host sends; an answer has some kilobytes.
 _MOST_BYTES = 1 << 22
 _NOT_FOUND = 127
+#: The number of lines of an unknown error that are shown: the last may be just a hint at the help.
+_MOST_LINES = 3
 _PYTHON_MISSING_HINT = "install Python 3.8 or later there, as python3 on the PATH of commands without a login"
 _NO_INPUT_HINT = "the command must pass its standard input on; kubectl and docker do so with -i"
 _LOAD_HINT = "check its load and its file systems"
@@ -178,4 +180,7 @@ def _cause(host: str, one: _Query | None, seconds: float, program: str) -> Failu
         code = one.process.returncode
         how = f"was killed by signal {-code}" if code < 0 else f"ended without a message, exit code {code}"
         return Failure(host, f"{program} {how}", _NO_INPUT_HINT if code == 0 and not one.is_ready else None)
-    return Failure(host, last, ssh.hint(host, printed) if one.process.returncode == ssh.FAILED else None)
+    if one.process.returncode == ssh.FAILED:
+        return Failure(host, last, ssh.hint(host, printed))
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    return Failure(host, "; ".join(lines[-_MOST_LINES:]))

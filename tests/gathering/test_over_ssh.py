@@ -189,6 +189,19 @@ def test_a_command_that_passes_no_input_on_is_explained(ssh: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
+def test_an_error_of_the_command_is_shown_with_the_lines_before_it(ssh: Path, tmp_path: Path) -> None:
+    """As kubectl prints it for a command line without ``--``."""
+    lines = "error: you must specify at least one command\\nSee kubectl exec -h"
+    ssh.write_text(f"#!/bin/sh\nprintf '{lines}\\n' >&2\nexit 1\n")
+
+    command = [sys.executable, "-m", "hccl_tools", "gen", "--hosts", "worker-0"]
+    command += ["--via", f"{ssh} exec {{host}}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+
+    assert "worker-0: error: you must specify at least one command; See kubectl exec -h\n" in done.stderr
+
+
+@pytest.mark.slow
 def test_control_characters_of_a_host_are_escaped(ssh: Path, tmp_path: Path) -> None:
     ssh.write_text("#!/bin/sh\nprintf '\\033[31mred\\n' >&2\nexit 255\n")
 
