@@ -33,6 +33,8 @@ _GRACE_S = 4.0
 #: The greatest length of what a host sends; an answer has some kilobytes.
 _MOST_BYTES = 1 << 22
 _NOT_FOUND = 127
+#: kubectl adds a line with the exit code to the messages of the program.
+_KUBECTL_END = "command terminated with exit code"
 #: The number of lines of an unknown error that are shown: the last may be just a hint at the help.
 _MOST_LINES = 3
 _PYTHON_MISSING_HINT = "install Python 3.8 or later there, as python3 on the PATH of commands without a login"
@@ -171,7 +173,10 @@ def _cause(host: str, one: _Query | None, seconds: float, program: str) -> Failu
         advice = "allow more time: --gather-timeout SECONDS" if one.is_ready else _LOAD_HINT
         return Failure(host, f"{what} within {seconds:g} s", advice)
     printed = one.errors.decode("utf-8", "replace")
-    last = ssh.last_line(printed)
+    lines = [
+        line for text in printed.splitlines() if (line := text.strip()) and not line.startswith(_KUBECTL_END)
+    ]
+    last = lines[-1] if lines else ""
     if one.process.returncode == _NOT_FOUND and "python3" in last:
         return Failure(host, "no python3 there", _PYTHON_MISSING_HINT)
     if "3.8 or later" in last:
@@ -182,5 +187,6 @@ def _cause(host: str, one: _Query | None, seconds: float, program: str) -> Failu
         return Failure(host, f"{program} {how}", _NO_INPUT_HINT if code == 0 and not one.is_ready else None)
     if one.process.returncode == ssh.FAILED:
         return Failure(host, last, ssh.hint(host, printed))
-    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    if one.is_ready:
+        return Failure(host, last)
     return Failure(host, "; ".join(lines[-_MOST_LINES:]))

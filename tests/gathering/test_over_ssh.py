@@ -189,6 +189,31 @@ def test_a_command_that_passes_no_input_on_is_explained(ssh: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("printed", "code", "shown"),
+    [
+        ("sh: 1: exec: python3: not found", 127, "no python3 there\n    help: install Python 3.8"),
+        (
+            "python3 there is 3.6; 3.8 or later is required",
+            1,
+            "python3 there is 3.6; 3.8 or later is required\n    help",
+        ),
+    ],
+)
+def test_kubectl_s_line_with_the_exit_code_hides_no_message(
+    ssh: Path, tmp_path: Path, printed: str, code: int, shown: str
+) -> None:
+    end = f"command terminated with exit code {code}"
+    ssh.write_text(f"#!/bin/sh\nprintf '{printed}\\n{end}\\n' >&2\nexit {code}\n")
+
+    command = [sys.executable, "-m", "hccl_tools", "gen", "--hosts", "worker-0"]
+    command += ["--via", f"{ssh} exec {{host}}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+
+    assert f"worker-0: {shown}" in done.stderr
+
+
+@pytest.mark.slow
 def test_an_error_of_the_command_is_shown_with_the_lines_before_it(ssh: Path, tmp_path: Path) -> None:
     """As kubectl prints it for a command line without ``--``."""
     lines = "error: you must specify at least one command\\nSee kubectl exec -h"
