@@ -13,8 +13,9 @@ from tests.support import two_by_two
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tests.beds.network_host import Host
     from tests.beds.slurm_cluster import SlurmCluster
-    from tests.beds.two_hosts import Host, TwoHosts
+    from tests.beds.two_hosts import TwoHosts
     from tests.support.mpiruns import Mpirun
 
 #: What fault_rank.py reads, on other hosts too.

@@ -15,7 +15,8 @@ from tests.support.hosts import described_910a, make_host
 if TYPE_CHECKING:
     import subprocess
 
-    from tests.beds.two_hosts import Host, TwoHosts
+    from tests.beds.network_host import Host
+    from tests.beds.two_hosts import TwoHosts
     from tests.support.hosts import StandInHost
 
 HOSTS = ("10.77.0.1", "10.77.0.2")

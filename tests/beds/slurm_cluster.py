@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.beds.daemons import Daemon, end_processes, need, pids_with_environment, program, wait_until
-from tests.beds.two_hosts import configure, make_host
+from tests.beds.network_host import configure, make_host
 from tests.beds.two_nodes import SLURM_CONFIG, start_munge, write_task_prolog
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from tests.beds.two_hosts import Host
+    from tests.beds.network_host import Host
 
 _NODES = """\
 NodeName=n1 NodeAddr=10.79.0.1 CPUs=8

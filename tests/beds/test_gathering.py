@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable, Iterator
 
-    from tests.beds.two_hosts import Host, TwoHosts
+    from tests.beds.network_host import Host
+    from tests.beds.two_hosts import TwoHosts
     from tests.beds.two_nodes import TwoNodes
 
 pytestmark = pytest.mark.bed

@@ -20,7 +20,8 @@ from tests.support.mpiruns import REMOTE_ENGINES, every_remote_engine
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.beds.two_hosts import Host, TwoHosts
+    from tests.beds.network_host import Host
+    from tests.beds.two_hosts import TwoHosts
     from tests.support.mpiruns import Mpirun, Ssh
 
 pytestmark = [pytest.mark.bed, pytest.mark.mpi]

@@ -20,7 +20,8 @@ from tests.support.mpiruns import MPIRUNS, every_remote_engine
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.beds.two_hosts import Host, TwoHosts
+    from tests.beds.network_host import Host
+    from tests.beds.two_hosts import TwoHosts
     from tests.support.mpiruns import Mpirun, Ssh
 
 SHOW = """\

@@ -21,8 +21,8 @@ from tests.support.jobs import eventually
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.beds.network_host import Host
     from tests.beds.slurm_cluster import SlurmCluster
-    from tests.beds.two_hosts import Host
 
 pytestmark = pytest.mark.bed
 

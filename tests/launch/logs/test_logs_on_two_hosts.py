@@ -19,7 +19,8 @@ from tests.support.mpiruns import MPIRUNS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.beds.two_hosts import Host, TwoHosts
+    from tests.beds.network_host import Host
+    from tests.beds.two_hosts import TwoHosts
 
 pytestmark = [pytest.mark.bed, pytest.mark.mpi]
 
