@@ -1,0 +1,151 @@
+"""The bed of three hosts really loses, delays and drops what its hosts send."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.beds.three_hosts import drop, flapping, isolate, poor_link
+from tests.support.jobs import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.beds.network_host import Host
+    from tests.beds.three_hosts import ThreeHosts
+
+pytestmark = pytest.mark.bed
+
+#: Answers each datagram with itself, after a line on its output for it.
+ECHO = """
+import socket
+door = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+door.bind(("::", 6464))
+print("ready", flush=True)
+while True:
+    data, sender = door.recvfrom(100)
+    print(data.decode(), flush=True)
+    door.sendto(data, sender)
+"""
+#: Sends so many datagrams in a row, and prints the seconds until each answer of the next 1.5.
+ASK = """
+import socket, sys, time
+count = int(sys.argv[2])
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+asking = socket.socket(family, socket.SOCK_DGRAM)
+began = time.monotonic()
+for number in range(count):
+    asking.sendto(str(number).encode(), (sys.argv[1], 6464))
+for _ in range(count):
+    asking.settimeout(max(0.001, began + 1.5 - time.monotonic()))
+    try:
+        asking.recv(100)
+    except TimeoutError:
+        break
+    print(time.monotonic() - began)
+"""
+
+
+@pytest.fixture
+def echo(three_hosts: ThreeHosts) -> Iterator[subprocess.Popen[str]]:
+    """A program on the second host that answers."""
+    process = three_hosts.hosts[1].start([sys.executable, "-c", ECHO], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def received(echo: subprocess.Popen[str]) -> str:
+    """Return what has come in, and end the program."""
+    echo.kill()
+    assert echo.stdout is not None
+    return echo.stdout.read()
+
+
+def ask(host: Host, address: str, count: int = 1) -> list[float]:
+    """Return after how many seconds each answer came."""
+    done = host.run([sys.executable, "-c", ASK, address, str(count)], check=True)
+    return [float(line) for line in done.stdout.split()]
+
+
+def test_each_host_reaches_each_other_by_both_addresses(three_hosts: ThreeHosts) -> None:
+    for here in three_hosts.hosts:
+        for there in three_hosts.hosts:
+            for address in (there.address, there.ipv6):
+                answer = here.run([str(three_hosts.ssh), address, "hostname", "-I"])
+
+                assert answer.stdout.split() == [there.address, there.ipv6], answer.stderr
+
+
+def test_large_messages_arrive_unchanged(three_hosts: ThreeHosts) -> None:
+    send = f"head -c 30000000 /dev/zero | {three_hosts.ssh} {three_hosts.hosts[1].address} sha256sum"
+    done = three_hosts.hosts[0].run(["sh", "-c", send])
+    expected = subprocess.run(
+        ["sh", "-c", "head -c 30000000 /dev/zero | sha256sum"], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == expected.stdout, done.stderr
+
+
+def test_cut_one_way(three_hosts: ThreeHosts, echo: subprocess.Popen[str]) -> None:
+    first, second, third = three_hosts.hosts
+    assert ask(first, second.address)
+    assert ask(third, second.address)
+    with three_hosts.impaired(drop(second.address, first.address)):
+        assert not ask(first, second.address)
+        assert ask(third, second.address)
+    assert ask(first, second.ipv6)
+
+    # What the first host sent had come in.
+    assert received(echo) == "0\n" * 5
+
+
+def test_isolated_host(three_hosts: ThreeHosts, echo: subprocess.Popen[str]) -> None:
+    first, second, third = three_hosts.hosts
+    with three_hosts.impaired(*isolate(second)):
+        assert not ask(first, second.address)
+        assert not ask(third, second.ipv6)
+    assert ask(third, second.ipv6)
+
+    assert received(echo) == "0\n"
+
+
+def test_loss_and_delay(three_hosts: ThreeHosts, echo: subprocess.Popen[str]) -> None:
+    first, second, third = three_hosts.hosts
+    assert max(ask(third, second.address, 10)) < 0.25
+    with three_hosts.impaired(*poor_link(second)):
+        seconds = ask(first, second.address, 100)
+
+        assert 0.6 <= min(seconds) < 1.2
+        # 0.7 * 0.7 of them come back.
+        assert 25 < len(seconds) < 75
+
+
+def test_flapping(three_hosts: ThreeHosts, echo: subprocess.Popen[str]) -> None:
+    first, second, _ = three_hosts.hosts
+    assert ask(first, second.address)
+    with three_hosts.impaired(*flapping(second, period=2.0)):
+        began = time.monotonic()
+        assert not ask(first, second.address)
+        assert eventually(lambda: bool(ask(first, second.address)), 10)
+        assert time.monotonic() - began > 2.0
+        assert eventually(lambda: not ask(first, second.address), 10)
+
+
+def test_pulled_cable(three_hosts: ThreeHosts, echo: subprocess.Popen[str]) -> None:
+    first, second, _ = three_hosts.hosts
+    second.cut_off()
+    try:
+        assert not ask(first, second.address)
+    finally:
+        second.reconnect()
+
+    assert ask(first, second.address)
+    assert ask(first, second.ipv6)
