@@ -59,10 +59,16 @@ class Cluster:
         for number, host in enumerate((bed.first, bed.second), 1):
             shutil.rmtree(host.folder / "ascend", ignore_errors=True)
             self.machines.append(make_host(host.folder / "ascend", described(number), nodes=range(8)))
+        #: The files that other jobs left in the TMPDIR of the second host.
+        self.earlier = self.temporary_files()
 
     @property
     def second(self) -> Host:
         return self.bed.second
+
+    def temporary_files(self) -> set[str]:
+        """Return the names of the files in the TMPDIR of the second host."""
+        return {path.name for path in Path("/tmp", self.second.namespace).iterdir()}
 
     def gen(self, *args: str, mpirun: Path = VENV / "mpirun") -> subprocess.CompletedProcess[str]:
         """Run ``gen --hosts`` on the first host; ``mpirun`` is the one on its PATH."""

@@ -68,7 +68,7 @@ def put_kubectl(cluster: Cluster) -> None:
 
 def left_behind(cluster: Cluster) -> list[str]:
     """What is on the second host that was not there before: files of its TMPDIR, and processes."""
-    files = [path.name for path in Path("/tmp", cluster.second.namespace).iterdir()]
+    files = sorted(cluster.temporary_files() - cluster.earlier)
     daemons = ("sshd", "/usr/sbin/sshd")
     running = [
         " ".join(argv)
