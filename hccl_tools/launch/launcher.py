@@ -39,8 +39,7 @@ def launch(request: LaunchRequest) -> int:
         LaunchError: The launch is refused; nothing has been started.
     """
     signals.allow_background_output()
-    link: PeerLink | None = None
-    agent: AgentLink | None = None
+    prepared, link, agent = None, None, None
     try:
         # Start the keeper first: it then starts while this process reads the table.
         guard = keeper.current() or keeper.start()
@@ -64,7 +63,7 @@ def launch(request: LaunchRequest) -> int:
         if started := keeper.current():
             started.close()
         if isinstance(error, HcclToolsError):
-            _report_refusal(error, agent, link)
+            _report_refusal(error, request, prepared, agent, link)
         raise
     _announce(plan, warnings, agent)
     from hccl_tools.launch.supervise import supervisor  # noqa: PLC0415  (a refused launch does not need it)
@@ -178,11 +177,23 @@ def _open_controller(plan: Plan, table: bytes | None) -> Controller | None:
         raise LaunchError(f"cannot listen for the job's processes on a TCP port: {error.strerror}") from error
 
 
-def _report_refusal(error: HcclToolsError, agent: AgentLink | None, link: PeerLink | None) -> None:
+def _report_refusal(
+    error: HcclToolsError,
+    request: LaunchRequest,
+    prepared: PreparedLaunch | None,
+    agent: AgentLink | None,
+    link: PeerLink | None,
+) -> None:
+    """Tell the launchers of the job's other hosts that this host does not start its part."""
     if link is not None:
         link.abort(error.message)
-    if agent is not None:
+    elif agent is not None:
         agent.refuse(error)
+    elif request.part is None and request.start.preflight:
+        from hccl_tools.launch.cluster import consistency, membership  # noqa: PLC0415  (a refusal is rare)
+
+        if not isinstance(error, membership.RefusalError):
+            consistency.refuse(prepared, request, error.message)
 
 
 def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> list[int]:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hccl_tools.errors import LaunchError
+from hccl_tools.errors import HcclToolsError, LaunchError
+from hccl_tools.launch.cluster import job_hosts
 from hccl_tools.launch.cluster.membership import PORT, PROGRAM, HostManifest
 from hccl_tools.launch.runs import job_key
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hccl_tools.launch.cluster.credentials import Credentials
+    from hccl_tools.launch.cluster.job_hosts import JobHosts
     from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
@@ -29,55 +34,70 @@ def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink 
     Raises:
         LaunchError: The hosts differ, or a host did not join in time.
     """
-    plan = prepared.plan
-    if plan.local_server is None or plan.rendezvous is None:
+    hosts = job_hosts.of_plan(prepared)
+    if hosts is None:
         return None
-    from hccl_tools.launch.cluster import host_status, rendezvous_server  # noqa: PLC0415
+    from hccl_tools.launch.cluster import host_status, rendezvous  # noqa: PLC0415
     from hccl_tools.launch.cluster.peer_link import PeerLink  # noqa: PLC0415
 
-    hosts = {process.server_index: process.host for process in plan.ranks}
-    names = [hosts[server] for server in sorted(hosts)]
-    settings = {
-        "--max-restarts": str(request.watch.max_restarts),
-        PORT: str(plan.rendezvous[1]),
-    }
-    values = manifest_values(prepared, request) | settings
-    own = HostManifest(plan.local_server, hosts[plan.local_server], values, plan.run_dir)
-    master = plan.ranks[0].server_index
-    joined = rendezvous_server.join(
-        own,
-        names,
-        master=master,
-        address=plan.rendezvous,
-        credentials=_credentials(prepared, request, own.host),
+    joined = rendezvous.join(
+        _manifest(hosts, prepared, request),
+        hosts,
+        credentials=_credentials(hosts, request, notify=notify),
         notify=notify,
     )
-    return PeerLink(
-        plan.local_server, master, names, joined, partial(host_status.describe_loss, plan, "launcher")
-    )
+    describe_loss = partial(host_status.describe_loss, prepared.plan, "launcher")
+    return PeerLink(hosts.own, hosts.master, hosts.names, joined, describe_loss)
 
 
-def _credentials(prepared: PreparedLaunch, request: LaunchRequest, host: str) -> Credentials:
+def refuse(prepared: PreparedLaunch | None, request: LaunchRequest, why: str) -> None:
+    """Tell the hosts that wait why this host does not start its part.
+
+    ``prepared`` is ``None`` if there is no plan, for example because the table has errors.
+    """
+    hosts = job_hosts.of_plan(prepared) if prepared else job_hosts.of_request(request, os.environ)
+    if hosts is None:
+        return
+    from hccl_tools.launch.cluster import rendezvous  # noqa: PLC0415
+    from hccl_tools.launch.cluster.membership import TIMING  # noqa: PLC0415
+
+    own = _manifest(hosts, prepared, request) if prepared else HostManifest(hosts.own, hosts.name, {})
+    with suppress(HcclToolsError):  # Without a key or a free port; the user sees the first error.
+        credentials = _credentials(hosts, request)
+        notify(f"telling the other hosts that the job does not start (at most {TIMING.linger:g} s)")
+        rendezvous.refuse(own, hosts, why, credentials=credentials)
+
+
+def _manifest(hosts: JobHosts, prepared: PreparedLaunch, request: LaunchRequest) -> HostManifest:
+    settings = {"--max-restarts": str(request.watch.max_restarts), PORT: str(hosts.address[1])}
+    values = manifest_values(prepared, request) | settings
+    return HostManifest(hosts.own, hosts.name, values, prepared.plan.run_dir)
+
+
+def _credentials(
+    hosts: JobHosts, request: LaunchRequest, *, notify: Callable[[str], None] = lambda _line: None
+) -> Credentials:
     from hccl_tools.launch.cluster.credentials import Credentials  # noqa: PLC0415
-    from hccl_tools.launch.cluster.job_addresses import of_table, resolved  # noqa: PLC0415
 
-    key = job_key.find(os.environ)
+    try:
+        key = job_key.find(os.environ)
+        is_required = request.start.require_key or job_key.is_required(os.environ)
+    except HcclToolsError as error:
+        raise LaunchError(error.message, hint=error.hint) from error
     silence = request.watch.host_timeout
     if key is not None:
-        return Credentials(host, key.secret, silence)
-    if request.start.require_key or job_key.is_required(os.environ):
+        return Credentials(hosts.name, key.secret, silence)
+    if is_required:
         raise LaunchError(
-            f"{host} has no job key, and this job requires one",
+            f"{hosts.name} has no job key, and this job requires one",
             hint="create it on one host with `hccl-tools key create`, then `hccl-tools key copy HOSTS`",
         )
-    table = prepared.table
-    who = "every user of the job's hosts" if table is not None else "everyone who reaches the rendezvous port"
+    who = "every user of the job's hosts" if hosts.addresses else "everyone who reaches the rendezvous port"
     notify(
         f"no job key: {who} can join or end this job; "
         "`hccl-tools key create` and `hccl-tools key copy HOSTS` prevent this"
     )
-    known = None if table is None else frozenset(resolved(prepared.plan.hosts) | of_table(table))
-    return Credentials(host, b"", silence, known)
+    return Credentials(hosts.name, b"", silence, hosts.addresses)
 
 
 def notify(line: str) -> None:

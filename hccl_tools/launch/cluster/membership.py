@@ -13,12 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.cluster.connection import Connection
+    from hccl_tools.launch.cluster.messages import Refused
 
 #: Subject of the rendezvous port. The discovery port connects hosts that differ only in this port.
 PORT = "--start-port"
 #: Subject of the program: its kind and name, ``script train.py``.
 PROGRAM = "program"
-HINT = "all hosts need the same files and options; --no-preflight skips this check"
+_SAME_ON_ALL = "all hosts need the same files and options; --no-preflight skips this check"
+
+
+class RefusalError(LaunchError):
+    """The job is not started, and the other hosts know the reason."""
 
 
 class Timing(NamedTuple):
@@ -27,7 +32,7 @@ class Timing(NamedTuple):
     Attributes:
         poll: Maximum wait in one poll of the server.
         notice: Until a message lists the missing hosts.
-        linger: During which late hosts still receive the refusal.
+        linger: During which the other hosts receive a refusal.
         retry: Between two attempts of a client to connect.
         connect: Timeout of one attempt.
         answer: For the server's first answer.
@@ -97,10 +102,16 @@ def _program_difference(one: HostManifest, other: HostManifest) -> str:
     return f"the hosts start different {kind}s: {name} on {one.host}, {other_name} on {other.host}"
 
 
-def missing_hosts_error(hosts: Sequence[str], wait: float, strangers: str = "") -> LaunchError:
+def refusal(message: Refused, host: str) -> RefusalError:
+    """Return the error for a refusal; ``host`` has refused, if a single host has."""
+    hint = _SAME_ON_ALL if message.number < 0 else f"see the output of hccl-tools on {host}"
+    return RefusalError(message.why, hint=hint)
+
+
+def missing_hosts_error(hosts: Sequence[str], wait: float, strangers: str = "") -> RefusalError:
     """Return the error for hosts that did not join within ``wait`` seconds."""
     also = f"; {strangers}" if strangers else ""
-    return LaunchError(
+    return RefusalError(
         f"host{'' if len(hosts) == 1 else 's'} {and_more(hosts)} did not join within {wait:g} s{also}",
         hint="run the same command, with the same --start-port, on every host; check for errors and "
         "firewalls; --no-preflight skips this check",

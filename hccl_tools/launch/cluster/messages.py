@@ -83,10 +83,13 @@ class Waiting(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Either side: the job, or this host's part of it, is not started."""
+    """Either side: the job, or this host's part of it, is not started.
+
+    ``number`` is the server that refuses its part, -1 if the hosts differ.
+    """
 
     why: str
-    restart: int = 0
+    number: int = -1
 
 
 class Start(NamedTuple):
@@ -233,7 +236,7 @@ _READERS: dict[type, dict[str, Callable[[Any], Any]]] = {
     Join: {"number": _number, "pid": _number, "parent": _parent, "node": _text, "run_dir": _text},
     Ready: {"values": _by_name, **_RESTART},
     Waiting: {"hosts": _several(_text)},
-    Refused: {"why": _text, **_RESTART},
+    Refused: {"why": _text, "number": _number},
     Start: {"run_dirs": _by_number, **_RESTART},
     Ending: _CAUSE,
     EndedByEngine: {},

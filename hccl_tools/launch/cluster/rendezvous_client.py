@@ -6,9 +6,8 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster.connection import connect, proved
-from hccl_tools.launch.cluster.membership import HINT, TIMING, Membership, missing_hosts_error
+from hccl_tools.launch.cluster.membership import TIMING, Membership, missing_hosts_error, refusal
 from hccl_tools.launch.cluster.messages import (
     LARGEST_FROM_CONTROLLER,
     Join,
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.cluster.connection import Connection
     from hccl_tools.launch.cluster.credentials import Credentials
+    from hccl_tools.launch.cluster.job_hosts import JobHosts
     from hccl_tools.launch.cluster.membership import HostManifest
     from hccl_tools.launch.cluster.messages import Message
 
@@ -35,34 +35,54 @@ class RendezvousClient:
     def __init__(
         self,
         own: HostManifest,
-        master: tuple[int, str],
-        address: tuple[str, int],
-        *,
+        hosts: JobHosts,
         credentials: Credentials,
         discovery_port: int,
         notify: Callable[[str], None],
     ) -> None:
-        self.own, self.address, self.notify = own, address, notify
-        self.server, self.master = master
-        self.discovery = (address[0], discovery_port)
+        self.own, self.address, self.notify = own, hosts.address, notify
+        self.server, self.master = hosts.master, hosts.names[hosts.master]
+        self.discovery = (hosts.address[0], discovery_port)
         self.notify_at = time.monotonic() + TIMING.notice
         self.discover_at = time.monotonic() + TIMING.discovery
         self.credentials = credentials
         self.run_dirs: dict[int, str] = {}
 
-    def join(self, deadline: float, wait: float) -> Membership:
-        """Retry until this host is admitted or refused, or the deadline has passed."""
+    def join(self, wait: float) -> Membership:
+        """Retry until this host is admitted or refused, or ``wait`` seconds have passed."""
+        deadline = time.monotonic() + wait
         where = f"{self.master} (port {self.address[1]})"
         while time.monotonic() < deadline:
             if connection := self.connect_once(self.address, deadline):
                 return Membership({self.server: connection}, self.run_dirs)
             if time.monotonic() > self.notify_at:
                 self.notify_once(f"waiting for {where} to start its part")
-            if time.monotonic() > self.discover_at:
-                self.connect_once(self.discovery, min(deadline, time.monotonic() + TIMING.connect))
-                self.discover_at = time.monotonic() + TIMING.discovery_retry
+            self.discover(deadline)
             time.sleep(TIMING.retry)
         raise missing_hosts_error([where], wait)
+
+    def refuse(self, why: str) -> None:
+        """Tell rank 0's host that this host does not start its part, if it listens within a few seconds."""
+        deadline = time.monotonic() + TIMING.linger
+        while (left := deadline - time.monotonic()) > 0:
+            connection = self.connect(self.address)
+            if connection is not None and proved(connection, left) is not None:
+                connection.send(Join(self.own.server, os.getpid(), ("", 0)))
+                connection.send(Refused(why, self.own.server))
+                while not connection.closed and (left := deadline - time.monotonic()) > 0:
+                    wait_readable(left, connection)
+                    connection.messages()
+            if connection is not None:
+                connection.close()
+                return
+            time.sleep(TIMING.retry)
+
+    def discover(self, deadline: float) -> None:
+        """Query the discovery port from time to time: rank 0's host may have another start port, or none."""
+        if time.monotonic() > self.discover_at:
+            self.discover_at = float("inf")
+            self.connect_once(self.discovery, min(deadline, time.monotonic() + TIMING.connect))
+            self.discover_at = time.monotonic() + TIMING.discovery_retry
 
     def notify_once(self, text: str) -> None:
         """Report the host for which this host waits, and do not report it again."""
@@ -71,17 +91,11 @@ class RendezvousClient:
 
     def connect_once(self, address: tuple[str, int], deadline: float) -> Connection | None:
         """Connect once; return the connection, ``None`` if it does not lead to the rendezvous."""
-        connection = connect(
-            address,
-            self.credentials.secret,
-            silence=self.credentials.silence,
-            seconds=TIMING.connect,
-            largest=LARGEST_FROM_CONTROLLER,
-        )
+        connection = self.connect(address)
         if connection is None:
             return None
         try:
-            early = proved(connection, min(TIMING.answer, deadline - time.monotonic()))
+            early = self.wait_for_proof(connection, min(deadline, time.monotonic() + TIMING.answer))
             if early is None:
                 if address != self.discovery:
                     self.credentials.check(connection, self.master)
@@ -97,21 +111,41 @@ class RendezvousClient:
             connection.close()
         return connection if is_admitted else None
 
+    def wait_for_proof(self, connection: Connection, deadline: float) -> list[Message] | None:
+        """Wait for the proof of the other side; a program that has the port may never answer."""
+        early = None
+        while early is None and not connection.closed and time.monotonic() < deadline:
+            early = proved(connection, TIMING.poll)
+            self.discover(deadline)
+        return early
+
+    def connect(self, address: tuple[str, int]) -> Connection | None:
+        """Connect, without a proof yet; return ``None`` on failure."""
+        return connect(
+            address,
+            self.credentials.secret,
+            silence=self.credentials.silence,
+            seconds=TIMING.connect,
+            largest=LARGEST_FROM_CONTROLLER,
+        )
+
     def wait_for_verdict(self, connection: Connection, early: list[Message], deadline: float) -> bool:
         """Wait for the verdict; return false if the peer disconnects or is not the rendezvous.
+
+        Once rank 0's host has admitted this host, it decides how long the job waits for the others.
 
         Raises:
             LaunchError: This host is refused.
         """
-        answer_by = time.monotonic() + TIMING.answer
+        answer_by = min(deadline, time.monotonic() + TIMING.answer)
         missing = ""
-        while not connection.closed and time.monotonic() < min(deadline, answer_by):
+        while not connection.closed and time.monotonic() < answer_by:
             if not early:
                 wait_readable(TIMING.retry, connection)
             received, early = [*early, *connection.messages()], []
             for message in received:
                 if isinstance(message, Refused):
-                    raise LaunchError(message.why, hint=HINT)
+                    raise refusal(message, self.master if self.server == message.number else "that host")
                 if isinstance(message, Start):
                     self.run_dirs = dict(message.run_dirs)
                     return True

@@ -1,9 +1,4 @@
-"""Rendezvous of the hosts of a job that was started by hand on each host, before the first rank starts.
-
-Rank 0's host listens on the port that the ranks use later. The other hosts send their manifests to it, and
-receive its verdict. A table, script or setting that differs would otherwise cause a timeout of HCCL or remain
-undetected. The connections stay open (see ``peer_link``); the port is released for the ranks.
-"""
+"""Rendezvous server: rank 0's host, which compares the manifests of all hosts."""
 
 from __future__ import annotations
 
@@ -15,17 +10,17 @@ from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster.job_addresses import rendezvous_bindings
 from hccl_tools.launch.cluster.listener import Listener
 from hccl_tools.launch.cluster.membership import (
-    HINT,
     PORT,
     TIMING,
     HostManifest,
     Membership,
+    RefusalError,
     difference,
     differing,
     missing_hosts_error,
+    refusal,
 )
 from hccl_tools.launch.cluster.messages import Join, Leave, Ready, Refused, Start, Waiting
-from hccl_tools.launch.cluster.rendezvous_client import RendezvousClient
 from hccl_tools.launch.planning import ports
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.notation.phrases import and_more
@@ -35,61 +30,19 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.cluster.connection import Connection
     from hccl_tools.launch.cluster.credentials import Credentials
+    from hccl_tools.launch.cluster.job_hosts import JobHosts
     from hccl_tools.launch.cluster.messages import Message
 
-#: Seconds for all hosts to join: the command may be typed on each host in turn.
-WAIT = 600.0
 #: The number of messages with which a host joins.
 _JOINING = 2
-
-
-def join(
-    own: HostManifest,
-    hosts: Sequence[str],
-    *,
-    master: int,
-    address: tuple[str, int],
-    credentials: Credentials,
-    notify: Callable[[str], None],
-    wait: float = WAIT,
-    discovery_port: int = ports.DISCOVERY_PORT,
-) -> Membership:
-    """Return this host's membership once all hosts have joined and agree.
-
-    Rank 0's host (the server ``master``) listens at ``address``, and has a connection to each other host.
-    ``hosts`` are the names of the servers by index, ``wait`` is in seconds. Hosts with another start port
-    connect to ``discovery_port``.
-
-    Raises:
-        LaunchError: Two hosts differ (the message names both), or a host did not join in time.
-    """
-    deadline = time.monotonic() + wait
-    if own.server != master:
-        client = RendezvousClient(
-            own,
-            (master, hosts[master]),
-            address,
-            credentials=credentials,
-            discovery_port=discovery_port,
-            notify=notify,
-        )
-        return client.join(deadline, wait)
-    server = RendezvousServer(own, hosts, address, credentials)
-    try:
-        server.listen(address[1], discovery_port)
-        return server.wait_for_all(deadline, wait, notify)
-    finally:
-        server.close()
 
 
 class RendezvousServer:
     """Rank 0's host: the listener, admitted members, and connections that have not joined yet."""
 
-    def __init__(
-        self, own: HostManifest, hosts: Sequence[str], address: tuple[str, int], credentials: Credentials
-    ) -> None:
-        self.own, self.hosts, self.address = own, hosts, address
-        self.missing = set(range(len(hosts))) - {own.server}
+    def __init__(self, own: HostManifest, hosts: JobHosts, credentials: Credentials) -> None:
+        self.own, self.hosts = own, hosts
+        self.missing = set(range(len(hosts.names))) - {own.server}
         self.members: dict[int, Connection] = {}
         self.run_dirs = {own.server: own.run_dir}
         #: The connections that have not joined, each with its messages and its port.
@@ -97,21 +50,36 @@ class RendezvousServer:
         self.credentials = credentials
         self.listener = Listener(credentials.secret, silence=credentials.silence, allows=credentials.allows)
         self.discovery_port = 0
-        self.refusal = ""
+        self.refusal: Refused | None = None
         self.complete = False
 
-    def listen(self, port: int, discovery_port: int) -> None:
-        """Listen on the rendezvous port, and on the discovery port for hosts with another start port."""
-        bindings = rendezvous_bindings(self.address[0])
+    def listen(self, discovery_port: int = ports.DISCOVERY_PORT) -> None:
+        """Listen on the rendezvous port, and on the discovery port for hosts with another start port.
+
+        Raises:
+            LaunchError: The rendezvous port is in use. Hosts that query the discovery port learn that first.
+        """
+        address, port = self.hosts.address
+        bindings = rendezvous_bindings(address)
+        in_use = None
         try:
             self.listener.listen(bindings, port)
         except OSError as error:
-            raise LaunchError(
+            in_use = LaunchError(
                 f"cannot listen on rendezvous port {port}: {error.strerror}",
                 hint="choose another port with --start-port, the same on all hosts",
-            ) from error
+            )
         with suppress(OSError):  # Another job uses this port; hosts with another start port count as missing.
             self.discovery_port = self.listener.listen(bindings, discovery_port)
+        if in_use is not None:
+            self.refuse(in_use.message)
+            raise RefusalError(in_use.message, hint=in_use.hint)
+
+    def refuse(self, why: str) -> None:
+        """Tell the hosts that connect in the next seconds why this host does not start its part."""
+        self.refusal = Refused(f"{self.own.host} does not start its part: {why}", self.own.server)
+        with suppress(RefusalError):
+            self.wait_for_all(TIMING.linger, lambda _line: None)
 
     def close(self) -> None:
         """Close the listener, joining connections and, unless all hosts have joined, all others."""
@@ -119,24 +87,31 @@ class RendezvousServer:
         for other in [*self.joining, *(() if self.complete else self.members.values())]:
             other.close()
 
-    def wait_for_all(self, deadline: float, wait: float, notify: Callable[[str], None]) -> Membership:
-        """Wait until all hosts have joined, and release them; refuse all hosts at the first difference."""
-        notify_at = time.monotonic() + TIMING.notice
+    def wait_for_all(self, wait: float, notify: Callable[[str], None]) -> Membership:
+        """Wait until all hosts have joined, and release them; refuse all hosts at the first difference.
+
+        Raises:
+            RefusalError: The hosts differ, a host refuses its part, or a host did not join in ``wait`` s.
+        """
+        deadline, notify_at = time.monotonic() + wait, time.monotonic() + TIMING.notice
         while self.missing:
             now = time.monotonic()
             if now > deadline:
                 if self.refusal:
                     break
-                raise missing_hosts_error(self.names(self.missing), wait, self.listener.strangers())
+                error = missing_hosts_error(self.names(self.missing), wait, self.listener.strangers())
+                self.refuse_all(Refused(error.message, self.own.server))
+                raise error
             if now > notify_at:
                 notify_at = float("inf")
-                missing = and_more(self.names(self.missing))
-                notify(f"waiting for {missing} to start its part (port {self.address[1]} here)")
+                missing, strangers = and_more(self.names(self.missing)), self.listener.strangers()
+                also = f"; {strangers}" if strangers else ""
+                notify(f"waiting for {missing} to start its part (port {self.hosts.address[1]} here){also}")
             self.poll_once()
             if self.refusal:
                 deadline = min(deadline, time.monotonic() + TIMING.linger)
         if self.refusal:
-            raise LaunchError(self.refusal, hint=HINT)
+            raise refusal(self.refusal, self.hosts.names[self.refusal.number])
         self.complete = True
         if strangers := self.listener.strangers():
             notify(strangers)
@@ -146,7 +121,7 @@ class RendezvousServer:
 
     def names(self, servers: Iterable[int]) -> list[str]:
         """Return the names of servers, in order of their indices."""
-        return [self.hosts[server] for server in sorted(servers)]
+        return [self.hosts.names[server] for server in sorted(servers)]
 
     def poll_once(self) -> None:
         """Wait once and handle new, readable and closed connections."""
@@ -158,32 +133,46 @@ class RendezvousServer:
                 self.missing.add(server)
         for guest in self.listener.guests():
             self.joining[guest.connection] = (guest.messages, guest.port)
-        if not self.refusal:
-            self.refusal = self.credentials.conflict(self.listener)
+        if conflict := self.credentials.conflict(self.listener):
+            self.refuse_all(Refused(conflict))
         for connection, (messages, port) in list(self.joining.items()):
             messages.extend(connection.messages())
             if len(messages) >= _JOINING or connection.closed:
                 del self.joining[connection]
-                if connection.closed or not self.admit(connection, messages, port):
+                if len(messages) < _JOINING or not self.admit(connection, messages, port):
                     connection.close()
+
+    def refuse_all(self, why: Refused) -> None:
+        """Refuse all members, unless they have been refused already."""
+        if self.refusal is None:
+            self.refusal = why
+            for member in self.members.values():
+                member.send(why)
 
     def admit(self, newcomer: Connection, messages: Sequence[Message], port: int) -> bool:
         """Handle the first messages of a connection; return whether the connection was admitted."""
-        join, ready = messages[:_JOINING]
-        if not (isinstance(join, Join) and isinstance(ready, Ready) and 0 <= join.number < len(self.hosts)):
+        join, message = messages[:_JOINING]
+        names = self.hosts.names
+        if not isinstance(join, Join) or not isinstance(message, Ready | Refused):
             return False
-        other = HostManifest(join.number, self.hosts[join.number], dict(ready.values), join.run_dir)
-        if port == self.discovery_port and differing(self.own, other) != [PORT]:
+        if not 0 <= join.number < len(names):
+            return False
+        name = names[join.number]
+        if isinstance(message, Refused):
+            self.missing.discard(join.number)
+            self.refuse_all(Refused(f"{name} does not start its part: {message.why}", join.number))
+            return False
+        other = HostManifest(join.number, name, dict(message.values), join.run_dir)
+        differs = differing(self.own, other)
+        if port == self.discovery_port and differs != [PORT] and (differs or not self.refusal):
             newcomer.send(Leave("another job"))
             return False
-        if not self.refusal:
-            known = self.members.get(other.server)
-            self.refusal = difference(other if known else self.own, other)
-            for member in self.members.values() if self.refusal else ():
-                member.send(Refused(self.refusal))
+        known = self.members.get(other.server)
+        if why := difference(other if known else self.own, other):
+            self.refuse_all(Refused(why))
         self.missing.discard(other.server)
         if self.refusal:
-            newcomer.send(Refused(self.refusal))
+            newcomer.send(self.refusal)
             return False
         newcomer.send(Waiting(tuple(self.names(self.missing))))
         self.members[other.server] = newcomer

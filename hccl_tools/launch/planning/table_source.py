@@ -119,7 +119,7 @@ def load_file(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTabl
     """Read a table and check it for the job's product and variables.
 
     Raises:
-        LaunchError: The file cannot be read, or the table has errors.
+        LaunchError: The file cannot be read, or the table has errors; some of them cannot be ignored.
     """
     from hccl_tools.validation import checker  # noqa: PLC0415  (a launch without a table does not need it)
 
@@ -127,6 +127,7 @@ def load_file(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTabl
         table, report = checker.load(path, product=choice.product, ignore=choice.ignore, env=env)
     except (InputError, TableError) as error:
         raise LaunchError(error.message, hint=error.hint) from error
+    _require_ranks(table, path)
     notes = tuple(f"{path}: {finding.message}" for finding in report.warnings)
     product = f"{report.product}: {report.product_reason}"
     source = "standard input" if path == "-" else os.path.abspath(path)
@@ -135,6 +136,18 @@ def load_file(path: str, choice: TableChoice, env: Mapping[str, str]) -> JobTabl
     # Use the bytes that were checked: the file may have changed since then.
     data = report.document.data if report.document else b""
     return JobTable(source, table, data, product, notes)
+
+
+def _require_ranks(table: RankTable, path: str) -> None:
+    """Refuse a table that does not number its ranks and devices; only ignored rules let such a table pass."""
+    count = len(table.rank_numbers)
+    ranks = sorted(rank for rank in table.rank_numbers if rank is not None)
+    if ranks != [*range(count)] or None in table.device_numbers:
+        raise LaunchError(
+            f"{path}: `launch` needs the rank ids 0 to {count - 1}, each once, "
+            "and a number as device id of each",
+            hint="correct the table; ignored rules do not change this",
+        )
 
 
 def make(job: Job, request: LaunchRequest, around: Surroundings, path: str, start: Start) -> JobTable | None:

@@ -64,6 +64,7 @@ class Typed:
         bed: TwoHosts,
         *options: str,
         program: list[str],
+        first: dict[str, str] | None = None,
         second: dict[str, str] | None = None,
         timing: str = "",
     ) -> None:
@@ -72,7 +73,7 @@ class Typed:
         self.began = time.monotonic()
         self.launchers = []
         for host in self.hosts:
-            swapped = (second or {}) if host is bed.second else {}
+            swapped = (second if host is bed.second else first) or {}
             words = [swapped.get(word, word) for word in command]
             self.launchers.append(
                 host.start(
@@ -113,6 +114,22 @@ def typed(two_hosts: TwoHosts) -> Iterator[Any]:
             if launcher.poll() is None:
                 launcher.kill()
             launcher.communicate()
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_table_with_errors_on_one_host_ends_the_wait_on_the_other(
+    two_hosts: TwoHosts, typed: Any, index: int
+) -> None:
+    hosts = (two_hosts.first.address, two_hosts.second.address)
+    text = json.dumps(two_by_two.table(hosts)).replace("completed", "initializing")
+    Path("bad.json").write_text(text)
+    wrong = {"table.json": "bad.json"}
+    job = typed(**{"second" if index else "first": wrong})
+    codes, said = job.end(within=30.0)
+
+    assert codes == [125, 125], said
+    assert f"{hosts[index]} does not start its part: bad.json cannot be used" in said[1 - index]
+    assert "bad.json cannot be used" in said[index]
 
 
 @pytest.mark.parametrize("rank", [0, 2])

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster import membership, rendezvous_client, rendezvous_server
+from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_client, rendezvous_server
 from hccl_tools.launch.cluster.connection import connect, proved
 from hccl_tools.launch.cluster.credentials import Credentials
+from hccl_tools.launch.cluster.job_hosts import JobHosts
 from hccl_tools.launch.cluster.membership import HostManifest
 from hccl_tools.launch.cluster.messages import Join, Ready
 from hccl_tools.launch.planning import ports
@@ -71,11 +72,9 @@ class Meeting:
             self.told[own.host] = line
 
         try:
-            met = rendezvous_server.join(
+            met = rendezvous.join(
                 own,
-                HOSTS,
-                master=0,
-                address=(MASTER, port),
+                JobHosts(own.server, 0, HOSTS, (MASTER, port), frozenset({MASTER})),
                 credentials=self.credentials,
                 notify=notify,
                 wait=self.wait,
@@ -282,12 +281,12 @@ def test_more_hosts_than_files_are_allowed() -> None:
     program = (
         "import resource, sys\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
-        "from hccl_tools.launch.cluster import membership, rendezvous_server\n"
+        "from hccl_tools.launch.cluster import job_hosts, membership, rendezvous\n"
         "from hccl_tools.launch.cluster.credentials import Credentials\n"
         f"own, hosts = membership.HostManifest(0, 'h0', {{}}), [f'h{{i}}' for i in range({count})]\n"
+        f"hosts = job_hosts.JobHosts(0, 0, hosts, ('{MASTER}', {port}), None)\n"
         f"known = Credentials('h0', b'', 12.0, frozenset({{'{MASTER}'}}))\n"
-        f"met = rendezvous_server.join(own, hosts, master=0, address=('{MASTER}', {port}), notify=print,\n"
-        "    credentials=known)\n"
+        f"met = rendezvous.join(own, hosts, notify=print, credentials=known)\n"
         "print(len(met.connections))\n"
     )
     with (
@@ -303,3 +302,59 @@ def test_more_hosts_than_files_are_allowed() -> None:
             guest.send(Join(server, 1, ("", 0)))
             guest.send(Ready())
         assert master.communicate(timeout=60)[0].endswith(f"{count - 1}\n")
+
+
+def refused_before(own: HostManifest, met: Meeting, why: str) -> None:
+    hosts = JobHosts(own.server, 0, HOSTS, (MASTER, met.port), frozenset({MASTER}))
+    rendezvous.refuse(own, hosts, why, credentials=NO_KEY, discovery_port=met.discovery)
+
+
+@pytest.mark.parametrize("server", [0, 1])
+def test_a_refusal_before_the_rendezvous_reaches_the_hosts_that_wait(server: int) -> None:
+    met = Meeting()
+    refusing, *others = sorted(everybody(), key=lambda own: own.server != server)
+    for own in others:
+        met.invite(own)
+    refused_before(refusing, met, "no device")
+
+    said = f"10.0.0.{server + 1} does not start its part: no device"
+    assert met.end() == {own.host: said for own in others}
+
+
+def test_a_taken_port_reaches_the_hosts_that_wait() -> None:
+    met = Meeting()
+    met.invite(everybody()[1])
+    with socket.create_server((MASTER, met.port)) as taken:
+        threading.Thread(target=lambda: suppress_accept(taken), daemon=True).start()
+        met.invite(everybody()[0])
+        for thread in met._threads:
+            thread.join()
+
+    assert met.refused["10.0.0.2"].startswith(
+        "10.0.0.1 does not start its part: cannot listen on rendezvous port"
+    )
+
+
+def suppress_accept(taken: socket.socket) -> None:
+    """Accept and close connections, as a program does that expects another protocol."""
+    with suppress(OSError):
+        while True:
+            taken.accept()[0].close()
+
+
+def test_a_refusal_does_not_reach_another_job_at_the_discovery_port() -> None:
+    met = Meeting(wait=2.0)
+    other = everybody()[1]._replace(values={**SAME, membership.PORT: "1", "--start": "table"})
+    met.invite(other, port=ports.free_port())
+    own = with_port(met.port)(everybody()[0])
+    refused_before(own, met, "no device")
+
+    assert "did not join within 2 s" in met.end()["10.0.0.2"]
+
+
+def test_hosts_that_have_joined_learn_which_host_did_not() -> None:
+    met = Meeting(wait=1.5)
+    for own in everybody()[:2]:
+        met.invite(own)
+
+    assert [text.startswith("host 10.0.0.3 did not join") for text in met.end().values()] == [True, True]

@@ -30,9 +30,14 @@ class Hosts:
     """The launchers of a job of so many hosts with two ranks each; what each said and left, by host."""
 
     def __init__(
-        self, count: int, program: str, *options: str, each: dict[int, list[str]] | None = None
+        self,
+        count: int,
+        program: str,
+        *options: str,
+        each: dict[int, list[str]] | None = None,
+        port: int | None = None,
     ) -> None:
-        self.count, self.port = count, ports.free_port()
+        self.count, self.port = count, port or ports.free_port()
         self.launchers = [
             self.launch(host, program, *options, *(each or {}).get(host, ())) for host in range(count)
         ]
@@ -350,3 +355,24 @@ def test_stop_and_jobs_know_the_other_hosts(hosts: Any) -> None:
     assert "exit code 143; its ranks on node0 end as well" in stopped.stderr
     assert job.end() == [143, 143]
     assert ": the launcher on node1 received SIGTERM" in job.said[0]
+
+
+@pytest.mark.parametrize("host", [0, 1])
+def test_an_error_on_one_host_ends_the_wait_on_the_other(hosts: Any, host: int) -> None:
+    job = hosts(2, "exit 0", each={host: ["--env", "RANK_ID=1"]})
+
+    assert job.end()[1 - host] == 125, job.said
+    assert f"node{host} does not start its part: " in job.said[1 - host]
+    assert f"see the output of hccl-tools on node{host}" in job.said[1 - host]
+    assert "telling the other hosts that the job does not start" in job.said[host]
+
+
+def test_a_taken_start_port_ends_the_wait_on_the_other(hosts: Any) -> None:
+    port = ports.free_port()
+    with socket.create_server(("127.0.0.1", port)):
+        job = hosts(2, "exit 0", port=port)
+        codes = job.end()
+
+    assert codes == [125, 125], job.said
+    assert f"port {port}" in job.said[0]
+    assert "node0 does not start its part: " in job.said[1]

@@ -154,6 +154,21 @@ def test_all_here_runs_every_server_on_this_machine() -> None:
 
 
 @pytest.mark.usefixtures("script")
+@pytest.mark.parametrize(("key", "value"), [("rank_id", "7"), ("rank_id", "0"), ("device_id", "x")])
+def test_ignored_rules_do_not_pass_a_table_without_a_number_for_each_rank(
+    script: str, key: str, value: str
+) -> None:
+    broken = guide_table()
+    broken["server_list"][0]["device"][3][key] = value
+
+    with pytest.raises(LaunchError) as refused:
+        plan(rank_table=write(broken), ignore=("HCC1", "HCC2", "HCC3", "HCC4", "HCC6"), cpu=True)
+
+    assert refused.value.message == (
+        "table.json: `launch` needs the rank ids 0 to 3, each once, and a number as device id of each"
+    )
+
+
 def test_table_with_an_error_is_refused_with_the_findings() -> None:
     value = guide_table()
     value["server_list"][0]["device"][1]["rank_id"] = "0"
