@@ -28,6 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("launch.engines", "launch.logs"),
     ("launch.planning", "launch.report"),
     ("launch.preflight", "launch.render", "launch.supervise", "launch.mpi"),
+    ("launch.protocol",),
     ("launch.cluster",),
     ("launch.rank", "launch.current", "launch.restart"),
     ("launch.launcher",),

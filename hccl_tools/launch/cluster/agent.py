@@ -12,8 +12,14 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster.connection import connect, proved
-from hccl_tools.launch.cluster.messages import (
+from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.rank_exit import RankExit
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
+from hccl_tools.launch.processes import timing
+from hccl_tools.launch.processes.parent import Parent
+from hccl_tools.launch.processes.reactor import wait_readable
+from hccl_tools.launch.protocol.connection import connect, proved
+from hccl_tools.launch.protocol.messages import (
     LARGEST_FROM_CONTROLLER,
     End,
     Ended,
@@ -24,12 +30,6 @@ from hccl_tools.launch.cluster.messages import (
     Release,
     Table,
 )
-from hccl_tools.launch.model.outcome import Cause
-from hccl_tools.launch.model.rank_exit import RankExit
-from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
-from hccl_tools.launch.processes import timing
-from hccl_tools.launch.processes.parent import Parent
-from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.report import oom, report
 from hccl_tools.launch.runs import node_names
 from hccl_tools.records import NamedTuple
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from hccl_tools.errors import HcclToolsError
-    from hccl_tools.launch.cluster.connection import Connection
-    from hccl_tools.launch.cluster.messages import Message
     from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.protocol.connection import Connection
+    from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.launch.supervise.attempt import Attempt
 
 #: The address of Slurm's srun for the nodes of its step.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.cluster.messages import Release
+from hccl_tools.launch.protocol.messages import Release
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.cluster.connection import Connection
-    from hccl_tools.launch.cluster.messages import Message
     from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.protocol.connection import Connection
+    from hccl_tools.launch.protocol.messages import Message
 
 
 class Agent:

@@ -20,21 +20,21 @@ from hccl_tools.launch.cluster import host_status, verdict
 from hccl_tools.launch.cluster.agents import Agent, Agents
 from hccl_tools.launch.cluster.engine_end import TIMING, EngineEnd
 from hccl_tools.launch.cluster.job_addresses import bindings
-from hccl_tools.launch.cluster.listener import Listener
-from hccl_tools.launch.cluster.messages import Ended, EndedByEngine, Ending, Join, Kill, Table
 from hccl_tools.launch.cluster.verdict import Finding, Reports
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signals import ENDING
+from hccl_tools.launch.protocol.listener import Listener
+from hccl_tools.launch.protocol.messages import Ended, EndedByEngine, Ending, Join, Kill, Table
 from hccl_tools.launch.runs import node_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.cluster.messages import Message
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import Plan
+    from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.launch.supervise.attempt import Attempt
 
 

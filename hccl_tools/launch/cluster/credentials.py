@@ -9,8 +9,8 @@ from hccl_tools.records import NamedTuple
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.cluster.connection import Connection
-    from hccl_tools.launch.cluster.listener import Listener
+    from hccl_tools.launch.protocol.connection import Connection
+    from hccl_tools.launch.protocol.listener import Listener
 
 
 class Credentials(NamedTuple):

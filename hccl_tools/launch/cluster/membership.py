@@ -12,8 +12,8 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.launch.cluster.connection import Connection
-    from hccl_tools.launch.cluster.messages import Refused
+    from hccl_tools.launch.protocol.connection import Connection
+    from hccl_tools.launch.protocol.messages import Refused
 
 #: Subject of the rendezvous port. The discovery port connects hosts that differ only in this port.
 PORT = "--start-port"

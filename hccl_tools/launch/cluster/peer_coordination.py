@@ -11,22 +11,22 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.cluster.messages import End, Ended, Ending, Heard, Kill, Release
 from hccl_tools.launch.cluster.peer_link import TIMING
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.processes import signals as received
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signal_names import signal_name
+from hccl_tools.launch.protocol.messages import End, Ended, Ending, Heard, Kill, Release
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from hccl_tools.launch.cluster.messages import Message
     from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.rank_failure import RankFailure
     from hccl_tools.launch.processes.signals import Signals
+    from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.launch.supervise.attempt import Attempt
 
 

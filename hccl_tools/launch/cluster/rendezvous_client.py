@@ -6,9 +6,10 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.cluster.connection import connect, proved
 from hccl_tools.launch.cluster.membership import TIMING, Membership, missing_hosts_error, refusal
-from hccl_tools.launch.cluster.messages import (
+from hccl_tools.launch.processes.reactor import wait_readable
+from hccl_tools.launch.protocol.connection import connect, proved
+from hccl_tools.launch.protocol.messages import (
     LARGEST_FROM_CONTROLLER,
     Join,
     Ready,
@@ -16,17 +17,16 @@ from hccl_tools.launch.cluster.messages import (
     Start,
     Waiting,
 )
-from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hccl_tools.launch.cluster.connection import Connection
     from hccl_tools.launch.cluster.credentials import Credentials
     from hccl_tools.launch.cluster.job_hosts import JobHosts
     from hccl_tools.launch.cluster.membership import HostManifest
-    from hccl_tools.launch.cluster.messages import Message
+    from hccl_tools.launch.protocol.connection import Connection
+    from hccl_tools.launch.protocol.messages import Message
 
 
 class RendezvousClient:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster.job_addresses import rendezvous_bindings
-from hccl_tools.launch.cluster.listener import Listener
 from hccl_tools.launch.cluster.membership import (
     PORT,
     TIMING,
@@ -20,18 +19,19 @@ from hccl_tools.launch.cluster.membership import (
     missing_hosts_error,
     refusal,
 )
-from hccl_tools.launch.cluster.messages import Join, Leave, Ready, Refused, Start, Waiting
 from hccl_tools.launch.planning import ports
 from hccl_tools.launch.processes.reactor import wait_readable
+from hccl_tools.launch.protocol.listener import Listener
+from hccl_tools.launch.protocol.messages import Join, Leave, Ready, Refused, Start, Waiting
 from hccl_tools.notation.phrases import and_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from hccl_tools.launch.cluster.connection import Connection
     from hccl_tools.launch.cluster.credentials import Credentials
     from hccl_tools.launch.cluster.job_hosts import JobHosts
-    from hccl_tools.launch.cluster.messages import Message
+    from hccl_tools.launch.protocol.connection import Connection
+    from hccl_tools.launch.protocol.messages import Message
 
 #: The number of messages with which a host joins.
 _JOINING = 2

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.errors import LaunchError
-from hccl_tools.launch.cluster.connection import Connection
 from hccl_tools.launch.cluster.membership import Membership
-from hccl_tools.launch.cluster.messages import Ended, Ending, Message
 from hccl_tools.launch.cluster.peer_link import PeerLink
-from hccl_tools.launch.cluster.session import Session
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.processes.signals import Signals
+from hccl_tools.launch.protocol.connection import Connection
+from hccl_tools.launch.protocol.messages import Ended, Ending, Message
+from hccl_tools.launch.protocol.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

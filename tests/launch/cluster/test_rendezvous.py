@@ -14,12 +14,12 @@ import pytest
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_client, rendezvous_server
-from hccl_tools.launch.cluster.connection import connect, proved
 from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.job_hosts import JobHosts
 from hccl_tools.launch.cluster.membership import HostManifest
-from hccl_tools.launch.cluster.messages import Join, Ready
 from hccl_tools.launch.planning import ports
+from hccl_tools.launch.protocol.connection import connect, proved
+from hccl_tools.launch.protocol.messages import Join, Ready
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,13 +11,13 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.cluster.session import Session
 from hccl_tools.launch.model.plan import DEFAULT_SILENCE
 from hccl_tools.launch.processes.reactor import wait_readable
+from hccl_tools.launch.protocol.session import Session
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.cluster.messages import Message
-    from hccl_tools.launch.cluster.session import Problem
+    from hccl_tools.launch.protocol.messages import Message
+    from hccl_tools.launch.protocol.session import Problem
 
 #: The most bytes that one call of ``messages`` reads: a busy peer must not delay the others.
 _LARGEST_TURN = 1 << 20

@@ -15,17 +15,17 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.cluster.connection import Connection
-from hccl_tools.launch.cluster.session import Session
 from hccl_tools.launch.processes.file_limit import FileLimit
+from hccl_tools.launch.protocol.connection import Connection
+from hccl_tools.launch.protocol.session import Session
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hccl_tools.launch.cluster.messages import Message
-    from hccl_tools.launch.cluster.session import Problem
+    from hccl_tools.launch.protocol.messages import Message
+    from hccl_tools.launch.protocol.session import Problem
 
 #: Limits for a connection that has not proved itself: seconds, bytes, such connections, events in a turn.
 _IDENTIFY_SECONDS = 10.0

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools.launch.cluster import messages, session
-from hccl_tools.launch.cluster.messages import Heard, Kill, Refused, Release
-from hccl_tools.launch.cluster.session import Session
+from hccl_tools.launch.protocol import messages, session
+from hccl_tools.launch.protocol.messages import Heard, Kill, Refused, Release
+from hccl_tools.launch.protocol.session import Session
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.cluster.messages import Message
+    from hccl_tools.launch.protocol.messages import Message
 
 KEY, OTHER_KEY, NO_KEY = b"k" * 32, b"o" * 32, b""
 

@@ -20,12 +20,12 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.cluster import messages
+from hccl_tools.launch.protocol import messages
 from hccl_tools.records import NamedTuple
 from hccl_tools.version import __version__
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.cluster.messages import Message
+    from hccl_tools.launch.protocol.messages import Message
 
 PROTOCOL = "hccl-tools job 1"
 #: In bytes: a frame of the handshake.

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_tools.launch.cluster import messages
-from hccl_tools.launch.cluster.messages import (
+from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.rank_exit import RankExit
+from hccl_tools.launch.protocol import messages
+from hccl_tools.launch.protocol.messages import (
     End,
     Ended,
     EndedByEngine,
@@ -29,8 +31,6 @@ from hccl_tools.launch.cluster.messages import (
     from_json,
     to_json,
 )
-from hccl_tools.launch.model.outcome import Cause
-from hccl_tools.launch.model.rank_exit import RankExit
 
 TEXT = st.text(max_size=40)
 NUMBER = st.integers(-1, (1 << 31) - 1)
