@@ -1,7 +1,7 @@
 """The messages between the controller of a job and the agents on its hosts, as JSON objects.
 
-docs/launching.md has the state table. ``restart`` counts the starts of the job from 0: the message of a host
-that is ahead must not be taken for one about the current start.
+``states`` has their order. ``restart`` counts the starts of the job from 0: the message of a host that is
+ahead must not be taken for one about the current start.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class EndedByEngine(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """Agent: every process of this host's part has exited. ``cause`` explains an early end."""
+    """Either side: every process of this host's part has exited. ``cause`` explains an early end."""
 
     ranks: tuple[RankExit, ...] = ()
     cause: Cause | None = None
@@ -145,7 +145,7 @@ class Release(NamedTuple):
 
 
 class Leave(NamedTuple):
-    """Either side: this is no connection of this job; ``why`` is for the other side's user."""
+    """Controller: this connection belongs to another job; ``why`` is for the user of the other side."""
 
     why: str = ""
 

@@ -9,7 +9,8 @@ A frame is a length of 4 bytes (big-endian) and a content. The handshake has thr
 A proof is an HMAC-SHA-256 with the job key over both nonces and everything else in frames 1 and 2. After the
 handshake the content of a frame is a MAC of 32 bytes and a message. The MAC has a key per direction, derived
 from the job key and the handshake, and covers the number of the frame: a replayed, repeated, reordered or
-changed frame ends the session. Messages are authenticated, not encrypted.
+changed frame ends the session, as does a message that is not its sender's turn (see ``states``). Messages are
+authenticated, not encrypted.
 
 A session over a socket whose peer the kernel has identified needs no key; it begins with the messages.
 """
@@ -20,7 +21,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.launch.protocol import messages
+from hccl_tools.launch.protocol import messages, states
 from hccl_tools.records import NamedTuple
 from hccl_tools.version import __version__
 
@@ -72,6 +73,7 @@ class Session:
         self._key, self._listens, self._largest = key, listens, largest
         self._inbox, self.outgoing = bytearray(), bytearray()
         self._transcript = b""
+        self._peer = states.Conversation(states.AGENT if listens else states.CONTROLLER)
         self._sent, self._received = 0, 0
         self._send_key, self._receive_key = b"", b""
         self.is_proved = key is None
@@ -135,7 +137,9 @@ class Session:
             if not _is_equal(_mac(self._receive_key, self._received.to_bytes(8, "big") + content), mac.hex()):
                 raise ValueError(mac)
             self._received += 1
-        return messages.from_json(content)
+        message = messages.from_json(content)
+        self._peer.follow(message)
+        return message
 
     def _shake_hands(self, content: bytes) -> None:
         frame = json.loads(content)

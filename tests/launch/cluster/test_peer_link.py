@@ -16,7 +16,7 @@ from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.processes.signals import Signals
 from hccl_tools.launch.protocol.connection import Connection
-from hccl_tools.launch.protocol.messages import Ended, Ending, Message
+from hccl_tools.launch.protocol.messages import Ended, Ending, Join, Message, Ready, Start, Waiting
 from hccl_tools.launch.protocol.session import Session
 
 if TYPE_CHECKING:
@@ -26,18 +26,25 @@ HOSTS = ("host-a", "host-b", "host-c")
 FAILED = Cause("host-b", "failed", 7, first_failure=RankFailure(3, "rank 3", how="exit code 7"))
 
 
-def connection(one: socket.socket) -> Connection:
-    return Connection(one, Session(None, listens=False))
+def joined(server: int) -> tuple[Connection, Connection]:
+    """Return the connection of rank 0's host to a server, and the server's own, after the rendezvous."""
+    leader, member = socket.socketpair()
+    here = Connection(leader, Session(None, listens=True))
+    there = Connection(member, Session(None, listens=False))
+    for message in (Join(server, 1, ("", 0)), Ready()):
+        there.send(message)
+    for answer in (Waiting(()), Start()):
+        here.send(answer)
+    assert [len(one.messages()) for one in (here, there)] == [2, 2]
+    return here, there
 
 
 @pytest.fixture
 def links() -> Iterator[list[PeerLink]]:
     """The links of three hosts; rank 0 is on the first."""
-    pairs = [socket.socketpair() for _ in HOSTS[1:]]
-    here = {server: connection(pair[0]) for server, pair in enumerate(pairs, start=1)}
-    there = [{0: connection(pair[1])} for pair in pairs]
-    wires = (here, *there)
-    met = [Membership(own, {}) for own in wires]
+    pairs = {server: joined(server) for server in range(1, len(HOSTS))}
+    of_leader = {server: pair[0] for server, pair in pairs.items()}
+    met = [Membership(own, {}) for own in (of_leader, *({0: pair[1]} for pair in pairs.values()))]
     made = [PeerLink(server, 0, HOSTS, met[server], "lost host {}".format) for server in range(len(HOSTS))]
     yield made
     for link in made:

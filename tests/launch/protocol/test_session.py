@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.launch.protocol import messages, session
-from hccl_tools.launch.protocol.messages import Heard, Kill, Refused, Release
+from hccl_tools.launch.protocol.messages import Heard, Join, Kill, Ready, Release, Start, Waiting
 from hccl_tools.launch.protocol.session import Session
 from hccl_tools.version import __version__
 
@@ -41,11 +41,17 @@ def converse(one: Session, other: Session) -> list[Message]:
     return found
 
 
-def proved_pair(key: bytes | None = KEY) -> tuple[Session, Session]:
-    here, there = pair(key, key)
+def proved_pair(key: bytes | None = KEY, *, largest: int = messages.LARGEST) -> tuple[Session, Session]:
+    """Return the sessions of the controller and of an agent that has joined and has started its ranks."""
+    here, there = Session(key, listens=True, largest=largest), Session(key, listens=False)
     converse(here, there)
     assert here.is_proved
     assert there.is_proved
+    for message in (Join(1, 2, ("", 0)), Ready()):
+        there.send(message)
+    for answer in (Waiting(()), Start()):
+        here.send(answer)
+    assert len(converse(here, there)) == 4
     return here, there
 
 
@@ -53,9 +59,9 @@ def proved_pair(key: bytes | None = KEY) -> tuple[Session, Session]:
 def test_messages_pass_in_both_directions_after_the_handshake(key: bytes | None) -> None:
     here, there = proved_pair(key)
     here.send(Release(3))
-    there.send(Refused("no"))
+    there.send(Heard(3))
 
-    assert converse(here, there) == [Release(3), Refused("no")]
+    assert converse(here, there) == [Release(3), Heard(3)]
     assert here.problem is there.problem is None
 
 
@@ -149,7 +155,7 @@ def test_a_message_sent_back_ends_the_session() -> None:
 @given(at=st.integers(0, 200), bit=st.integers(0, 7))
 def test_a_changed_bit_never_gives_a_message(at: int, bit: int) -> None:
     here, there = proved_pair()
-    there.send(Refused("a reason of some length, so that most of the frame is text"))
+    there.send(Ready(1, {"script": "a name of some length, so that most of the frame is text"}))
     frame = bytearray(taken(there))
     frame[at % len(frame)] ^= 1 << bit
 
@@ -212,12 +218,11 @@ def test_a_message_as_long_as_allowed_arrives_and_a_longer_one_ends_the_session(
     assert here.receive(taken(there)[:4]) == []
     assert here.problem == session.Problem("protocol")
 
-    here, there = Session(KEY, listens=True, largest=1000), Session(KEY, listens=False)
-    converse(here, there)
-    text = "x" * (1000 - len(messages.to_json(Refused(""))))
-    there.send(Refused(text))
-    assert here.receive(taken(there)) == [Refused(text)]
-    there.send(Refused(text + "x"))
+    here, there = proved_pair(largest=1000)
+    text = "x" * (1000 - len(messages.to_json(Ready(1, {"script": ""}))))
+    there.send(Ready(1, {"script": text}))
+    assert here.receive(taken(there)) == [Ready(1, {"script": text})]
+    there.send(Ready(1, {"script": text + "x"}))
     assert here.receive(taken(there)) == []
 
 

@@ -1,0 +1,94 @@
+"""The state table of a conversation: which message may follow which, for each sender.
+
+docs/launching.md has the same tables with their explanation. A message that its sender may not send in its
+state ends the session, as invalid bytes do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch.protocol.messages import (
+    End,
+    Ended,
+    EndedByEngine,
+    Ending,
+    Heard,
+    Join,
+    Kill,
+    Leave,
+    Ready,
+    Refused,
+    Release,
+    Start,
+    Table,
+    Waiting,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.launch.protocol.messages import Message
+
+#: The state of both senders after the handshake.
+FIRST = "connected"
+
+#: The messages of an agent: by its state, each with its next state.
+AGENT: Mapping[str, Mapping[type, str]] = {
+    FIRST: {Join: "joined", Ending: "left"},
+    "joined": {Ready: "running", Refused: "left", Ending: "ending", EndedByEngine: "ending", Ended: "ended"},
+    "running": {Ending: "ending", Ended: "ended", Kill: "running", Heard: "running", Ready: "running"},
+    "ending": {Ending: "ending", Ended: "ended", Kill: "ending", Heard: "ending", Ready: "running"},
+    "ended": {Ending: "ending", Kill: "ended", Heard: "ended", Ready: "running"},
+    "left": {},
+}
+
+#: The messages of the controller: by its state towards this agent, each with its next state.
+CONTROLLER: Mapping[str, Mapping[type, str]] = {
+    FIRST: {
+        Table: "running",
+        Waiting: "waiting",
+        Refused: "left",
+        Leave: "left",
+        End: "ending",
+        Kill: "ending",
+        Release: "released",
+    },
+    "waiting": {Start: "running", Refused: "left"},
+    "running": {
+        End: "ending",
+        Kill: "ending",
+        Ended: "running",
+        Heard: "running",
+        Release: "released",
+        Start: "running",
+    },
+    "ending": {
+        End: "ending",
+        Kill: "ending",
+        Ended: "ending",
+        Heard: "ending",
+        Release: "released",
+        Start: "running",
+    },
+    "released": {End: "released", Kill: "released", Heard: "released", Release: "released"},
+    "left": {},
+}
+
+
+class Conversation:
+    """The state of one sender."""
+
+    def __init__(self, table: Mapping[str, Mapping[type, str]]) -> None:
+        self._table, self.state = table, FIRST
+
+    def follow(self, message: Message) -> None:
+        """Enter the state that follows a message.
+
+        Raises:
+            ValueError: The sender may not send this message now.
+        """
+        following = self._table[self.state].get(type(message))
+        if following is None:
+            raise ValueError(message)
+        self.state = following
