@@ -88,7 +88,7 @@ def _law(series: Series, points: Sequence[Point]) -> Iterator[str]:
     of = _size(points[0].size, series)
     yield (
         f"serial share (Amdahl's law): {percent(fit.share, 1)} ± {percent(fit.error, 1)} of the time on {of} "
-        f"(95 % confidence, {count(fit.runs, 'run')} on {sizes} numbers of {series.unit})"
+        f"(95 % confidence, {count(fit.runs, 'run')} with {sizes} different numbers of {series.unit})"
     )
     if fit.share <= 0:
         yield "no serial share is visible: the speed-up is the ideal one or better"

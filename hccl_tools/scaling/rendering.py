@@ -133,7 +133,7 @@ def _spread(point: Point) -> str:
 
 
 def number_text(value: float | None) -> str:
-    """Return a number with four digits or more, "" for none."""
+    """Return a number as text with at least four significant digits, "" for ``None``."""
     if value is None:
         return ""
     return (

@@ -163,7 +163,7 @@ def _path(table: RankTable, place: ConflictLocation) -> Path:
 
 
 def _plain_servers(value: Any) -> list[Any] | None:
-    """Remove and return the servers of a plain server_list table; None for a table that is read alone.
+    """Remove and return the servers of a plain server_list table; ``None`` for another document.
 
     The rest of ``value`` is equal for tables of the same kind.
     """

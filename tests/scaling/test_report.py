@@ -85,7 +85,7 @@ def test_the_text(command_line: CommandLine) -> None:
         "32 devices: 1.88 times the speed of 8 devices (188 %), efficiency 47 %",
         (
             "serial share (Amdahl's law): 37.7 % ± 34.7 % of the time on 8 devices "
-            "(95 % confidence, 3 runs on 3 numbers of devices)"
+            "(95 % confidence, 3 runs with 3 different numbers of devices)"
         ),
         "next doubling, 64 devices: about 2.20 times the speed of 8 devices (1.32 to 6.62), efficiency 27 %",
     ]

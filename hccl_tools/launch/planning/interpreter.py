@@ -1,4 +1,4 @@
-"""Find the ranks' Python and its frameworks, and choose the start that these frameworks need."""
+"""Find the Python of the ranks and its frameworks, and choose the start method for them."""
 
 from __future__ import annotations
 
