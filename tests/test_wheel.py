@@ -7,11 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from packaging.requirements import Requirement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
+#: With the build backend of this environment: an isolated build would download one.
+BUILD = (sys.executable, "-m", "build", "--no-isolation")
 SCHEMAS = {f"hccl_tools/schemas/{path.name}" for path in (ROOT / "schemas").glob("*.json")}
 LAUNCHERS = {
     f"hccl_tools/launchers/{path.name}"
@@ -34,7 +39,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "source"
     leave_out = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "*.egg-info", "log", "__pycache__")
     shutil.copytree(ROOT, source, symlinks=True, ignore=leave_out)
-    run([sys.executable, "-m", "build", "--outdir", str(folder / "dist"), str(source)])
+    run([*BUILD, "--outdir", str(folder / "dist"), str(source)])
     return folder / "dist"
 
 
@@ -43,17 +48,34 @@ def installed(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """The ``bin`` folder of an environment that holds the wheel and its dependencies, nothing else."""
     folder = tmp_path_factory.mktemp("installed")
     run([sys.executable, "-m", "venv", str(folder)])
-    run(
-        [
-            str(folder / "bin" / "python"),
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            *map(str, distributions.glob("*.whl")),
-        ]
-    )
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
+    (wheel,) = distributions.glob("*.whl")
+    run([str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps", str(wheel)])
+    for name in dependencies("hccl-tools") - {"hccl-tools"}:
+        copy_installed(name, packages)
     return folder / "bin"
+
+
+def dependencies(name: str) -> set[str]:
+    """The distributions that one needs without its extras, itself included."""
+    found: set[str] = set()
+    missing = {name}
+    while missing:
+        found |= missing
+        wanted = [Requirement(text) for one in missing for text in metadata.requires(one) or ()]
+        missing = {
+            one.name for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})
+        } - found
+    return found
+
+
+def copy_installed(name: str, packages: Path) -> None:
+    """Copy a distribution from this environment: the tests need no network."""
+    for file in metadata.files(name) or ():
+        if ".." not in file.parts and file.suffix != ".pyc":
+            target = packages / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(str(file.locate()), target)
 
 
 def run(argv: Sequence[str], *, code: int = 0, **options: Any) -> str:
@@ -80,7 +102,7 @@ def test_the_sdist_can_be_built_from(distributions: Path, tmp_path: Path) -> Non
     run(["tar", "--extract", "--file", str(sdist), "--directory", str(tmp_path)])
     (source,) = tmp_path.iterdir()
 
-    run([sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path / "dist"), str(source)])
+    run([*BUILD, "--wheel", "--outdir", str(tmp_path / "dist"), str(source)])
 
     (again,) = (tmp_path / "dist").glob("*.whl")
     (first,) = distributions.glob("*.whl")

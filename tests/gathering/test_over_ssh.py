@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.jobs import eventually
+from tests.support.processes import has_ended
 from tests.support.pythons import python
 
 #: Drops its options and the host, greets as a login shell may, and notes how many of it run at the same time.
@@ -150,8 +151,8 @@ def test_no_ssh_remains_after_a_signal(ssh: Path, tmp_path: Path, number: int, c
     _, err = process.communicate(timeout=60)
 
     assert (process.returncode, "Traceback" in err) == (code, False)
-    sleeping = Path("/proc", (tmp_path / "pid").read_text().strip())
-    assert eventually(lambda: not sleeping.exists())
+    sleeping = int((tmp_path / "pid").read_text())
+    assert eventually(lambda: has_ended(sleeping))
 
 
 @pytest.mark.slow
