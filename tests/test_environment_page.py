@@ -79,6 +79,7 @@ _STARTS = {
     "paddle": "all but `mpi`",
     "visible devices": "`mpi`, `torch`",
     "kept mpi": "`mpi`, or with `--keep-mpi`",
+    "logs": "all",
 }
 
 

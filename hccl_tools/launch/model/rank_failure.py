@@ -11,8 +11,8 @@ class RankFailure(NamedTuple):
     """How the rank that failed first ended, with extracts of its log; report.json has the same fields.
 
     ``exit_code`` is the exit code in a shell, ``signal`` a name. ``duration`` and ``cpu`` are in seconds.
-    ``asked_to_end`` tells whether the rank was terminated. ``log_host`` is the host of the log, if not the
-    host that reports the failure.
+    ``asked_to_end`` tells whether the rank was terminated. ``plog`` is the folder of its CANN logs.
+    ``log_host`` is the host of the logs, if not the host that reports the failure.
     """
 
     rank: int
@@ -28,6 +28,7 @@ class RankFailure(NamedTuple):
     peak_memory_kib: int = 0
     asked_to_end: bool | None = None
     log: str = ""
+    plog: str | None = None
     log_host: str | None = None
     hints: list[str] = []  # noqa: RUF012  (read only)
     hccl_codes: list[str] = []  # noqa: RUF012

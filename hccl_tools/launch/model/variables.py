@@ -1,4 +1,4 @@
-"""The environment variable that passes a launcher's address to other hosts."""
+"""Environment variables that several parts of the launcher set and read."""
 
 from __future__ import annotations
 
@@ -7,3 +7,5 @@ from __future__ import annotations
 LAUNCHER_VARIABLE = "HCCL_TOOLS_LAUNCHER"
 #: The ``--rank-table`` value for a table that the launcher sends.
 TABLE_FROM_LAUNCHER = "@launcher"
+#: The directory in which CANN writes the logs of a process. CANN creates the directory.
+LOG_PATH_VARIABLE = "ASCEND_PROCESS_LOG_PATH"

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.inheritance import composed
+from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
 from hccl_tools.launch.mpi import job as rank_job
 from hccl_tools.launch.mpi import shared_preparation
 from hccl_tools.launch.mpi.planned_ranks import sha256
@@ -96,6 +97,7 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
         else (),
         run_dir=run_dir,
         buffered=options.buffered or "PYTHONUNBUFFERED" in found.around.environ,
+        has_log_path=LOG_PATH_VARIABLE in found.around.environ,
         under_mpirun=True,
         ignore_visible=options.ignore_visible,
     )

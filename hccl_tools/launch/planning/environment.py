@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.launch.model.inheritance import Inheritance
-from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
+from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, LOG_PATH_VARIABLE
 from hccl_tools.launch.runs import job_key
 from hccl_tools.launch.runs.directory import RUN_VARIABLE
+from hccl_tools.launch.runs.names import plog_folder
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class JobFacts(NamedTuple):
     run_dir: str | None = None
     #: Whether the output of the ranks' Python is buffered.
     buffered: bool = False
+    #: Whether the user has set the directory of CANN's logs.
+    has_log_path: bool = False
     under_mpirun: bool = False
     #: Whether the ranks do not inherit the variables that limit the visible devices.
     ignore_visible: bool = False
@@ -65,7 +68,7 @@ class Variable(NamedTuple):
 
 #: The MPI variables that a process inherits.
 KeptMpi = Literal["none", "settings", "all"]
-#: The families of variables that a start sets, besides "process". ``mpi`` keeps the variables of mpirun.
+#: The families of variables that a start sets, besides "process" and "logs". ``mpi`` keeps those of mpirun.
 #: Paddle's names are set for any program, as Paddle's launcher does: ported scripts read them.
 FAMILIES: dict[Start, tuple[str, ...]] = {
     "table": ("rank", "rank table", "paddle"),
@@ -98,6 +101,12 @@ def _endpoints(_placement: RankPlacement, job: JobFacts) -> str | None:
     """
     text = ",".join(job.endpoints)
     return text if 0 < len(text) < _LONGEST else None
+
+
+def _log_path(placement: RankPlacement, job: JobFacts) -> str | None:
+    if job.cpu or job.has_log_path or job.run_dir is None:
+        return None
+    return f"{job.run_dir}/{plog_folder(placement.rank)}"
 
 
 def _visible(_placement: RankPlacement, job: JobFacts) -> str | None:
@@ -187,6 +196,14 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
             "the device: MindSpore copies it to DEVICE_ID if OMPI_* are kept",
         ),
     ),
+    "logs": (
+        Variable(
+            LOG_PATH_VARIABLE,
+            _log_path,
+            "the folder of this rank's CANN logs (plog) in the run directory; not with `--cpu`, or if you "
+            "set it",
+        ),
+    ),
 }
 
 #: Variables that are removed in every start: left in the caller's shell by another launcher, a platform or an
@@ -209,7 +226,7 @@ def names(chosen: Iterable[str]) -> set[str]:
 
 def families(job: JobFacts) -> set[str]:
     """Return the families of variables that this job sets."""
-    chosen = {"process", *FAMILIES[job.start]}
+    chosen = {"process", "logs", *FAMILIES[job.start]}
     if job.start == "mpi" and job.cpu:
         # MindSpore's CPU back end has no MPI start: its ranks register with the scheduler.
         chosen.add("cluster")

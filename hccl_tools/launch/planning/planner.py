@@ -9,6 +9,7 @@ from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.inheritance import composed
 from hccl_tools.launch.model.plan import Plan
+from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
 from hccl_tools.launch.planning import (
     composition,
     cpu_affinity,
@@ -196,6 +197,7 @@ def _facts(
         else ports.endpoints(job.placements, master=job.master, port=port, servers=job.server_count),
         run_dir=run_dir,
         buffered=request.variables.buffered or "PYTHONUNBUFFERED" in around.environ,
+        has_log_path=LOG_PATH_VARIABLE in {*around.environ, *request.variables.assigned},
         under_mpirun=engine.starts_mpi_ranks,
         ignore_visible=request.devices.ignore_visible,
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch.model.outcome import REASONS
 from hccl_tools.launch.model.rank_failure import RankFailure
+from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
 from hccl_tools.launch.processes import procfs
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING, spawn
@@ -102,6 +103,7 @@ def _end(end: RankEnd) -> dict[str, Any]:
         "peak_memory_kib": end.peak,
         "asked_to_end": end.was_terminated,
         "log": end.log,
+        "plog": process.environment.get(LOG_PATH_VARIABLE) or os.environ.get(LOG_PATH_VARIABLE),
         "log_host": process.host if end.is_elsewhere else None,
     }
 

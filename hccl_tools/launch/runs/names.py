@@ -32,6 +32,11 @@ def rank_log(rank: int) -> str:
     return f"rank_{rank}.log"
 
 
+def plog_folder(rank: int) -> str:
+    """Return the name of the folder in which CANN writes the logs of a rank."""
+    return f"plog_rank_{rank}"
+
+
 def generation(log: str, restart: int) -> str:
     """Return the name of a log after a restart: ``rank_0.restart_2.log``, ``workerlog.0.restart_2``.
 

@@ -199,6 +199,17 @@ def shared(**facts: Any) -> dict[str, str]:
     return rank_environment(seat(0, 4), job("table", **facts), shared=True)
 
 
+@pytest.mark.parametrize("start", STARTS)
+def test_each_rank_has_a_folder_for_the_logs_of_cann_unless_the_user_decides(start: Start) -> None:
+    def folder(**facts: Any) -> str | None:
+        found = rank_environment(seat(3, 7), job(start, **facts))
+        return found.get("ASCEND_PROCESS_LOG_PATH")
+
+    assert folder(run_dir="/run") == "/run/plog_rank_3"
+    assert folder(run_dir="/run", has_log_path=True) is None
+    assert folder(run_dir="/run", cpu=True) is None
+
+
 def test_output_is_unbuffered_unless_the_user_decides() -> None:
     assert shared() == {"PYTHONUNBUFFERED": "1"}
     assert shared(buffered=True) == {}

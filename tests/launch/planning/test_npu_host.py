@@ -152,3 +152,15 @@ def test_product_is_the_hosts_own(host: StandInHost) -> None:
     done = launch(host, "--start", "table", "--rank-table", write_table(host), "--dry-run", "show.py")
 
     assert "product:       910a: this host's own, from" in done.stdout
+
+
+def test_each_rank_has_a_folder_for_the_logs_of_cann_that_the_report_names(host: StandInHost) -> None:
+    program = "mkdir $ASCEND_PROCESS_LOG_PATH && echo log > $ASCEND_PROCESS_LOG_PATH/plog.log"
+
+    done = launch(host, "--start", "table", "--devices", "4-7", "--no-python", "sh", "-c", program)
+
+    assert done.returncode == 0, done.stderr
+    run_dir = (host.work / "log/latest").resolve()
+    ranks = json.loads((run_dir / "report.json").read_text())["ranks"]
+    assert [rank["plog"] for rank in ranks] == [f"{run_dir}/plog_rank_{rank}" for rank in range(4)]
+    assert all((Path(rank["plog"]) / "plog.log").read_text() == "log\n" for rank in ranks)

@@ -71,6 +71,7 @@ def test_guides_table_starts_devices_4_to_7_as_ranks_0_to_3(script: str) -> None
         "RANK_TABLE_FILE": f"{made_plan.run_dir}/rank_table.json",
         "PADDLE_TRAINER_ID": "2", "PADDLE_TRAINERS_NUM": "4", "PADDLE_RANK_IN_NODE": "2",
         "FLAGS_selected_npus": "6", "PADDLE_DISTRI_BACKEND": "xccl", "PADDLE_XCCL_BACKEND": "npu",
+        "ASCEND_PROCESS_LOG_PATH": f"{made_plan.run_dir}/plog_rank_2",
     }  # fmt: skip
 
 
@@ -154,6 +155,16 @@ def test_all_here_runs_every_server_on_this_machine() -> None:
 
 
 @pytest.mark.usefixtures("script")
+def test_the_users_folder_for_the_logs_of_cann_stays(script: str) -> None:
+    table, name = write(guide_table()), "ASCEND_PROCESS_LOG_PATH"
+    request = launch_request(program=(script,), rank_table=table, start="table", python=sys.executable)
+    assigned = with_options(request, environment={name: "/var/plog"})
+
+    assert name in prepare(request).plan.ranks[0].environment
+    assert name not in prepare(request, {name: "/var/plog"}).plan.ranks[0].environment
+    assert prepare(assigned).plan.ranks[0].environment[name] == "/var/plog"
+
+
 @pytest.mark.parametrize(("key", "value"), [("rank_id", "7"), ("rank_id", "0"), ("device_id", "x")])
 def test_ignored_rules_do_not_pass_a_table_without_a_number_for_each_rank(
     script: str, key: str, value: str
