@@ -7,6 +7,7 @@ connection that fails does not change the job; it is counted for one line of the
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import socket
@@ -32,6 +33,10 @@ _IDENTIFY_SECONDS = 10.0
 _LARGEST_SHARE = 1 << 16
 _MOST_UNPROVED = 1024
 _MOST_EVENTS = 64
+#: accept() fails with these until other files are closed: the listening sockets stay readable, and are not
+#: polled for so many seconds.
+_NO_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_PAUSE_SECONDS = 0.2
 #: Addresses in the line of the report.
 _MOST_NAMED = 3
 _BACKLOG = 1024
@@ -70,6 +75,8 @@ class Listener:
         self._sockets: dict[int, tuple[socket.socket, int]] = {}
         self._unproved: dict[int, _Unproved] = {}
         self._ready = select.epoll()
+        #: When the listening sockets are polled again; infinite while they are polled.
+        self._resume_at = float("inf")
         self._limit = FileLimit()  # Ranks are unaffected: the keeper starts them.
         self.problems: dict[str, Problem | None] = {}
         self.refused = 0
@@ -117,6 +124,8 @@ class Listener:
         """Serve the connections for one turn; return those that have proved themselves."""
         found: list[Guest] = []
         now = time.monotonic()
+        if now >= self._resume_at:
+            self._poll_sockets(True)
         for descriptor in [
             one for one, left in self._unproved.items() if now - left.since > _IDENTIFY_SECONDS
         ]:
@@ -152,9 +161,16 @@ class Listener:
         for _ in range(_MOST_EVENTS):
             try:
                 accepted, _ = listening.accept()
-            except OSError:
-                return
-            self._limit.allows(accepted.fileno())
+            except OSError as error:
+                if error.errno not in _NO_RESOURCES:
+                    return
+                if not self._unproved:
+                    self._poll_sockets(False)
+                    return
+                self._drop(next(iter(self._unproved)))
+                continue
+            if not self._limit.allows(accepted.fileno()) and self._unproved:
+                self._drop(next(iter(self._unproved)))  # The launcher needs files for other tasks.
             if self._key is None and not _is_same_user(accepted):
                 accepted.close()
                 continue
@@ -168,6 +184,11 @@ class Listener:
             descriptor = connection.fileno()
             self._unproved[descriptor] = _Unproved(connection, time.monotonic(), port)
             self._ready.register(descriptor, select.EPOLLIN)
+
+    def _poll_sockets(self, is_polled: bool) -> None:
+        for descriptor in self._sockets:
+            self._ready.modify(descriptor, select.EPOLLIN if is_polled else 0)
+        self._resume_at = float("inf") if is_polled else time.monotonic() + _PAUSE_SECONDS
 
     def _serve(self, descriptor: int) -> list[Guest]:
         connection, _, port = self._unproved[descriptor]
