@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import socket
 import time
+from collections import Counter
 from contextlib import suppress
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.plan import DEFAULT_SILENCE
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.protocol.session import Session
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from hccl_tools.launch.protocol.messages import Message
@@ -26,6 +29,9 @@ _CHUNK = 1 << 16
 #: follow each other in half of that. Several must be lost on a bad link before the peer is.
 _IDLE_PART = 6
 _MOST_PROBES = 127
+#: Limits for connections that have not proved themselves: seconds for the proof, and their number.
+_IDENTIFY_SECONDS = 10.0
+_MOST_UNPROVED = 1024
 
 
 class Connection:
@@ -119,6 +125,69 @@ class Connection:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
         self._socket.close()
+
+
+class UnprovedConnection(NamedTuple):
+    """A connection, when it was accepted, and the port to which it has connected."""
+
+    connection: Connection
+    since: float
+    port: int
+
+
+class Unproved:
+    """The connections of a listener that have not proved themselves, by descriptor, oldest first."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, UnprovedConnection] = {}
+        self._of_address: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, descriptor: int) -> bool:
+        return descriptor in self._entries
+
+    def __getitem__(self, descriptor: int) -> UnprovedConnection:
+        return self._entries[descriptor]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a connection must be closed before the next one is accepted."""
+        return len(self._entries) >= _MOST_UNPROVED
+
+    def add(self, connection: Connection, port: int) -> None:
+        """Add a connection that was accepted now."""
+        self._entries[connection.fileno()] = UnprovedConnection(connection, time.monotonic(), port)
+        self._of_address[connection.address] += 1
+
+    def remove(self, descriptor: int) -> Connection:
+        """Remove a connection and return it."""
+        connection = self._entries.pop(descriptor).connection
+        self._of_address[connection.address] -= 1
+        if not self._of_address[connection.address]:
+            del self._of_address[connection.address]
+        return connection
+
+    def expired(self, now: float) -> list[int]:
+        """Return the descriptors of the connections whose time is over."""
+        late = takewhile(lambda item: now - item[1].since >= _IDENTIFY_SECONDS, self._entries.items())
+        return [descriptor for descriptor, _ in late]
+
+    def surplus(self) -> int:
+        """Return the descriptor to close first: the oldest of the address that has the most connections.
+
+        A flood from one address must not close the connections of the job's hosts.
+        """
+        (address, _), *_ = self._of_address.most_common(1)
+        return next(one for one, entry in self._entries.items() if entry.connection.address == address)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for entry in self._entries.values():
+            entry.connection.close()
+        self._entries.clear()
+        self._of_address.clear()
 
 
 def _address(connection: socket.socket) -> str:

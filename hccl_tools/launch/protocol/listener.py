@@ -1,8 +1,8 @@
 """The listening sockets of a controller, and the connections that have not proved themselves yet.
 
 Any program can connect. Until a connection has proved that it has the job's key, it has 10 s and 64 KiB, each
-turn of the event loop serves a limited number of such connections, and of too many the oldest is closed. A
-connection that fails does not change the job; it is counted for one line of the report.
+turn of the event loop serves a limited number of such connections, and their number is limited (see
+``Unproved``). A connection that fails does not change the job; it is counted for one line of the report.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes.file_limit import FileLimit
-from hccl_tools.launch.protocol.connection import Connection
+from hccl_tools.launch.protocol.connection import Connection, Unproved
 from hccl_tools.launch.protocol.session import Session
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
@@ -28,16 +28,15 @@ if TYPE_CHECKING:
     from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.launch.protocol.session import Problem
 
-#: Limits for a connection that has not proved itself: seconds, bytes, such connections, events in a turn.
-_IDENTIFY_SECONDS = 10.0
+#: Limits for connections that have not proved themselves: bytes of one, events in a turn.
 _LARGEST_SHARE = 1 << 16
-_MOST_UNPROVED = 1024
 _MOST_EVENTS = 64
 #: accept() fails with these until other files are closed: the listening sockets stay readable, and are not
 #: polled for so many seconds.
 _NO_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS = 0.2
-#: Addresses in the line of the report.
+#: Addresses whose problem is kept, and addresses in the line of the report.
+_MOST_KEPT = 1024
 _MOST_NAMED = 3
 _BACKLOG = 1024
 _BIND_ATTEMPTS = 10
@@ -49,12 +48,6 @@ class Guest(NamedTuple):
 
     connection: Connection
     messages: list[Message]
-    port: int
-
-
-class _Unproved(NamedTuple):
-    connection: Connection
-    since: float
     port: int
 
 
@@ -73,7 +66,7 @@ class Listener:
         """Listen nowhere yet. ``allows`` tells whether a peer's address may connect."""
         self._key, self._silence, self._allows = key, silence, allows
         self._sockets: dict[int, tuple[socket.socket, int]] = {}
-        self._unproved: dict[int, _Unproved] = {}
+        self._unproved = Unproved()
         self._ready = select.epoll()
         #: When the listening sockets are polled again; infinite while they are polled.
         self._resume_at = float("inf")
@@ -126,9 +119,7 @@ class Listener:
         now = time.monotonic()
         if now >= self._resume_at:
             self._poll_sockets(True)
-        for descriptor in [
-            one for one, left in self._unproved.items() if now - left.since > _IDENTIFY_SECONDS
-        ]:
+        for descriptor in self._unproved.expired(now):
             self._drop(descriptor)
         for descriptor, _ in self._ready.poll(0, _MOST_EVENTS):
             if descriptor in self._sockets:
@@ -141,10 +132,8 @@ class Listener:
         """Close the sockets, and the connections that have not proved themselves."""
         for listening, _ in self._sockets.values():
             listening.close()
-        for one in self._unproved.values():
-            one.connection.close()
+        self._unproved.close()
         self._sockets.clear()
-        self._unproved.clear()
         self._ready.close()
 
     def strangers(self) -> str:
@@ -167,10 +156,10 @@ class Listener:
                 if not self._unproved:
                     self._poll_sockets(False)
                     return
-                self._drop(next(iter(self._unproved)))
+                self._drop(self._unproved.surplus())
                 continue
             if not self._limit.allows(accepted.fileno()) and self._unproved:
-                self._drop(next(iter(self._unproved)))  # The launcher needs files for other tasks.
+                self._drop(self._unproved.surplus())  # The launcher needs files for other tasks.
             if self._key is None and not _is_same_user(accepted):
                 accepted.close()
                 continue
@@ -179,11 +168,10 @@ class Listener:
                 connection.refuse("address")
                 self._count(connection)
                 continue
-            if len(self._unproved) >= _MOST_UNPROVED:
-                self._drop(next(iter(self._unproved)))
-            descriptor = connection.fileno()
-            self._unproved[descriptor] = _Unproved(connection, time.monotonic(), port)
-            self._ready.register(descriptor, select.EPOLLIN)
+            if self._unproved.is_full:
+                self._drop(self._unproved.surplus())
+            self._unproved.add(connection, port)
+            self._ready.register(connection.fileno(), select.EPOLLIN)
 
     def _poll_sockets(self, is_polled: bool) -> None:
         for descriptor in self._sockets:
@@ -194,7 +182,7 @@ class Listener:
         connection, _, port = self._unproved[descriptor]
         messages = connection.messages(_LARGEST_SHARE)
         if connection.is_proved and connection.problem is None:
-            del self._unproved[descriptor]
+            self._unproved.remove(descriptor)
             self._ready.unregister(descriptor)
             return [Guest(connection, messages, port)]
         if connection.closed:
@@ -202,7 +190,7 @@ class Listener:
         return []
 
     def _drop(self, descriptor: int) -> None:
-        connection = self._unproved.pop(descriptor).connection
+        connection = self._unproved.remove(descriptor)
         with suppress(OSError):
             self._ready.unregister(descriptor)
         self._count(connection)
@@ -213,7 +201,7 @@ class Listener:
             self.other_versions[connection.address] = connection.problem.version
             return
         self.refused += 1
-        if len(self.problems) < _MOST_UNPROVED:
+        if len(self.problems) < _MOST_KEPT:
             self.problems.setdefault(connection.address, connection.problem)
 
 
