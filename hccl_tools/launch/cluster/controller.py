@@ -163,6 +163,8 @@ class Controller:
             self._agents.connected.append(agent)
             self._order.register(agent.descriptor, select.EPOLLIN)
             self._handle_all(agent, guest.messages)
+        if self._attempt is not None and (wait := self._listener.wait) is not None:
+            self._attempt.call_later("listener", wait, self._accept)
 
     def _read_ready(self) -> None:
         agents = {agent.descriptor: agent for agent in self._agents.connected}

@@ -174,6 +174,12 @@ class Unproved:
         late = takewhile(lambda item: now - item[1].since >= _IDENTIFY_SECONDS, self._entries.items())
         return [descriptor for descriptor, _ in late]
 
+    @property
+    def due(self) -> float:
+        """When the time of the oldest connection is over; infinite if there is none."""
+        first = next(iter(self._entries.values()), None)
+        return float("inf") if first is None else first.since + _IDENTIFY_SECONDS
+
     def surplus(self) -> int:
         """Return the descriptor to close first: the oldest of the address that has the most connections.
 

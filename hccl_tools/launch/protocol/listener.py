@@ -128,6 +128,12 @@ class Listener:
                 found += self._serve(descriptor)
         return found
 
+    @property
+    def wait(self) -> float | None:
+        """Seconds until ``guests`` must be called without an event; ``None``: it need not."""
+        due = min(self._resume_at, self._unproved.due)
+        return None if due == float("inf") else max(0.0, due - time.monotonic())
+
     def close(self) -> None:
         """Close the sockets, and the connections that have not proved themselves."""
         for listening, _ in self._sockets.values():
