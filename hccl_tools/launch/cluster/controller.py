@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.launch.supervise.attempt import Attempt
 
-
 _KEY_BYTES = 32
 
 
@@ -150,7 +149,9 @@ class Controller:
             self._attempt.end_for(Cause.lost(os.uname().nodename, "daemon", what))
 
     def _engine_process_lost(self, what: str) -> None:
-        cause = Cause.lost(os.uname().nodename, "daemon", what)
+        self._end_for(Cause.lost(os.uname().nodename, "daemon", what))
+
+    def _end_for(self, cause: Cause) -> None:
         self._reports.add(Finding(-1, cause))
         if self._attempt is not None:
             self._attempt.end_for(cause)
@@ -163,6 +164,8 @@ class Controller:
             self._agents.connected.append(agent)
             self._order.register(agent.descriptor, select.EPOLLIN)
             self._handle_all(agent, guest.messages)
+        for cause in host_status.other_versions(self._plan, self._listener.other_versions):
+            self._end_for(cause)
         if self._attempt is not None and (wait := self._listener.wait) is not None:
             self._attempt.call_later("listener", wait, self._accept)
 

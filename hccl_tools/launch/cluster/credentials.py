@@ -42,7 +42,7 @@ class Credentials(NamedTuple):
             if problem is not None and problem.kind == "keyless here":
                 return f"{address} has a job key, and {self.host} has none"
         for address, version in listener.other_versions.items():
-            return f"version of hccl-tools: {self.host} has {__version__}, {address} has {version}"
+            return version_conflict(self.host, address, version)
         return ""
 
     def check(self, connection: Connection, master: str) -> None:
@@ -74,3 +74,8 @@ class Credentials(NamedTuple):
             ),
         }[problem.kind]
         raise LaunchError(message, hint=hint)
+
+
+def version_conflict(here: str, there: str, version: str) -> str:
+    """Describe that the host ``there`` has another version of hccl-tools than this host."""
+    return f"version of hccl-tools: {here} has {__version__}, {there} has {version}"

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.cluster.credentials import version_conflict
+from hccl_tools.launch.cluster.job_addresses import resolved
 from hccl_tools.launch.cluster.verdict import ranks_text
 from hccl_tools.launch.model.outcome import Cause, RankEnd
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.rank_exit import RankExit
 
@@ -52,3 +56,12 @@ def describe_loss(plan: Plan, process: str, index: int) -> str:
         f"lost contact with the {process} on {name(plan, index)} ({ranks_text(own)}): it was killed, "
         "or the host is down or unreachable"
     )
+
+
+def other_versions(plan: Plan, versions: Mapping[str, str]) -> list[Cause]:
+    """Return the causes of a refused start: the hosts, by address, that have other versions of hccl-tools."""
+    here, found = os.uname().nodename, list[Cause]()
+    for address, version in versions.items():
+        host = next((one for one in plan.hosts if address in resolved([one])), address)
+        found.append(Cause.lost(host, "refused", version_conflict(here, host, version)))
+    return found
