@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes.file_limit import FileLimit
 from hccl_tools.launch.protocol.connection import Connection, Unproved
-from hccl_tools.launch.protocol.session import Session
+from hccl_tools.launch.protocol.session import Problem, Session
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.records import NamedTuple
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hccl_tools.launch.protocol.messages import Message
-    from hccl_tools.launch.protocol.session import Problem
 
 #: Limits for connections that have not proved themselves: bytes of one, events in a turn.
 _LARGEST_SHARE = 1 << 16
@@ -168,6 +167,7 @@ class Listener:
                 self._drop(self._unproved.surplus())  # The launcher needs files for other tasks.
             if self._key is None and not _is_same_user(accepted):
                 accepted.close()
+                self._note("", Problem("user"))
                 continue
             connection = Connection(accepted, Session(self._key, listens=True), self._silence)
             if not self._allows(connection.address):
@@ -206,9 +206,12 @@ class Listener:
         if connection.is_proved and connection.problem is not None and connection.problem.version:
             self.other_versions[connection.address] = connection.problem.version
             return
+        self._note(connection.address, connection.problem)
+
+    def _note(self, address: str, problem: Problem | None) -> None:
         self.refused += 1
         if len(self.problems) < _MOST_KEPT:
-            self.problems.setdefault(connection.address, connection.problem)
+            self.problems.setdefault(address, problem)
 
 
 #: Why connections were refused, by the kind of the problem; None: the peer left or did not answer in time.
@@ -219,6 +222,7 @@ _REASONS = {
     "keyless there": "the host has no job key",
     "key": "the host has another job key",
     "address": "not an address of the job's hosts",
+    "user": "a process of another user",
     "version": "the host has another version of hccl-tools",
 }
 

@@ -47,7 +47,8 @@ class Problem(NamedTuple):
 
     Attributes:
         kind: ``protocol`` (invalid bytes), ``keyless here`` or ``keyless there`` (one side has no job key),
-            ``key`` (the keys differ), ``address`` (the listener does not accept this address), ``version``.
+            ``key`` (the keys differ), ``address`` (the listener does not accept this address), ``user``
+            (another user of this host, who gets no answer), ``version``.
         version: The version of the other side; "" if it is unknown.
     """
 
