@@ -42,7 +42,14 @@ class Connection:
         address: The address of the peer; "" for a peer on this host.
     """
 
-    def __init__(self, connection: socket.socket, session: Session, silence: float = DEFAULT_SILENCE) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        session: Session,
+        silence: float = DEFAULT_SILENCE,
+        peer: object = None,
+    ) -> None:
+        """Begin a session; ``peer`` is the address that accept() has returned."""
         connection.setblocking(False)
         idle = max(1, int(silence / _IDLE_PART))
         for level, option, value in (
@@ -57,7 +64,8 @@ class Connection:
                 connection.setsockopt(level, option, value)
         self._socket, self._session = connection, session
         self.closed = False
-        self.address = _address(connection)
+        # An IPv6 socket shows the address of an IPv4 peer as ::ffff:10.0.0.1.
+        self.address = str(peer[0]).removeprefix("::ffff:") if isinstance(peer, tuple) else ""
         self.flush()
 
     def fileno(self) -> int:
@@ -196,15 +204,6 @@ class Unproved:
         self._of_address.clear()
 
 
-def _address(connection: socket.socket) -> str:
-    try:
-        peer = connection.getpeername()
-    except OSError:
-        return ""  # It has disconnected already.
-    # An IPv6 socket shows the address of an IPv4 peer as ::ffff:10.0.0.1.
-    return str(peer[0]).removeprefix("::ffff:") if isinstance(peer, tuple) else ""
-
-
 def connect(
     address: tuple[str, int], key: bytes, *, silence: float, seconds: float, largest: int
 ) -> Connection | None:
@@ -213,7 +212,7 @@ def connect(
         connected = socket.create_connection(address, timeout=seconds)
     except OSError:
         return None
-    return Connection(connected, Session(key, listens=False, largest=largest), silence)
+    return Connection(connected, Session(key, listens=False, largest=largest), silence, address)
 
 
 def proved(connection: Connection, seconds: float) -> list[Message] | None:

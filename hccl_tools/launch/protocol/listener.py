@@ -154,7 +154,7 @@ class Listener:
     def _accept(self, listening: socket.socket, port: int) -> None:
         for _ in range(_MOST_EVENTS):
             try:
-                accepted, _ = listening.accept()
+                accepted, peer = listening.accept()
             except OSError as error:
                 if error.errno not in _NO_RESOURCES:
                     return
@@ -169,7 +169,7 @@ class Listener:
                 accepted.close()
                 self._note("", Problem("user"))
                 continue
-            connection = Connection(accepted, Session(self._key, listens=True), self._silence)
+            connection = Connection(accepted, Session(self._key, listens=True), self._silence, peer)
             if not self._allows(connection.address):
                 connection.refuse("address")
                 self._count(connection)
