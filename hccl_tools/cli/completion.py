@@ -54,10 +54,10 @@ def _runs(ctx: click.Context) -> Iterable[str]:
 
 
 def _rules(_ctx: click.Context) -> Iterable[str]:
-    from hccl_tools.diagnostics.hccl_codes import CODES  # noqa: PLC0415
+    from hccl_tools.knowledge.registry import codes, messages  # noqa: PLC0415
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
-    return [*all_rules(), *(rule.facts.name for rule in all_rules().values()), *CODES]
+    return [*all_rules(), *(rule.facts.name for rule in all_rules().values()), *codes(), *messages()]
 
 
 def _keys(module: str, name: str) -> Values:

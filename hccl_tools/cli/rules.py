@@ -1,4 +1,4 @@
-"""``hccl-tools rules``: list the rules, or explain one rule or HCCL error code."""
+"""``hccl-tools rules``: list the rules and messages, or explain one of them or an error code."""
 
 from __future__ import annotations
 
@@ -11,64 +11,106 @@ from hccl_tools.errors import UsageError
 from hccl_tools.notation.phrases import did_you_mean
 
 if TYPE_CHECKING:
+    from hccl_tools.knowledge.message import Message
     from hccl_tools.rules.registry import Rule
 
 #: The form of HCCL's error codes.
-_CODE = re.compile(r"E[A-Z]\d{4}", re.IGNORECASE)
+_CODE = re.compile(r"E[A-Z]\d{4}|\d{1,6}", re.IGNORECASE)
 
 
 @click.command("rules")
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
-    """List the rules, or explain one rule or HCCL error code.
+    """List the rules and the messages of logs, or explain one of them or an error code.
 
     \b
-    hccl-tools rules                     all rules
+    hccl-tools rules                     all rules and messages
     hccl-tools rules HCC203              one rule: why, example, source
     hccl-tools rules duplicate-rank-id   the same by name
     hccl-tools rules EI0014              an error code of HCCL, and the rules for it
+    hccl-tools rules 11                  a number of HcclResult ("error code is 11"), or 507048
+    hccl-tools rules HCM207              a message of a log, as `explain` finds it
     hccl-tools rules HCC2                the rules of a family
     """  # noqa: D301  (click's mark: keep the lines)
-    from hccl_tools.diagnostics.hccl_codes import CODES  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.rules.pages import code_page, page  # noqa: PLC0415
+    from hccl_tools.knowledge.registry import messages  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
+
+    if name is not None:
+        print_page(name)
+        return
+    rules = list(all_rules().values())
+    _print_rules(rules)
+    click.echo("")
+    _print_messages(list(messages().values()))
+    click.echo(
+        f"\n{len(rules)} rules and {len(messages())} messages;"
+        f" `hccl-tools rules {rules[0].facts.id}` explains one"
+    )
+
+
+def print_page(name: str) -> None:
+    """Print the page of a rule, a message or a code, or the list of those whose ids begin so.
+
+    Raises:
+        UsageError: There is no such rule, message or code.
+    """
+    from hccl_tools.knowledge import registry  # noqa: PLC0415
+    from hccl_tools.knowledge.pages import page as message_page  # noqa: PLC0415
+    from hccl_tools.rules.pages import page  # noqa: PLC0415
     from hccl_tools.rules.registry import all_rules  # noqa: PLC0415
 
     rules = list(all_rules().values())
-    code = (name or "").strip().upper()
-    if code in CODES:
-        behind = [rule for rule in rules if rule.facts.hccl_code == code]
-        click.echo(code_page(code, tables=bool(behind)))
-        _print_list(behind)
-        return
-    found = rules if name is None else _matching(rules, name)
-    if len(found) == 1 and name is not None:
-        click.echo(page(found[0]).rstrip())
-        return
-    _print_list(found)
-    click.echo(f"\n{len(found)} rules; `hccl-tools rules {found[0].facts.id}` explains one rule")
-
-
-def _matching(rules: list[Rule], name: str) -> list[Rule]:
     wanted = name.strip().upper()
     found = [rule for rule in rules if wanted == rule.facts.name.upper() or rule.facts.id.startswith(wanted)]
-    if not found:
-        raise UsageError(f'no rule or HCCL error code "{name}"', hint=_advice(rules, name))
-    return found
+    known = registry.find(name)
+    if len(found) == 1 and not known:
+        click.echo(page(found[0]).rstrip())
+    elif len(known) == 1 and not found:
+        click.echo(message_page(known[0]))
+        _print_rules_of(known[0], rules)
+    elif found:
+        _print_rules(found)
+        click.echo(f"\n{len(found)} rules; `hccl-tools rules {found[0].facts.id}` explains one rule")
+    elif known:
+        _print_messages(known)
+        click.echo(f"\n{len(known)} messages; `hccl-tools rules {known[0].id}` explains one message")
+    else:
+        raise UsageError(f'no rule, message or error code "{name}"', hint=_advice(rules, name))
+
+
+def _print_rules_of(message: Message, rules: list[Rule]) -> None:
+    """Print the rules of ``validate`` that find the fault of a message in a table."""
+    codes = {code.code for code in message.codes}
+    behind = [rule for rule in rules if rule.facts.id in message.rules or rule.facts.hccl_code in codes]
+    if behind:
+        click.echo("\nRules with this code:")
+        _print_rules(behind)
+    elif any(not code.isdigit() for code in codes):
+        click.echo("\nNo rule of `validate` has this code.")
 
 
 def _advice(rules: list[Rule], name: str) -> str:
     """Return the hint for an unknown name; codes differ in one digit, so similar ones are not suggested."""
-    from hccl_tools.diagnostics.hccl_codes import CODES  # noqa: PLC0415
+    from hccl_tools.knowledge.registry import codes, messages  # noqa: PLC0415
 
     if _CODE.fullmatch(name.strip()):
-        return f"known codes: {', '.join(CODES)}"
+        return f"known codes: {', '.join(codes())}"
     known = [rule.facts.id for rule in rules] + [rule.facts.name for rule in rules]
-    return f"{did_you_mean(name, known)} `hccl-tools rules` lists all rules".lstrip()
+    known += [one for message in messages().values() for one in (message.id, message.name)]
+    return f"{did_you_mean(name, known)} `hccl-tools rules` lists all rules and messages".lstrip()
 
 
-def _print_list(rules: list[Rule]) -> None:
+def _print_rules(rules: list[Rule]) -> None:
     width = max((len(rule.facts.name) for rule in rules), default=0)
     for rule in rules:
         facts = rule.facts
         code = facts.hccl_code or "-"
         click.echo(f"{facts.id}  {facts.name:<{width}}  {facts.consequence:<11}  {code:<6}  {facts.title}")
+
+
+def _print_messages(messages: list[Message]) -> None:
+    from hccl_tools.knowledge.pages import row  # noqa: PLC0415
+
+    width = max(len(message.name) for message in messages)
+    for message in messages:
+        click.echo(row(message, width))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from inspect import cleandoc
 
-from hccl_tools.diagnostics.hccl_codes import CODES
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.registry import LOCAL, Rule
 from hccl_tools.table.products import PRODUCTS
@@ -73,22 +72,6 @@ def page(rule: Rule) -> str:
         *([f"What to do: {examples['Hint']}", ""] if "Hint" in examples else []),
     ]
     return "\n".join(lines)
-
-
-def code_page(code: str, *, tables: bool) -> str:
-    """Return the page of an error code of HCCL; with ``tables``, its last line introduces a list of rules."""
-    facts = CODES[code]
-    return "\n".join(
-        [
-            f"# {code} {facts.name}".rstrip(),
-            "",
-            f"{facts.meaning[0].upper()}{facts.meaning[1:]}.",
-            "",
-            f"What to do: {facts.remedy}.",
-            "",
-            "Rules with this code:" if tables else "No rule of `validate` has this code.",
-        ]
-    )
 
 
 def _tables(rule: Rule) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.diagnostics.hccl_codes import CODES
+from hccl_tools.knowledge.registry import codes, hccl_codes
 from hccl_tools.launch.report import hints
 from hccl_tools.rules.registry import all_rules
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.support.commands import CommandLine
 
 
-@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("code", hccl_codes())
 def test_every_code_that_a_failed_job_explains_is_explained(command_line: CommandLine, code: str) -> None:
     done = command_line("rules", code)
 
@@ -50,13 +50,13 @@ def test_a_code_that_is_not_known_is_not_taken_for_its_neighbour(command_line: C
 
     assert done.code == 2
     assert done.err.splitlines() == [
-        'error: no rule or HCCL error code "EI0099"',
-        f"  help: known codes: {', '.join(CODES)}",
+        'error: no rule, message or error code "EI0099"',
+        f"  help: known codes: {', '.join(codes())}",
     ]
 
 
 def test_the_codes_of_all_rules_are_known() -> None:
-    assert {rule.facts.hccl_code for rule in all_rules().values()} - {None} <= CODES.keys()
+    assert {rule.facts.hccl_code for rule in all_rules().values()} - {None} <= codes().keys()
 
 
 @pytest.mark.parametrize(

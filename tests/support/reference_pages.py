@@ -1,13 +1,14 @@
-"""Write the pages in docs that are made from the rules and the products.
+"""Write the pages in docs that are made from the rules, the messages and the products.
 
-``python -m tests.support.reference_pages`` writes docs/rules and docs/products.md.
+``python -m tests.support.reference_pages`` writes docs/rules, docs/messages.md and docs/products.md.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from hccl_tools.diagnostics.hccl_codes import CODES
+from hccl_tools.knowledge.message import KINDS
+from hccl_tools.knowledge.registry import hccl_codes, messages
 from hccl_tools.rules.pages import CONSEQUENCES, page
 from hccl_tools.rules.registry import all_rules
 from hccl_tools.table.products import PRODUCTS, Product
@@ -32,6 +33,16 @@ device count of `--simulate`.
 
 | product | title | chips | machines | device ids | formats | assumed for | simulated |
 | --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+_MESSAGES = """# The messages that `explain` knows
+
+Made from the messages by `python -m tests.support.reference_pages`. `hccl-tools explain HCM207` shows
+one with its causes, source and an example.
+
+| id | name | says | codes | meaning | what to do |
+| --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -82,11 +93,21 @@ def _index() -> str:
 def _codes() -> list[str]:
     return [
         "## HCCL's error codes", "",
-        "`hccl-tools rules EI0014` shows a code and its rules.", "",
+        "`hccl-tools rules EI0014` shows a code and its rules; `hccl-tools explain` reads logs.", "",
         "| code | HCCL's name | meaning | what to do |",
         "| --- | --- | --- | --- |",
-        *(f"| {code} | {facts.name} | {facts.meaning} | {facts.remedy} |" for code, facts in CODES.items()),
+        *(f"| {code} | {one.name} | {one.meaning} | {one.remedy} |" for code, one in hccl_codes().items()),
     ]  # fmt: skip
+
+
+def all_messages() -> str:
+    """Return the text of docs/messages.md."""
+    lines = [_MESSAGES]
+    for message in messages().values():
+        shown = ", ".join(dict.fromkeys(code.code for code in message.codes))
+        cells = (message.id, message.name, KINDS[message.kind], shown, message.meaning, message.remedy)
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n")
+    return "".join(lines)
 
 
 def rules() -> dict[str, str]:
@@ -103,6 +124,7 @@ def write() -> None:
             old.unlink()
     for name, text in wanted.items():
         (DOCS / "rules" / name).write_text(text, encoding="utf-8")
+    (DOCS / "messages.md").write_text(all_messages(), encoding="utf-8")
     (DOCS / "products.md").write_text(products(), encoding="utf-8")
 
 

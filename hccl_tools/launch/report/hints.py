@@ -7,7 +7,7 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from hccl_tools.diagnostics.hccl_codes import CODES
+from hccl_tools.knowledge.registry import codes as known_codes
 from hccl_tools.launch.runs import disk_space
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def for_disk(log: str) -> list[str]:
 
 def for_codes(codes: Iterable[str]) -> list[str]:
     """Return one sentence per known HCCL code."""
-    return [f"{code}: {CODES[code].sentence}" for code in codes if code in CODES]
+    known = known_codes()
+    return [f"{code}: {known[code].sentence}" for code in codes if code in known]
 
 
 def _killed(killed_by_oom: bool | None) -> str:

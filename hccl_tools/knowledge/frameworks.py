@@ -1,0 +1,138 @@
+"""Messages of MindSpore and torch_npu."""
+
+from __future__ import annotations
+
+from hccl_tools.knowledge.message import Code, Message
+
+_MINDSPORE = "ascend-faultdiag, public rules, and MindSpore's sources"
+_TORCH = "torch_npu's sources (ProcessGroupHCCL.cpp, HCCLUtils.cpp)"
+_CLUSTER = ("HCM606", "HCM607", "HCM006", "HCM015", "HCM224", "HCM225")
+
+MESSAGES = (
+    Message(
+        "HCM601", "mindspore-no-table", "cause",
+        "MindSpore was started with a rank table, but no variable names it",
+        "`hccl-tools launch --rank-table FILE` sets RANK_TABLE_FILE, or start the job with msrun",
+        anchor=b"Get hccl rank_table_file failed", explains=_CLUSTER, source=_MINDSPORE,
+        example="RuntimeError: Get hccl rank_table_file failed, please export MINDSPORE_HCCL_CONFIG_PATH or RANK_TABLE_FILE.",
+    ),
+    Message(
+        "HCM602", "mindspore-no-rank", "cause",
+        "the process was started without a rank: RANK_ID is not set",
+        "start the job with `hccl-tools launch`, msrun or mpirun",
+        anchor=b"RANK_ID has not been exported", explains=_CLUSTER, source=_MINDSPORE,
+        example="RuntimeError: Environment variables RANK_ID has not been exported, please export variables 'RANK_ID'.",
+    ),
+    Message(
+        "HCM603", "mindspore-bind", "cause",
+        "the port of MindSpore's scheduler is in use",
+        "choose another port (`--master_port`, MS_SCHED_PORT), or stop the process that uses it (`ss -ltnp`)",
+        anchor=b"Failed to call bind", explains=_CLUSTER, source=_MINDSPORE,
+        example="[ERROR] DISTRIBUTED(17528,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/distributed/rpc/tcp/socket_operation.cc:1] Failed to call bind, server: 10.0.0.1:8118, errno: 98",
+    ),
+    Message(
+        "HCM604", "mindspore-listen", "cause",
+        "the port of MindSpore's scheduler cannot be listened on",
+        "choose another port (`--master_port`, MS_SCHED_PORT), or stop the process that uses it (`ss -ltnp`)",
+        anchor=b"Failed to call listen", explains=_CLUSTER, source=_MINDSPORE,
+        example="[ERROR] DISTRIBUTED(17528,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/distributed/rpc/tcp/tcp_comm.cc:1] Failed to call listen, fd: 12",
+    ),
+    Message(
+        "HCM605", "mindspore-card-held", "cause",
+        "the device is still in use by another process",
+        "stop the processes that `npu-smi info` shows on the device, wait 10 seconds and start again",
+        anchor=b"may be other processes occupying this card", codes=(Code("EJ0001"),), explains=_CLUSTER, source=_MINDSPORE,
+        example="RuntimeError: Malloc device memory failed. There may be other processes occupying this card, check as: ps -ef|grep python",
+    ),
+    Message(
+        "HCM606", "mindspore-scheduler-unreachable", "timeout",
+        "a worker could not reach MindSpore's scheduler",
+        "check that the scheduler runs (MS_ROLE=MS_SCHED, `hccl-tools logs --scheduler`) and that MS_SCHED_HOST and"
+        " MS_SCHED_PORT name it on every host",
+        anchor=b"Failed to connect to the meta server node url",
+        pattern=rb"node url:? ?(?P<peer_address>[0-9A-Za-z_.:-]+)?", source=_MINDSPORE,
+        example="[ERROR] DISTRIBUTED(17528,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/distributed/cluster/topology/compute_graph_node.cc:1] Failed to connect to the meta server node url: 10.0.0.1:8118",
+    ),
+    Message(
+        "HCM607", "mindspore-cluster-timeout", "timeout",
+        "MindSpore's scheduler did not see all workers in time",
+        "look for the worker that failed or was not started; the scheduler's log names those that registered",
+        anchor=b"luster", pattern=rb"[Cc]luster (?:building|initialization|networking).{0,40}(?:timed? ?out|time ?out|failed)|Timed out .{0,40}[Cc]luster",
+        source=_MINDSPORE,
+        example="[ERROR] DISTRIBUTED(17528,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/distributed/cluster/cluster_context.cc:1] Cluster networking timed out for node MS_WORKER",
+    ),
+    Message(
+        "HCM608", "mindspore-worker-count", "cause",
+        "the number of workers is not the one that was planned",
+        "compare --worker_num and --local_worker_num of msrun on all hosts",
+        anchor=b"Spawned worker process number is not as expected", explains=_CLUSTER, source=_MINDSPORE,
+        example="RuntimeError: Spawned worker process number is not as expected, expected 8 but got 4",
+    ),
+    Message(
+        "HCM609", "mindspore-device-count", "cause",
+        "the number of devices of a host is not one that the mode allows",
+        "use 1, 2, 4 or a multiple of 8 devices per host",
+        anchor=b"devNum must be divisible by 8", explains=_CLUSTER, source=_MINDSPORE,
+        example="devNum must be divisible by 8 or equal to 1, 2 or 4, but got 3",
+    ),
+    Message(
+        "HCM610", "mindspore-node-lost", "error",
+        "MindSpore's scheduler lost a worker",
+        "look at the log of that worker: it failed or was killed",
+        anchor=b"is timed out", pattern=rb"[Tt]he node:? ?(?P<identifier>\S+) is timed out", source=_MINDSPORE,
+        example="[ERROR] DISTRIBUTED(17528,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/distributed/cluster/topology/meta_server_node.cc:1] The node: 3 is timed out. It may exit with exception, please check this node's log.",
+    ),
+    Message(
+        "HCM651", "torch-table-used", "fact",
+        "torch_npu connected the ranks with the rank table",
+        "nothing",
+        anchor=b"Create global hccl comm with ranktable success", source=_TORCH,
+        example="[INFO] PTA(17528,python3):2026-03-18-10:33:52 Create global hccl comm with ranktable success, take 120 milliseconds",
+    ),
+    Message(
+        "HCM652", "torch-table-failed", "fact",
+        "HCCL refused the rank table, and torch_npu connected the ranks without it",
+        "`hccl-tools validate FILE` reports what HCCL refuses",
+        anchor=b"Create global hccl comm with ranktable failed", source=_TORCH,
+        example="[INFO] PTA(17528,python3):2026-03-18-10:33:52 Create global hccl comm with ranktable failed, switch to original interface.",
+    ),
+    Message(
+        "HCM653", "torch-table-not-available", "fact",
+        "torch_npu could not use the file of RANK_TABLE_FILE, and connected the ranks without it",
+        "RANK_TABLE_FILE must be a regular file that its owner can read, not a symbolic link, on every host",
+        anchor=b"The rank_table_file is not available", source=_TORCH,
+        example="[INFO] PTA(17528,python3):2026-03-18-10:33:52 The rank_table_file is not available, switch to original interface.",
+    ),
+    Message(
+        "HCM654", "torch-short-timeout", "fact",
+        "HCCL_CONNECT_TIMEOUT is below the 300 s that torch_npu recommends with a rank table",
+        "set HCCL_CONNECT_TIMEOUT=300 or more",
+        anchor=b"HCCL_CONNECT_TIMEOUT", pattern=rb"recommended.{0,40}300", source=_TORCH,
+        example="[WARNING] HCCL_CONNECT_TIMEOUT is 120, the recommended value is 300 seconds or more when a ranktable is used; a rank that times out fails",
+    ),
+    Message(
+        "HCM655", "torch-store-timeout", "timeout",
+        "a rank waited for torch's rendezvous store until the time limit",
+        "check that rank 0 runs and that MASTER_ADDR and MASTER_PORT name an address that this host reaches",
+        anchor=b"c10d", pattern=rb"(?:server|client) socket (?:on|has|connect).*?(?:\[(?P<peer_address>[^\]]+)\](?::(?P<port>\d+))?|timed out)",
+        source="torch's sources (c10d)",
+        causes=("rank 0 failed earlier or was not started", "MASTER_ADDR is an address that the host does not reach"),
+        example="[W socket.cpp:601] [c10d] The client socket on [::ffff:198.18.0.1]:29500 has timed out after 60000ms while trying to connect: error",
+    ),
+    Message(
+        "HCM656", "torch-address-in-use", "cause",
+        "the port of torch's rendezvous store is in use",
+        "choose another MASTER_PORT, or stop the process that uses it (`ss -ltnp`)",
+        anchor=b"ddress already in use", pattern=rb"(?:EADDRINUSE|ddress already in use)",
+        explains=("HCM655", "HCM015"), source="torch's sources (c10d)",
+        example="RuntimeError: The server socket has failed to listen on any local network address. port: 29500, useIpv6: false, code: -98, name: EADDRINUSE, message: address already in use",
+    ),
+    Message(
+        "HCM657", "torch-npu-out-of-memory", "cause",
+        "the device has no memory left",
+        "use a smaller batch, or stop other processes on the device (`npu-smi info`)",
+        anchor=b"NPU out of memory", codes=(Code("EI0011", "9"),),
+        explains=("HCM002", "HCM006", "HCM009", "HCM013", "HCM306"), source="torch_npu's sources",
+        example="RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB (NPU 3; 60.97 GiB total capacity)",
+    ),
+)  # fmt: skip

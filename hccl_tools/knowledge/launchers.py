@@ -1,0 +1,242 @@
+"""Messages of Open MPI, MPICH, Slurm, torchrun and msrun about processes, and of the kernel."""
+
+from __future__ import annotations
+
+from hccl_tools.knowledge.message import Message
+
+_LATER = ("HCM002", "HCM006", "HCM009", "HCM013", "HCM015", "HCM221", "HCM222", "HCM306", "HCM240", "HCM301")
+_MEMORY = "use less memory per rank, fewer data-loading workers, or a larger limit of the container or job"
+
+MESSAGES = (
+    Message(
+        "HCM701", "openmpi-exit", "error",
+        "mpirun saw a rank fail",
+        "look at the log of that rank",
+        anchor=b"Primary job", pattern=rb"Primary job +terminated normally, but", source="Open MPI's help texts",
+        example="Primary job  terminated normally, but 1 process returned a non-zero exit code.",
+    ),
+    Message(
+        "HCM702", "openmpi-signal", "error",
+        "a rank was killed by a signal",
+        "look at the end of that rank's log; signal 9 is often the out-of-memory killer (`dmesg`)",
+        anchor=b"exited on signal",
+        pattern=rb"process rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<server>\S+) exited on signal (?P<value>\d+)",
+        explains=_LATER, source="Open MPI's help texts",
+        example="mpirun noticed that process rank 3 with PID 12345 on node hostb exited on signal 9 (Killed).",
+    ),
+    Message(
+        "HCM703", "openmpi-daemon-lost", "error",
+        "mpirun lost a host",
+        "check that the host is up and that ssh to it works without a password",
+        anchor=b"daemon", pattern=rb"(?:ORTE|PRTE) (?:has lost communication with a remote daemon|was unable to reliably start one or more daemons)|lost (?:connection|communication) (?:to|with) .{0,20}daemon",
+        explains=_LATER, source="Open MPI's help texts",
+        example="ERROR: ORTE has lost communication with a remote daemon.",
+    ),
+    Message(
+        "HCM704", "openmpi-slots", "cause",
+        "there are fewer slots than ranks",
+        "name slots in the hostfile (`host slots=8`), or start fewer ranks",
+        anchor=b"not enough slots available", source="Open MPI's help texts",
+        example="Error: There are not enough slots available in the system to satisfy the 16 slots that were requested by the application",
+    ),
+    Message(
+        "HCM705", "openmpi-not-found", "cause",
+        "the program is not on the PATH of a host",
+        "give its full path, or install it on every host",
+        anchor=b"could not find an executable", source="Open MPI's help texts",
+        example="mpirun was unable to launch because it could not find an executable: error",
+    ),
+    Message(
+        "HCM706", "mpich-termination", "error",
+        "a rank ended with an exit code other than 0",
+        "look at the log of that rank",
+        anchor=b"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES", source="MPICH's sources (hydra)",
+        example="=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+    ),
+    Message(
+        "HCM707", "mpi-abort", "error",
+        "a rank called MPI_Abort",
+        "look at the log of that rank",
+        anchor=b"MPI_A", pattern=rb"MPI_ABORT was invoked on rank (?P<rank>\d+)|application called MPI_Abort\(.{0,60}process (?P<peer>\d+)",
+        source="Open MPI's help texts",
+        example="MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD with errorcode 1: error",
+    ),
+    Message(
+        "HCM710", "slurm-oom", "cause",
+        "Slurm's memory limit killed a process of the job",
+        "ask for more memory (`--mem`), or use less memory per rank",
+        anchor=b"oom", pattern=rb"(?:oom[-_]kill event|Detected .{0,30}oom)|(?i:slurmstepd: .{0,60}memory limit)",
+        explains=_LATER, source="Slurm's sources",
+        example="slurmstepd: error: Detected 1 oom-kill event(s) in StepId=12.0. Some of your processes may have been killed by the cgroup out-of-memory handler.",
+    ),
+    Message(
+        "HCM711", "slurm-time-limit", "cause",
+        "the job reached its time limit",
+        "ask for more time (`--time`)",
+        anchor=b"DUE TO TIME LIMIT", explains=(*_LATER, "HCM713"), source="Slurm's sources",
+        example="slurmstepd: error: *** JOB 12 ON hostb CANCELLED AT 2026-03-18T10:33:52 DUE TO TIME LIMIT ***",
+    ),
+    Message(
+        "HCM712", "slurm-node-fail", "cause",
+        "Slurm lost a node of the job",
+        "look at the node (`sinfo -R`), and start the job without it (`--exclude`)",
+        anchor=b"DUE TO NODE FAILURE", pattern=rb"(?:ON (?P<server>\S+) )?CANCELLED AT .* DUE TO NODE FAILURE",
+        explains=(*_LATER, "HCM713"), source="Slurm's sources",
+        example="slurmstepd: error: *** JOB 12 ON hostb CANCELLED AT 2026-03-18T10:33:52 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
+    ),
+    Message(
+        "HCM713", "slurm-cancelled", "end",
+        "Slurm ended the job step",
+        "look for what failed before",
+        anchor=b" CANCELLED AT ", source="Slurm's sources",
+        example="slurmstepd: error: *** STEP 12.0 ON hostb CANCELLED AT 2026-03-18T10:33:52 ***",
+    ),
+    Message(
+        "HCM714", "srun-task-failed", "error",
+        "srun saw a task fail",
+        "look at the log of that rank",
+        anchor=b"srun: error:", pattern=rb"srun: error: (?P<server>[^\s:]+): tasks? (?P<rank>\d+)[0-9,-]*: (?P<reason>(?!Terminated).*)",
+        source="Slurm's sources",
+        example="srun: error: hostb: task 3: Exited with exit code 1",
+    ),
+    Message(
+        "HCM715", "srun-task-terminated", "end",
+        "Slurm ended a task after another failed",
+        "look for the task that failed first",
+        anchor=b": Terminated", pattern=rb"srun: error: \S+: tasks? [0-9,-]+: Terminated", source="Slurm's sources",
+        example="srun: error: hostb: tasks 0-2: Terminated",
+    ),
+    Message(
+        "HCM720", "torchrun-failure", "error",
+        "torchrun names the rank that failed first",
+        "look at the log of that rank",
+        anchor=b"rank      :", pattern=rb"rank      : (?P<rank>\d+) \(local_rank: (?P<logical>\d+)\)", source="torch's sources (elastic)",
+        example="  rank      : 3 (local_rank: 3)  exitcode: 1 error_file: <N/A>",
+    ),
+    Message(
+        "HCM721", "torchrun-sigterm", "end",
+        "torchrun ended a rank after another failed",
+        "look for the rank that failed first",
+        anchor=b"closing signal SIGTERM", pattern=rb"Sending process (?P<pid>\d+) closing signal SIGTERM", source="torch's sources (elastic)",
+        example="W1120 10:11:12 torch/distributed/elastic/multiprocessing/api.py:1] Sending process 12345 closing signal SIGTERM",
+    ),
+    Message(
+        "HCM722", "msrun-worker-failed", "error",
+        "msrun saw a worker fail",
+        "look at the log of that worker",
+        anchor=b"exit with", pattern=rb"(?:Node|[Ww]orker|process) ?\[?(?P<rank>\d+)\]?.{0,40}exit(?:ed)? with (?:exception|code|error)", source="MindSpore's sources (msrun)",
+        example="[ERROR] ME(17528:140,MainProcess):2026-03-18-10:33:52 [mindspore/parallel/cluster/process_entity/_api.py:1] Worker process 3 exit with exception.",
+    ),
+    Message(
+        "HCM730", "terminated", "end",
+        "the process received SIGTERM",
+        "look for what failed before",
+        anchor=b"SIGTERM", pattern=rb"(?:received|got|caught|by) (?:signal )?SIGTERM|SignalException.*SIGTERM", source="Python programs",
+        example="error: received SIGTERM, exiting",
+    ),
+    Message(
+        "HCM802", "kernel-cgroup-oom", "cause",
+        "a container or job reached its memory limit, and the kernel ended a process",
+        _MEMORY,
+        anchor=b"emory cgroup out of memory", pattern=rb"emory cgroup out of memory: [Kk]ill(?:ed)? process (?P<pid>\d+) ?\((?P<value>[^)]*)\)",
+        explains=_LATER, source="the Linux kernel",
+        example="[12345.678901] Memory cgroup out of memory: Killed process 4711 (python3) total-vm:812345kB",
+    ),
+    Message(
+        "HCM801", "kernel-oom", "cause",
+        "the kernel's out-of-memory killer ended a process",
+        _MEMORY,
+        anchor=b"illed process", pattern=rb"[Kk]illed process (?P<pid>\d+) ?\((?P<value>[^)]*)\)",
+        explains=_LATER, source="the Linux kernel",
+        example="[12345.678901] Out of memory: Killed process 4711 (python3) total-vm:812345kB, anon-rss:512345kB",
+    ),
+    Message(
+        "HCM803", "python-memory", "cause",
+        "the host has no memory left for the process",
+        _MEMORY,
+        anchor=b"MemoryError", pattern=rb"MemoryError(?::|\s*$)|numpy.*_ArrayMemoryError", explains=_LATER, source="Python",
+        example="MemoryError: error",
+    ),
+    Message(
+        "HCM804", "shared-memory", "cause",
+        "/dev/shm is full or too small",
+        "start the container with a larger one (docker: --shm-size), or use fewer data-loading workers",
+        anchor=b"bus error", pattern=rb"insufficient shared memory|[Bb]us error|DataLoader worker .* Bus error", explains=_LATER, source="torch's sources",
+        example="RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. bus error. It is possible that dataloader's workers are out of shared memory.",
+    ),
+    Message(
+        "HCM805", "disk-full", "cause",
+        "a disk is full",
+        "free space (`df -h` shows the full file system), then start the job again",
+        anchor=b"No space left on device", explains=_LATER, source="the C library",
+        example="OSError: [Errno 28] No space left on device: error",
+    ),
+    Message(
+        "HCM806", "open-files", "cause",
+        "the process has reached its limit of open files",
+        "raise it in the shell that starts the job: `ulimit -n 1048576`",
+        anchor=b"Too many open files", explains=_LATER, source="the C library",
+        example="OSError: [Errno 24] Too many open files",
+    ),
+    Message(
+        "HCM807", "hccn-tool-missing", "cause",
+        "a script that makes the rank table found no hccn_tool and no address in /etc/hccn.conf",
+        "use `hccl-tools gen`, which writes a table without addresses where the product needs none; in a container"
+        " mount hccn_tool and /etc/hccn.conf",
+        anchor=b"Failed to call hccn_tool", source="published logs",
+        example="hccl_tools.py: Failed to call hccn_tool, try to read /etc/hccn.conf instead",
+    ),
+    Message(
+        "HCM810", "python-exception", "error",
+        "the program raised an exception",
+        "look at the traceback in the log of this rank",
+        anchor=b"Error", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?(?P<reason>[\w.]{0,100}(?:Error|Exception)(?:: .{0,300})?)\s*$",
+        source="Python",
+        example="ValueError: 0 samples in this shard",
+    ),
+    Message(
+        "HCM820", "rank-killed", "error",
+        "a signal ended the rank",
+        "SIGKILL usually comes from the out-of-memory killer (`dmesg`) or from a kill -9, SIGSEGV from a fault in a"
+        " library",
+        explains=_LATER, source="report.json of the run",
+    ),
+    Message(
+        "HCM821", "rank-exited", "error",
+        "the rank ended with an exit code other than 0",
+        "look at the end of its log",
+        explains=_LATER, source="report.json of the run",
+    ),
+    Message(
+        "HCM822", "rank-out-of-memory", "cause",
+        "the kernel's out-of-memory killer ended the rank",
+        _MEMORY,
+        explains=_LATER, source="report.json of the run",
+    ),
+    Message(
+        "HCM823", "host-lost", "cause",
+        "the launcher lost a host of the job",
+        "check that the host is up and reachable, and start the job without it if it is not",
+        explains=_LATER, source="report.json of the run",
+    ),
+    Message(
+        "HCM824", "rank-silent", "timeout",
+        "the rank is silent while others wait for it",
+        "look at its log and at its process: it hangs, was never started, or its host or network is gone",
+        source="the absence of its lines",
+    ),
+    Message(
+        "HCM825", "rank-late", "timeout",
+        "the rank came later than the others' time limit allows",
+        "find out what delayed it (loading data, compiling, a slow disk), or raise HCCL_CONNECT_TIMEOUT"
+        " (connections) or HCCL_EXEC_TIMEOUT (operations) on all ranks",
+        source="the order of the time-outs",
+    ),
+    Message(
+        "HCM826", "waiting-cycle", "timeout",
+        "ranks wait for each other in a cycle",
+        "compare the order of the operations and sends on these ranks: each waits for one that the other has not"
+        " reached; if the order is the same, check the links between them",
+        source="the peers that the lines name",
+    ),
+)  # fmt: skip

@@ -1,0 +1,105 @@
+"""The record of one message: how it looks in a log, what it means, and what to do."""
+
+from __future__ import annotations
+
+from hccl_tools.records import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    #: What a message says about the cause of a failed job:
+    #:
+    #: * ``verdict``: HCCL itself has found the device at fault
+    #: * ``cause``: the message names a fault that needs no further cause
+    #: * ``error``: a failure that an earlier failure of a peer may have caused
+    #: * ``timeout``: a rank waited for others
+    #: * ``code``: a number or a general failure without a reason
+    #: * ``end``: somebody ended the process; never a cause
+    #: * ``fact``: no failure; the line says which rank, device or setting it is about
+    Kind = Literal["verdict", "cause", "error", "timeout", "code", "end", "fact"]
+
+
+class Code(NamedTuple):
+    """A code that a message has in some versions of CANN: ``cann`` is empty if it is the same in all."""
+
+    code: str
+    cann: str = ""
+
+
+class Message(NamedTuple):
+    """One message.
+
+    Attributes:
+        id: ``HCM`` and three digits.
+        name: The name in lists; HCCL's own if it has one.
+        kind: See ``Kind``.
+        meaning: What has happened, as a clause that can follow "rank 3: ".
+        remedy: What to do, as a clause, with commands in backticks.
+        anchor: Text that is in every line with this message; empty if only its code identifies it.
+        pattern: The regular expression of the line, without nested repetitions; the named groups are the
+            fields of an event (see ``FIELDS``). Empty: the anchor alone.
+        codes: The codes under which the user sees this fault.
+        causes: What may be behind it, the most likely first.
+        explains: The ids of messages that follow from this one.
+        rules: The rules of ``validate`` that find the fault in a table.
+        source: Where the message and its meaning are documented.
+        example: A line that the pattern matches.
+    """
+
+    id: str
+    name: str
+    kind: Kind
+    meaning: str
+    remedy: str
+    anchor: bytes = b""
+    pattern: bytes = b""
+    codes: tuple[Code, ...] = ()
+    causes: tuple[str, ...] = ()
+    explains: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    source: str = ""
+    example: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Meaning and remedy in one sentence, as in the hint for a failed rank."""
+        return f"{self.meaning}: {self.remedy}"
+
+
+#: The fields that patterns may name, with their meanings.
+FIELDS = {
+    "rank": "the rank that wrote the line",
+    "size": "the number of ranks of its communicator",
+    "address": "its device's address, or the local address of a connection",
+    "server": "its host",
+    "device": "its physical device id",
+    "logical": "its logical device id",
+    "port": "the port",
+    "peer": "the rank at the other end",
+    "peer_address": "the address of the other end",
+    "peer_server": "the host of the other end",
+    "peer_device": "the device id of the other end",
+    "missing": "the ranks that are missing",
+    "connected": "the ranks that are there",
+    "timeout": "the time limit in seconds",
+    "identifier": "the communicator",
+    "tag": "the operation",
+    "variable": "the name of a variable, key or setting",
+    "value": "its value",
+    "local": "the value of this rank",
+    "remote": "the value of the other rank",
+    "file": "a file",
+    "reason": "the reason in the program's own words",
+    "pid": "the process that was killed",
+}
+#: Rows of the page of a message: what each kind is called.
+KINDS = {
+    "verdict": "HCCL names the device at fault",
+    "cause": "names the cause",
+    "error": "may follow from an earlier error of another rank",
+    "timeout": "a rank waited for others: the cause is usually elsewhere",
+    "code": "says that something failed, not what",
+    "end": "somebody ended the process: never the cause",
+    "fact": "information",
+}
