@@ -1,4 +1,4 @@
-"""``hccl-tools schema``: print the JSON Schema of a table format."""
+"""``hccl-tools schema``: print the JSON Schema of a table format, or of the answer of ``explain``."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ import click
 @click.command("schema")
 @click.argument("table_format", metavar="[FORMAT]", required=False)
 def command(table_format: str | None) -> None:
-    """Print the JSON Schema (draft 2020-12) of a table format: 1.0, 1.2, 2.0 or group_list.
+    """Print the JSON Schema (draft 2020-12) of a table format, 1.0, 1.2, 2.0 or group_list, or of explain.
 
     \b
     hccl-tools schema                    the formats
     hccl-tools schema 1.0 > rank_table.schema.json
+    hccl-tools schema explain            the answer of `explain --format json`
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.formats import MODULES  # noqa: PLC0415  (`--help` does not need it)
-    from hccl_tools.formats.schema import load, schema_text  # noqa: PLC0415
+    from hccl_tools.formats.schema import OTHERS, load, schema_text  # noqa: PLC0415
 
     if table_format is None:
-        for name in MODULES:
+        for name in (*MODULES, *OTHERS):
             click.echo(f"{name:<10}  {load(name)['title']}")
     else:
         click.echo(schema_text(table_format), nl=False)

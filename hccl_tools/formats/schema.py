@@ -32,6 +32,8 @@ RULE_OF = {
     "maxItems": "HCC113",
     "const": "HCC108",
 }
+#: Schemas that are not those of a table: name -> the file's name.
+OTHERS = {"explain": "explain"}
 _TYPES: dict[str, frozenset[type]] = {
     "object": frozenset({dict}),
     "array": frozenset({list}),
@@ -79,14 +81,15 @@ class Node(NamedTuple):
 
 
 def schema_text(table_format: str) -> str:
-    """Return the text of a format's schema file.
+    """Return the text of a format's schema file, or of another published schema.
 
     Raises:
         UsageError: The format is unknown.
     """
-    name = MODULES.get(table_format)
+    known = {**MODULES, **OTHERS}
+    name = known.get(table_format)
     if name is None:
-        raise UsageError(f'unknown format "{table_format}"', hint=f"formats: {', '.join(MODULES)}")
+        raise UsageError(f'unknown format "{table_format}"', hint=f"formats: {', '.join(known)}")
     return (files("hccl_tools.schemas") / f"{name}.schema.json").read_text(encoding="utf-8")
 
 

@@ -15,7 +15,7 @@ PACKAGE = Path(hccl_tools.__file__).parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "records", "version"),
     ("notation",),
-    ("document", "programs"),
+    ("document", "knowledge", "programs"),
     ("table",),
     ("diagnostics", "discover", "remote"),
     ("formats",),
@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("launch.model",),
     ("launch.runs",),
     ("launch.engines", "launch.logs"),
-    ("launch.planning", "launch.report"),
+    ("explain", "launch.planning", "launch.report"),
     ("launch.preflight", "launch.render", "launch.supervise", "launch.mpi"),
     ("launch.protocol",),
     ("launch.cluster",),

@@ -1,0 +1,153 @@
+"""Read all logs and answer: the entry point for the command and for ``launch``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain import cluster, inference, runs
+from hccl_tools.explain.answer import Answer
+from hccl_tools.explain.places import Place, Places, read_table
+from hccl_tools.explain.scanner import Scanner
+from hccl_tools.explain.waiting import ranks_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from hccl_tools.explain.cluster import Cluster
+    from hccl_tools.explain.scanner import Scan
+    from hccl_tools.explain.sources import Source
+    from hccl_tools.knowledge.message import Message
+    from hccl_tools.launch.runs.index import Run
+
+#: Below this size one process reads all logs: starting others takes longer.
+_MANY_BYTES = 1 << 25
+_TORCH_TABLE = ("HCM651", "HCM652", "HCM653")
+_TABLE_FAULTS = ("HCM004", "HCM014", "HCM017")
+
+
+def explain(
+    sources: Sequence[Source],
+    *,
+    notes: Iterable[str] = (),
+    table: str | None = None,
+    run: Run | None = None,
+    run_name: str = "",
+    extra: Sequence[Message] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> Answer:
+    """Read logs and return the answer.
+
+    Args:
+        sources: The logs that the user named; those of ``run`` are added.
+        notes: Sentences on what is left out.
+        table: The rank table; by default the run's own copy.
+        run: The run to explain.
+        run_name: How the user named it.
+        extra: The user's own messages.
+        progress: Called with the number of logs that were read and of all logs.
+
+    Raises:
+        InputError: The table cannot be read.
+    """
+    all_notes, logs, places = list(notes), list(sources), Places()
+    of_run = runs.read(run) if run is not None else None
+    if of_run is not None:
+        logs += of_run.sources[:-1]
+        all_notes += of_run.notes
+        table = table or of_run.table
+    size = of_run.size if of_run is not None else 0
+    if table:
+        shown = table if run is None or not table.startswith(run.path) else os.path.relpath(table)
+        places.table, problem = read_table(table, shown)
+        all_notes += [problem] if problem else []
+        if places.table is not None:
+            size = size or len(places.table)
+            for place in places.table.places():
+                places.add(place)
+    for place in of_run.places if of_run is not None else ():
+        places.add(place)
+    events = []
+    for scan in _scans(logs, extra, progress):
+        events += scan.events
+        all_notes += [scan.note] if scan.note else []
+    if of_run is not None:
+        logs.append(of_run.sources[-1])
+        events += [event._replace(file=len(logs) - 1) for event in of_run.events]
+        all_notes += [
+            f"the log of {ranks_text([Place(rank) for rank in ranks])} is on {host} only"
+            for host, ranks in of_run.elsewhere.items()
+        ]
+    joined = cluster.build(events, logs, places, size)
+    found = inference.causes(joined, of_run.ended if of_run is not None else ())
+    answer = Answer(found, joined, logs, all_notes, run_name)
+    return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
+
+
+def _scans(
+    logs: Sequence[Source], extra: Sequence[Message], progress: Callable[[int, int], None] | None
+) -> Iterator[Scan]:
+    """Scan all logs, with all cores if there is much to read."""
+    total = sum(os.path.getsize(log.path) for log in logs if os.path.isfile(log.path))
+    workers = min(len(os.sched_getaffinity(0)), len(logs))
+    if workers > 1 and total > _MANY_BYTES and not any(log.path == "-" for log in logs):
+        import multiprocessing  # noqa: PLC0415  (only for much data)
+
+        with multiprocessing.get_context("fork").Pool(workers, _start, (extra,)) as pool:
+            paths = [(log.path, index) for index, log in enumerate(logs)]
+            for done, scan in enumerate(pool.imap(_scan, paths, chunksize=1), 1):
+                if progress is not None:
+                    progress(done, len(logs))
+                yield scan
+        return
+    scanner = Scanner(extra)
+    for index, log in enumerate(logs):
+        if progress is not None:
+            progress(index, len(logs))
+        yield scanner.scan(log.path, index)
+
+
+_scanner: Scanner | None = None
+
+
+def _start(extra: Sequence[Message]) -> None:
+    global _scanner  # noqa: PLW0603  (one per worker process)
+    _scanner = Scanner(extra)
+
+
+def _scan(log: tuple[str, int]) -> Scan:
+    return (_scanner or Scanner()).scan(*log)
+
+
+def _about_table(answer: Answer, table: str | None) -> list[str]:
+    """Return sentences on the rank table: what ``validate`` finds in it, and whether torch_npu used it."""
+    notes = []
+    if answer.causes and table:
+        message = answer.causes[0].message
+        if message.id in _TABLE_FAULTS or message.id.startswith("HCM4"):
+            notes += _findings(table)
+    told = [one.event.message for one in answer.cluster.seen if one.event.message.id in _TORCH_TABLE]
+    if told:
+        notes.append(f"{told[-1].meaning}" + ("" if told[-1].id == "HCM651" else f": {told[-1].remedy}"))
+    elif table and _is_torch(answer.cluster):
+        notes.append(
+            "whether torch_npu used the rank table is unknown:"
+            " start the job with ASCEND_GLOBAL_LOG_LEVEL=1 to see"
+        )
+    return notes
+
+
+def _is_torch(joined: Cluster) -> bool:
+    words = ("torch", "PTA(", "ERR02200", "c10d")
+    return any(word in one.event.text for one in joined.seen for word in words)
+
+
+def _findings(table: str) -> list[str]:
+    from hccl_tools.diagnostics import render  # noqa: PLC0415  (only for a refused table)
+    from hccl_tools.validation.checker import validate  # noqa: PLC0415
+
+    report = validate(table)
+    if report.ok:
+        return [f"`hccl-tools validate {table}` finds no error: try `--local` on the host of the rank"]
+    first = "".join(render([report], "concise")).splitlines()[:1]
+    return [f"`hccl-tools validate {table}`: {first[0]}"] if first else []

@@ -1,0 +1,114 @@
+"""Read logs as a stream of blocks of whole lines, in bounded memory, whatever they contain."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import zlib
+from typing import TYPE_CHECKING
+
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Bytes that are searched at once: they fit into the processor's cache.
+_BLOCK = 1 << 19
+#: Bytes of a line that are read; what follows up to its end is left out.
+LONGEST_LINE = 1 << 16
+_GZIP = b"\x1f\x8b"
+#: zlib's number for "gzip with its header".
+_GZIP_WINDOW = 31
+STDIN = "-"
+
+
+class Block(NamedTuple):
+    """Whole lines of a log; ``line`` is the number of the first one."""
+
+    data: bytes
+    line: int
+
+
+class LogReader:
+    """Reads one log; ``notes`` has at most one sentence on what was not read."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.note = ""
+        self.size = 0
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the log in blocks; a file that grows is read up to its size at the beginning."""
+        try:
+            yield from self._lines(self._pieces())
+        except (OSError, EOFError) as error:
+            self._say(f"cannot be read: {getattr(error, 'strerror', None) or error}")
+        except zlib.error:
+            self._say("is damaged: its compressed data ends or is wrong; what comes before was read")
+
+    def _say(self, what: str) -> None:
+        self.note = self.note or f"{self.path} {what}"
+
+    def _pieces(self) -> Iterator[bytes]:
+        if self.path == STDIN:
+            while piece := os.read(sys.stdin.fileno(), _BLOCK):
+                self.size += len(piece)
+                yield piece
+            return
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        with open(descriptor, "rb", buffering=0) as file:
+            about = os.fstat(descriptor)
+            if not stat.S_ISREG(about.st_mode):
+                self._say("is not a regular file and was left out")
+                return
+            self.size = left = about.st_size
+            unpack = zlib.decompressobj(_GZIP_WINDOW) if file.read(2) == _GZIP else None
+            file.seek(0)
+            while left > 0 and (piece := file.read(min(_BLOCK, left))):
+                left -= len(piece)
+                if unpack is None:
+                    yield piece
+                else:
+                    yield from _unpacked(unpack, piece)
+                    while unpack.eof and unpack.unused_data:  # several archives in one file
+                        rest, unpack = unpack.unused_data, zlib.decompressobj(_GZIP_WINDOW)
+                        yield from _unpacked(unpack, rest)
+            if unpack is not None and not unpack.eof:
+                self._say("is damaged: its compressed data ends too early; what comes before was read")
+            if os.fstat(descriptor).st_size > self.size:
+                self._say(f"is still growing: its first {self.size:,} bytes were read")
+
+    def _lines(self, pieces: Iterator[bytes]) -> Iterator[Block]:
+        """Join pieces to blocks of whole lines; a line that is too long is cut."""
+        rest, number, is_cut = b"", 1, False
+        for piece in pieces:
+            if is_cut:
+                end = piece.find(b"\n")
+                if end < 0:
+                    continue
+                piece, is_cut = piece[end:], False  # noqa: PLW2901  (the newline ends the cut line)
+            if rest:
+                piece = rest + piece  # noqa: PLW2901
+            if b"\0" in piece:
+                self._say("contains binary data, which was read as text")
+            end = piece.rfind(b"\n") + 1
+            if len(piece) - end > LONGEST_LINE:
+                self._say(f"has a line of more than {LONGEST_LINE:,} bytes, which was cut there")
+                is_cut, piece = True, piece[: end + LONGEST_LINE]  # noqa: PLW2901
+                yield Block(piece, number)
+                number, rest = number + piece.count(b"\n"), b""
+                continue
+            if end:
+                yield Block(piece[:end], number)
+                number += piece.count(b"\n", 0, end)
+            rest = piece[end:]
+        if rest:
+            yield Block(rest, number)
+
+
+def _unpacked(unpack: zlib._Decompress, piece: bytes) -> Iterator[bytes]:
+    """Yield the contents of compressed data in pieces: a small file may hold gigabytes."""
+    while piece and not unpack.eof:
+        yield unpack.decompress(piece, _BLOCK)
+        piece = unpack.unconsumed_tail

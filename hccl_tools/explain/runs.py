@@ -1,0 +1,108 @@
+"""The logs of a run: its rank logs, plogs and engine logs, and what report.json says about its ranks."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.explain.events import Event
+from hccl_tools.explain.places import Place
+from hccl_tools.explain.sources import Source, collect, source
+from hccl_tools.knowledge.registry import messages
+from hccl_tools.launch.runs import files, names
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.launch.runs.index import Run
+
+#: A hint of the report that names the kernel's out-of-memory killer.
+_OUT_OF_MEMORY = "kernel's out-of-memory killer (its count has increased)"
+
+
+class RunLogs(NamedTuple):
+    """The logs of a run.
+
+    Attributes:
+        sources: The logs on this host; the last one is report.json.
+        events: What report.json says: how ranks ended, which host was lost.
+        places: The ranks with their hosts and devices.
+        ended: The ranks that the launcher ended.
+        elsewhere: The hosts that have the logs of other ranks.
+        table: The run's copy of its rank table, "" if it has none.
+        size: The number of ranks.
+        notes: Sentences on what is missing.
+    """
+
+    sources: list[Source]
+    events: list[Event]
+    places: list[Place]
+    ended: set[int]
+    elsewhere: dict[str, list[int]]
+    table: str
+    size: int
+    notes: list[str]
+
+
+def read(run: Run) -> RunLogs:
+    """Return the logs of a run that this host has.
+
+    Raises:
+        MalformedRunError: A file of the run directory is malformed.
+    """
+    plan, report = files.plan(run.path), files.report(run.path)
+    ranks = [process for process in plan.get("processes", []) if process["rank"] >= 0]
+    found, notes = collect([run.path])
+    have = {one.path for one in found}
+    elsewhere: dict[str, list[int]] = {}
+    for process in ranks:
+        log = os.path.join(run.path, process["log"])
+        if log not in have and os.path.isfile(log):  # named by the user: outside the run directory
+            found.append(source(log)._replace(rank=process["rank"]))
+        elif log not in have:
+            elsewhere.setdefault(process["host"], []).append(process["rank"])
+    for end in report.get("ranks", []):
+        folder = end.get("plog")
+        if isinstance(folder, str) and os.path.isdir(folder) and not folder.startswith(run.path + os.sep):
+            more, said = collect([folder])
+            found += [one._replace(rank=end.get("rank")) for one in more]
+            notes += said
+    found.append(Source(os.path.join(run.path, names.REPORT), f"{run.path}/{names.REPORT}"))
+    table = os.path.join(run.path, names.TABLE)
+    places = [Place(process["rank"], process["host"], process.get("device")) for process in ranks]
+    return RunLogs(
+        found,
+        list(_events(report, len(found) - 1)),
+        places,
+        {end["rank"] for end in report.get("ranks", []) if end.get("asked_to_end") and _is_rank(end)},
+        elsewhere,
+        table if os.path.isfile(table) else "",
+        len(ranks),
+        notes,
+    )
+
+
+def _is_rank(end: Mapping[str, Any]) -> bool:
+    return isinstance(end.get("rank"), int) and end["rank"] >= 0
+
+
+def _events(report: Mapping[str, Any], file: int) -> list[Event]:
+    """Return events for how the job ended, as far as no log says it."""
+    known = messages()
+    if report.get("reason") == "host":
+        fields = {"server": str(report.get("began_on") or "")}
+        return [Event(known["HCM823"], fields, (), file, 0, text=str(report.get("detail") or ""))]
+    first = report.get("first_failure")
+    if not first:
+        return []
+    if any(_OUT_OF_MEMORY in str(hint) for hint in first.get("hints") or ()):
+        message = known["HCM822"]
+    else:
+        message = known["HCM820" if first.get("signal") else "HCM821"]
+    fields = {"server": str(first.get("host") or ""), "reason": str(first.get("how") or "")}
+    return [
+        Event(
+            message, fields, (), file, 0, rank=first["rank"], text=f"{first.get('name')} {first.get('how')}"
+        )
+    ]

@@ -1,0 +1,93 @@
+"""The logs to read: files, folders with logs, standard input, and the rank and process that a path names."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from hccl_tools.errors import InputError
+from hccl_tools.explain.reader import STDIN
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+#: Files in a folder that are no logs.
+_NO_LOGS = (
+    *(".json", ".py", ".pyc", ".so", ".pt", ".pth", ".ckpt", ".safetensors", ".npy", ".npz", ".bin", ".om"),
+    *(".onnx", ".pkl", ".tar", ".zip", ".mindir", ".yaml", ".sh", ".h5", ".pid", ".lock"),
+)
+#: Folders of CANN's logs below the one that belongs to a host or a rank.
+_PARTS = re.compile(r"^(?:debug|run|security|plog|device-\d+|device-app-\d+|log|logs|ascend)$")
+_PID = re.compile(r"^(?:plog|device-app|hccl)-(\d+)_")
+_RANK = re.compile(r"(?:^|[_.-])(?:rank|worker|workerlog)[_.-]?(\d{1,6})(?=$|[_.-])")
+_HOST = re.compile(r"(?:^|_)(\d{1,3}(?:\.\d{1,3}){3})(?:$|_)")
+
+
+class Source(NamedTuple):
+    """A log.
+
+    Attributes:
+        path: Its path; ``-`` is standard input.
+        shown: Its name in messages.
+        rank: The rank that its path names.
+        pid: The process that its name names, "" if none.
+        group: The folder that holds all logs of one host or rank: process ids are unique in it.
+        host: The host, if it is known.
+    """
+
+    path: str
+    shown: str
+    rank: int | None = None
+    pid: str = ""
+    group: str = ""
+    host: str = ""
+
+
+def collect(paths: Iterable[str]) -> tuple[list[Source], list[str]]:
+    """Return the logs in files and folders, and sentences on what is left out.
+
+    Raises:
+        InputError: A path does not exist.
+    """
+    found: list[Source] = []
+    notes: list[str] = []
+    for path in paths:
+        if path == STDIN:
+            found.append(Source(STDIN, "standard input"))
+        elif os.path.isdir(path):
+            inside = list(_walk(path, notes))
+            if not inside:
+                notes.append(f"{path} has no logs")
+            found += inside
+        elif os.path.lexists(path):
+            found.append(source(path))
+        else:
+            raise InputError(f"there is no file or run {path}", hint="`hccl-tools jobs` lists the runs")
+    return list({one.path: one for one in found}.values()), notes
+
+
+def source(path: str, *, root: str = "") -> Source:
+    """Return a log with what its path names; ``root`` is the folder that the user named."""
+    folder, name = os.path.split(path)
+    pid = _PID.match(name)
+    below = os.path.relpath(folder, root).split(os.sep) if root else folder.split(os.sep)[-3:]
+    rank = next((int(found[1]) for part in (name, *reversed(below)) if (found := _RANK.search(part))), None)
+    host = next((found[1] for part in reversed(below) if (found := _HOST.search(part))), "")
+    parts = folder.split(os.sep)
+    while parts and _PARTS.match(parts[-1]):
+        parts.pop()
+    return Source(path, path, rank, pid[1] if pid else "", os.sep.join(parts), host)
+
+
+def _walk(top: str, notes: list[str]) -> Iterator[Source]:
+    def tell(error: OSError) -> None:
+        notes.append(f"{error.filename} cannot be read: {error.strerror}")
+
+    for folder, folders, names in os.walk(top, onerror=tell):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if not name.lower().endswith(_NO_LOGS) and not os.path.islink(path) and os.path.isfile(path):
+                yield source(path, root=top)

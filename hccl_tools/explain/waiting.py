@@ -1,0 +1,164 @@
+"""Find the rank for which all others wait: missing, silent, late, or at the end of the chain of waits."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.case import Case, Cause
+from hccl_tools.explain.places import Place
+from hccl_tools.knowledge.registry import messages
+from hccl_tools.notation import number_list
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.explain.cluster import Seen
+
+_SILENT, _LATE, _CYCLE = "HCM824", "HCM825", "HCM826"
+#: Waits of an operation; all others wait for a connection.
+_OPERATIONS = {"HCM002", "HCM306", "HCM307", "HCM309", "HCM540"}
+
+
+def causes(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
+    """Return the cause of a job in which ranks only report that they waited."""
+    missing = _missing(case)
+    if missing:
+        places = _places(case, missing)
+        return [
+            Cause(
+                messages()[_SILENT], "named", places, _naming(case), "the root lists them as missing", places
+            )
+        ]
+    waiting = {one.place.rank: one for one in reversed(timeouts) if one.place.rank is not None}
+    silent = _silent(case, set(waiting))
+    if silent:
+        places = _places(case, silent)
+        known = silent & case.cluster.logged
+        reason = "all other ranks report that they waited" if len(waiting) > 1 else "a rank waited for it"
+        if not known:
+            reason += ", and there is no log of " + ("it" if len(silent) == 1 else "them")
+        return [Cause(messages()[_SILENT], "silent", places, timeouts[0], reason, places)]
+    if late := _late(case, list(waiting.values())):
+        return late
+    return _end_of_waits(case, timeouts)
+
+
+def _numbers(text: str) -> set[int]:
+    return {int(number) for number in re.findall(r"\d+", text)}
+
+
+def _missing(case: Case) -> set[int]:
+    """Return the ranks that the root misses, by its own words."""
+    named, connected, needed = set[int](), set[int](), 0
+    for one in case.cluster.seen:
+        fields = one.event.fields
+        named |= _numbers(fields.get("missing", ""))
+        connected |= _numbers(fields.get("connected", ""))
+        if one.event.message.id == "HCM229":
+            needed = max(needed, int(fields["size"]))
+    if connected and not named:
+        named = set(range(needed or case.cluster.size)) - connected
+    return named
+
+
+def _naming(case: Case) -> Seen | None:
+    return next(
+        (one for one in case.cluster.seen if {"missing", "connected"} & one.event.fields.keys()), None
+    )
+
+
+def _silent(case: Case, waiting: set[int]) -> set[int]:
+    """Return the ranks that report nothing although others wait; {} if all report, or if that is unknown."""
+    reporting = {one.place.rank for one in case.events if one.place.rank is not None}
+    expected = set(range(case.cluster.size))
+    quiet = expected - reporting
+    if case.cluster.logged >= expected or (quiet and len(reporting) > 1 and len(quiet) <= len(reporting)):
+        return quiet
+    known = quiet & case.cluster.logged
+    if known and len(waiting) > 1:
+        return known
+    named = {one.peer.rank for one in case.events if one.peer is not None and one.peer.rank is not None}
+    blamed = {rank for rank in named - reporting if rank in case.cluster.logged}
+    return blamed if len(waiting) >= 1 else set()
+
+
+def _late(case: Case, waits: Sequence[Seen]) -> list[Cause]:
+    """All ranks gave up, and the last one so late that the first had given up before it began to wait."""
+    timed = sorted((one for one in waits if one.time is not None), key=lambda one: one.time or 0.0)
+    if len(timed) < 2:
+        return []
+    first, last = timed[0], timed[-1]
+    limit = case.cluster.waits[first.event.message.id in _OPERATIONS]
+    spread = (last.time or 0.0) - (first.time or 0.0)
+    if spread <= limit:
+        return []
+    reason = f"it gave up {spread:.0f} s after the first rank, with a time limit of {limit:.0f} s"
+    return [Cause(messages()[_LATE], "order", (last.place,), last, reason, (last.place,))]
+
+
+def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
+    """Follow who waits for whom to the end, or to a cycle."""
+    edges: dict[str, Seen] = {}
+    for one in timeouts:
+        if one.peer is not None and one.place != Place():
+            edges.setdefault(_key(one.place), one)
+    if not edges:
+        first = timeouts[0]
+        at = (first.place,) if first.place != Place() else ()
+        return [Cause(first.event.message, "open", at, first, "", at)]
+    end, path = _follow(edges, max(edges, key=lambda key: _waiters(edges, key)))
+    if end in path:
+        cycle = [edges[key] for key in path[path.index(end) :]]
+        places = tuple(one.place for one in cycle)
+        if len(places) == 2:
+            text = f"{places[0].name} and {places[1].name} wait for each other"
+        else:
+            text = " -> ".join(_short(place) for place in (*places, places[0]))
+        return [Cause(messages()[_CYCLE], "waits", places, cycle[0], text, places)]
+    last = edges[path[-1]]
+    peer = last.peer or Place()
+    own = next((one for one in case.events if _key(one.place) == end), None)
+    chain = " -> ".join([*(_short(edges[key].place) for key in path), _short(peer)])
+    if own is not None:
+        return [Cause(own.event.message, "waits", (peer,), own, f"the waits end there: {chain}", (peer,))]
+    if peer.rank is None or peer.rank not in case.cluster.logged:
+        reason = f"there is no log of {_short(peer)}, for which {_short(last.place)} waits"
+        return [Cause(last.event.message, "open", (last.place,), last, reason, (peer,))]
+    return [Cause(messages()[_SILENT], "waits", (peer,), last, f"the waits end there: {chain}", (peer,))]
+
+
+def _follow(edges: Mapping[str, Seen], start: str) -> tuple[str, list[str]]:
+    path, here = [], start
+    while here in edges and here not in path:
+        path.append(here)
+        peer = edges[here].peer
+        here = _key(peer) if peer is not None else ""
+    return here, path
+
+
+def _waiters(edges: Mapping[str, Seen], start: str) -> int:
+    """Return the length of the chain from a rank: the longest one says most."""
+    return len(_follow(edges, start)[1])
+
+
+def _key(place: Place) -> str:
+    if place.rank is not None:
+        return f"rank {place.rank}"
+    return f"{place.host}/{place.device}" if place.host else place.address
+
+
+def _short(place: Place) -> str:
+    return f"rank {place.rank}" if place.rank is not None else place.name
+
+
+def _places(case: Case, ranks: set[int]) -> tuple[Place, ...]:
+    return tuple(case.cluster.places.find(Place(rank)) for rank in sorted(ranks))
+
+
+def ranks_text(places: Sequence[Place]) -> str:
+    """Return ranks as ``rank 3`` or ``ranks 0-4,7``, other places by their names."""
+    ranks = sorted({place.rank for place in places if place.rank is not None})
+    if not ranks:
+        return ", ".join(dict.fromkeys(place.name for place in places if place.name))
+    return f"rank{'' if len(ranks) == 1 else 's'} {number_list.fold(ranks)}"

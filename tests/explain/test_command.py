@@ -1,0 +1,220 @@
+"""``hccl-tools explain`` as users type it: codes, files, runs, exit codes and JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from hccl_tools.formats.schema import schema_text
+from tests.support.plogs import Plogs
+from tests.support.tables import table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.commands import CommandLine
+
+PORT = "host nic listen start failed, port[60000], return[11]\n"
+
+
+def run(*args: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hccl_tools", *args],
+        cwd=folder, text=True, capture_output=True, check=False, timeout=120, env={**os.environ, **variables},
+    )  # fmt: skip
+
+
+def failed_run(folder: Path, script: str, *options: str, ranks: int = 2) -> str:
+    """Start a job that fails, and return the first line that ``explain`` says about it."""
+    (folder / "train.py").write_text(script)
+    job = run("launch", "-n", str(ranks), "--cpu", *options, "train.py", folder=folder)
+    assert job.returncode not in {0, 2, 125}, job.stderr
+    done = run("explain", folder=folder)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    return done.stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "title"),
+    [
+        ("EI0006", "# EI0006 Communication_Error_Get_Socket"),
+        ("ej0002", "# EJ0002 Environment_Error"),
+        ("11", "# HcclResult 11 HCCL_E_TCP_CONNECT"),
+        ("507048", "# 507048 fftsplus-timeout"),
+        ("HCM207", "# HCM207 npu-port-in-use"),
+        ("HCC203", "# HCC203 duplicate-rank-id"),
+    ],
+)
+def test_explain_and_rules_print_the_same_page_of_a_code(
+    command_line: CommandLine, code: str, title: str
+) -> None:
+    page = command_line("explain", code)
+
+    assert (page.code, page.out.splitlines()[0]) == (0, title)
+    assert command_line("rules", code).out == page.out
+
+
+def test_an_unknown_code_is_no_run(command_line: CommandLine) -> None:
+    done = command_line("explain", "EI0099")
+
+    assert (done.code, done.sentence) == (2, 'no rule, message or error code "EI0099"')
+
+
+def test_a_file_is_read_although_its_name_is_a_code(command_line: CommandLine) -> None:
+    command_line.write("EI0006", PORT)
+
+    assert "port 60000" in command_line("explain", "EI0006").out.splitlines()[0]
+
+
+def test_standard_input(command_line: CommandLine, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "hccl_tools", "explain", "-"],
+        input=PORT, text=True, capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+
+    assert done.returncode == 0
+    assert "  in standard input:1:" in done.stdout.splitlines()
+
+
+def test_exit_codes(command_line: CommandLine) -> None:
+    command_line.write("fault.log", PORT)
+    command_line.write("healthy.log", "step 1\n")
+
+    assert command_line("explain", "fault.log").code == 0
+    assert command_line("explain", "fault.log", "--exit-code").code == 1
+    assert command_line("explain", "healthy.log").code == 1
+    assert command_line("explain", "healthy.log", "--exit-code").code == 0
+    assert command_line("explain", "nothing.log").code == 2
+    assert command_line("explain").code == 2
+
+
+def test_the_json_follows_its_schema(command_line: CommandLine) -> None:
+    schema: dict[str, Any] = json.loads(schema_text("explain"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    job = Plogs(command_line.folder / "logs", 8, 4).start()
+    job.error(5, 5, f"socket type[0], listen on ip[{job.address(5)}] and specific port[16666] fail.")
+    for rank in (0, 1, 2, 3, 4, 6, 7):
+        job.no_link(rank, 5, 125)
+    command_line.write("hccl.json", table("1.0", 2, 4))
+    done = command_line("explain", "logs", "--rank-table", "hccl.json", "-f", "json")
+
+    answer = json.loads(done.out)
+    jsonschema.validate(answer, schema, cls=jsonschema.Draft202012Validator)
+    (cause,) = answer["causes"]
+    assert cause["table"] == {
+        "file": "hccl.json", "line": cause["table"]["line"], "pointer": "/server_list/1/device/1",
+    }  # fmt: skip
+    assert {one["rank"] for one in answer["consequences"]} == {0, 1, 2, 3, 4, 6, 7}
+
+
+def test_the_answer_without_a_cause_follows_the_schema(command_line: CommandLine) -> None:
+    command_line.write("healthy.log", "step 1\n")
+    done = command_line("explain", "healthy.log", "-f", "json")
+
+    jsonschema.validate(json.loads(done.out), json.loads(schema_text("explain")))
+
+
+def test_the_text_names_the_line_of_the_table_and_folds_the_ranks(command_line: CommandLine) -> None:
+    job = Plogs(command_line.folder / "logs", 16, 8).start()
+    job.error(9, 5, f"socket type[0], listen on ip[{job.address(9)}] and specific port[16666] fail.")
+    for rank in {*range(16)} - {9}:
+        job.no_link(rank, 9, 125)
+    command_line.write("hccl.json", table("1.0", 2, 8))
+    lines = command_line("explain", "logs", "--rank-table", "hccl.json").out.splitlines()
+
+    assert lines[0].startswith("Rank 9 (device 1 of 10.0.0.2, address 192.168.1.101, hccl.json:")
+    assert "  ranks 0-8,10-15: two devices did not connect in time" in lines
+
+
+def test_a_refused_table_leads_to_the_finding(command_line: CommandLine) -> None:
+    wrong = table("1.0", 1, 2)
+    wrong["server_list"][0]["device"][1]["device_id"] = "0"
+    command_line.write("hccl.json", wrong)
+    command_line.write("rank_0.log", "EI0014: Value [0] for ranktable variable [device_id] is invalid.\n")
+    out = command_line("explain", "rank_0.log", "--rank-table", "hccl.json").out
+
+    assert "  `hccl-tools validate hccl.json`: hccl.json:" in out
+    assert "HCC3" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("Create global hccl comm with ranktable success, take 9 milliseconds", "connected the ranks with the rank table"),
+        ("Create global hccl comm with ranktable failed, switch to original interface", "connected the ranks without it"),
+        ("The rank_table_file is not available, switch to original interface.", "RANK_TABLE_FILE must be a regular file"),
+        ("", "whether torch_npu used the rank table is unknown: start the job with ASCEND_GLOBAL_LOG_LEVEL=1 to see"),
+    ],
+)  # fmt: skip
+def test_whether_torch_npu_used_the_table(command_line: CommandLine, line: str, says: str) -> None:
+    command_line.write("hccl.json", table("1.0", 1, 2))
+    command_line.write("rank_0.log", f"{line}\n[ERROR] torch_npu PTA(17,python) EI0006 error\n")
+
+    assert says in command_line("explain", "rank_0.log", "--rank-table", "hccl.json").out
+
+
+@pytest.mark.slow
+def test_a_run_in_which_a_rank_was_killed(tmp_path: Path) -> None:
+    script = "import os, time\nif os.environ['RANK_ID'] == '1': os.kill(os.getpid(), 9)\ntime.sleep(60)\n"
+
+    assert failed_run(tmp_path, script).startswith("Rank 1 (device 1 of ")
+
+
+@pytest.mark.slow
+def test_a_run_in_which_a_rank_raised_an_exception(tmp_path: Path) -> None:
+    script = (
+        "import os, time\nif os.environ['RANK_ID'] == '1': raise ValueError('0 samples in this shard')\n"
+        "time.sleep(60)\n"
+    )
+    first = failed_run(tmp_path, script)
+
+    assert first.startswith("Rank 1 (")
+    assert "ValueError: 0 samples in this shard" in first
+
+
+@pytest.mark.slow
+def test_a_run_in_which_a_port_was_taken(tmp_path: Path) -> None:
+    script = (
+        "import os, socket, time\nif os.environ['RANK_ID'] == '0':\n"
+        "    first = socket.create_server(('127.0.0.1', 0))\n"
+        "    socket.create_server(first.getsockname()[:2], reuse_port=False)\ntime.sleep(60)\n"
+    )
+
+    assert "in use" in failed_run(tmp_path, script)
+
+
+@pytest.mark.slow
+def test_a_run_whose_disk_is_full(tmp_path: Path) -> None:
+    script = "import os\nos.write(os.open('/dev/full', os.O_WRONLY), b'checkpoint')\n"
+
+    assert "a disk is full" in failed_run(tmp_path, script)
+
+
+@pytest.mark.slow
+def test_a_finished_run_has_no_cause(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('done')\n")
+    run("launch", "-n", "2", "--cpu", "train.py", folder=tmp_path)
+    done = run("explain", "latest", folder=tmp_path)
+
+    assert done.returncode == 1
+    assert done.stdout.startswith("no cause found")
+
+
+def test_logs_cannot_control_the_terminal(command_line: CommandLine) -> None:
+    command_line.write("screen.txt", f"\x1b[2J error {PORT}")
+
+    assert "\x1b" not in command_line("explain", "screen.txt").out
+
+
+def test_the_list_of_rules_has_the_messages(command_line: CommandLine) -> None:
+    lines = command_line("rules").out.splitlines()
+
+    assert any(line.startswith("HCM207  npu-port-in-use") for line in lines)
+    assert any(line.startswith("HCC203") for line in lines)
+    assert command_line("rules", "HCM2").out.splitlines()[-1].endswith("explains one message")

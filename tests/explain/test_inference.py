@@ -1,0 +1,264 @@
+"""The decision table: which rank is the cause, in logs of whole jobs whose first message may be a consequence."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools.explain import explaining, sources
+from hccl_tools.explain.as_json import as_json
+from tests.support.plogs import Plogs
+from tests.support.tables import table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def answer(folder: Path, *, rank_table: str | None = None) -> dict[str, Any]:
+    logs, notes = sources.collect([str(folder)])
+    return as_json(explaining.explain(logs, notes=notes, table=rank_table))
+
+
+def npu_port(job: Plogs) -> None:
+    job.error(
+        5,
+        5,
+        f"[InitGroupStage][Resource]socket type[0], listen on ip[{job.address(5)}] and specific port[16666] fail. Please check the port status.",
+    )
+    for rank in set(range(job.ranks)) - {5}:
+        job.no_link(rank, 5, 125)
+
+
+def host_port(job: Plogs) -> None:
+    job.error(0, 2, "host nic listen start failed, port[60000], return[11]")
+    for rank in range(1, job.ranks):
+        job.error(rank, 122, "[Get][Connection]topo exchange agent get socket timeout! timeout[120]")
+        job.screen(rank, "EI0006: Getting socket times out. Reason: topo exchange agent")
+
+
+def silent_rank(job: Plogs) -> None:
+    for rank in set(range(job.ranks)) - {11}:
+        job.notify(rank, (rank + 1) % job.ranks, 1900)
+
+
+def missing_at_root(job: Plogs) -> None:
+    there = [rank for rank in range(job.ranks) if rank not in {6, 7}]
+    job.error(
+        0, 121, "[InitGroupStage][RanktableDetect]topo exchange server get socket timeout! timeout[120 s]"
+    )
+    job.error(
+        0,
+        121,
+        f"[InitGroupStage][DisplayConnectionedRank]total connected num is [{len(there)}],line num is [1]",
+    )
+    job.error(0, 121, f"[InitGroupStage][DisplayConnectionedRank]need connect rankNum is [{job.ranks}]")
+    ranks = ",".join(f"[{rank:016}]" for rank in there)
+    job.error(0, 121, f"[InitGroupStage][DisplayConnectionedRank]connected rankinfo[LINE 0]: {ranks};")
+    for rank in there[1:]:
+        job.error(rank, 121.2, "[Recv][ClusterInfoMsg]receive msg length from fdhandle failed, ret[-1]")
+
+
+def named_by_root(job: Plogs) -> None:
+    job.error(0, 121, 'TopoDetect ERROR occur !!! fault_type[1], fault_info["Failed to connect agent[1,3,]"]')
+
+
+def late_rank(job: Plogs) -> None:
+    for rank in range(job.ranks - 1):
+        job.no_link(rank, job.ranks - 1, 125 + rank * 0.1)
+    job.no_link(job.ranks - 1, 0, 420)
+
+
+def chain(job: Plogs) -> None:
+    for rank in range(job.ranks - 1):
+        job.notify(rank, rank + 1, 1840 + rank)
+    job.error(
+        job.ranks - 1,
+        1840,
+        "[TaskExecStage][Timeout]Task run failed, base information is streamID:[9], tag[AllGather_world]",
+    )
+
+
+def cycle(job: Plogs) -> None:
+    for rank in range(job.ranks):
+        job.notify(rank, (rank + 1) % job.ranks, 1840)
+
+
+def heartbeat(job: Plogs) -> None:
+    for rank in set(range(job.ranks)) - {9}:
+        job.notify(rank, None, 1836)
+        job.error(
+            rank,
+            1836,
+            f"[TaskExecStage][HeartbeatAbnormal]Cluster Exception Location[IP/ID]:[{job.host(9)}/{job.device(9)}], Arrival Time:[Thu Mar 18 10:00:40 2026], Discoverer:[10.0.0.1/0], ExceptionType:[Heartbeat Lost Occurred], Possible Reason:1. Process has exited, 2. Network Disconnected",
+        )
+
+
+def link_error_after_exception(job: Plogs) -> None:
+    job.error(3, 50, "Failed to allocate 209715200 bytes of NPU memory. (EI0011)")
+    for rank in (0, 1, 2):
+        job.error(
+            rank,
+            51,
+            f"[TaskExecStage]cqe error status[12], localInfo{{server[{job.host(rank)}],deviceId[{job.device(rank)}],deviceIp[{job.address(rank)}]}}, remoteIP{{server[{job.host(3)}],deviceId[{job.device(3)}],deviceIp[{job.address(3)}]}}",
+        )
+
+
+def link_flap(job: Plogs) -> None:
+    job.error(
+        2,
+        60,
+        f"EI0013: An error CQE occurred. Local: server {job.host(2)}, device ID {job.device(2)}, device IP {job.address(2)}. Peer: server {job.host(6)}, device ID {job.device(6)}, device IP {job.address(6)}.",
+    )
+    for rank in set(range(job.ranks)) - {2}:
+        job.notify(rank, 2, 1896)
+
+
+def wrong_table(job: Plogs) -> None:
+    for rank in range(job.ranks):
+        if rank in {1, 3}:
+            job.error(
+                rank,
+                2,
+                f"[InitGroupStage][RanktableCheck]ranktable config devId[{job.device(4 - rank)}], but local devId[{job.device(rank)}]",
+            )
+        else:
+            job.no_link(rank, 1, 123)
+
+
+def wrong_address(job: Plogs) -> None:
+    job.error(
+        4,
+        3,
+        f"[check][ip]fail, ret(-16) the IP address({job.address(4)}) in the ranktable is inconsistent with the IP(192.168.77.1)address of the network adapter",
+    )
+    job.error(4, 3.1, "rdma init fail ret(-19)")
+    for rank in set(range(job.ranks)) - {4}:
+        job.no_link(rank, 4, 124)
+
+
+def tls(job: Plogs) -> None:
+    for rank in range(job.ranks):
+        job.no_link(rank, (rank + 4) % job.ranks, 121)
+    job.error(0, 1.5, "[InitGroupStage][RanktableCheck]Some ranks tlsStatus are inconsistent")
+
+
+def different_operations(job: Plogs) -> None:
+    job.error(
+        2,
+        30,
+        "[InitChannelStage][ParameterConflict]CMD information tag check fail. local[AllReduce_world], remote[Broadcast_world]",
+    )
+    for rank in set(range(job.ranks)) - {2}:
+        job.notify(rank, 2, 1866)
+
+
+def out_of_memory(job: Plogs) -> None:
+    for rank in set(range(job.ranks)) - {7}:
+        job.notify(rank, 7, 1900)
+    path = job.folder / job.host(7) / "messages.log"
+    path.write_text(
+        f"[12345.6] Out of memory: Killed process {4000 + job.device(7)} (python3) total-vm:1kB\n"
+    )
+
+
+#: Name, what happened, ranks, ranks per host, version of CANN, the message at fault, its ranks, how sure.
+CASES: list[tuple[Callable[[Plogs], None], int, int, int, str, list[int], str]] = [
+    (npu_port, 16, 8, 9, "HCM207", [5], "named"),
+    (npu_port, 8, 4, 8, "HCM207", [5], "named"),
+    (host_port, 16, 8, 8, "HCM205", [0], "named"),
+    (silent_rank, 16, 8, 9, "HCM824", [11], "silent"),
+    (silent_rank, 64, 8, 8, "HCM824", [11], "silent"),
+    (missing_at_root, 8, 4, 9, "HCM824", [6, 7], "named"),
+    (named_by_root, 4, 4, 9, "HCM824", [1, 3], "named"),
+    (late_rank, 16, 8, 8, "HCM825", [15], "order"),
+    (late_rank, 4, 4, 9, "HCM825", [3], "order"),
+    (chain, 8, 8, 9, "HCM307", [7], "waits"),
+    (cycle, 4, 2, 9, "HCM826", [0, 1, 2, 3], "waits"),
+    (heartbeat, 32, 8, 9, "HCM301", [9], "named"),
+    (link_error_after_exception, 4, 4, 8, "HCM011", [3], "named"),
+    (link_flap, 8, 4, 9, "HCM305", [2], "order"),
+    (wrong_table, 8, 8, 9, "HCM404", [1, 3], "named"),
+    (wrong_address, 8, 4, 8, "HCM211", [4], "named"),
+    (tls, 8, 4, 9, "HCM215", [0], "named"),
+    (different_operations, 8, 4, 9, "HCM219", [2], "named"),
+    (out_of_memory, 8, 4, 9, "HCM801", [7], "named"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("fault", "ranks", "per_host", "cann", "message", "at_fault", "confidence"),
+    CASES,
+    ids=[f"{case[0].__name__}-{case[1]}-cann{case[3]}" for case in CASES],
+)
+def test_the_cause_comes_first(  # noqa: PLR0917  (the columns of the table)
+    tmp_path: Path,
+    fault: Callable[[Plogs], None],
+    ranks: int,
+    per_host: int,
+    cann: int,
+    message: str,
+    at_fault: list[int],
+    confidence: str,
+) -> None:
+    job = Plogs(tmp_path / "logs", ranks, per_host, cann).start()
+    fault(job)
+    file = tmp_path / "hccl.json"
+    file.write_text(json.dumps(table("1.0", ranks // per_host, per_host), indent=4))
+    found = answer(job.folder, rank_table=str(file))
+
+    cause = found["causes"][0]
+    assert (cause["message"], cause["ranks"], cause["confidence"]) == (message, at_fault, confidence)
+    first = at_fault[0]
+    assert (cause["host"], cause["device"]) == (job.host(first), job.device(first))
+    line = file.read_text().splitlines()[cause["table"]["line"] - 1 :]
+    assert line[1].strip() == f'"device_id": "{job.device(first)}",'
+    assert found["ranks"] == ranks
+
+
+def test_an_error_after_the_waits_is_a_consequence(tmp_path: Path) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    for rank in (0, 1, 2):
+        job.no_link(rank, 3, 125)
+    job.error(0, 130, "EI0011: Failed to allocate 5 bytes of NPU memory.")
+    (cause,) = answer(tmp_path)["causes"]
+
+    assert (cause["message"], cause["ranks"]) == ("HCM824", [3])
+
+
+def test_times_are_corrected_by_the_clocks_of_the_hosts(tmp_path: Path) -> None:
+    job = Plogs(tmp_path, 8, 4, clocks={1: 300.0}).start()
+    job.error(6, 20, "[Recv][RaSocket]recv fail, the remote has closed the socket")
+    job.error(1, 40, "[Recv][RaSocket]recv fail, the remote has closed the socket")
+    found = answer(tmp_path)
+
+    assert found["causes"][0]["rank"] == 6
+    assert found["notes"] == ["the clock of 10.0.0.2 is 300 s ahead; corrected here"]
+
+
+def test_without_the_log_of_the_peer_the_answer_says_where_it_is(tmp_path: Path) -> None:
+    Plogs(tmp_path, 16, 8).identity(1, 1, 16, "world")
+    Plogs(tmp_path, 16, 8).no_link(1, 12, 125)
+    (cause,) = answer(tmp_path)["causes"]
+
+    assert (cause["confidence"], cause["ranks"]) == ("open", [1])
+    assert cause["peer"]["rank"] == 12
+    assert cause["look_at"][0].startswith("the log of rank 12 on 10.0.0.2: ")
+
+
+def test_a_rank_of_a_group_is_shown_by_its_rank_in_the_job(tmp_path: Path) -> None:
+    job = Plogs(tmp_path, 8, 4).start()
+    job.identity(6, 1, 2, "tensor_parallel")
+    job.error(6, 5, "host nic listen start failed, port[60000], return[11]")
+
+    assert answer(tmp_path)["causes"][0]["ranks"] == [6]
+
+
+def test_who_ended_a_rank_is_never_the_cause(tmp_path: Path) -> None:
+    job = Plogs(tmp_path, 2, 2).start()
+    job.screen(0, "2026-03-18 10:00:01 error: received SIGTERM, exiting")
+    found = answer(tmp_path)
+
+    assert found["causes"] == []

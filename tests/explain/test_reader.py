@@ -1,0 +1,123 @@
+"""Logs that are hard to read: each costs at most one sentence, and all that can be read is read."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import resource
+import time
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.scanner import Scan, Scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from hccl_tools.explain.events import Event
+    from hccl_tools.explain.reader import Block
+    from tests.support.strangers import Stranger
+
+FAULT = b"[ERROR] HCCL(17528,python3):2026-03-18-10:33:52.113.403 [x.cc:1] host nic listen start failed, port[60000]\n"
+
+
+def scan(path: Path, data: bytes) -> Scan:
+    path.write_bytes(data)
+    return Scanner().scan(str(path), 0)
+
+
+def found(result: Scan) -> list[tuple[str, int]]:
+    return [(event.message.id, event.line) for event in result.events]
+
+
+def test_a_compressed_log(tmp_path: Path) -> None:
+    result = scan(
+        tmp_path / "plog.log.gz", gzip.compress(b"one\n" + FAULT) + gzip.compress(b"three\n" + FAULT)
+    )
+
+    assert (found(result), result.note) == ([("HCM205", 2), ("HCM205", 4)], "")
+
+
+def test_a_compressed_log_that_ends_too_early(tmp_path: Path) -> None:
+    path = tmp_path / "plog.log.gz"
+    result = scan(path, gzip.compress(FAULT + os.urandom(100_000))[:-50_000])
+
+    assert found(result) == [("HCM205", 1)]
+    assert result.note.count(str(path)) == 1
+
+
+def test_a_small_archive_of_a_gigabyte_is_not_unpacked_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(200):
+            file.write(bytes(1 << 20))
+        file.write(b"\n" + FAULT)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = Scanner().scan(str(path), 0)
+
+    assert found(result) == [("HCM205", 2)]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000  # KiB
+
+
+def test_a_line_of_many_megabytes(tmp_path: Path) -> None:
+    path = tmp_path / "rank_0.log"
+    result = scan(path, FAULT + b"x" * 100_000_000 + b"\n" + FAULT)
+
+    assert found(result) == [("HCM205", 1), ("HCM205", 3)]
+    assert result.note == f"{path} has a line of more than 65,536 bytes, which was cut there"
+
+
+def test_binary_data_and_broken_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "rank_0.log"
+    result = scan(path, bytes(range(256)) * 100 + b"\xff\xfe\n" + b"EI0011: \xc3\x28 memory\n")
+
+    assert [event.text for event in result.events] == ["EI0011: \ufffd( memory"]
+    assert result.note == f"{path} contains binary data, which was read as text"
+
+
+def test_a_log_that_grows_is_read_up_to_its_size_at_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "rank_0.log"
+    path.write_bytes(FAULT * 10_000)
+
+    class Growing(Scanner):
+        def _events(self, block: Block, file: int) -> Iterator[Event]:
+            with path.open("ab") as log:
+                log.write(FAULT)
+            return super()._events(block, file)
+
+    result = Growing().scan(str(path), 0)
+
+    assert result.note == f"{path} is still growing: its first {len(FAULT) * 10_000:,} bytes were read"
+
+
+def test_a_file_without_permission(stranger: Stranger) -> None:
+    path = stranger.folder / "rank_0.log"
+    path.write_bytes(FAULT)
+    path.chmod(0)
+    done = stranger.tools("explain", str(path))
+
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.count("cannot be read: Permission denied") == 1
+
+
+def test_a_pipe_or_device_is_left_out(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rank_0.log")
+    result = Scanner().scan(str(tmp_path / "rank_0.log"), 0)
+
+    assert result.note == f"{tmp_path}/rank_0.log is not a regular file and was left out"
+
+
+def test_a_log_full_of_errors_takes_linear_time(tmp_path: Path) -> None:
+    line = b"[ERROR] HCCL(1,p): cqe err status localInfo{server[" + b"], deviceId[1" * 200 + b"\n"
+    begin = time.process_time()
+    result = scan(tmp_path / "rank_0.log", line * 4000)
+
+    assert time.process_time() - begin < 20
+    assert len(result.events) == 20
+
+
+def test_line_numbers_are_those_of_an_editor(tmp_path: Path) -> None:
+    filler = b"[INFO] a healthy line of a log of a job that trains\n" * 30_001
+    result = scan(tmp_path / "rank_0.log", filler + FAULT + filler + FAULT)
+
+    assert found(result) == [("HCM205", 30_002), ("HCM205", 60_004)]
