@@ -69,7 +69,7 @@ REASONS: dict[str, ReasonText] = {
     "keeper": ReasonText(
         _KILLED,
         message="the keeper process on {host} was killed, and every rank there with it",
-        head="{detail}",
+        head="the job's keeper process was killed",
         verdict=" is the launcher's own: {detail}, and every rank with it",
         detail="the job's keeper process was killed",
     ),
