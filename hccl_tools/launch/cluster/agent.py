@@ -142,6 +142,8 @@ class AgentLink:
                     break
                 wait_readable(left, self._connection)
                 is_released = any(isinstance(message, Release) for message in self._connection.messages())
+            if self._connection.closed and not is_released:
+                self._parent.end_waiting_daemon()
         self._connection.close()
         return 0 if is_released and not self._srun else outcome.exit_code
 

@@ -7,6 +7,8 @@ process detects it at once.
 from __future__ import annotations
 
 import os
+import signal
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes import procfs
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Seconds from one check to the next on kernels without process descriptors (before 5.3).
 _INTERVAL = 0.25
+#: Open MPI's daemons. They wait up to 15 minutes for an mpirun that they cannot reach.
+_WAITING_DAEMONS = {"orted", "prted"}
 
 
 class Parent:
@@ -36,6 +40,12 @@ class Parent:
         """Call ``act`` once when the parent has exited."""
         if self.pid > 0 and not on_end_of(self.pid, reactor, act):
             self._check(reactor, act)
+
+    def end_waiting_daemon(self) -> None:
+        """Terminate the parent if it would wait for an engine that has been lost."""
+        if not self.has_ended and self.name in _WAITING_DAEMONS:
+            with suppress(OSError):
+                os.kill(self.pid, signal.SIGTERM)
 
     def _check(self, reactor: Reactor, act: Callable[[], None]) -> None:
         if self.has_ended:
