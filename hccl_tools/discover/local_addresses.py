@@ -38,11 +38,13 @@ def is_local(address: str) -> bool:
 
 
 def is_this_host(name: str) -> bool:
-    """Return whether a host name or IPv4 address refers to this host."""
+    """Return whether a host name or address refers to this host."""
     import socket  # noqa: PLC0415
 
     if name in {"localhost", os.uname().nodename}:
         return True
+    if packed(name) is not None:
+        return is_local(name)
     try:
         return is_local(socket.gethostbyname(name))
     except (OSError, UnicodeError):

@@ -111,10 +111,11 @@ def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
     except HcclToolsError as error:
         # Report every error before the start with exit code 125, which differs from a rank's exit code.
         raise LaunchError(error.message, hint=error.hint) from error
-    if prepared.plan.supervisor and engines.of(prepared.plan).names_hosts:
+    engine = engines.of(prepared.plan)
+    if prepared.plan.supervisor and engine.names_hosts:
         from hccl_tools.launch.planning import host_names  # noqa: PLC0415  (only if the command names hosts)
 
-        host_names.check(prepared, use=f"--engine {prepared.plan.engine}")
+        host_names.check(prepared, use=f"--engine {engine.name}", colons=engine.takes_colons)
     return prepared
 
 

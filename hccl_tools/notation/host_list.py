@@ -101,8 +101,10 @@ def fold(hosts: Iterable[str]) -> str:
     )
 
 
-def why_not_a_host(name: str) -> str | None:
+def why_not_a_host(name: str, *, ipv6: bool = False) -> str | None:
     """Return why a text is not the name or address of a host, or ``None`` for a valid host.
+
+    With ``ipv6``, an IPv6 address is a valid host.
 
     >>> why_not_a_host("10.0.0.1"), why_not_a_host("-oProxyCommand=sh")
     (None, 'is not a host name')
@@ -110,7 +112,7 @@ def why_not_a_host(name: str) -> str | None:
     if "@" in name:
         return "names a user"
     if ":" in name:
-        return "has a colon"
+        return None if ipv6 and is_ipv6(name) else "has a colon"
     return None if len(name) <= _LONGEST and _NAME.fullmatch(name) else "is not a host name"
 
 

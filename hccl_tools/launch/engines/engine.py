@@ -62,6 +62,8 @@ class Engine:
     queries_with: Literal["slurm", "ssh"] | None = None
     #: Whether the command line contains the host names of the rank table.
     names_hosts = True
+    #: Whether these may be IPv6 addresses. For mpirun, a colon precedes the number of processes.
+    takes_colons = False
     #: Whether the engine waits forever for an unreachable host, so that its children must be watched.
     waits_for_lost_hosts = False
     #: Lines of the engine's output that begin with one of these texts are not shown.

@@ -35,6 +35,7 @@ class Ssh(Engine):
     """Starts the supervisors with ssh; on the launching host without it."""
 
     name = "ssh"
+    takes_colons = True
     waits_for_lost_hosts = True
     queries_with = "ssh"
     process = SshProcess

@@ -123,7 +123,7 @@ def start(
             f"{run.name} belongs to {index.user_of(run.path)}: only the run's files on this host are read",
             hint="the log is on another host: read it there, or ask the owner of the run",
         )
-    if (why := host_list.why_not_a_host(host)) and not host_list.is_ipv6(host):
+    if why := host_list.why_not_a_host(host, ipv6=True):
         raise UsageError(f'{run.name}: "{host}" {why}', hint=f"see {os.path.join(run.path, names.PLAN)}")
     path = hosts.path_on(run, host)
     chosen = ["--scheduler" if rank < 0 else f"--rank={rank}" for rank in ranks]

@@ -24,12 +24,14 @@ def check(prepared: PreparedLaunch, *, use: str, colons: bool = False) -> None:
         LaunchError: A host is not a host name or an address; the message contains its line in the table.
     """
     for process in prepared.plan.ranks:
-        why = host_list.why_not_a_host(process.host)
-        if why is None or (colons and host_list.is_ipv6(process.host)):
+        why = host_list.why_not_a_host(process.host, ipv6=colons)
+        if why is None:
             continue
+        kinds = "a host name or an address" if colons else "a host name or an IPv4 address"
         raise LaunchError(
             f'{_place(prepared, process.server_index)}"{process.host}" {why}, and {use} needs host names',
-            hint="give the server a host_ip or a server_id that is a host name or an address",
+            hint=f"give the server a host_ip or a server_id that is {kinds}"
+            + ("; --engine ssh accepts IPv6 addresses" if host_list.is_ipv6(process.host) else ""),
         )
 
 

@@ -28,7 +28,7 @@ def is_on_this_host(run: Run, process: Mapping[str, Any]) -> bool:
         return True
     from hccl_tools.discover.local_addresses import is_this_host  # noqa: PLC0415  (only for other hosts)
 
-    return not host_list.why_not_a_host(host) and is_this_host(host)
+    return not host_list.why_not_a_host(host, ipv6=True) and is_this_host(host)
 
 
 def path_on(run: Run, host: str) -> str:
