@@ -21,7 +21,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 from benchmarks import engine_trials
-from benchmarks.engine_places import BothHosts, OneHost, Slurm, name_of, parent_of
+from benchmarks.engine_places import BothHosts, OneHost, Slurm
 from benchmarks.engine_trials import BOTH, SIGNALS, draw, names_cause, right_codes
 from benchmarks.fault_experiment import (
     GRACE,
@@ -36,6 +36,7 @@ from benchmarks.fault_experiment import (
 from tests.beds.slurm_cluster import make_slurm_cluster
 from tests.beds.two_hosts import make_two_hosts
 from tests.support.mpiruns import MPIRUNS
+from tests.support.processes import ancestors, name_of, parent_of
 
 if TYPE_CHECKING:
     import subprocess
@@ -74,9 +75,7 @@ class EngineExperiment(Experiment):
     def find(self, role: str) -> int:
         """Return the process of a role: the launcher, the engine, or what is above the rank; 0 for none."""
         rank = int((self.folder / f"up_{self.trial.culprit}").read_text())
-        above = [rank]
-        while above[-1] > 1:
-            above.append(parent_of(above[-1]))
+        above = ancestors(rank)
         names = [name_of(pid) for pid in above]
         # A rank's parent is a shim, or its host's keeper; the keeper's is the watcher.
         supervisor = 1 if names[1] != "hccl-keeper" else names.index("hccl-watcher") + 1

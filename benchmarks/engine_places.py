@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.support import two_by_two
+from tests.support.processes import has_ended, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,27 +20,6 @@ if TYPE_CHECKING:
 #: What fault_rank.py reads, on other hosts too.
 VARIABLES = ("FAULT", "FAULT_RANK", "FAULT_CODE", "FAULT_DELAY", "FAULT_FOLDER", "FAULT_RANKS")
 _RANKS_OF_TWO_BY_TWO = 4
-
-
-def name_of(pid: int) -> str:
-    """Return what the kernel calls a process."""
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    return ""
-
-
-def parent_of(pid: int) -> int:
-    """Return the parent of a process, 0 for one that has ended."""
-    with suppress(OSError, IndexError):
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    return 0
-
-
-def has_ended(pid: int) -> bool:
-    """Whether a process has gone, or is a zombie."""
-    with suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    return True
 
 
 class Place:

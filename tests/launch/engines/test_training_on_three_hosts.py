@@ -1,0 +1,63 @@
+"""Real training over three hosts: by each engine and started by hand, with IPv4 and IPv6 addresses."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.three_by import BY_HAND, BY_SSH, STARTS, Job, Start, host_of
+
+if TYPE_CHECKING:
+    from tests.beds.three_hosts import ThreeHosts
+
+pytestmark = [
+    pytest.mark.bed,
+    pytest.mark.mindspore,
+    pytest.mark.mpi,
+    pytest.mark.slow,
+    *(
+        pytest.mark.skipif(importlib.util.find_spec(name) is None, reason=f"{name} is not installed")
+        for name in ("mindspore", "sklearn")
+    ),
+]
+SCRIPT = Path(__file__).parents[3] / "examples" / "train_digits.py"
+TRAINING = [sys.executable, str(SCRIPT), "--epochs", "1", "--batch_size", "96"]
+PROGRAM = ["--no-python", "sh", "-c", 'echo "on $(hostname)"; exec "$@"', "sh", *TRAINING]
+PATIENCE_S = 300
+CHECKSUM = re.compile(r"^rank \d of 3: checksum of the parameters ([0-9a-f]{8})$", re.MULTILINE)
+
+
+def check(job: Job) -> None:
+    """Check that each rank trained on its host and has the parameters that the others have."""
+    codes, said = job.end(PATIENCE_S)
+    assert set(codes) == {0}, "\n".join(text[-3000:] for text in said)
+    texts = {rank: log.read_text() for rank, log in job.logs().items()}
+    hosts = job.bed.hosts
+    assert {rank: text.split("\n", 1)[0] for rank, text in texts.items()} == {
+        rank: f"on {hosts[host_of(rank)].name}" for rank in range(3)
+    }
+    assert len({CHECKSUM.findall(text)[0] for text in texts.values()}) == 1
+    assert not job.living()
+
+
+@pytest.mark.usefixtures("own_directory")
+@pytest.mark.parametrize("start", STARTS, ids=str)
+def test_training(three_hosts: ThreeHosts, start: Start) -> None:
+    check(Job(three_hosts, start, program=PROGRAM))
+
+
+@pytest.mark.usefixtures("own_directory")
+@pytest.mark.parametrize("start", [BY_SSH, BY_HAND[1]], ids=str)
+def test_ranks_meet_over_ipv6(three_hosts: ThreeHosts, start: Start) -> None:
+    program = ["--no-python", "sh", "-c", 'echo "on $(hostname)"; echo "$MASTER_ADDR"']
+
+    job = Job(three_hosts, start, ["--start", "torch"], program, ipv6=True)
+    codes, said = job.end(PATIENCE_S)
+
+    assert set(codes) == {0}, said
+    assert {log.read_text().split()[2] for log in job.logs().values()} == {job.names[host_of(0)]}
