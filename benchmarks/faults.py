@@ -4,6 +4,7 @@ Each trial starts 2 to 16 ranks under a launcher and breaks something at a rando
 rank or the launcher itself, or the launcher while it starts. Ours also loses its keeper and its watcher, two
 of the three within 20 ms. Then four questions. Is a process of the job left 2 s after the launcher's end? Did
 that come in time? Is the exit code the right one? Is the first cause named?
+``--hosts 3`` breaks jobs of three hosts instead (see ``benchmarks/host_faults.py``).
 mpirun, torchrun and msrun get the same faults where they are installed, in fewer trials: one takes seconds.
 
 ``--all-guards N`` measures what is left when launcher, keeper and watcher are all killed, N times per gap.
@@ -24,6 +25,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
+from benchmarks import host_faults
 from benchmarks.fault_experiment import (
     GRACE,
     LONGEST,
@@ -169,7 +171,10 @@ def main() -> int:
     parser.add_argument("--peer-trials", type=int, default=40, help="for each other launcher (40)")
     parser.add_argument("--engine-trials", type=int, default=40, help="for hccl-tools by mpirun (40)")
     parser.add_argument("--all-guards", type=int, default=0, metavar="N", help="per gap, see above (0)")
+    parser.add_argument("--hosts", type=int, choices=(1, 3), default=1, help="of each job (1)")
     options, only = arguments(parser, "launcher")
+    if options.hosts > 1:
+        return 0 if host_faults.campaign(options.trials, options.seed, only) else 1
     good = True
     for launcher in LAUNCHERS:
         trials = options.engine_trials if launcher.ours else options.peer_trials

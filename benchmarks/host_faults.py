@@ -1,0 +1,209 @@
+"""Break jobs of three hosts at random, for ``benchmarks.faults --hosts 3``: only root can make the hosts.
+
+Each trial starts a job by ssh, by an mpirun that is installed, or by hand on each host, with and without a
+job key. It kills a process, cuts a host off (both ways or one way), or makes its link poor: 30 % loss with
+300 ms delay for some seconds, or an interruption every 5 s for a minute. Hosts count as lost after 12 s, the
+default.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, NamedTuple
+
+from benchmarks.fault_experiment import GRACE, LEFT, LONGEST, Tally, kill, wait_until
+from tests.beds.three_hosts import drop, flapping, isolate, make_three_hosts, poor_link
+from tests.support.processes import above
+from tests.support.three_by import ORDER, STARTS, Job, Start
+
+if TYPE_CHECKING:
+    from tests.beds.three_hosts import ThreeHosts
+
+#: Fault: how likely it is, next to the others. Flapping takes a minute.
+FAULTS = {
+    "rank": 3, "supervisor": 3, "keeper": 3, "controller": 3, "daemon": 3,
+    "cut": 2, "cut one way": 2, "poor link": 2, "flapping": 0.5,
+}  # fmt: skip
+#: Faults of the network that end no job, and how many seconds they last.
+HARMLESS = {"poor link": 8.0, "flapping": 60.0}
+_KILLED = 128 + signal.SIGKILL
+#: Seconds that the guide states for the end of a job after a death, and the default of --host-timeout.
+_DEATH_S, _HOST_TIMEOUT_S = 10.0, 12.0
+#: The ranks run until they may end.
+_PROGRAM = (
+    *("--no-python", "sh", "-c"),
+    'echo $$ > "new_$RANK_ID"; mv "new_$RANK_ID" "up_$RANK_ID"; until [ -e go ]; do sleep 0.1; done',
+)
+
+
+class Trial(NamedTuple):
+    """What is broken: a fault on the host of a rank, so many seconds after all ranks run."""
+
+    start: Start
+    fault: str
+    rank: int
+    delay: float
+
+    @property
+    def host(self) -> int:
+        """The index of the faulty host."""
+        return self.start.controller if self.fault == "controller" else ORDER[self.rank]
+
+    @property
+    def late(self) -> float:
+        """Seconds in which all launchers have to end."""
+        return GRACE + _DEATH_S + (_HOST_TIMEOUT_S if self.fault.startswith("cut") else 0.0)
+
+
+def draw(generator: random.Random, only: tuple[str, ...]) -> Trial:
+    """A random trial."""
+    start = generator.choice(STARTS)
+    faults = [fault for fault in FAULTS if not only or fault in only]
+    if start.engine is None and len(faults) > 1:
+        faults = [fault for fault in faults if fault != "daemon"]
+    (fault,) = generator.choices(faults, [FAULTS[one] for one in faults])
+    # Of the launcher's own host, an engine has no daemon and a cut link nobody who reports it.
+    elsewhere = start.engine is not None and (fault == "daemon" or fault in HARMLESS or "cut" in fault)
+    ranks = [rank for rank in range(3) if not (elsewhere and ORDER[rank] == start.controller)]
+    return Trial(start, fault, generator.choice(ranks), generator.uniform(0, 0.5))
+
+
+class HostExperiment:
+    """One trial in the current folder."""
+
+    def __init__(self, bed: ThreeHosts, trial: Trial) -> None:
+        self.bed, self.trial = bed, trial
+        self.job = Job(bed, trial.start, ("--start", "torch", "--grace", str(GRACE)), _PROGRAM)
+
+    def break_job(self) -> None:
+        """Do what the trial wants."""
+        trial = self.trial
+        time.sleep(trial.delay)
+        if trial.fault in {"rank", "keeper", "supervisor", "daemon"}:
+            rank = self.job.pid(trial.rank)
+            kill(rank if trial.fault == "rank" else above(rank)[trial.fault])
+        elif trial.fault == "controller" and trial.start.engine:
+            kill(self.job.launchers[0].pid)
+        elif trial.fault == "controller":
+            kill(above(self.job.pid(0))["supervisor"])
+        else:
+            self._impair()
+
+    def _impair(self) -> None:
+        """Impair the link of the faulty host: for some time, or until the end."""
+        trial, host = self.trial, self.bed.hosts[self.trial.host]
+        if trial.fault in HARMLESS:
+            with self.bed.impaired(*(poor_link(host) if trial.fault == "poor link" else flapping(host))):
+                wait_until(self.is_over, HARMLESS[trial.fault])
+            Path("go").touch()
+        elif trial.fault == "cut":
+            self.bed.impair(*isolate(host))
+        else:
+            other = self.bed.hosts[trial.start.controller]
+            peer = other if other is not host else self.bed.hosts[ORDER[(trial.rank + 1) % 3]]
+            self.bed.impair(drop(source=host.address, target=peer.address))
+
+    def is_over(self) -> bool:
+        """Whether a launcher has ended."""
+        return any(launcher.poll() is not None for launcher in self.job.launchers)
+
+    def judge(self, tally: Tally) -> dict[str, str]:
+        """See the trial to its end; return what is wrong."""
+        if not self.job.is_up():
+            return {"hung": "the ranks did not start"}
+        self.break_job()
+        began = time.monotonic()
+        try:
+            codes, said = self.job.end(LONGEST)
+        except subprocess.TimeoutExpired:
+            return {"hung": "hung"}
+        tally.seconds.append(time.monotonic() - began)
+        found = self._wrong(codes, said)
+        if tally.seconds[-1] > self.trial.late:
+            found["late"] = f"ended after {tally.seconds[-1]:.1f} s"
+        # A host that was cut off ends its ranks itself; nobody waits for it.
+        left = LEFT + (_HOST_TIMEOUT_S if "cut" in self.trial.fault else 0.0)
+        if not wait_until(lambda: not self.job.living(), left):
+            found["left over"] = f"left processes {self.job.living()}"
+        return found
+
+    def _wrong(self, codes: list[int], said: list[str]) -> dict[str, str]:
+        """Check what the launchers that still hear of the fault say."""
+        trial, found = self.trial, {}
+        if trial.fault == "controller" and trial.start.engine:
+            return {}
+        heard = list(range(len(codes)))
+        if trial.start.engine is None and trial.fault in {"supervisor", "controller", "cut", "cut one way"}:
+            heard = [index for index in heard if index != trial.host]
+        right = 0 if trial.fault in HARMLESS else _KILLED
+        if any(codes[index] != right for index in heard):
+            found["wrong code"] = f"codes {codes} instead of {right}"
+        if right and not all(self._names_cause(said[index]) for index in heard):
+            found["wrong cause"] = "\n".join(said)
+        return found
+
+    def _names_cause(self, said: str) -> bool:
+        trial, name = self.trial, self.job.names[self.trial.host]
+        if trial.fault == "rank":
+            return f"rank {trial.rank} failed first: killed by SIGKILL" in said
+        if trial.fault == "keeper":
+            return (
+                f"keeper process on {name} was killed" in said
+                or "the job's keeper process was killed" in said
+            )
+        if trial.fault == "daemon":
+            return name in said
+        return f"lost contact with the {trial.start.supervisor} on {name} " in said
+
+    def clean_up(self) -> None:
+        """Repair the network, and kill what is left."""
+        self.bed.impair()
+        for launcher in self.job.launchers:
+            launcher.kill()
+            launcher.communicate()
+        for pid in self.job.living():
+            kill(pid)
+
+
+def campaign(trials: int, seed: int, only: tuple[str, ...]) -> bool:
+    """Run so many random trials and print a row for each way to start; return whether all went well."""
+    generator = random.Random(seed)  # noqa: S311  (repeatable, not secret)
+    # TMPDIR may be long, and the path of a socket has at most 108 bytes.
+    base = Path(mkdtemp(prefix="hccl-tools-faults-", dir="/tmp"))
+    base.chmod(0o755)
+    tallies = {start.name: Tally() for start in STARTS}
+    try:
+        (base / "bed").mkdir()
+        with make_three_hosts(base / "bed") as bed:
+            for number in range(trials):
+                trial = draw(generator, only)
+                (folder := base / str(number)).mkdir()
+                os.chdir(folder)
+                _carry_out(bed, trial, tallies[trial.start.name])
+                os.chdir("/")
+                shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+    for name, tally in tallies.items():
+        tally.print_row(name)
+    return not any(tally.failed for tally in tallies.values())
+
+
+def _carry_out(bed: ThreeHosts, trial: Trial, tally: Tally) -> None:
+    tally.faults[trial.fault] += 1
+    experiment = HostExperiment(bed, trial)
+    try:
+        if problems := experiment.judge(tally):
+            tally.problems.update(problems.keys())
+            tally.failed[trial.fault] += 1
+            print(f"  {trial}: {', '.join(problems.values())}", file=sys.stderr, flush=True)
+    finally:
+        experiment.clean_up()
