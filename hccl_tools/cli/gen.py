@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import gather_options, gen_options, options, product_option, table_options
+from hccl_tools.cli import from_log, gather_options, gen_options, options, product_option, table_options
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.table.products import default
 
@@ -23,6 +23,7 @@ _EXAMPLES = """\
   hccl-tools gen --hosts "10.0.0.[1-16]"             a whole cluster, ranks in the order of this list
   mpirun -n 16 --map-by ppr:1:node hccl-tools gen --gather       the same inside a running allocation
   eval "$(hccl-tools gen --target mindie)"           mode 640, container_ip; sets MindIE's variables
+  hccl-tools gen --from-log ~/ascend/log             the table of a job that worked, from its run logs
   hccl-tools gen --simulate 910a                     without devices, to try the other commands
 
 Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip -g` (PATH, then
@@ -77,6 +78,7 @@ of a 2.0 table come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_i
     metavar="SECONDS",
     help="Time limit for one call of a tool. Default: 20.",
 )
+@from_log.option
 @click.option("--simulate", metavar="PRODUCT", help=product_option.simulate_help())
 @options.ignore
 @table_options.writing
@@ -94,6 +96,9 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
     from hccl_tools.tablefiles import export_targets, outputs, unwritten  # noqa: PLC0415  (not for --help)
     from hccl_tools.transform import generation  # noqa: PLC0415  (not for --help)
 
+    if settings["from_log"]:
+        from_log.generate(settings, _given(ctx))
+        ctx.exit(0)
     many = gather_options.wanted(settings)
     target = gen_options.target(settings, many=many)
     mode = outputs.parse_mode(settings["mode"]) if settings["mode"] is not None else None
@@ -120,6 +125,12 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
         if target is not None:
             gen_options.print_variables(target, path, facts)
     ctx.exit(0)
+
+
+def _given(ctx: click.Context) -> list[str]:
+    """Return the names of the options that are on the command line."""
+    source = click.core.ParameterSource.COMMANDLINE
+    return [name for name in ctx.params if ctx.get_parameter_source(name) is source]
 
 
 def _request(options: dict[str, Any]) -> SurveyRequest:

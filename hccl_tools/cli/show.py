@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hccl_tools.cli import options, table_options
+from hccl_tools.cli.from_log import option as from_log_option
+from hccl_tools.cli.from_log import show as show_logs
 from hccl_tools.cli.values import Choice, IntRange
 from hccl_tools.errors import TableError, UsageError
 from hccl_tools.notation.phrases import and_more, count
@@ -36,6 +38,7 @@ _EXAMPLES = """\
 @click.option(
     "-f", "--format", "output", type=Choice(["text", "json"]), default="text", help="Output format."
 )
+@from_log_option
 @table_options.wait
 @options.product
 def command(
@@ -47,6 +50,7 @@ def command(
     only_hash: bool,
     unfold: bool,
     output: str,
+    from_log: tuple[str, ...],
     wait: float | None,
     product: str | None,
 ) -> None:
@@ -55,6 +59,11 @@ def command(
     Without FILE, the command shows the table of RANK_TABLE_FILE. With more than four servers, each server is
     one line. If the table has errors, the command shows the readable part; `validate` reports the errors.
     """
+    if from_log:
+        if file is not None:
+            raise UsageError("FILE and --from-log exclude each other", hint="use one of them")
+        show_logs(from_log, output)
+        return
     from hccl_tools.draw.showing import ShowOptions  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table has half a million objects, but no reference cycles

@@ -61,9 +61,9 @@ class Scan(NamedTuple):
 
 
 class Scanner:
-    """Finds messages; ``extra`` are the user's records, which come first."""
+    """Finds messages; ``extra`` are the user's records, which come first; at most ``most_alike`` are kept."""
 
-    def __init__(self, extra: Iterable[Message] = ()) -> None:
+    def __init__(self, extra: Iterable[Message] = (), most_alike: int = _MOST_ALIKE) -> None:
         own = tuple(extra)
         self._messages = [
             (message, message.anchor, re.compile(message.pattern) if message.pattern else None)
@@ -72,11 +72,11 @@ class Scanner:
         ]
         words = (*WORDS, *(message.anchor for message in own))
         self._searches = (*(_finder(word) for word in words), *(_group(group) for group in GROUPS))
-        self._codes = codes()
+        self._codes, self._most_alike = codes(), most_alike
 
     def scan(self, path: str, file: int) -> Scan:
         """Return what a log contains; ``file`` is its index."""
-        reader, events, last_block = LogReader(path), _Kept(), b""
+        reader, events, last_block = LogReader(path), _Kept(self._most_alike), b""
         first: float | None = None
         is_first = True
         for block in reader.blocks():
@@ -142,7 +142,8 @@ class Scanner:
 class _Kept:
     """The events of one log; of many alike only the first are kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_alike: int) -> None:
+        self._most_alike = most_alike
         self.kept: list[Event] = []
         self._alike: dict[tuple[str, str, int | None, str], int] = {}
 
@@ -150,7 +151,7 @@ class _Kept:
         for event in events:
             key = (event.message.id, event.pid, event.rank, event.fields.get("peer", ""))
             self._alike[key] = self._alike.get(key, 0) + 1
-            if self._alike[key] <= _MOST_ALIKE and len(self.kept) < _MOST_EVENTS:
+            if self._alike[key] <= self._most_alike and len(self.kept) < _MOST_EVENTS:
                 self.kept.append(event)
 
 
