@@ -219,14 +219,20 @@ def test_logs_begin_with_the_rank_that_failed_first() -> None:
 
 
 def test_logs_of_a_restarted_job() -> None:
-    again = 'echo "try $RANK_ID"; if mkdir $RANK_ID.once 2>/dev/null; then sleep 0.5; exit 1; fi; echo over'
+    again = 'echo "try $RANK_ID"; mkdir $RANK_ID.once 2>/dev/null || { echo over; exit; }; '
+    again += "until [ -e followed ]; do sleep 0.02; done; exit 1"
     launch = (*LAUNCH[:-3], "--max-restarts", "1", *LAUNCH[-3:])
-    with subprocess.Popen(
-        [sys.executable, "-m", "hccl_tools", *launch, again], stdout=subprocess.PIPE, text=True
-    ) as job:
+    command = [sys.executable, "-m", "hccl_tools"]
+    with subprocess.Popen([*command, *launch, again], stdout=subprocess.PIPE, text=True) as job:
         assert job.stdout is not None
         job.stdout.readline()
-        followed = run("logs", "--rank", "0", "-f").stdout
+        with subprocess.Popen(
+            [*command, "logs", "--rank", "0", "-f"], stdout=subprocess.PIPE, text=True
+        ) as logs:
+            assert logs.stdout is not None
+            followed = logs.stdout.readline()
+            Path("followed").touch()
+            followed += logs.stdout.read()
         job.stdout.read()
 
     assert followed == "try 0\ntry 0\nover\n"
