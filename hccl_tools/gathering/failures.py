@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.notation.host_list import fold
+from hccl_tools.notation.phrases import count
 from hccl_tools.programs.install_hints import HCCL_TOOLS, MPI
 from hccl_tools.records import NamedTuple
 
@@ -55,6 +56,6 @@ def listed(failures: Sequence[Failure]) -> str:
 def no_answer(failures: Sequence[Failure], total: int) -> GatheringError:
     """Return the error for hosts that did not return facts."""
     return GatheringError(
-        f"no table is written: {len(failures)} of {total} hosts did not answer\n{listed(failures)}",
+        f"no table is written: {len(failures)} of {count(total, 'host')} did not answer\n{listed(failures)}",
         hint="--allow-missing makes the table without these hosts" if len(failures) < total else None,
     )
