@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
-from hccl_tools.launch.render import masking
+from hccl_tools.notation import masking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.render import masking
 from hccl_tools.launch.render.plan_json import exported_for_display, inherited_ascend_variables
-from hccl_tools.notation import number_list
+from hccl_tools.notation import masking, number_list
 from hccl_tools.notation.phrases import aligned, and_more, count
 from hccl_tools.notation.printable import escaped
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_tools.launch.render import masking
+from hccl_tools.notation import masking
 
 
 @pytest.mark.parametrize(
