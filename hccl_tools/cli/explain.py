@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.explain.answer import Answer
+    from hccl_tools.knowledge.message import Message
     from hccl_tools.launch.runs.index import Run
 
 #: What looks like a code: EI0006, HCM207, HCC203, 11, 507048.
@@ -42,8 +44,22 @@ _EXAMPLES = """\
     metavar="FILE",
     help="The rank table of the job. Default: the run's own copy, else what the logs say.",
 )
+@click.option("--knowledge", metavar="FILE", help="JSON with messages of your own, which come first.")
+@click.option(
+    "--bundle",
+    metavar="FILE.tar.gz",
+    help="Also pack logs, table, plan, answer and versions for a bug report; secrets are masked.",
+)
+@click.option("--anonymise", is_flag=True, help="Replace the names and addresses of hosts in the bundle.")
 @click.option("--exit-code", "strict", is_flag=True, help="Return exit code 1 if a cause is found.")
 @click.option("--log-dir", default="log", show_default=True, metavar="DIR", help="The log directory of runs.")
+@click.option(
+    "--ssh",
+    "typed_ssh",
+    metavar="SSH",
+    help="The ssh for the other hosts of a run. Default: Open MPI's setting, else ssh.",
+)
+@click.option("--serve", is_flag=True, hidden=True)  # Set for other hosts.
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -51,8 +67,13 @@ def command(
     what: tuple[str, ...],
     output: str,
     rank_table: str | None,
+    knowledge: str | None,
+    bundle: str | None,
+    anonymise: bool,
     strict: bool,
     log_dir: str,
+    typed_ssh: str | None,
+    serve: bool,
 ) -> None:
     """Explain why a job failed, from its logs: the cause, its rank and device, and what to do.
 
@@ -60,11 +81,18 @@ def command(
     the launchers, text from the screen, gzip), standard input, or explains a code. A path that exists is
     read, also if its name is that of a code.
     """
+    if serve:
+        from hccl_tools.explain import elsewhere  # noqa: PLC0415  (on another host only)
+
+        elsewhere.serve(what[0])
+        return
+    if anonymise and bundle is None:
+        raise UsageError("--anonymise needs --bundle", hint="add --bundle FILE.tar.gz")
     words = [word for word in what if word.strip()]
     if len(words) == 1 and not os.path.lexists(words[0]) and _CODE.fullmatch(words[0].strip()):
         _print_code(words[0].strip(), output)
         return
-    answer = _answer(words, log_dir, rank_table)
+    answer = _answer(words, log_dir, rank_table, knowledge, typed_ssh)
     if output == "json":
         from hccl_tools.explain.as_json import as_json  # noqa: PLC0415
 
@@ -74,6 +102,8 @@ def command(
         from hccl_tools.notation.printable import escaped  # noqa: PLC0415
 
         options.write(f"{escaped(line)}\n" for line in text(answer))
+    if bundle is not None:
+        _pack(bundle, answer, rank_table, anonymise=anonymise)
     found = bool(answer.causes)
     ctx.exit(int(found) if strict else int(not found))
 
@@ -86,17 +116,44 @@ def _print_code(code: str, output: str) -> None:
     print_page(code)
 
 
-def _answer(words: list[str], log_dir: str, table: str | None) -> Answer:
+def _answer(
+    words: list[str], log_dir: str, table: str | None, knowledge: str | None, typed_ssh: str | None
+) -> Answer:
     from hccl_tools.explain import explaining, sources  # noqa: PLC0415  (`--help` does not need them)
     from hccl_tools.explain.reader import STDIN  # noqa: PLC0415
 
     run = _run(words, log_dir)
+    extra = _own(knowledge)
     if run is not None:
-        return explaining.explain([], run=run, run_name=words[0] if words else "latest", table=table)
+        from hccl_tools.explain.elsewhere import fetch  # noqa: PLC0415
+
+        return explaining.explain(
+            [],
+            run=run.path,
+            run_name=words[0] if words else "latest",
+            table=table,
+            extra=extra,
+            fetch=partial(fetch, run, typed_ssh=typed_ssh),
+        )
     if STDIN in words and sys.stdin.isatty():
         click.echo("note: reading standard input, up to Ctrl-D", err=True)
     logs, notes = sources.collect(words)
-    return explaining.explain(logs, notes=notes, table=table, progress=_progress())
+    return explaining.explain(logs, notes=notes, table=table, extra=extra, progress=_progress())
+
+
+def _pack(path: str, answer: Answer, table: str | None, *, anonymise: bool) -> None:
+    from hccl_tools.explain import bundle  # noqa: PLC0415  (rarely used)
+
+    count = bundle.write(path, answer, run=answer.run_dir, table=table, anonymise=anonymise)
+    click.echo(f"{path}: {count} files; look through it before you pass it on", err=True)
+
+
+def _own(knowledge: str | None) -> list[Message]:
+    if knowledge is None:
+        return []
+    from hccl_tools.knowledge.loading import load  # noqa: PLC0415
+
+    return load(knowledge)
 
 
 def _run(words: list[str], log_dir: str) -> Run | None:

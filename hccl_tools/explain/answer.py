@@ -44,6 +44,7 @@ class Answer(NamedTuple):
         sources: The logs.
         notes: Sentences on what was not read, and on the table.
         run: The run that was explained, as the user named it; "" for files.
+        run_dir: The directory of that run.
     """
 
     causes: Sequence[Cause]
@@ -51,6 +52,7 @@ class Answer(NamedTuple):
     sources: Sequence[Source]
     notes: Sequence[str]
     run: str = ""
+    run_dir: str = ""
 
     def consequences(self) -> list[Seen]:
         """Return the events that follow from the causes: the first of each message and rank."""

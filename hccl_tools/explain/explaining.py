@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hccl_tools.explain.cluster import Cluster
+    from hccl_tools.explain.elsewhere import Fetched
+    from hccl_tools.explain.events import Event
+    from hccl_tools.explain.runs import RunLogs
     from hccl_tools.explain.scanner import Scan
     from hccl_tools.explain.sources import Source
     from hccl_tools.knowledge.message import Message
-    from hccl_tools.launch.runs.index import Run
 
 #: Below this size one process reads all logs: starting others takes longer.
 _MANY_BYTES = 1 << 25
@@ -31,9 +33,10 @@ def explain(
     *,
     notes: Iterable[str] = (),
     table: str | None = None,
-    run: Run | None = None,
+    run: str = "",
     run_name: str = "",
     extra: Sequence[Message] = (),
+    fetch: Callable[[Iterable[str]], Fetched] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Answer:
     """Read logs and return the answer.
@@ -42,46 +45,70 @@ def explain(
         sources: The logs that the user named; those of ``run`` are added.
         notes: Sentences on what is left out.
         table: The rank table; by default the run's own copy.
-        run: The run to explain.
+        run: The run directory of the run to explain, "" for none.
         run_name: How the user named it.
         extra: The user's own messages.
+        fetch: Searches the logs of the run on other hosts; without it a note names those hosts.
         progress: Called with the number of logs that were read and of all logs.
 
     Raises:
         InputError: The table cannot be read.
     """
-    all_notes, logs, places = list(notes), list(sources), Places()
-    of_run = runs.read(run) if run is not None else None
+    all_notes, logs = list(notes), list(sources)
+    of_run = runs.read(run) if run else None
     if of_run is not None:
         logs += of_run.sources[:-1]
         all_notes += of_run.notes
         table = table or of_run.table
-    size = of_run.size if of_run is not None else 0
+    places, size = _places(of_run, table, run, all_notes)
+    events = []
+    for scan in _scans(logs, extra, progress):
+        events += scan.events
+        all_notes += [scan.note] if scan.note else []
+    if of_run is not None:
+        _add_run(of_run, logs, events, all_notes, fetch)
+    joined = cluster.build(events, logs, places, size)
+    found = inference.causes(joined, of_run.ended if of_run is not None else ())
+    answer = Answer(found, joined, logs, all_notes, run_name, run)
+    return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
+
+
+def _places(of_run: RunLogs | None, table: str | None, run: str, notes: list[str]) -> tuple[Places, int]:
+    """Return what the table and the run say about the ranks, and the number of ranks, 0 if unknown."""
+    places, size = Places(), of_run.size if of_run is not None else 0
     if table:
-        shown = table if run is None or not table.startswith(run.path) else os.path.relpath(table)
+        shown = table if not run or not table.startswith(run) else os.path.relpath(table)
         places.table, problem = read_table(table, shown)
-        all_notes += [problem] if problem else []
+        notes += [problem] if problem else []
         if places.table is not None:
             size = size or len(places.table)
             for place in places.table.places():
                 places.add(place)
     for place in of_run.places if of_run is not None else ():
         places.add(place)
-    events = []
-    for scan in _scans(logs, extra, progress):
-        events += scan.events
-        all_notes += [scan.note] if scan.note else []
-    if of_run is not None:
-        logs.append(of_run.sources[-1])
-        events += [event._replace(file=len(logs) - 1) for event in of_run.events]
-        all_notes += [
-            f"the log of {ranks_text([Place(rank) for rank in ranks])} is on {host} only"
-            for host, ranks in of_run.elsewhere.items()
-        ]
-    joined = cluster.build(events, logs, places, size)
-    found = inference.causes(joined, of_run.ended if of_run is not None else ())
-    answer = Answer(found, joined, logs, all_notes, run_name)
-    return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
+    return places, size
+
+
+def _add_run(
+    of_run: RunLogs,
+    logs: list[Source],
+    events: list[Event],
+    notes: list[str],
+    fetch: Callable[[Iterable[str]], Fetched] | None,
+) -> None:
+    """Add what report.json says, and the logs of other hosts."""
+    logs.append(of_run.sources[-1])
+    events += [event._replace(file=len(logs) - 1) for event in of_run.events]
+    if fetch is not None and of_run.elsewhere:
+        fetched = fetch(of_run.elsewhere)
+        events += [event._replace(file=event.file + len(logs)) for event in fetched.events]
+        logs += fetched.sources
+        notes += fetched.notes
+        return
+    notes += [
+        f"the log of {ranks_text([Place(rank) for rank in ranks])} is on {host} only"
+        for host, ranks in of_run.elsewhere.items()
+    ]
 
 
 def _scans(

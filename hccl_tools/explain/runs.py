@@ -15,7 +15,6 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hccl_tools.launch.runs.index import Run
 
 #: A hint of the report that names the kernel's out-of-memory killer.
 _OUT_OF_MEMORY = "kernel's out-of-memory killer (its count has increased)"
@@ -45,31 +44,31 @@ class RunLogs(NamedTuple):
     notes: list[str]
 
 
-def read(run: Run) -> RunLogs:
-    """Return the logs of a run that this host has.
+def read(path: str) -> RunLogs:
+    """Return the logs of a run that this host has; ``path`` is its run directory.
 
     Raises:
         MalformedRunError: A file of the run directory is malformed.
     """
-    plan, report = files.plan(run.path), files.report(run.path)
+    plan, report = files.plan(path), files.report(path)
     ranks = [process for process in plan.get("processes", []) if process["rank"] >= 0]
-    found, notes = collect([run.path])
+    found, notes = collect([path])
     have = {one.path for one in found}
     elsewhere: dict[str, list[int]] = {}
     for process in ranks:
-        log = os.path.join(run.path, process["log"])
+        log = os.path.join(path, process["log"])
         if log not in have and os.path.isfile(log):  # named by the user: outside the run directory
             found.append(source(log)._replace(rank=process["rank"]))
         elif log not in have:
             elsewhere.setdefault(process["host"], []).append(process["rank"])
     for end in report.get("ranks", []):
         folder = end.get("plog")
-        if isinstance(folder, str) and os.path.isdir(folder) and not folder.startswith(run.path + os.sep):
+        if isinstance(folder, str) and os.path.isdir(folder) and not folder.startswith(path + os.sep):
             more, said = collect([folder])
             found += [one._replace(rank=end.get("rank")) for one in more]
             notes += said
-    found.append(Source(os.path.join(run.path, names.REPORT), f"{run.path}/{names.REPORT}"))
-    table = os.path.join(run.path, names.TABLE)
+    found.append(Source(os.path.join(path, names.REPORT), f"{path}/{names.REPORT}"))
+    table = os.path.join(path, names.TABLE)
     places = [Place(process["rank"], process["host"], process.get("device")) for process in ranks]
     return RunLogs(
         found,

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hccl_tools.explain.events import Event, last_time_in, pid_in, rank_in, time_in
+from hccl_tools.explain.guard import Guard
 from hccl_tools.explain.reader import LogReader
 from hccl_tools.knowledge.registry import codes, messages
 from hccl_tools.records import NamedTuple
@@ -65,6 +66,7 @@ class Scanner:
 
     def __init__(self, extra: Iterable[Message] = (), most_alike: int = _MOST_ALIKE) -> None:
         own = tuple(extra)
+        self._guard = Guard({message.id for message in own})
         self._messages = [
             (message, message.anchor, re.compile(message.pattern) if message.pattern else None)
             for message in (*own, *messages().values())
@@ -84,7 +86,13 @@ class Scanner:
                 first, is_first = time_in(block.data[:4096]), False
             events.add(self._events(block, file))
             last_block = block.data
-        return Scan(events.kept, reader.size, reader.note, first, last_time_in(last_block[-4096:]))
+        return Scan(
+            events.kept,
+            reader.size,
+            reader.note or self._guard.note(),
+            first,
+            last_time_in(last_block[-4096:]),
+        )
 
     def _events(self, block: Block, file: int) -> Iterator[Event]:
         data = block.data
@@ -106,7 +114,7 @@ class Scanner:
         for message, anchor, pattern in self._messages:
             if anchor not in line:
                 continue
-            found = pattern.search(line) if pattern is not None else None
+            found = self._guard.search(message, pattern, line) if pattern is not None else None
             if pattern is None or found is not None:
                 if message.kind == "code" or message.id == _EXCEPTION:
                     by_code = self._of_code(line)

@@ -14,12 +14,13 @@ parser: Any = import_module(f"{_PACKAGE}{'parser' if sys.version_info >= (3, 11)
 
 #: Repetitions without an upper limit that a pattern may have side by side: each multiplies its time.
 MOST_REPETITIONS = 20
+MOST_OF_USERS = 6
 _REPEATS = (constants.MAX_REPEAT, constants.MIN_REPEAT)
 #: A repetition up to this number counts as none.
 _SMALL = 400
 
 
-def problem(pattern: bytes) -> str:
+def problem(pattern: bytes, *, most_repetitions: int = MOST_REPETITIONS) -> str:
     """Return why a pattern is refused, "" if it is not: wrong, or a repetition inside a repetition."""
     try:
         re.compile(pattern)
@@ -28,8 +29,8 @@ def problem(pattern: bytes) -> str:
         return f"it is no regular expression: {error}"
     if _is_nested(parsed, is_inside=False):
         return "it repeats a repetition, such as (a+)+, which can take forever"
-    if _count(parsed) > MOST_REPETITIONS:
-        return f"it has more than {MOST_REPETITIONS} repetitions without a limit"
+    if _count(parsed) > most_repetitions:
+        return f"it has more than {most_repetitions} repetitions without a limit"
     return ""
 
 

@@ -197,6 +197,29 @@ def test_a_run_whose_disk_is_full(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_failed_launch_ends_with_the_explanation(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f"import sys\nprint({PORT!r})\nsys.exit(3)\n")
+    job = run("launch", "-n", "1", "--cpu", "train.py", folder=tmp_path)
+    *_, first, more, verdict = job.stderr.splitlines()
+
+    assert first.startswith("hccl-tools: explain: Rank 0 (")
+    assert "another process listens on the port of the host that HCCL needs: port 60000" in first
+    assert more.startswith("  more: hccl-tools explain /")
+    assert verdict == "hccl-tools: exit code 3, from rank 0"
+
+
+@pytest.mark.slow
+def test_a_failed_launch_with_much_to_read_says_what_to_type(tmp_path: Path) -> None:
+    script = (
+        f"import sys\nfor _ in range(34):\n    print('step 1', ' ' * 999_999)\nprint({PORT!r})\nsys.exit(3)\n"
+    )
+    (tmp_path / "train.py").write_text(script)
+    job = run("launch", "-n", "1", "--cpu", "train.py", folder=tmp_path)
+
+    assert "reads all logs and names the cause" in job.stderr.splitlines()[-2]
+
+
+@pytest.mark.slow
 def test_a_finished_run_has_no_cause(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('done')\n")
     run("launch", "-n", "2", "--cpu", "train.py", folder=tmp_path)

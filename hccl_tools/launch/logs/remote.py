@@ -116,6 +116,16 @@ def start(
     """Start to read logs on another host of a run; rank -1 is MindSpore's scheduler.
 
     Raises:
+        UsageError: See ``run_there``.
+    """
+    chosen = ["--scheduler" if rank < 0 else f"--rank={rank}" for rank in ranks]
+    return run_there(run, host, ["logs", *options, *chosen], typed_ssh)
+
+
+def run_there(run: Run, host: str, command: Sequence[str], typed_ssh: str | None) -> RemoteLogs:
+    """Start a command of hccl-tools on another host; its last argument is the run directory there.
+
+    Raises:
         UsageError: ssh is missing, the run belongs to another user, or ``host`` is not a host name.
     """
     if not directory.is_own(run.path):
@@ -126,8 +136,7 @@ def start(
     if why := host_list.why_not_a_host(host, ipv6=True):
         raise UsageError(f'{run.name}: "{host}" {why}', hint=f"see {os.path.join(run.path, names.PLAN)}")
     path = hosts.path_on(run, host)
-    chosen = ["--scheduler" if rank < 0 else f"--rank={rank}" for rank in ranks]
-    there = [sys.executable, "-m", "hccl_tools", "logs", *options, *chosen, "--", path]
+    there = [sys.executable, "-m", "hccl_tools", *command, "--", path]
     job, srun = files.plan(run.path).get("slurm_job") or "", slurm.find_srun(os.environ)
     node = node_names.node_names(run.path).get(host, "")
     if job.isdecimal() and srun and run.state == "running" and not host_list.why_not_a_host(node):

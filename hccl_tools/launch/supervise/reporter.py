@@ -9,6 +9,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.explain.brief import explained
 from hccl_tools.launch.logs.follower import Followers
 from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.report import report
@@ -84,6 +85,8 @@ class Reporter:
         if not printed:
             console.say(report.text(made, unwritten))
         if failed:
+            if said := explained(self._run_dir):
+                console.say(said)
             console.say(report.verdict(made))
         self._drain_logs(None, signals)
         self.followers.close()

@@ -1,0 +1,39 @@
+"""The first paragraph of the explanation, for the end of a failed ``launch``: within a second, or not."""
+
+from __future__ import annotations
+
+import os
+
+from hccl_tools.launch.runs import names
+
+#: Bytes of logs that are read in well under a second.
+_MOST_BYTES = 1 << 25
+#: Logs beside them: opening each takes time.
+_MOST_LOGS = 512
+#: Bytes of a plan; that of 4,096 ranks has about 6 MB.
+_LARGEST_PLAN = 1 << 23
+#: Causes that the report of the job states itself.
+_REPORTED = {"HCM810", "HCM820", "HCM821", "HCM822", "HCM823"}
+
+
+def explained(run_dir: str) -> str:
+    """Return why the job of a run directory failed, or what to type if that takes long; "" if unknown.
+
+    What the report says anyway, such as the exception of the rank that failed first, is left out.
+    """
+    from hccl_tools.explain import explaining, runs  # noqa: PLC0415  (most jobs succeed)
+    from hccl_tools.explain.answer import paragraph  # noqa: PLC0415
+
+    type_this = f"`hccl-tools explain {run_dir}` reads all logs and names the cause"
+    try:
+        if os.path.getsize(os.path.join(run_dir, names.PLAN)) > _LARGEST_PLAN:
+            return type_this
+        logs = [log for log in runs.read(run_dir).sources if os.path.isfile(log.path)]
+        if len(logs) > _MOST_LOGS or sum(os.path.getsize(log.path) for log in logs) > _MOST_BYTES:
+            return type_this
+        answer = explaining.explain([], run=run_dir, run_name=run_dir)
+    except Exception:  # noqa: BLE001  (the report of a job must not fail because of a strange log)
+        return ""
+    if not answer.causes or answer.causes[0].message.id in _REPORTED:
+        return ""
+    return f"explain: {paragraph(answer, answer.causes[0])}\n  more: hccl-tools explain {run_dir}"
