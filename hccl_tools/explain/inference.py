@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Seconds by which an event may be later than what it causes: logs are written with a delay.
 _DELAY = 1.0
+#: Characters of a line that have its level, after the prefix of a launcher.
+_LEVEL_WITHIN = 40
 #: A rank that raises an exception or exits after an error of HCCL only passes that error on.
 _FOLLOW_UP = {"HCM810", "HCM821", "HCM701", "HCM706", "HCM707", "HCM714", "HCM720", "HCM722"}
 
@@ -38,6 +40,8 @@ def causes(cluster: Cluster, ended: Collection[int] = ()) -> list[Cause]:
 
 def _case(cluster: Cluster, ended: Collection[int]) -> Case:
     events = [one for one in cluster.seen if one.event.message.kind not in {"fact", "end"}]
+    failed = {one.actor for one in events if not _is_warning(one)}
+    events = [one for one in events if one.actor in failed]
     own = [one.time for one in events if one.place.rank not in ended and one.time is not None]
     limit = min(own, default=None)
     if ended and limit is not None:
@@ -52,6 +56,11 @@ def _case(cluster: Cluster, ended: Collection[int]) -> Case:
         if former is None or _is_more_telling(one, former):
             first[one.actor] = one
     return Case(cluster, events, first)
+
+
+def _is_warning(one: Seen) -> bool:
+    """Whether a line is a warning: what a healthy job may write, too, such as each try to connect."""
+    return "[WARNING]" in one.event.text[:_LEVEL_WITHIN]
 
 
 def _is_more_telling(one: Seen, former: Seen) -> bool:

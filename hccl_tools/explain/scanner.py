@@ -43,6 +43,9 @@ _TIME_WITHIN = 8192
 #: Events of one message that are kept per process; all others say the same.
 _MOST_ALIKE = 20
 _MOST_EVENTS = 20_000
+#: The fields that are numbers, and the digits that they may have: a job of ten million ranks is none.
+_NUMBERS = {"rank", "size", "device", "logical", "port", "peer", "peer_device", "timeout", "pid"}
+_LONGEST_NUMBER = 7
 #: An exception of Python, whose text may have the code of the failure.
 _EXCEPTION = "HCM810"
 _CODE = re.compile(
@@ -115,6 +118,8 @@ class Scanner:
             if anchor not in line:
                 continue
             found = self._guard.search(message, pattern, line) if pattern is not None else None
+            if found is not None and not _is_plausible(found):
+                continue
             if pattern is None or found is not None:
                 if message.kind == "code" or message.id == _EXCEPTION:
                     by_code = self._of_code(line)
@@ -145,6 +150,11 @@ class Scanner:
             elif b"ccl" in line or b"HCCL" in line:
                 found.append(str(int(errno, 16) if errno else int(number or result)))
         return tuple(code for code in dict.fromkeys(found) if code in self._codes)
+
+
+def _is_plausible(found: re.Match[bytes]) -> bool:
+    """Whether the numbers of a line can be ranks, devices, ports or seconds: damaged logs have others."""
+    return all(len(found[name] or b"") <= _LONGEST_NUMBER for name in _NUMBERS & found.re.groupindex.keys())
 
 
 class _Kept:

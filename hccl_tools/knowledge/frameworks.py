@@ -62,8 +62,8 @@ MESSAGES = (
         example="[ERROR] DISTRIBUTED(17528,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/distributed/cluster/cluster_context.cc:1] Cluster networking timed out for node MS_WORKER",
     ),
     Message(
-        "HCM608", "mindspore-worker-count", "cause",
-        "the number of workers is not the one that was planned",
+        "HCM608", "mindspore-worker-count", "code",
+        "MindSpore could not form its cluster; the number of workers may not be the one that was planned",
         "compare --worker_num and --local_worker_num of msrun on all hosts",
         anchor=b"Spawned worker process number is not as expected", explains=_CLUSTER, source=_MINDSPORE,
         example="RuntimeError: Spawned worker process number is not as expected, expected 8 but got 4",
@@ -81,6 +81,22 @@ MESSAGES = (
         "look at the log of that worker: it failed or was killed",
         anchor=b"is timed out", pattern=rb"[Tt]he node:? ?(?P<identifier>\S+) is timed out", source=_MINDSPORE,
         example="[ERROR] DISTRIBUTED(17528,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/distributed/cluster/topology/meta_server_node.cc:1] The node: 3 is timed out. It may exit with exception, please check this node's log.",
+    ),
+    Message(
+        "HCM611", "mindspore-networking-failed", "timeout",
+        "a process could not join MindSpore's cluster in time",
+        "look for the worker that failed or was not started, and check MS_SCHED_HOST, MS_SCHED_PORT and"
+        " MS_WORKER_NUM on every host",
+        anchor=b"Building networking for", source="MindSpore 2.10's output",
+        example="[ERROR] DISTRIBUTED(17528,7ff07a3c2b80,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/cluster/topology/cluster_context.cc:94] Initialize] Building networking for MS_SCHED failed.",
+    ),
+    Message(
+        "HCM612", "mindspore-cluster-failed", "timeout",
+        "a process could not join MindSpore's cluster in time",
+        "look for the worker that failed or was not started, and check MS_SCHED_HOST, MS_SCHED_PORT and"
+        " MS_WORKER_NUM on every host",
+        anchor=b"Failed to initialize distributed job cluster", source="MindSpore 2.10's output",
+        example="RuntimeError: Failed to initialize distributed job cluster because some processes in the cluster are not successfully spawned.",
     ),
     Message(
         "HCM651", "torch-table-used", "fact",

@@ -256,6 +256,15 @@ def test_a_rank_of_a_group_is_shown_by_its_rank_in_the_job(tmp_path: Path) -> No
     assert answer(tmp_path)["causes"][0]["ranks"] == [6]
 
 
+def test_a_warning_of_a_healthy_job_is_no_cause(tmp_path: Path) -> None:
+    line = "[WARNING] DISTRIBUTED(7,a,p):2026-03-18-10:00:01 [x.cc:1] Failed to connect to the meta server node url: 10.0.0.1:8118\n"
+    (tmp_path / "rank_0.log").write_text(line + "step 1\n")
+    assert answer(tmp_path)["causes"] == []
+
+    (tmp_path / "rank_0.log").write_text(line + line.replace("WARNING", "ERROR"))
+    assert answer(tmp_path)["causes"][0]["message"] == "HCM606"
+
+
 def test_who_ended_a_rank_is_never_the_cause(tmp_path: Path) -> None:
     job = Plogs(tmp_path, 2, 2).start()
     job.screen(0, "2026-03-18 10:00:01 error: received SIGTERM, exiting")
