@@ -42,7 +42,8 @@ class Place(NamedTuple):
         where += [f"address {self.address}"] if self.address else []
         if self.rank is None:
             return ", ".join(where)
-        return f"rank {self.rank}" + (f" ({', '.join(where)})" if where else "")
+        whose = "the scheduler" if self.rank < 0 else f"rank {self.rank}"
+        return whose + (f" ({', '.join(where)})" if where else "")
 
 
 class TableLine(NamedTuple):

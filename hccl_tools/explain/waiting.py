@@ -124,7 +124,8 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
         return [Cause(own.event.message, "waits", (peer,), own, f"the waits end there: {chain}", (peer,))]
     if peer.rank is None or peer.rank not in case.cluster.logged:
         reason = f"there is no log of {_short(peer)}, for which {_short(last.place)} waits"
-        return [Cause(last.event.message, "open", (last.place,), last, reason, (peer,))]
+        fetch = peer if peer.rank is not None or peer.host else last.place
+        return [Cause(last.event.message, "open", (last.place,), last, reason, (fetch,))]
     return [Cause(messages()[_SILENT], "waits", (peer,), last, f"the waits end there: {chain}", (peer,))]
 
 
@@ -158,7 +159,7 @@ def _places(case: Case, ranks: set[int]) -> tuple[Place, ...]:
 
 def ranks_text(places: Sequence[Place]) -> str:
     """Return ranks as ``rank 3`` or ``ranks 0-4,7``, other places by their names."""
-    ranks = sorted({place.rank for place in places if place.rank is not None})
+    ranks = sorted({place.rank for place in places if place.rank is not None and place.rank >= 0})
     if not ranks:
         return ", ".join(dict.fromkeys(place.name for place in places if place.name))
     return f"rank{'' if len(ranks) == 1 else 's'} {number_list.fold(ranks)}"
