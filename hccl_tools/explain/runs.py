@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 _OUT_OF_MEMORY = "kernel's out-of-memory killer (its count has increased)"
 
 
+#: Why a job ended other than by a rank's failure -> the message that stands for it.
+_REASONS = {
+    "host": "HCM823",
+    "timeout": "HCM827",
+    "keeper": "HCM828",
+    "daemon": "HCM828",
+    "signal": "HCM829",
+}
+
+
 class RunLogs(NamedTuple):
     """The logs of a run.
 
@@ -89,19 +99,20 @@ def _is_rank(end: Mapping[str, Any]) -> bool:
 def _events(report: Mapping[str, Any], file: int) -> list[Event]:
     """Return events for how the job ended, as far as no log says it."""
     known = messages()
-    if report.get("reason") == "host":
-        fields = {"server": str(report.get("began_on") or "")}
-        return [Event(known["HCM823"], fields, (), file, 0, text=str(report.get("detail") or ""))]
+    if (reason := report.get("reason")) in _REASONS:
+        detail = str(report.get("detail") or "")
+        fields = {"server": str(report.get("began_on") or ""), "reason": detail}
+        return [Event(known[_REASONS[reason]], fields, (), file, 0, text=detail or str(reason))]
     first = report.get("first_failure")
     if not first:
         return []
+    how = str(first.get("how") or "")
+    text = f"{first.get('name')} {how}"
+    if first.get("name") != f"rank {first['rank']}" and first["rank"] >= 0:
+        return [Event(known["HCM830"], {"reason": text}, (), file, 0, text=text)]
     if any(_OUT_OF_MEMORY in str(hint) for hint in first.get("hints") or ()):
         message = known["HCM822"]
     else:
         message = known["HCM820" if first.get("signal") else "HCM821"]
-    fields = {"server": str(first.get("host") or ""), "reason": str(first.get("how") or "")}
-    return [
-        Event(
-            message, fields, (), file, 0, rank=first["rank"], text=f"{first.get('name')} {first.get('how')}"
-        )
-    ]
+    fields = {"server": str(first.get("host") or ""), "reason": how}
+    return [Event(message, fields, (), file, 0, rank=first["rank"], text=text)]

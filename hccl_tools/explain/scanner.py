@@ -31,6 +31,7 @@ WORDS = (
         b"_TIMEOUT is",
     ),
     *(b"with ranktable ", b"rank_table_file", b"crimer rank", b"0x81078603", b"non-zero exit code"),
+    *(b"ssh: connect to host", b"Permission denied (publickey"),
     *(b"BAD TERMINATION", b"devNum must be", b'"-.-.-.-"'),
 )
 #: Words with the same beginning are searched at once.

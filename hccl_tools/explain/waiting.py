@@ -71,6 +71,12 @@ def _naming(case: Case) -> Seen | None:
 def _silent(case: Case, waiting: set[int]) -> set[int]:
     """Return the ranks that report nothing although others wait; {} if all report, or if that is unknown."""
     reporting = {one.place.rank for one in case.events if one.place.rank is not None}
+    # A rank that has only warned that it waits was ended before it gave up.
+    reporting |= {
+        one.place.rank
+        for one in case.cluster.seen
+        if one.event.message.kind == "timeout" and one.place.rank is not None
+    }
     expected = set(range(case.cluster.size))
     quiet = expected - reporting
     if case.cluster.logged >= expected or (quiet and len(reporting) > 1 and len(quiet) <= len(reporting)):

@@ -1,0 +1,155 @@
+"""Messages of the kernel, of Python and of report.json about processes and hosts."""
+
+from __future__ import annotations
+
+from hccl_tools.knowledge.message import Message
+
+_LATER = ("HCM002", "HCM006", "HCM009", "HCM013", "HCM015", "HCM221", "HCM222", "HCM306", "HCM240", "HCM301")
+_MEMORY = "use less memory per rank, fewer data-loading workers, or a larger limit of the container or job"
+
+MESSAGES = (
+    Message(
+        "HCM802", "kernel-cgroup-oom", "cause",
+        "a container or job reached its memory limit, and the kernel ended a process",
+        _MEMORY,
+        anchor=b"emory cgroup out of memory", pattern=rb"emory cgroup out of memory: [Kk]ill(?:ed)? process (?P<pid>\d+) ?\((?P<value>[^)]*)\)",
+        explains=_LATER, source="the Linux kernel",
+        example="[12345.678901] Memory cgroup out of memory: Killed process 4711 (python3) total-vm:812345kB",
+    ),
+    Message(
+        "HCM801", "kernel-oom", "cause",
+        "the kernel's out-of-memory killer ended a process",
+        _MEMORY,
+        anchor=b"illed process", pattern=rb"[Kk]illed process (?P<pid>\d+) ?\((?P<value>[^)]*)\)",
+        explains=_LATER, source="the Linux kernel",
+        example="[12345.678901] Out of memory: Killed process 4711 (python3) total-vm:812345kB, anon-rss:512345kB",
+    ),
+    Message(
+        "HCM803", "python-memory", "cause",
+        "the host has no memory left for the process",
+        _MEMORY,
+        anchor=b"MemoryError", pattern=rb"MemoryError(?::|\s*$)|numpy.*_ArrayMemoryError", explains=_LATER, source="Python",
+        example="MemoryError: error",
+    ),
+    Message(
+        "HCM804", "shared-memory", "cause",
+        "/dev/shm is full or too small",
+        "start the container with a larger one (docker: --shm-size), or use fewer data-loading workers",
+        anchor=b"bus error", pattern=rb"insufficient shared memory|[Bb]us error|DataLoader worker .* Bus error", explains=_LATER, source="torch's sources",
+        example="RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. bus error. It is possible that dataloader's workers are out of shared memory.",
+    ),
+    Message(
+        "HCM805", "disk-full", "cause",
+        "a disk is full",
+        "free space (`df -h` shows the full file system), then start the job again",
+        anchor=b"No space left on device", explains=_LATER, source="the C library",
+        example="OSError: [Errno 28] No space left on device: error",
+    ),
+    Message(
+        "HCM806", "open-files", "cause",
+        "the process has reached its limit of open files",
+        "raise it in the shell that starts the job: `ulimit -n 1048576`",
+        anchor=b"Too many open files", explains=_LATER, source="the C library",
+        example="OSError: [Errno 24] Too many open files",
+    ),
+    Message(
+        "HCM807", "hccn-tool-missing", "cause",
+        "a script that makes the rank table found no hccn_tool and no address in /etc/hccn.conf",
+        "use `hccl-tools gen`, which writes a table without addresses where the product needs none; in a container"
+        " mount hccn_tool and /etc/hccn.conf",
+        anchor=b"Failed to call hccn_tool", source="published logs",
+        example="hccl_tools.py: Failed to call hccn_tool, try to read /etc/hccn.conf instead",
+    ),
+    Message(
+        "HCM810", "python-exception", "error",
+        "the program raised an exception",
+        "look at the traceback in the log of this rank",
+        anchor=b"Error", pattern=rb"^(?:\[[^\]]{0,40}\]:? ?)?(?P<reason>[\w.]{0,100}(?:Error|Exception)(?:: .{0,300})?)\s*$",
+        source="Python",
+        example="ValueError: 0 samples in this shard",
+    ),
+    Message(
+        "HCM820", "rank-killed", "error",
+        "a signal ended the rank",
+        "SIGKILL usually comes from the out-of-memory killer (`dmesg`) or from a kill -9, SIGSEGV from a fault in a"
+        " library",
+        explains=_LATER, source="report.json of the run",
+    ),
+    Message(
+        "HCM821", "rank-exited", "error",
+        "the rank ended with an exit code other than 0",
+        "look at the end of its log",
+        explains=_LATER, source="report.json of the run",
+    ),
+    Message(
+        "HCM822", "rank-out-of-memory", "cause",
+        "the kernel's out-of-memory killer ended the rank",
+        _MEMORY,
+        explains=_LATER, source="report.json of the run",
+    ),
+    Message(
+        "HCM823", "host-lost", "cause",
+        "the launcher lost a host of the job",
+        "check that the host is up and reachable, and start the job without it if it is not",
+        explains=_LATER, source="report.json of the run",
+    ),
+    Message(
+        "HCM830", "engine-failed", "error",
+        "the program that starts the ranks failed before them",
+        "its last lines say why: mpirun's and srun's own messages are in engine.log and engine_errors.log of the run",
+        explains=_LATER, source="report.json of the run",
+    ),
+    Message(
+        "HCM831", "ssh-unreachable", "cause",
+        "a host cannot be reached over ssh",
+        "check the name and the port of the host and that its sshd runs: `ssh HOST true` must work without a password",
+        anchor=b"ssh: connect to host", pattern=rb"connect to host (?P<server>\S+) port (?P<port>\d+): (?P<reason>.*)",
+        explains=("HCM830", "HCM703"), source="OpenSSH",
+        example="ssh: connect to host hostb port 22: No route to host",
+    ),
+    Message(
+        "HCM832", "ssh-refused", "cause",
+        "a host does not accept this user's ssh key",
+        "`ssh HOST true` must work without a password: add your public key there (`ssh-copy-id HOST`)",
+        anchor=b"Permission denied (publickey", explains=("HCM830", "HCM703"), source="OpenSSH",
+        example="user@hostb: Permission denied (publickey,password).",
+    ),
+    Message(
+        "HCM827", "time-limit", "code",
+        "the job exceeded the --timeout of its launch",
+        "raise --timeout; if the job hung, look at the end of each rank's log for the step in which it stopped",
+        source="report.json of the run",
+    ),
+    Message(
+        "HCM828", "process-lost", "error",
+        "a process that the job needs was lost",
+        "look for who killed it: the out-of-memory killer (`dmesg`), a batch system or a user",
+        explains=_LATER, source="report.json of the run",
+    ),
+    Message(
+        "HCM829", "launch-ended", "end",
+        "a signal ended the launcher, which ended the ranks",
+        "nothing",
+        source="report.json of the run",
+    ),
+    Message(
+        "HCM824", "rank-silent", "timeout",
+        "the rank is silent while others wait for it",
+        "look at its log and at its process: it hangs, was never started, or its host or network is gone",
+        source="the absence of its lines",
+    ),
+    Message(
+        "HCM825", "rank-late", "timeout",
+        "the rank came later than the others' time limit allows",
+        "find out what delayed it (loading data, compiling, a slow disk), or raise HCCL_CONNECT_TIMEOUT"
+        " (connections) or HCCL_EXEC_TIMEOUT (operations) on all ranks",
+        source="the order of the time-outs",
+    ),
+    Message(
+        "HCM826", "waiting-cycle", "timeout",
+        "ranks wait for each other in a cycle",
+        "compare the order of the operations and sends on these ranks: each waits for one that the other has not"
+        " reached; if the order is the same, check the links between them",
+        source="the peers that the lines name",
+    ),
+)  # fmt: skip

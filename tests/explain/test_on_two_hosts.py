@@ -1,0 +1,81 @@
+"""Jobs of two hosts that really fail: ``explain`` names the host and the rank that were at fault."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import two_by_two
+from tests.support.jobs import eventually
+from tests.support.mpiruns import MPIRUNS
+
+if TYPE_CHECKING:
+    from tests.beds.two_hosts import TwoHosts
+
+pytestmark = [pytest.mark.bed, pytest.mark.mpi]
+
+#: Every rank says its process id and waits; rank 3 fails as its argument says.
+SCRIPT = 'echo "pid $$"; [ "$RANK_ID" != 3 ] || eval "$0"; exec sleep 6171'
+
+
+@pytest.fixture
+def bed(two_hosts: TwoHosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TwoHosts:
+    monkeypatch.chdir(tmp_path)
+    if not MPIRUNS:
+        pytest.skip("no mpirun")
+    return two_hosts
+
+
+def started(bed: TwoHosts, action: str) -> subprocess.Popen[str]:
+    """Start a job of two ranks on each host; rank 3, which is on the second, runs ``action``."""
+    hosts = (bed.first.address, bed.second.address)
+    options = (*MPIRUNS[0].for_launch, "--start", "torch", "--grace", "2", *two_by_two.SHORT_LOSS)
+    command = [*two_by_two.command(hosts, *options), "--no-python", "sh", "-c", SCRIPT, action]
+    return bed.first.start(
+        command, env=two_by_two.environ(bed), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+def first_line(bed: TwoHosts) -> str:
+    done = bed.first.run([sys.executable, "-m", "hccl_tools", "explain"], env=two_by_two.environ(bed))
+    assert done.returncode == 0, Path("log/latest/report.json").read_text()
+    line: str = done.stdout.splitlines()[0]
+    return line
+
+
+def test_a_port_that_is_taken_on_the_other_host(bed: TwoHosts) -> None:
+    said = "host nic listen start failed, port[60000], return[11]"
+    job = started(bed, f'echo "{said}"; exit 1')
+    job.communicate(timeout=60)
+    line = first_line(bed)
+
+    assert line.startswith("Rank 3 (device 5 of ")
+    assert "table.json:" in line
+    assert "port 60000" in line
+
+
+def test_a_rank_that_is_killed_on_the_other_host(bed: TwoHosts) -> None:
+    job = started(bed, "sleep 1; kill -9 $$")
+    job.communicate(timeout=60)
+    line = first_line(bed)
+    assert line.startswith("Rank 3 (device 5 of ")
+    assert "killed by SIGKILL" in line
+
+
+def test_a_host_that_is_cut_off(bed: TwoHosts) -> None:
+    job = started(bed, ":")
+    logs = [Path(f"log/latest/rank_{rank}.log") for rank in range(4)]
+    assert eventually(lambda: all(log.exists() and log.read_text() for log in logs))
+    bed.second.cut_off()
+    try:
+        job.communicate(timeout=90)
+    finally:
+        bed.second.reconnect()
+    line = first_line(bed)
+
+    assert "the launcher lost a host of the job" in line.lower()
+    assert bed.second.address in line
