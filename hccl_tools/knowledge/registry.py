@@ -19,6 +19,7 @@ _MODULES = (
     "table_parser",
     "frameworks",
     "launchers",
+    "processes",
     "codes",
     "runtime",
     "results",

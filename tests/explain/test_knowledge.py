@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +16,6 @@ from hccl_tools.rules.registry import all_rules
 from tests.support import reference_pages
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from hccl_tools.knowledge.message import Message
 
 MESSAGES = registry.messages()
@@ -104,6 +103,17 @@ def test_the_page_of_messages_is_up_to_date() -> None:
     stored = (reference_pages.DOCS / "messages.md").read_text(encoding="utf-8")
 
     assert stored == reference_pages.all_messages(), "run: python -m tests.support.reference_pages"
+
+
+def test_every_module_with_messages_is_read() -> None:
+    folder = Path(registry.__file__).parent
+    found = {
+        path.stem
+        for path in folder.glob("*.py")
+        if "\nMESSAGES = (" in path.read_text() or "\nMESSAGES = tuple(" in path.read_text()
+    }
+
+    assert found == set(registry._MODULES)
 
 
 def test_the_code_of_a_fault_depends_on_the_version_of_cann() -> None:
