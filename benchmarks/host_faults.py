@@ -107,9 +107,13 @@ class HostExperiment:
         elif trial.fault == "cut":
             self.bed.impair(*isolate(host))
         else:
-            other = self.bed.hosts[trial.start.controller]
-            peer = other if other is not host else self.bed.hosts[ORDER[(trial.rank + 1) % 3]]
-            self.bed.impair(drop(source=host.address, target=peer.address))
+            self.bed.impair(drop(source=host.address, target=self.bed.hosts[self._peer].address))
+
+    @property
+    def _peer(self) -> int:
+        """The index of the host to which the faulty one cannot send: the controller, or another one."""
+        trial = self.trial
+        return ORDER[(trial.rank + 1) % 3] if trial.host == trial.start.controller else trial.start.controller
 
     def is_over(self) -> bool:
         """Whether a launcher has ended."""
@@ -161,7 +165,9 @@ class HostExperiment:
             )
         if trial.fault == "daemon":
             return name in said
-        return f"lost contact with the {trial.start.supervisor} on {name} " in said
+        # Of a link that is cut one way, both ends lose the other one.
+        names = [name, self.job.names[self._peer]] if trial.fault == "cut one way" else [name]
+        return any(f"lost contact with the {trial.start.supervisor} on {one} " in said for one in names)
 
     def clean_up(self) -> None:
         """Repair the network, and kill what is left."""
