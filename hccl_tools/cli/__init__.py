@@ -26,6 +26,7 @@ COMMANDS = {
     "replace": "Give a spare server the ranks of a failed server.",
     "subset": "Keep some servers or devices of a table.",
     "show": "Show a table: servers, devices, ranks, and which server is this host.",
+    "diff": "Compare two tables: servers, ranks and addresses that differ.",
     "launch": "Start one process per rank and supervise the job.",
     "jobs": "List runs: which are running, and how the others ended.",
     "logs": "Print or follow the log of a rank of a run.",

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.discover.recognition import listed_addresses
+from hccl_tools.table.fingerprint import super_pods
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +56,7 @@ class ServerFacts:
 
 def servers(table: RankTable, indices: Sequence[int] | None = None) -> list[ServerFacts]:
     """Return the facts of the servers with the given indices, by default of all servers."""
-    pods = {name: pod.super_pod_id for pod in table.super_pods or () for name in pod.server_ids}
+    pods = super_pods(table)
     return [
         _server(table, index, pods) for index in (range(len(table.servers)) if indices is None else indices)
     ]

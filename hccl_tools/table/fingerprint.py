@@ -40,11 +40,11 @@ def fingerprint(table: RankTable) -> str:
 
 def _lines(table: RankTable) -> Iterator[Any]:
     yield "2.0" if table.format == "2.0" else "1.x"
-    pods = {server: pod.super_pod_id for pod in table.super_pods or () for server in pod.server_ids}
-    keys, columns = _columns(table)
+    pods = super_pods(table)
+    keys, columns = normal_columns(table)
     ranks = table.rank_numbers
-    for server_id, servers in _hosts(table):
-        host_ip = next((_address(server.host_ip) for server in servers if server.host_ip), None)
+    for server_id, servers in hosts(table):
+        host_ip = next((normal_address(server.host_ip) for server in servers if server.host_ip), None)
         rows = sorted(
             (row for server in servers for row in server.rows),
             key=lambda row: (ranks[row] is None, ranks[row] or 0, row),
@@ -53,17 +53,22 @@ def _lines(table: RankTable) -> Iterator[Any]:
         yield [server_id, host_ip, pods.get(server_id), keys, devices]
 
 
-def _hosts(table: RankTable) -> list[tuple[str, list[Server]]]:
+def super_pods(table: RankTable) -> dict[str, str]:
+    """Return the super pod of each server, by server_id."""
+    return {server: pod.super_pod_id for pod in table.super_pods or () for server in pod.server_ids}
+
+
+def hosts(table: RankTable) -> list[tuple[str, list[Server]]]:
     """Return the servers in order; in a group_list, sorted and with the instances of a server joined."""
     if table.format != "group_list":
         return [(server.server_id, [server]) for server in table.servers]
-    hosts: dict[str, list[Server]] = {}
+    found: dict[str, list[Server]] = {}
     for server in table.servers:
-        hosts.setdefault(server.server_id, []).append(server)
-    return sorted(hosts.items())
+        found.setdefault(server.server_id, []).append(server)
+    return sorted(found.items())
 
 
-def _columns(table: RankTable) -> tuple[list[str], list[Column]]:
+def normal_columns(table: RankTable) -> tuple[list[str], list[Column]]:
     """Return the keys that count and their columns in a normal form; absent keys are left out."""
     made: dict[str, Column] = {
         "rank": list(map(_or_text, table.rank_numbers, table.rank_ids)),
@@ -93,13 +98,14 @@ def _plain(value: Any) -> Any:
     return "null" if value is NULL else value
 
 
-def _address(text: str) -> str:
+def normal_address(text: str) -> str:
+    """Return one text for all spellings of an address; other texts as they are."""
     raw = packed(text)
     return raw.hex() + "%" + text.partition("%")[2] if raw is not None else text
 
 
 def _addresses(value: Any) -> Any:
-    return [_address(text) for text in value.split(",")] if isinstance(value, str) and value else None
+    return [normal_address(text) for text in value.split(",")] if isinstance(value, str) and value else None
 
 
 def _levels(levels: list[dict[str, Any]]) -> list[Any]:
@@ -111,7 +117,7 @@ def _levels(levels: list[dict[str, Any]]) -> list[Any]:
             [
                 [
                     entry["addr_type"],
-                    _address(entry["addr"]).lower(),
+                    normal_address(entry["addr"]).lower(),
                     entry["ports"],
                     entry.get("plane_id", "0"),
                 ]

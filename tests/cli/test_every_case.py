@@ -16,6 +16,7 @@ CASES = sorted((Path(__file__).parents[1] / "data" / "corpus" / "cases").glob("*
 COMMANDS = {
     "show": ("show", "CASE"),
     "show here": ("show", "CASE", "--here", "-f", "json"),
+    "diff": ("diff", "job.json", "CASE"),
     "convert": ("convert", "CASE", "--to", "1.0", "-o", "-"),
     "convert to a group_list": ("convert", "CASE", "--to", "group_list", "--renumber", "-o", "-"),
     "super pods from it": ("convert", "job.json", "--to", "1.2", "--super-pods", "CASE", "-o", "-"),

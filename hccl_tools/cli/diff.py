@@ -1,0 +1,73 @@
+"""``hccl-tools diff``: compare two tables by meaning."""
+
+from __future__ import annotations
+
+import gc
+from typing import TYPE_CHECKING
+
+import click
+
+from hccl_tools.cli import options
+from hccl_tools.cli.values import Choice
+from hccl_tools.errors import UsageError
+
+if TYPE_CHECKING:
+    from hccl_tools.table.model import RankTable
+
+_EXAMPLES = """\
+  hccl-tools diff before.json after.json             servers, ranks and addresses that differ
+  ssh node2 cat hccl.json | hccl-tools diff hccl.json -
+  hccl-tools diff a.json b.json -f json
+"""
+
+
+@options.command("diff", epilog=_EXAMPLES)
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option("--all", "unfold", is_flag=True, help="List every difference.")
+@click.option(
+    "-f", "--format", "output", type=Choice(["text", "json"]), default="text", help="Output format."
+)
+@options.product
+@click.pass_context
+def command(
+    context: click.Context, *, first: str, second: str, unfold: bool, output: str, product: str | None
+) -> None:
+    """Compare two tables by meaning: servers that are gone or new, ranks that moved, changed addresses.
+
+    Layout, order of keys, spelling, and keys that HCCL does not read make no difference. A or B can be - for
+    standard input. The exit code is 0 if the tables have the same meaning, 1 if they differ, 2 if one cannot
+    be read.
+    """
+    from hccl_tools.draw import differences  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.table.difference import compare  # noqa: PLC0415
+
+    if first == second == "-":
+        raise UsageError("both tables are standard input", hint="name a file for one of them")
+    gc.disable()  # the tables have no reference cycles
+    files = [_read(first, product), _read(second, product)]
+    found = compare(files[0][1], files[1][1])
+    if output == "json":
+        options.write([differences.as_json(found, files)])
+    else:
+        options.write(line + "\n" for line in differences.lines(found, files, unfold=unfold))
+    context.exit(0 if found.is_empty else 1)
+
+
+def _read(file: str, product: str | None) -> tuple[str, RankTable]:
+    """Return the shown name of a file, and its table, whose ranks and devices are known.
+
+    Raises:
+        UsageError: The file is no table, or its ranks or devices are not unique numbers.
+    """
+    from hccl_tools.diagnostics import render  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.table.difference import problem  # noqa: PLC0415
+    from hccl_tools.validation.checker import validate  # noqa: PLC0415
+
+    report = validate(file, product=product)
+    if report.table is None or not report.table.servers:
+        findings = "".join(render([report], "text")).rstrip()
+        raise UsageError(f"{report.file} cannot be compared\n{findings}")
+    if why := problem(report.table):
+        raise UsageError(f"{report.file} cannot be compared: {why}", hint=f"see `hccl-tools validate {file}`")
+    return report.file, report.table
