@@ -63,6 +63,8 @@ def read(path: str) -> RunLogs:
     plan, report = files.plan(path), files.report(path)
     ranks = [process for process in plan.get("processes", []) if process["rank"] >= 0]
     found, notes = collect([path])
+    scheduler = os.path.join(path, names.SCHEDULER_LOG)
+    found = [one._replace(rank=-1) if one.path == scheduler else one for one in found]
     have = {one.path for one in found}
     elsewhere: dict[str, list[int]] = {}
     for process in ranks:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
 
 from hccl_tools.formats.schema import schema_text
-from tests.support.jobs import eventually
 from tests.support.plogs import Plogs
 from tests.support.tables import table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.commands import CommandLine
 
 PORT = "host nic listen start failed, port[60000], return[11]\n"
@@ -236,51 +235,6 @@ def test_a_run_with_plogs_of_its_own(tmp_path: Path) -> None:
 
     assert first.startswith("Rank 1 (device 1 of ")
     assert "port 60000" in first
-
-
-@pytest.mark.slow
-def test_a_run_in_which_a_rank_ran_out_of_memory(tmp_path: Path) -> None:
-    group = Path(f"/sys/fs/cgroup/memory/hccl_tools_test_{os.getpid()}")
-    try:
-        group.mkdir()
-        (group / "memory.limit_in_bytes").write_text("150M")
-    except OSError:
-        pytest.skip("no memory cgroup of version 1 can be made")
-    (tmp_path / "train.py").write_text(
-        "import os, time\nkept = []\nwhile os.environ['RANK_ID'] == '1':\n    kept.append(bytearray(10_000_000))\n"
-        "time.sleep(60)\n"
-    )
-    try:
-        launch = f"{sys.executable} -m hccl_tools launch -n 2 --cpu train.py"
-        subprocess.run(
-            ["sh", "-c", f"echo $$ > {group}/cgroup.procs; exec {launch}"],
-            cwd=tmp_path, check=False, capture_output=True, timeout=120,
-        )  # fmt: skip
-    finally:
-        assert eventually(lambda: not (group / "cgroup.procs").read_text())
-        group.rmdir()
-    first = run("explain", folder=tmp_path).stdout.splitlines()[0]
-
-    assert first.startswith("Rank 1 (device 1 of ")
-    assert "the kernel's out-of-memory killer ended the rank" in first
-
-
-@pytest.mark.mindspore
-@pytest.mark.slow
-def test_a_run_whose_scheduler_is_not_reached(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-    script = (
-        "import os\n"
-        "os.environ.update(MS_ROLE='MS_WORKER', MS_SCHED_HOST='127.0.0.1', MS_WORKER_NUM='2', MS_TOPO_TIMEOUT='3',"
-        f" MS_NODE_ID=os.environ['RANK_ID'], MS_SCHED_PORT='{port}')\n"
-        "import mindspore\nmindspore.set_context(device_target='CPU')\nmindspore.communication.init()\n"
-    )
-    first = failed_run(tmp_path, script, "--python", sys.executable)
-
-    assert (
-        f"a worker could not reach MindSpore's scheduler: the other end is address 127.0.0.1:{port}" in first
-    )
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import two_by_two
-from tests.support.jobs import eventually
 from tests.support.mpiruns import MPIRUNS
 
 if TYPE_CHECKING:
@@ -64,18 +63,3 @@ def test_a_rank_that_is_killed_on_the_other_host(bed: TwoHosts) -> None:
     line = first_line(bed)
     assert line.startswith("Rank 3 (device 5 of ")
     assert "killed by SIGKILL" in line
-
-
-def test_a_host_that_is_cut_off(bed: TwoHosts) -> None:
-    job = started(bed, ":")
-    logs = [Path(f"log/latest/rank_{rank}.log") for rank in range(4)]
-    assert eventually(lambda: all(log.exists() and log.read_text() for log in logs))
-    bed.second.cut_off()
-    try:
-        job.communicate(timeout=90)
-    finally:
-        bed.second.reconnect()
-    line = first_line(bed)
-
-    assert "the launcher lost a host of the job" in line.lower()
-    assert bed.second.address in line

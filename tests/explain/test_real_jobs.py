@@ -130,7 +130,7 @@ def begun(three_hosts: ThreeHosts, request: pytest.FixtureRequest) -> Iterator[J
 
 
 def names_the_faulty_host(job: Job, log_dir: Path) -> bool:
-    return explained(log_dir).startswith(f"Host {job.names[FAULTY]}: the launcher lost a host of the job.")
+    return explained(log_dir).startswith(f"Host {job.names[FAULTY]}: the launcher lost a host of the job: ")
 
 
 @pytest.mark.bed
