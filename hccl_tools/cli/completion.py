@@ -68,6 +68,7 @@ def _keys(module: str, name: str) -> Values:
 _VALUES: dict[str, Values] = {
     "logs run": _runs,
     "stop run": _runs,
+    "explain what": _runs,
     "rules name": _rules,
     "schema table_format": _keys("formats", "MODULES"),
     "product": _keys("table.products", "PRODUCTS"),
