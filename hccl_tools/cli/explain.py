@@ -88,6 +88,8 @@ def command(
         return
     if anonymise and bundle is None:
         raise UsageError("--anonymise needs --bundle", hint="add --bundle FILE.tar.gz")
+    if bundle is not None and os.path.lexists(bundle):
+        raise UsageError(f"{bundle} exists already", hint="choose another name")
     words = [word for word in what if word.strip()]
     if len(words) == 1 and not os.path.lexists(words[0]) and _CODE.fullmatch(words[0].strip()):
         _print_code(words[0].strip(), output)
@@ -166,7 +168,11 @@ def _run(words: list[str], log_dir: str) -> Run | None:
         return None
     if os.path.lexists(words[0]) and not files.is_run(words[0]):
         return None
-    return index.resolve(words[0], log_dir)
+    try:
+        return index.resolve(words[0], log_dir)
+    except index.NoSuchRunError as error:
+        what = f'"{words[0]}" is not a file, a code or a run in {log_dir}'
+        raise UsageError(what, hint=f"check the name; {error.hint}") from error
 
 
 def _progress() -> Callable[[int, int], None] | None:

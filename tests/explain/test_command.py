@@ -66,6 +66,23 @@ def test_an_unknown_code_is_no_run(command_line: CommandLine) -> None:
     assert (done.code, done.sentence) == (2, 'no rule, message or error code "EI0099"')
 
 
+def test_a_name_of_nothing(command_line: CommandLine) -> None:
+    done = command_line("explain", "nosuch")
+    nothing = command_line("explain")
+
+    assert (done.code, done.sentence) == (2, '"nosuch" is not a file, a code or a run in log')
+    assert (nothing.code, nothing.sentence) == (2, "there is no run in log")
+
+
+def test_a_bundle_that_exists_is_refused_before_the_answer(command_line: CommandLine) -> None:
+    command_line.write("fault.log", PORT)
+    command_line.write("b.tar.gz", "")
+
+    done = command_line("explain", "fault.log", "--bundle", "b.tar.gz")
+
+    assert (done.code, done.out, done.sentence) == (2, "", "b.tar.gz exists already")
+
+
 def test_a_file_is_read_although_its_name_is_a_code(command_line: CommandLine) -> None:
     command_line.write("EI0006", PORT)
 

@@ -18,6 +18,10 @@ from hccl_tools.records import NamedTuple
 _MOST_NAMED = 8
 
 
+class NoSuchRunError(UsageError):
+    """The name of a run matches no run."""
+
+
 class Run(NamedTuple):
     """One launch.
 
@@ -107,7 +111,8 @@ def resolve(name: str, log_dir: str) -> Run:
     """Return a run by its path, its name in the log directory, the beginning of its name, or ``latest``.
 
     Raises:
-        UsageError: No run or more than one run matches, or the run cannot be read.
+        NoSuchRunError: No run matches.
+        UsageError: More than one run matches, or the run cannot be read.
     """
     link = os.path.join(log_dir, names.LATEST)
     for path in (name, link) if name == names.LATEST else (name,):
@@ -126,9 +131,8 @@ def resolve(name: str, log_dir: str) -> Run:
     if found:
         shown = and_more([run.name for run in found])
         raise UsageError(f'"{name}" is ambiguous: {shown}', hint="type more of the name")
-    raise UsageError(
-        f'there is no run "{name}" in {log_dir}', hint="`hccl-tools jobs` lists all runs; see --log-dir"
-    )
+    what = "there is no run" if name == names.LATEST else f'there is no run "{name}"'
+    raise NoSuchRunError(f"{what} in {log_dir}", hint="`hccl-tools jobs` lists all runs; see --log-dir")
 
 
 def user_of(path: str) -> str:
