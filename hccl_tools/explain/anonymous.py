@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _IPV4 = r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)"
 _IPV6 = r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])"
 #: Names that say nothing about a site.
-_COMMON = {"localhost", "", "0.0.0.0", "127.0.0.1"}  # noqa: S104  (not an address to listen on)
+_COMMON = {"localhost", "", "0.0.0.0", "127.0.0.1"}  # noqa: S104  (never bound)  # nosec B104
 _SHORTEST_NAME = 3
 
 

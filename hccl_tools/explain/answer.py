@@ -23,6 +23,9 @@ _DETAILS = (
     *(
         ("variable", ""),
         ("value", "value"),
+        ("status", "status"),
+        ("configured", "the table has"),
+        ("item", "the difference is in the"),
         ("port", "port"),
         ("file", ""),
         ("local", "here"),

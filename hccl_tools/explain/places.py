@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
 
 #: What logs write for a device without an address.
-NO_ADDRESS = {"", "0.0.0.0", "::", "unknown"}  # noqa: S104  (not an address to listen on)
+NO_ADDRESS = {"", "0.0.0.0", "::", "unknown"}  # noqa: S104  (never bound)  # nosec B104
 
 
 class Place(NamedTuple):

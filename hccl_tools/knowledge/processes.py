@@ -33,7 +33,7 @@ MESSAGES = (
     ),
     Message(
         "HCM804", "shared-memory", "cause",
-        "/dev/shm is full or too small",
+        "the shared memory (/dev/shm) is full or too small",
         "start the container with a larger one (docker: --shm-size), or use fewer data-loading workers",
         anchor=b"bus error", pattern=rb"insufficient shared memory|[Bb]us error|DataLoader worker .* Bus error", explains=_LATER, source="torch's sources",
         example="RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. bus error. It is possible that dataloader's workers are out of shared memory.",

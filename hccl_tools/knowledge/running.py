@@ -46,7 +46,7 @@ MESSAGES = (
         "the network between two devices failed",
         _LINK,
         anchor=b"cqe err",
-        pattern=rb"cqe err(?:or)? status ?\[?(?P<value>\d+)?\]?(?:.*?localInfo ?\{ ?server\[(?P<server>[^\]]*)\], ?deviceId\[(?P<device>\d+)\], ?deviceIp\[(?P<address>[^\]]*)\] ?\}.*?remoteI(?:P|nfo) ?\{ ?server\[(?P<peer_server>[^\]]*)\], ?deviceId\[(?P<peer_device>\d+)\], ?deviceIp\[(?P<peer_address>[^\]]*)\])?",
+        pattern=rb"cqe err(?:or)? status ?\[?(?P<status>\d+)?\]?(?:.*?localInfo ?\{ ?server\[(?P<server>[^\]]*)\], ?deviceId\[(?P<device>\d+)\], ?deviceIp\[(?P<address>[^\]]*)\] ?\}.*?remoteI(?:P|nfo) ?\{ ?server\[(?P<peer_server>[^\]]*)\], ?deviceId\[(?P<peer_device>\d+)\], ?deviceIp\[(?P<peer_address>[^\]]*)\])?",
         codes=(Code("EI0013", "9"), Code("EI0002", "8"), Code("21")),
         causes=("the other rank exited earlier", "the link or the switch lost packets"),
         explains=("HCM002", "HCM306", "HCM307", "HCM309"), source=_GUIDE,

@@ -110,7 +110,7 @@ def test_mindspores_scheduler_is_not_reached() -> None:
     assert done.returncode == 1, done.stderr
     text = explained()
     assert "could not reach MindSpore's scheduler: the other end is address 127.0.0.1:9" in text
-    assert "the scheduler (host localhost): the rank ended with an exit code other than 0" in text
+    assert "rank -1" not in text
 
 
 @pytest.fixture
