@@ -6,13 +6,15 @@ import re
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
+from hccl_tools.table.addresses import UNSET
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _IPV4 = r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d)"
 _IPV6 = r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:])"
 #: Names that say nothing about a site.
-_COMMON = {"localhost", "", "0.0.0.0", "127.0.0.1"}  # noqa: S104  (never bound)  # nosec B104
+_COMMON = {"localhost", "", UNSET, "127.0.0.1"}
 _SHORTEST_NAME = 3
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.records import NamedTuple
+from hccl_tools.table.addresses import UNSET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
 
 #: What logs write for a device without an address.
-NO_ADDRESS = {"", "0.0.0.0", "::", "unknown"}  # noqa: S104  (never bound)  # nosec B104
+NO_ADDRESS = {"", UNSET, "::", "unknown"}
 
 
 class Place(NamedTuple):
