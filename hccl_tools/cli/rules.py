@@ -30,6 +30,7 @@ def command(name: str | None) -> None:
     hccl-tools rules EI0014              an error code of HCCL, and the rules for it
     hccl-tools rules 11                  a number of HcclResult ("error code is 11"), or 507048
     hccl-tools rules HCM207              a message of a log, as `explain` finds it
+    hccl-tools rules HCD202              a check of `doctor`
     hccl-tools rules HCC2                the rules of a family
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.knowledge.registry import messages  # noqa: PLC0415  (`--help` does not need it)
@@ -75,7 +76,19 @@ def print_page(name: str) -> None:
         _print_messages(known)
         click.echo(f"\n{len(known)} messages; `hccl-tools rules {known[0].id}` explains one message")
     else:
+        _print_check(name, rules)
+
+
+def _print_check(name: str, rules: list[Rule]) -> None:
+    from hccl_tools.doctor.pages import page  # noqa: PLC0415  (few names are those of a check)
+    from hccl_tools.doctor.registry import all_checks  # noqa: PLC0415
+
+    wanted = name.strip()
+    checks = all_checks().values()
+    check = next((one for one in checks if wanted.upper() == one.id or wanted.lower() == one.name), None)
+    if check is None:
         raise UsageError(f'no rule, message or error code "{name}"', hint=_advice(rules, name))
+    click.echo(page(check))
 
 
 def _print_rules_of(message: Message, rules: list[Rule]) -> None:

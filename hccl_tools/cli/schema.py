@@ -1,4 +1,4 @@
-"""``hccl-tools schema``: print the JSON Schema of a table format, or of the answer of ``explain``."""
+"""``hccl-tools schema``: print the JSON Schema of a table format, or of an answer."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import click
 @click.command("schema")
 @click.argument("table_format", metavar="[FORMAT]", required=False)
 def command(table_format: str | None) -> None:
-    """Print the JSON Schema (draft 2020-12) of a table format, 1.0, 1.2, 2.0 or group_list, or of explain.
+    """Print the JSON Schema (draft 2020-12) of a table format, 1.0, 1.2, 2.0 or group_list, or of an answer.
 
     \b
     hccl-tools schema                    the formats
     hccl-tools schema 1.0 > rank_table.schema.json
     hccl-tools schema explain            the answer of `explain --format json`
+    hccl-tools schema doctor             the answer of `doctor --format json`
     """  # noqa: D301  (click's mark: keep the lines)
     from hccl_tools.formats import MODULES  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.formats.schema import OTHERS, load, schema_text  # noqa: PLC0415

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.diagnostics.diagnostic import KEPT
 from hccl_tools.discover import host, host_state
 from hccl_tools.discover.recognition import Recognised, recognise
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.table.products import PRODUCT_VARIABLE
+from hccl_tools.rules.findings import Findings
+from hccl_tools.rules.registry import LOCAL, Subject, rules_for
+from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
 from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
     import os
 
-    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
     from hccl_tools.discover.facts import HostState
     from hccl_tools.table.model import RankTable
 
@@ -71,3 +74,13 @@ class LocalCheck:
             return host.find_product(self._site)
         except DiscoveryError as error:
             return None, error.message
+
+
+def compare(report: Report, state: HostState) -> tuple[Diagnostic, ...]:
+    """Return the findings of the rules that compare a host with the table of a report."""
+    if report.table is None:
+        return ()
+    subject = Subject(PRODUCTS[report.product], document=report.document, table=report.table, host=state)
+    findings = Findings(KEPT, lambda _rule: True)
+    findings.run(rules_for(LOCAL[0]), subject)
+    return tuple(findings.kept)

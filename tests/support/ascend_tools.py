@@ -117,6 +117,25 @@ def classic_query(device: Host, query: list[str]) -> NoReturn:
         if not device.get("vnic"):
             end(stdout="The command is not supported on this product.\n")
         end(stdout=f"vnic link status: UP\nvnic ipaddr: {device['vnic']}\nvnic netmask: 255.255.255.0\n")
+    network_query(device, query)
+
+
+def network_query(device: Host, query: list[str]) -> NoReturn:
+    if query == ["-link", "-g"]:
+        end(stdout=f"link status: {device.get('link', 'UP')}\n")
+    if query == ["-net_health", "-g"]:
+        end(stdout=f"net health status: {device.get('health', 'Success')}\n")
+    if query == ["-tls", "-g"]:
+        end(
+            stdout=f"dev_id:0, tls switch[{device.get('tls', 0)}](0:disable, 1:enable), "
+            "tls preconfigured[1](0:non-preset, 1:preset), tls alarm time threshold[60]days\n"
+        )
+    if query == ["-gateway", "-g"]:
+        if not device.get("gateway"):
+            end(stderr="Get gateway failed, because no gateway was preset there!\n", status=1)
+        end(stdout=f"default gateway:{device['gateway']}, Iface:eth0\n")
+    if query == ["-netdetect", "-g"]:
+        end(stdout=f"netdetect address: {device.get('netdetect', '192.168.100.1')}\n")
     end(stderr="Command execute failed!\n", status=1)
 
 
@@ -167,6 +186,8 @@ def table(widths: dict[str, int], groups: list[Rows]) -> str:
 
 
 def npu_smi(host: Host, words: list[str]) -> NoReturn:
+    if words == ["info"]:
+        end(stdout=overview(host))
     if words == ["info", "-l"]:
         end(stdout=npu_list(host))
     if words == ["info", "-m"]:
@@ -188,6 +209,27 @@ def npus(host: Host) -> list[int]:
 
 def rows(pairs: Iterable[tuple[str, object]], tab: str = "\t") -> str:
     return "".join(f"{tab}{key:<31}: {value}\n" for key, value in pairs)
+
+
+def overview(host: Host) -> str:
+    """Two lines for each chip, then the processes; an A3 shows the physical id beside the chip."""
+    border = "+" + "-" * 27 + "+" + "-" * 15 + "+" + "-" * 52 + "+\n"
+    text = border + "| NPU   Name                | Health        | Power(W)    Temp(C)\n"
+    phy = "  Phy-ID" if host["product"] == "a3" else ""
+    text += f"| Chip{phy:<22} | Bus-Id        | AICore(%)   Memory-Usage(MB)\n" + border
+    name = {"910a": "910A", "a2": "910B3", "a3": "Ascend910", "300i": "310P3"}.get(host["product"], "950PR")
+    for device in sorted(map(int, host["devices"])):
+        npu, chip = divmod(device, dies(host))
+        health = host["devices"][str(device)].get("npu_health", "OK")
+        second = f"{chip}     {device}" if host["product"] == "a3" else chip
+        text += f"| {npu:<5} {name:<19} | {health:<13} | 68.8        39                0    / 0 |\n"
+        text += f"| {second!s:<25} | 0000:C1:00.0  | 0           942  / 13553      0    / 32768 |\n" + border
+    text += "| NPU     Chip              | Process id    | Process name | Process memory(MB) |\n"
+    processes: list[list[Any]] = host.get("processes", [])
+    for device, pid, program, memory in processes:
+        npu, chip = divmod(device, dies(host))
+        text += f"| {npu:<7} {chip:<17} | {pid:<13} | {program:<24} | {memory:<23} |\n"
+    return text + ("" if processes else "| No running processes found in NPU 0 |\n") + border
 
 
 def npu_list(host: Host) -> str:

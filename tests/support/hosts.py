@@ -96,7 +96,12 @@ class StandInHost:
         """Make ``/dev/davinciN`` and the manager's node."""
         dev = self.root / "dev"
         dev.mkdir(parents=True, exist_ok=True)
-        for name in ("davinci_manager", "hisi_hdc", *(f"davinci{device}" for device in device_ids)):
+        for name in (
+            "davinci_manager",
+            "devmm_svm",
+            "hisi_hdc",
+            *(f"davinci{device}" for device in device_ids),
+        ):
             (dev / name).touch()
 
     def calls(self) -> list[str]:

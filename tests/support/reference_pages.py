@@ -1,12 +1,15 @@
 """Write the pages in docs that are made from the rules, the messages and the products.
 
-``python -m tests.support.reference_pages`` writes docs/rules, docs/messages.md and docs/products.md.
+``python -m tests.support.reference_pages`` writes docs/rules, docs/messages.md, docs/checks.md and
+docs/products.md.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from hccl_tools.doctor.pages import MEANINGS
+from hccl_tools.doctor.registry import all_checks
 from hccl_tools.knowledge.message import KINDS
 from hccl_tools.knowledge.registry import hccl_codes, messages
 from hccl_tools.rules.pages import CONSEQUENCES, page
@@ -43,6 +46,14 @@ one with its causes, source and an example.
 
 | id | name | says | codes | meaning | what to do |
 | --- | --- | --- | --- | --- | --- |
+"""
+
+
+_CHECKS = """# The checks of `doctor`
+
+Made from the checks by `python -m tests.support.reference_pages`. `hccl-tools rules HCD202` shows one with
+its source and an example. With a table, the rules of `validate --local` are checked as well.
+
 """
 
 
@@ -110,6 +121,17 @@ def all_messages() -> str:
     return "".join(lines)
 
 
+def checks() -> str:
+    """Return the text of docs/checks.md."""
+    lines = [_CHECKS, *(f"* **{name}**: {text}\n" for name, text in MEANINGS.items())]
+    lines += ["\n| check | name | consequence | asks | what to do |\n| --- | --- | --- | --- | --- |\n"]
+    for one in all_checks().values():
+        remedy = one.remedy.replace("{device}", "N")
+        cells = (one.id, one.name, one.consequence, one.title, remedy)
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n")
+    return "".join(lines)
+
+
 def rules() -> dict[str, str]:
     """Return the pages of docs/rules by file name."""
     of_rules = {f"{rule_id}.md": page(rule) for rule_id, rule in all_rules().items()}
@@ -125,6 +147,7 @@ def write() -> None:
     for name, text in wanted.items():
         (DOCS / "rules" / name).write_text(text, encoding="utf-8")
     (DOCS / "messages.md").write_text(all_messages(), encoding="utf-8")
+    (DOCS / "checks.md").write_text(checks(), encoding="utf-8")
     (DOCS / "products.md").write_text(products(), encoding="utf-8")
 
 

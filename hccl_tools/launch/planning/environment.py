@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from hccl_tools.launch.model.inheritance import Inheritance
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, LOG_PATH_VARIABLE
 from hccl_tools.launch.runs import job_key
-from hccl_tools.launch.runs.directory import RUN_VARIABLE
-from hccl_tools.launch.runs.names import plog_folder
+from hccl_tools.launch.runs.names import RUN_VARIABLE, plog_folder
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
+from hccl_tools.inspection.host_ports import DEVICE_PORT, is_free
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,22 +22,7 @@ DISCOVERY_PORT = 18117
 FIRST = 10000
 LAST = 19999
 _LOCAL_RANGE = "/proc/sys/net/ipv4/ip_local_port_range"
-_HCCL_DEVICE_PORT = 16666
-_TAKEN = frozenset({DEFAULT_PORT, DISCOVERY_PORT, _HCCL_DEVICE_PORT})
-
-
-def is_free(port: int, address: str = "") -> bool:
-    """Return whether a TCP port is free to listen on."""
-    import socket  # noqa: PLC0415  (2 ms, and `--start table` needs no port)
-
-    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-            probe.listen(1)
-        except OSError:
-            return False
-    return True
+_TAKEN = frozenset({DEFAULT_PORT, DISCOVERY_PORT, DEVICE_PORT})
 
 
 def free_port() -> int:

@@ -6,7 +6,6 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from hccl_tools.discover.site import Site
 from hccl_tools.errors import LaunchError
 from hccl_tools.notation.phrases import devices
 from hccl_tools.records import NamedTuple
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.model.plan import Plan, RankProcess
 
-#: HCCL's host ports unless HCCL_IF_BASE_PORT is set; each rank of a host uses one.
-_HCCL_PORTS = range(60000, 60016)
 #: The switches of MindSpore's model suites that make N ranks one job instead of N jobs of one rank.
 _SWITCH_OFF = re.compile(
     r"\s*(distribute|run_distribute|use_parallel)\s*:\s*(false|no|off|0)\s*(#.*)?", re.IGNORECASE
@@ -39,12 +36,7 @@ def check(plan: Plan, environment: Mapping[str, str], nodes: Sequence[int]) -> F
     deviceless = plan.cpu or plan.devices_are_placeholders
     errors = [] if deviceless else [*_missing_devices(plan, nodes)]
     if nodes and not deviceless:
-        errors += [
-            *_unusable_devices(plan, environment),
-            *_held_devices(plan),
-            *_hccl_ports(plan, environment),
-        ]
-        errors += _settings(environment)
+        errors += _quick_checks(plan, environment)
     return Findings((*errors, *_own_port(plan)), warnings)
 
 
@@ -80,49 +72,11 @@ def _missing_devices(plan: Plan, nodes: Sequence[int]) -> Iterator[str]:
         yield f"this host has no NPU: there is no /dev/davinci* for {devices(missing)}"
 
 
-def _unusable_devices(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
-    site = Site(environment)
-    for device in _devices(plan):
-        path = site.path(f"/dev/davinci{device}")
-        if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
-            yield f"{path} cannot be opened by this user: join its group (usually HwHiAiUser)"
+def _quick_checks(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield what the quick checks of ``doctor`` find on this host."""
+    from hccl_tools.doctor import quick  # noqa: PLC0415  (only with NPUs)
 
-
-def _held_devices(plan: Plan) -> Iterator[str]:
-    from hccl_tools.launch.preflight import device_holders  # noqa: PLC0415  (only with NPUs)
-
-    yield from map(str, device_holders.holders(_devices(plan)))
-
-
-def _hccl_ports(plan: Plan, environment: Mapping[str, str]) -> Iterator[str]:
-    from hccl_tools.launch.planning import ports  # noqa: PLC0415  (only with NPUs)
-    from hccl_tools.launch.preflight import hccl_variables  # noqa: PLC0415  (only with NPUs)
-
-    devices = _devices(plan)
-    base = environment.get("HCCL_IF_BASE_PORT")
-    if base is not None:
-        if not hccl_variables.is_base_port(base):
-            return  # Reported with the other settings.
-        taken = [port for device in devices if not ports.is_free(port := int(base) + device)]
-        if taken:
-            yield f"HCCL's port HCCL_IF_BASE_PORT + device is in use (EJ0003): {', '.join(map(str, taken))}"
-        return
-    free = sum(ports.is_free(port) for port in _HCCL_PORTS)
-    if free < len(devices):
-        yield (
-            f"HCCL needs a port per rank, {len(devices)} in total, but only {free} of {_HCCL_PORTS[0]}-"
-            f"{_HCCL_PORTS[-1]} are free (EJ0003): end the other job on this host, or set HCCL_IF_BASE_PORT"
-        )
-
-
-def _settings(environment: Mapping[str, str]) -> Iterator[str]:
-    import socket  # noqa: PLC0415
-
-    from hccl_tools.discover.local_addresses import is_local  # noqa: PLC0415
-    from hccl_tools.launch.preflight import hccl_variables  # noqa: PLC0415
-
-    interfaces = {name for _index, name in socket.if_nameindex()}
-    yield from hccl_variables.problems(environment, is_local=is_local, interfaces=interfaces)
+    yield from quick.problems(tuple(_devices(plan)), environment)
 
 
 def _own_port(plan: Plan) -> Iterator[str]:
@@ -131,10 +85,10 @@ def _own_port(plan: Plan) -> Iterator[str]:
     name = "MS_SCHED_PORT" if "MS_SCHED_PORT" in first.environment else "MASTER_PORT"
     if first not in plan.local or name not in first.environment:
         return
-    from hccl_tools.launch.planning import ports  # noqa: PLC0415
+    from hccl_tools.inspection.host_ports import is_free  # noqa: PLC0415
 
     port = int(first.environment[name])
-    if not ports.is_free(port):
+    if not is_free(port):
         yield f"port {port} ({name}) is in use on this host: choose another with --start-port"
 
 

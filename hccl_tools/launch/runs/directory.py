@@ -17,8 +17,6 @@ from hccl_tools.launch.runs import names, writing
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Set for every process of a job; identifies processes left over from an older run.
-RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
 #: The mode of a run directory that other users cannot read.
 PRIVATE = 0o700
 _OTHERS_WRITE = 0o022

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.runs.directory import RUN_VARIABLE
+from hccl_tools.launch.runs.names import RUN_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

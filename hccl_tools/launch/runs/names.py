@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+#: Set for every process of a job; identifies processes left over from an older run.
+RUN_VARIABLE = "HCCL_TOOLS_RUN_DIR"
 #: The link to the latest run, beside the run directories.
 LATEST = "latest"
 PLAN = "plan.json"

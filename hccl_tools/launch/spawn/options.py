@@ -12,7 +12,7 @@ from hccl_tools.errors import UsageError
 from hccl_tools.launch.model.request import Devices, Logs, StartChoice, TableChoice, Variables, Watch
 from hccl_tools.launch.planning import log_paths
 from hccl_tools.launch.planning.visible_devices import present_devices, visible_devices
-from hccl_tools.launch.runs.directory import RUN_VARIABLE
+from hccl_tools.launch.runs.names import RUN_VARIABLE
 from hccl_tools.launch.spawn import keywords
 from hccl_tools.launch.spawn.errors import SpawnOptionError
 from hccl_tools.notation import assignments, device_range, phrases

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.inspection import host_ports
 from hccl_tools.launch.cluster import membership, rendezvous, rendezvous_client, rendezvous_server
 from hccl_tools.launch.cluster.credentials import Credentials
 from hccl_tools.launch.cluster.job_hosts import JobHosts
@@ -92,7 +93,7 @@ class Meeting:
         """Wait for all; the port is free for the ranks while the hosts keep their connections."""
         for thread in self._threads:
             thread.join()
-        assert ports.is_free(self.port)
+        assert host_ports.is_free(self.port)
         self._open.close()
         return self.refused
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
+from hccl_tools.inspection import device_holders
 from hccl_tools.launch.mpi import options as rank_options
 from hccl_tools.launch.mpi import shared_preparation, standalone
 from hccl_tools.launch.mpi.world import MpiWorld
 from hccl_tools.launch.planning import planner
 from hccl_tools.launch.planning.environment import MPI_PREFIXES
-from hccl_tools.launch.preflight import device_holders
 from tests.support.hosts import IPS_910A, StandInHost, conf_text, make_host
 from tests.support.mpiruns import every_mpirun
 from tests.support.requests import launch_request

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hccl_tools.errors import LaunchError, UsageError
+from hccl_tools.inspection import host_ports
 from hccl_tools.launch.planning import ports
 from hccl_tools.launch.runs import directory, log_files, private_files, table_lock
 
@@ -97,8 +98,8 @@ def test_free_port_is_free_and_in_range() -> None:
     with socket.socket() as taken:
         taken.bind(("", port))
         taken.listen(1)
-        assert not ports.is_free(port)
-    assert ports.is_free(port)
+        assert not host_ports.is_free(port)
+    assert host_ports.is_free(port)
 
 
 def test_agreed_port_in_order() -> None:

@@ -10,12 +10,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.processes import procfs
-from hccl_tools.launch.runs.directory import RUN_VARIABLE
-from hccl_tools.notation.phrases import time_span
+from hccl_tools.launch.runs.names import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from hccl_tools.discover.site import Site
 
 _NODE = re.compile(r"/dev/davinci([0-9]+)")
 
@@ -30,14 +31,6 @@ class Holder(NamedTuple):
     age: float
     run: str | None
 
-    def __str__(self) -> str:
-        """Return one line with the device, the process and its age."""
-        left = f", left over from run {self.run}" if self.run else ""
-        return (
-            f"device {self.device} is in use by process {self.pid} of {self.user}, {time_span(self.age)} old"
-            f"{left}: {self.command}"
-        )
-
 
 def holders(devices: Iterable[int]) -> list[Holder]:
     """Return the other processes of this host that have a given device open.
@@ -45,11 +38,19 @@ def holders(devices: Iterable[int]) -> list[Holder]:
     Only root sees the processes of other users.
     """
     wanted = set(devices)
-    found = []
+    found: list[Holder] = []
+    if not wanted:
+        return found
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
             found += [_holder(int(name), device) for device in sorted(_open_devices(int(name)) & wanted)]
     return found
+
+
+def closed_nodes(devices: Iterable[int], site: Site) -> tuple[str, ...]:
+    """Return the paths of the device nodes that exist and cannot be opened by this user."""
+    paths = (site.path(f"/dev/davinci{device}") for device in devices)
+    return tuple(path for path in paths if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK))
 
 
 def _open_devices(pid: int) -> set[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 #: HCCL_CONNECT_TIMEOUT, whole seconds: HCCL refuses other values instead of clamping them (externalinput.cc).
 _CONNECT_RANGE = (120, 7200)
@@ -14,15 +14,19 @@ _CONNECT_DEFAULT, _EXEC_DEFAULT = 120, 1836
 _BASE_PORT_RANGE = (1024, 65520)
 
 
+#: The variable with the address of this host that HCCL is to use.
+ADDRESS = "HCCL_IF_IP"
+
+
 def problems(
-    environ: Mapping[str, str], *, is_local: Callable[[str], bool], interfaces: set[str]
+    environ: Mapping[str, str], *, is_local: Callable[[str], bool], interfaces: Collection[str]
 ) -> Iterator[str]:
     """Yield a message for each invalid HCCL variable on this host."""
     yield from _timeouts(environ)
     if (text := environ.get("HCCL_WHITELIST_DISABLE")) not in {None, "0", "1"}:
         yield f'HCCL_WHITELIST_DISABLE="{text}": HCCL accepts only 0 or 1'
-    if (address := environ.get("HCCL_IF_IP")) and not is_local(address):
-        yield f"HCCL_IF_IP={address} is not an address of this host"
+    if (address := environ.get(ADDRESS)) and not is_local(address):
+        yield f"{ADDRESS}={address} is not an address of this host"
     if (text := environ.get("HCCL_SOCKET_IFNAME")) and not _some_interface(text, interfaces):
         yield f"HCCL_SOCKET_IFNAME={text} matches no interface of this host ({', '.join(sorted(interfaces))})"
     if (text := environ.get("HCCL_IF_BASE_PORT")) is not None and not is_base_port(text):
@@ -58,7 +62,7 @@ def _is_between(text: str, first: int, last: int) -> bool:
     return text.isascii() and text.isdecimal() and first <= int(text) <= last
 
 
-def _some_interface(text: str, interfaces: set[str]) -> bool:
+def _some_interface(text: str, interfaces: Collection[str]) -> bool:
     """Match HCCL_SOCKET_IFNAME: prefixes (``eth``), exact names (``=eth0``); ``^`` excludes the matches."""
     excluded, exact = text.startswith("^"), text.lstrip("^").startswith("=")
     names = [name.strip() for name in text.lstrip("^").lstrip("=").split(",")]

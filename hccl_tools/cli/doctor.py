@@ -1,0 +1,83 @@
+"""``hccl-tools doctor``: check machines before a job."""
+
+from __future__ import annotations
+
+import click
+
+from hccl_tools.cli import options
+from hccl_tools.cli.values import Choice, IntRange, Seconds
+
+_EXAMPLES = """\
+  hccl-tools doctor                         this host or container
+  hccl-tools doctor rank_table.json         is it ready for the job of this table?
+  hccl-tools doctor --select HCD2           only the network of the devices
+  hccl-tools doctor -f json rank_table.json for programs
+  hccl-tools doctor --list                  the checks
+"""
+
+
+def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if not wanted or ctx.resilient_parsing:
+        return
+    from hccl_tools.doctor.registry import all_checks  # noqa: PLC0415
+    from hccl_tools.notation.phrases import aligned  # noqa: PLC0415
+
+    rows = [(one.id, one.consequence, one.name, one.title) for one in all_checks().values()]
+    options.write(f"{line}\n" for line in aligned(rows))
+    ctx.exit()
+
+
+@options.command("doctor", epilog=_EXAMPLES)
+@click.argument("table", required=False)
+@options.product
+@click.option(
+    "--target",
+    type=Choice(["mindspore", "torch", "mindie"]),
+    help="The framework of the job: also check what it requires of the table's file and of variables.",
+)
+@click.option("--start-port", type=IntRange(1, 65535), metavar="PORT", help="The rendezvous port of the job.")
+@options.select
+@options.ignore
+@click.option("--strict", is_flag=True, help="Also count what may stop or slow the job, and what is unknown.")
+@click.option(
+    "--check-timeout", type=Seconds(1, 600), metavar="SECONDS", default=10, show_default=True,
+    help="Time limit for each call of an Ascend tool; a tool that exceeds it is not called again.",
+)  # fmt: skip
+@click.option(
+    "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the checks."
+)
+@click.option(
+    "-f", "--format", "output_format", type=Choice(["text", "json"]), default="text", help="Output format."
+)
+@options.color
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    *,
+    table: str | None,
+    product: str | None,
+    target: str | None,
+    start_port: int | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    strict: bool,
+    check_timeout: float,
+    output_format: str,
+    color: bool,
+) -> None:
+    """Check whether this host or container is ready for a job: devices, network, ports, limits, mounts.
+
+    TABLE is the rank table of the job; without it, that of RANK_TABLE_FILE, if set. Nothing is changed, and
+    root is not needed. The exit code is 0 if nothing would stop the job, 1 if something would, 2 for wrong
+    usage or a file that cannot be read.
+    """
+    from hccl_tools.cli import doctor_run  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.doctor import examining, registry, table_comparison  # noqa: PLC0415
+
+    selection = registry.selection(select, ignore, table_comparison.rules())
+    job = examining.Job(doctor_run.checked_table(table, product), product, target, start_port)
+    seen = doctor_run.observed_here(job, check_timeout)
+    result = examining.examine(seen, doctor_run.with_product_of(seen, job), selection)
+    options.write(doctor_run.rendered(result, seen, output_format, color=color))
+    ctx.exit(int(result.fails(strict=strict)))

@@ -1,0 +1,60 @@
+"""The input of checks: one host as observed, and what the job needs of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules.job_variables import uses_roce
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.inspection.observation import Observation
+    from hccl_tools.table.model import RankTable
+
+
+@dataclass
+class Case:
+    """One host and the job.
+
+    Attributes:
+        seen: What was observed on the host.
+        table: The table of the job, if one was given.
+        table_path: Its path.
+        product: The product of the host or, if that is unknown, of the table.
+        devices: The physical ids that the job uses on this host.
+        target: The framework of the job (``--target``), if stated.
+        start_port: The rendezvous port that was asked for.
+        product_by_user: The product of ``--product``.
+        table_problem: What ``validate`` says of the table; empty for a good one.
+    """
+
+    seen: Observation
+    table: RankTable | None = None
+    table_path: str = ""
+    product: str | None = None
+    devices: tuple[int, ...] = ()
+    target: str | None = None
+    start_port: int | None = None
+    product_by_user: str | None = None
+    table_problem: str = ""
+    environ: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take the variables of the host."""
+        self.environ = self.seen.variables
+
+    @property
+    def needs_roce(self) -> bool | None:
+        """Whether the devices communicate over their own network ports; ``None`` without a table.
+
+        Devices of one server use HCCS or PCIe, devices of one A3 super pod use HCCS.
+        """
+        if self.table is None:
+            return None
+        if uses_roce(self.environ):
+            return True
+        if self.table.super_pods is not None:
+            return len(self.table.super_pods) > 1
+        return len(self.table.servers) > 1

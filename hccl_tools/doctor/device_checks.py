@@ -1,0 +1,185 @@
+"""Checks of the devices of a host: nodes, health, driver, processes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hccl_tools.doctor.registry import Consequence, Example, Finding, check
+from hccl_tools.notation.phrases import and_more, devices, time_span
+from hccl_tools.table.products import PRODUCTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.doctor.case import Case
+    from hccl_tools.inspection.observation import DeviceProcess
+
+_HEALTHY = frozenset({"OK", "NA", ""})
+#: Words of npu-smi for faults that do not stop a device.
+_MILD = frozenset({"Warning", "Minor"})
+
+
+@check(
+    "HCD101",
+    "no-npu",
+    "stops",
+    remedy="load the driver (`npu-smi info`); in a container add the devices: `docker run --device /dev/davinci0 ...`",
+    source="HCCL rank table guides: device_id is the N of /dev/davinciN",
+    example=Example("observed", "nodes", "[]"),
+)
+def no_npu(case: Case) -> Iterator[Finding]:
+    """Does this host have device nodes (/dev/davinciN)?"""
+    if not case.seen.nodes:
+        lower: Consequence | None = None if case.table is not None else "note"
+        yield Finding("there is no /dev/davinci*: no NPU, or no driver", consequence=lower)
+
+
+@check(
+    "HCD102",
+    "device-node-closed",
+    "stops",
+    remedy="join the group of the device nodes (usually HwHiAiUser), then log in again",
+    source="mode of the driver's device nodes",
+    example=Example("observed", "closed_nodes", '["/dev/davinci3"]'),
+    quick=True,
+)
+def device_node_closed(case: Case) -> Iterator[Finding]:
+    """Can this user open the device nodes?"""
+    for path in case.seen.closed_nodes:
+        device = int(path.rpartition("davinci")[2])
+        yield Finding(f"{path} cannot be opened by this user: join its group (usually HwHiAiUser)", (device,))
+
+
+@check(
+    "HCD103",
+    "npu-unhealthy",
+    "stops",
+    remedy="see `npu-smi info -t health -i {device}` and the driver's log; reset or replace the NPU",
+    source="npu-smi info, column Health",
+    example=Example(
+        "tool",
+        "npu-smi info",
+        "| NPU   Name                | Health        | Power(W)    Temp(C)           Hugepages-Usage(page)|\n"
+        "| Chip                      | Bus-Id        | AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)        |\n"
+        "| 3     910A                | Critical      | 68.8        39                0    / 0             |\n"
+        "| 0                         | 0000:C1:00.0  | 0           942  / 13553      0    / 32768         |\n",
+    ),
+)
+def npu_unhealthy(case: Case) -> Iterator[Finding]:
+    """Does npu-smi report every NPU as healthy?"""
+    for one in case.seen.npus:
+        if one.health not in _HEALTHY and (
+            one.device is None or not case.devices or one.device in case.devices
+        ):
+            ids = () if one.device is None else (one.device,)
+            name = f"device {one.device}" if ids else f"NPU {one.npu} chip {one.chip}"
+            mild: Consequence | None = "may-stop" if one.health in _MILD else None
+            yield Finding(f"npu-smi reports the health of {name} as {one.health}", ids, consequence=mild)
+
+
+@check(
+    "HCD104",
+    "firmware-does-not-fit-driver",
+    "may-stop",
+    remedy="install driver and firmware of one release, then restart the host",
+    source="npu-smi info -t board, Compatibility",
+    example=Example(
+        "tool",
+        "npu-smi info -t board -i 3",
+        "\tNPU ID                         : 3\n\tSoftware Version               : 23.0.5\n"
+        "\tFirmware Version               : 7.1.0.7.220\n\tCompatibility                  : Failed\n",
+    ),
+)
+def firmware_does_not_fit_driver(case: Case) -> Iterator[Finding]:
+    """Do driver and firmware fit each other?"""
+    seen = {one.npu: one for one in case.seen.npus}
+    for one in seen.values():
+        if one.compatibility not in {None, "OK", "NA"}:
+            yield Finding(
+                f"firmware {one.firmware} of NPU {one.npu} does not fit driver {one.driver}: npu-smi says "
+                f'"{one.compatibility}"',
+                () if one.device is None else (one.device,),
+            )
+
+
+@check(
+    "HCD105",
+    "driver-differs-on-host",
+    "may-stop",
+    remedy="install one driver and firmware for all NPUs of the host",
+    source="npu-smi info -t board, Software Version and Firmware Version",
+    example=Example(
+        "tool",
+        "npu-smi info -t board -i 3",
+        "\tNPU ID                         : 3\n\tSoftware Version               : 22.0.1\n"
+        "\tFirmware Version               : 7.1.0.7.220\n\tCompatibility                  : OK\n",
+    ),
+)
+def driver_differs_on_host(case: Case) -> Iterator[Finding]:
+    """Do all NPUs of the host have the same driver and firmware?"""
+    for what in ("driver", "firmware"):
+        found = {one.npu: getattr(one, what) for one in case.seen.npus if getattr(one, what)}
+        common = Counter(found.values()).most_common(1)
+        other = {npu: version for npu, version in found.items() if version != common[0][0]} if common else {}
+        if other:
+            listed = ", ".join(f"NPU {npu} has {version}" for npu, version in other.items())
+            ids = tuple(one.device for one in case.seen.npus if one.npu in other and one.device is not None)
+            yield Finding(
+                f"the NPUs have different {what} versions: {listed}, the others {common[0][0]}", ids
+            )
+
+
+@check(
+    "HCD106",
+    "device-in-use",
+    "stops",
+    remedy="wait for the other job or end it (`hccl-tools jobs`, `npu-smi info`), or use other devices",
+    source="one process per device: HCCL's ports and the memory of the device are taken",
+    example=Example(
+        "observed", "processes", '[{"pid": 4711, "device": 3, "command": "python train.py", "user": "ann"}]'
+    ),
+    quick=True,
+)
+def device_in_use(case: Case) -> Iterator[Finding]:
+    """Are the devices of the job free?"""
+    found = [one for one in case.seen.processes if not case.devices or one.device in case.devices]
+    if not found:
+        return
+    if len(found) == 1:
+        yield Finding(_process(found[0]), (found[0].device,))
+        return
+    ids = tuple(sorted({one.device for one in found}))
+    pids = len({one.pid for one in found})
+    are = "are" if len(ids) > 1 else "is"
+    yield Finding(
+        f"{devices(ids)} {are} in use by {pids} process{'es' if pids > 1 else ''}; the first: {_process(found[0])}",
+        ids,
+    )
+
+
+def _process(one: DeviceProcess) -> str:
+    user = f" of {one.user}" if one.user else ""
+    age = f", {time_span(one.age)} old" if one.age is not None else ""
+    left = f", left over from run {one.run}" if one.run else ""
+    memory = f", {one.memory} MB on the device" if one.memory else ""
+    return f"device {one.device} is in use by process {one.pid}{user}{age}{memory}{left}: {one.command}"
+
+
+@check(
+    "HCD107",
+    "product-not-the-table-s",
+    "stops",
+    remedy="make a new table on this kind of host: `hccl-tools gen`, or name the product with --product",
+    source="HCCL rank table guides: one table format per product",
+)
+def product_not_the_table_s(case: Case) -> Iterator[Finding]:
+    """Is this host the product for which the table was made?"""
+    found = case.seen.product
+    if found is None:
+        return
+    if case.product_by_user is not None and case.product_by_user != found:
+        yield Finding(f"this host is {found}, not {case.product_by_user} (--product)")
+    elif case.table is not None and case.table.format not in PRODUCTS[found].formats:
+        formats = and_more(PRODUCTS[found].formats)
+        yield Finding(f"this host is {found}, which reads {formats} tables, not {case.table.format}")

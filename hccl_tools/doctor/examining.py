@@ -1,0 +1,107 @@
+"""Judge what was observed on the hosts of a job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover.recognition import recognise
+from hccl_tools.doctor import table_comparison
+from hccl_tools.doctor.case import Case
+from hccl_tools.doctor.findings import Examination, HostFinding, folded, judge
+from hccl_tools.inspection.observation import Observation, ObservationRequest
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.doctor.registry import Selection
+    from hccl_tools.table.model import RankTable
+
+
+class Job(NamedTuple):
+    """What is to run.
+
+    Attributes:
+        report: The checked table, if there is one.
+        product: The product of ``--product``.
+        target: The framework of ``--target``.
+        start_port: The first port of ``--start-port``.
+    """
+
+    report: Report | None = None
+    product: str | None = None
+    target: str | None = None
+    start_port: int | None = None
+
+    @property
+    def table(self) -> RankTable | None:
+        """The table, if it can be read."""
+        return None if self.report is None else self.report.table
+
+    def request(self, tool_timeout: float) -> ObservationRequest:
+        """Return what is to be looked at on each host."""
+        ports: tuple[int, ...] = ()
+        if self.start_port is not None:
+            ports = tuple(port for port in range(self.start_port, self.start_port + 16) if port < 65536)
+        table = self.table
+        if table is None:
+            return ObservationRequest(ports=ports, tool_timeout=tool_timeout)
+        known = {number for number in table.device_numbers if number is not None}
+        stated = (
+            text
+            for server in table.servers
+            for text in (server.server_id, server.host_ip, server.fields.get("container_ip"))
+        )
+        return ObservationRequest(
+            tuple(sorted(known)),
+            tuple(dict.fromkeys(text for text in stated if isinstance(text, str))),
+            super_pod=table.format == "1.2" and "super_device_id" in table.columns,
+            levels=table.format == "2.0",
+            ports=ports,
+            table=self.report.file if self.report else "",
+            tool_timeout=tool_timeout,
+        )
+
+
+def examine(seen: Mapping[str, Observation], job: Job, selection: Selection) -> Examination:
+    """Return the findings on hosts, by the names under which they were asked."""
+    found: list[HostFinding] = []
+    for host, one in seen.items():
+        found += _on_host(host, one, job)
+    kept = (one for one in found if selection.keeps(one.check, one.name))
+    return Examination(tuple(seen), folded(kept, tuple(seen)), job.report.file if job.report else None)
+
+
+def case_of(seen: Observation, job: Job) -> Case:
+    """Return one host as the checks read it."""
+    table = job.table
+    devices = () if table is None else _devices_here(table, seen)
+    product = seen.product or job.product or (job.report.product if job.report else None)
+    path = job.report.file if job.report else ""
+    problem = _table_problem(job.report) if job.report else ""
+    return Case(seen, table, path, product, devices, job.target, job.start_port, job.product, problem)
+
+
+def _on_host(host: str, seen: Observation, job: Job) -> Iterator[HostFinding]:
+    yield from judge(host, case_of(seen, job))
+    if job.report is not None and job.report.table is not None:
+        yield from table_comparison.compared(host, job.report, table_comparison.host_state(seen))
+
+
+def _devices_here(table: RankTable, seen: Observation) -> tuple[int, ...]:
+    servers = recognise(table, table_comparison.host_state(seen)).servers
+    numbers = table.device_numbers
+    if len({table.servers[index].server_id for index in servers}) != 1:
+        return ()
+    found = {numbers[row] for index in servers for row in table.servers[index].rows}
+    return tuple(sorted(number for number in found if number is not None))
+
+
+def _table_problem(report: Report) -> str:
+    if report.ok:
+        return ""
+    first = report.errors[0]
+    total = sum(number for rule, number in report.counts.items() if rule.severity == "error")
+    more = f" and {total - 1:,} more" if total > 1 else ""
+    return f"the table has errors: {first.rule.id} {first.message}{more}"

@@ -1,0 +1,149 @@
+"""Checks of the devices' network: link, network health, TLS, netdetect, hccn.conf."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover.recognition import same
+from hccl_tools.doctor.registry import Example, Finding, check
+from hccl_tools.notation.phrases import devices
+from hccl_tools.table.products import PRODUCTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.registry import Consequence
+    from hccl_tools.inspection.observation import DeviceObservation
+
+#: No netdetect address is set, so the device has nothing to test.
+_UNTESTED = frozenset({"Init", "Detect ip set"})
+_HEALTHY = frozenset({"Success", "Unknown"})
+
+
+def _used(case: Case) -> list[DeviceObservation]:
+    return [one for one in case.seen.devices if not case.devices or one.device in case.devices]
+
+
+def _network_fault(case: Case) -> Consequence | None:
+    """Return the consequence of a network fault, if it is less than that of the check.
+
+    The devices of one server, and of one A3 super pod, communicate over HCCS.
+    """
+    if case.needs_roce is not None:
+        return None if case.needs_roce else "note"
+    known = PRODUCTS.get(case.product or "")
+    return "note" if known is not None and known.super_pods else "may-stop"
+
+
+def _why(case: Case) -> str:
+    if case.needs_roce is None:
+        return "; needed by jobs on several hosts"
+    if case.needs_roce:
+        return ""
+    where = "inside one super pod" if case.table is not None and case.table.super_pods else "on one host"
+    return f"; this job {where} does not need it"
+
+
+@check(
+    "HCD201",
+    "hccn-conf-differs",
+    "may-stop",
+    remedy="correct address_{device} in hccn.conf; the driver sets it at the next boot",
+    source="hccn.conf is applied at boot; EI0014 with a table made from the other source",
+    example=Example("file", "/etc/hccn.conf", "address_3=10.9.9.9\n"),
+)
+def hccn_conf_differs(case: Case) -> Iterator[Finding]:
+    """Do hccn_tool and hccn.conf have the same addresses?
+
+    With a table, rule HCC641 asks this.
+    """
+    for one in case.seen.devices if case.table is None else ():
+        now, later = set(map(same, one.ips)), set(map(same, one.configured))
+        if now and later and not later <= now:
+            yield Finding(
+                f"{case.seen.conf} gives device {one.device} {', '.join(one.configured)}, but the device has "
+                f"{', '.join(one.ips)}",
+                (one.device,),
+            )
+
+
+@check(
+    "HCD202",
+    "link-down",
+    "stops",
+    remedy="check the optical module and the cable of each such device: `hccn_tool -i {device} -optical -g`, "
+    "`hccn_tool -i {device} -link_stat -g`",
+    source="hccn_tool -link; HCCL communicates over RoCE between hosts",
+    example=Example("tool", "hccn_tool -i 3 -link -g", "link status: DOWN\n"),
+)
+def link_down(case: Case) -> Iterator[Finding]:
+    """Is the network link of every device up?"""
+    down = tuple(one.device for one in _used(case) if one.link == "DOWN")
+    if down:
+        yield Finding(
+            f"the network link of {devices(down)} is DOWN{_why(case)}", down, consequence=_network_fault(case)
+        )
+
+
+@check(
+    "HCD203",
+    "network-unhealthy",
+    "may-stop",
+    remedy="check that the netdetect address answers: `hccn_tool -i {device} -netdetect -g`, then "
+    "`hccn_tool -i {device} -ping -g address ADDRESS`",
+    source="hccn_tool -net_health",
+    example=Example("tool", "hccn_tool -i 3 -net_health -g", "net health status: Socket failed\n"),
+)
+def network_unhealthy(case: Case) -> Iterator[Finding]:
+    """Does every device reach its netdetect address?"""
+    for one in _used(case):
+        if one.link != "DOWN" and one.health and one.health not in _HEALTHY | _UNTESTED:
+            yield Finding(
+                f'hccn_tool reports the network health of device {one.device} as "{one.health}"{_why(case)}',
+                (one.device,),
+                consequence=_network_fault(case),
+            )
+
+
+@check(
+    "HCD204",
+    "tls-differs",
+    "stops",
+    remedy="set one value on all devices of the job: `hccn_tool -i {device} -tls -s enable 0` (or 1)",
+    source="HCCL requires equal TLS switches on all devices (EI0016), not a certain value",
+    example=Example(
+        "tool",
+        "hccn_tool -i 3 -tls -g",
+        "dev_id:3, tls switch[1](0:disable, 1:enable), tls preconfigured[1](0:non-preset, 1:preset), "
+        "tls alarm time threshold[60]days\n",
+    ),
+)
+def tls_differs(case: Case) -> Iterator[Finding]:
+    """Is the TLS switch equal on all devices?"""
+    known = {one.device: one.tls for one in _used(case) if one.tls is not None}
+    common = Counter(known.values()).most_common(1)
+    odd = tuple(device for device, value in known.items() if value != common[0][0])
+    if odd:
+        words = {0: "off", 1: "on"}
+        own = words.get(known[odd[0]], "unknown")
+        yield Finding(f"TLS is {own} on {devices(odd)} and {words.get(common[0][0])} on the others", odd)
+
+
+@check(
+    "HCD205",
+    "no-netdetect-address",
+    "note",
+    remedy="set one, such as the gateway: `hccn_tool -i {device} -netdetect -s address ADDRESS`",
+    source="hccn_tool -net_health: Init means that no netdetect address is set, not a fault",
+    example=Example("tool", "hccn_tool -i 3 -net_health -g", "net health status: Init\n"),
+)
+def no_netdetect_address(case: Case) -> Iterator[Finding]:
+    """Does every device have an address with which it tests its network?"""
+    untested = tuple(one.device for one in _used(case) if one.health in _UNTESTED)
+    if untested:
+        yield Finding(
+            f"{devices(untested)} cannot test the network: no netdetect address is set (net_health: Init)",
+            untested,
+        )

@@ -1,0 +1,21 @@
+"""The checks that ``launch`` runs before every start: they call no tool and take milliseconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover.site import Site
+from hccl_tools.doctor.case import Case
+from hccl_tools.doctor.findings import judge
+from hccl_tools.inspection.observing import observe_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+
+def problems(devices: Sequence[int], environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield what would stop a job on devices of this host, with these variables."""
+    seen = observe_settings(devices, environ, Site(environ))
+    for one in judge("", Case(seen, devices=tuple(devices)), quick=True):
+        if one.consequence == "stops":
+            yield one.message

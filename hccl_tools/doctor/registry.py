@@ -1,0 +1,158 @@
+"""Declare, find and select checks.
+
+A check is a generator function with the decorator ``@check``. It reads a :class:`Case` and yields findings;
+it never asks the host, raises, prints or sorts. Its docstring says what is asked and why.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
+
+from hccl_tools.errors import UsageError
+from hccl_tools.notation.phrases import did_you_mean
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from hccl_tools.doctor.case import Case
+
+#: What a finding means for a job, the worst first.
+Consequence = Literal["stops", "may-stop", "slows", "note"]
+CONSEQUENCES: tuple[Consequence, ...] = ("stops", "may-stop", "slows", "note")
+#: The id of facts that could not be determined.
+NOT_EXAMINED = "HCD001"
+_MODULES = (
+    "general",
+    "device_checks",
+    "network_checks",
+    "setting_checks",
+    "variable_checks",
+    "container_checks",
+)
+
+
+class Example(NamedTuple):
+    """Something on a host that a check reports.
+
+    Attributes:
+        kind: ``tool`` (a command line and what it prints), ``file`` and ``folder`` (a path of the host),
+            ``env`` (a variable), ``observed`` (a field of ``Observation`` and its value as JSON).
+    """
+
+    kind: Literal["tool", "file", "folder", "env", "observed"]
+    name: str
+    text: str = ""
+
+
+class Finding(NamedTuple):
+    """Something that a check found on a host.
+
+    Attributes:
+        message: The fault, in lower case without a full stop.
+        devices: The physical ids concerned.
+        remedy: What to do, if it differs from the remedy of the check.
+        consequence: The consequence in this case, if it is less than that of the check.
+    """
+
+    message: str
+    devices: tuple[int, ...] = ()
+    remedy: str | None = None
+    consequence: Consequence | None = None
+
+
+class Check(NamedTuple):
+    """A declared check.
+
+    Attributes:
+        id: ``HCD``, family digit, two digits; never reused.
+        name: The name of the fault for users.
+        remedy: What to do, with commands in backticks; ``{device}`` is the first device of a finding.
+        source: The document that requires it.
+        products: The products to which the check applies; empty for all.
+        example: What the check reports on a host.
+        quick: Whether ``launch`` runs it before every start; such a check needs no tool.
+    """
+
+    id: str
+    name: str
+    consequence: Consequence
+    remedy: str
+    source: str
+    find: Callable[[Case], Iterable[Finding]]
+    products: tuple[str, ...] = ()
+    example: Example | None = None
+    quick: bool = False
+
+    @property
+    def title(self) -> str:
+        """What is asked: the first line of the docstring, without the full stop."""
+        return (self.find.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+
+
+_CHECKS: dict[str, Check] = {}
+
+
+def check(
+    check_id: str,
+    name: str,
+    consequence: Consequence,
+    *,
+    remedy: str,
+    source: str,
+    products: tuple[str, ...] = (),
+    example: Example | None = None,
+    quick: bool = False,
+) -> Callable[[Callable[[Case], Iterator[Finding]]], Callable[[Case], Iterator[Finding]]]:
+    """Declare a check; see :class:`Check`."""
+
+    def declare(find: Callable[[Case], Iterator[Finding]]) -> Callable[[Case], Iterator[Finding]]:
+        if check_id in _CHECKS:
+            raise ValueError(f"{check_id} is both {_CHECKS[check_id].name} and {name}")
+        _CHECKS[check_id] = Check(check_id, name, consequence, remedy, source, find, products, example, quick)
+        return find
+
+    return declare
+
+
+def all_checks() -> dict[str, Check]:
+    """Return every check by id, in the order of the ids."""
+    for module in _MODULES:
+        import_module(f"hccl_tools.doctor.{module}")
+    return dict(sorted(_CHECKS.items()))
+
+
+def selection(select: Sequence[str], ignore: Sequence[str], rules: Iterable[tuple[str, str]]) -> Selection:
+    """Return the selection by ids, prefixes (``HCD2``) or names.
+
+    Args:
+        rules: Id and name of the rules of ``validate`` that doctor applies.
+
+    Raises:
+        UsageError: A selector matches nothing.
+    """
+    known = [*((one.id, one.name) for one in all_checks().values()), *rules]
+    for selector in (*select, *ignore):
+        if not any(_fits(check_id, name, selector) for check_id, name in known):
+            hint = f"{did_you_mean(selector, (text for pair in known for text in pair))} "
+            raise UsageError(
+                f'no check matches "{selector}"', hint=f"{hint}`hccl-tools doctor --list` lists all".lstrip()
+            )
+    return Selection(tuple(select), tuple(ignore))
+
+
+class Selection(NamedTuple):
+    """The selectors of ``--select`` and ``--ignore``."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    def keeps(self, check_id: str, name: str) -> bool:
+        """Return whether the findings of a check are reported."""
+        wanted = not self.select or any(_fits(check_id, name, one) for one in self.select)
+        return wanted and not any(_fits(check_id, name, one) for one in self.ignore)
+
+
+def _fits(check_id: str, name: str, selector: str) -> bool:
+    return name == selector or check_id.startswith(selector.upper())

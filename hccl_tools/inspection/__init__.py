@@ -1,0 +1,1 @@
+"""Observe a host: its devices, tools, ports, limits, variables and mounts, without judging them."""

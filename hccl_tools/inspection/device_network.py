@@ -1,0 +1,97 @@
+"""Read link, network health, TLS switch, gateway and netdetect address of devices with ``hccn_tool``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover import hccn_tool
+from hccl_tools.discover.site import ToolHangsError
+from hccl_tools.errors import DiscoveryError
+from hccl_tools.inspection.observation import DeviceObservation, Unknown
+from hccl_tools.table.addresses import UNSET
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.discover.site import Site, ToolOutput
+
+#: Field of a device -> option of hccn_tool, what it is called, and the pattern of its value.
+_QUERIES = {
+    "link": ("-link", "the link", re.compile(r"^link status\s*:\s*(\S+)", re.MULTILINE)),
+    "health": (
+        "-net_health",
+        "the network health",
+        re.compile(r"^net health status\s*:\s*(.+)", re.MULTILINE),
+    ),
+    "tls": ("-tls", "the TLS switch", re.compile(r"tls switch\[(\d)\]")),
+    "gateway": ("-gateway", "the gateway", re.compile(r"^default gateway\s*:\s*([^,\s]+)", re.MULTILINE)),
+    "netdetect": (
+        "-netdetect",
+        "the netdetect address",
+        re.compile(r"^netdetect address\s*:\s*(\S+)", re.MULTILINE),
+    ),
+}
+_NO_GATEWAY = "no gateway was preset"
+
+
+def read_network(
+    devices: Sequence[DeviceObservation], site: Site
+) -> tuple[list[DeviceObservation], list[Unknown]]:
+    """Return devices with what their network says, and what could not be read.
+
+    The tool is not called again once it hangs or stays busy.
+
+    Raises:
+        InputError: A tool that the user specified cannot be used.
+    """
+    tool = hccn_tool.find_hccn_tool(site)
+    if tool is None:
+        ids = tuple(one.device for one in devices)
+        return list(devices), [Unknown("link, TLS switch and network health", hccn_tool.ABSENT, ids)]
+    found, unknown, stopped = [], list[Unknown](), ""
+    for one in devices:
+        values: dict[str, str | None] = {}
+        for field, (option, topic, pattern) in _QUERIES.items():
+            reason = stopped
+            if not stopped:
+                value, reason, goes_on = _query([tool, "-i", str(one.device), option, "-g"], pattern, site)
+                values[field] = value
+                stopped = "" if goes_on else reason
+            if reason:
+                unknown.append(Unknown(topic, reason, (one.device,)))
+        found.append(_with_values(one, values))
+    return found, unknown
+
+
+def _with_values(one: DeviceObservation, values: dict[str, str | None]) -> DeviceObservation:
+    tls, netdetect = values.get("tls"), values.get("netdetect")
+    return one._replace(
+        link=values.get("link"),
+        health=values.get("health"),
+        tls=None if tls is None else int(tls),
+        gateway=values.get("gateway"),
+        netdetect="" if netdetect == UNSET else netdetect,
+    )
+
+
+def _query(command: list[str], pattern: re.Pattern[str], site: Site) -> tuple[str | None, str, bool]:
+    """Return the value, why there is none, and whether the tool is worth another call."""
+    try:
+        answer = hccn_tool.run_hccn_tool(command, site)
+    except ToolHangsError as error:
+        return None, error.message, False
+    except DiscoveryError as error:
+        return None, error.message, False
+    if hccn_tool.is_busy(answer):
+        return None, f"hccn_tool stays busy: {answer.summary()}", False
+    return _value(answer, pattern)
+
+
+def _value(answer: ToolOutput, pattern: re.Pattern[str]) -> tuple[str | None, str, bool]:
+    if _NO_GATEWAY in answer.stderr + answer.stdout:
+        return "", "", True
+    match = pattern.search(answer.stdout)
+    if match is None or answer.status != 0:
+        return None, f"hccn_tool printed {answer.summary()}", True
+    return match[1].strip(), "", True

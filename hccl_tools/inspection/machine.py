@@ -1,0 +1,123 @@
+"""Read limits, sizes, kernel settings, versions and mounts of this host or container."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover import hccn_conf, hccn_tool, npu_smi
+from hccl_tools.launch.processes import procfs
+from hccl_tools.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.discover.site import Site
+
+ROOTINFO = "/etc/hccl_rootinfo.json"
+DRIVER = "/usr/local/Ascend/driver"
+#: The paths whose state is reported.
+PATHS = (hccn_conf.USUAL_PLACE, hccn_tool.USUAL_PLACE, npu_smi.USUAL_PLACE, DRIVER, ROOTINFO)
+#: The device nodes of the driver beside those of the devices.
+MANAGERS = ("davinci_manager", "devmm_svm", "hisi_hdc")
+#: Where CANN writes its logs unless ASCEND_PROCESS_LOG_PATH is set.
+LOG_VARIABLE = "ASCEND_PROCESS_LOG_PATH"
+_LIMITS = {
+    "nofile": resource.RLIMIT_NOFILE,
+    "nproc": resource.RLIMIT_NPROC,
+    "memlock": resource.RLIMIT_MEMLOCK,
+}
+_VERSION_FILES = {
+    "driver": f"{DRIVER}/version.info",
+    "CANN": "/usr/local/Ascend/ascend-toolkit/latest/ascend_toolkit_install.info",
+}
+_FAMILIES = ("HCCL_", "ASCEND_", "RANK", "MASTER_", "FLAGS_", "MIES_", "MS_", "GLOO_", "TP_")
+
+
+def limits(site: Site) -> dict[str, int]:
+    """Return the soft limits of this process, and the limit of processes of its cgroup."""
+    found = {name: resource.getrlimit(number)[0] for name, number in _LIMITS.items()}
+    pids = procfs.read(site.path("/sys/fs/cgroup/pids.max")).strip()
+    return {**found, "pids": int(pids)} if pids.isdecimal() else found
+
+
+def sizes(site: Site, folder: str) -> dict[str, int]:
+    """Return the size of /dev/shm and the free space at the log folder, in bytes, as far as known."""
+    found = {}
+    with suppress(OSError):
+        shm = os.statvfs(site.path("/dev/shm"))  # noqa: S108  (only looked at)  # nosec B108
+        found["shm"] = shm.f_blocks * shm.f_frsize
+    with suppress(OSError):
+        disk = os.statvfs(existing(folder))
+        found["log_free"] = disk.f_bavail * disk.f_frsize
+    return found
+
+
+def log_folder(environ: Mapping[str, str]) -> str:
+    """Return the folder in which CANN writes its logs."""
+    home = environ.get("HOME") or os.path.expanduser("~")
+    return environ.get(LOG_VARIABLE) or os.path.join(home, "ascend", "log")
+
+
+def is_writable(folder: str) -> bool:
+    """Return whether this user can make files at a path."""
+    return os.access(existing(folder), os.W_OK | os.X_OK)
+
+
+def existing(folder: str) -> str:
+    """Return the nearest parent of a path that exists."""
+    path = os.path.abspath(folder)
+    while not os.path.exists(path):
+        path = os.path.dirname(path)
+    return path
+
+
+def kernel(site: Site) -> dict[str, str]:
+    """Return the setting of transparent huge pages and the CPU governor, as far as known."""
+    pages = procfs.read(site.path("/sys/kernel/mm/transparent_hugepage/enabled"))
+    governor = procfs.read(site.path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
+    found = {"thp": pages.partition("[")[2].partition("]")[0], "governor": governor.strip()}
+    return {name: value for name, value in found.items() if value}
+
+
+def versions(site: Site) -> dict[str, str]:
+    """Return the versions of Python, hccl-tools, driver and CANN, as far as known."""
+    found = {"python": platform.python_version(), "hccl-tools": __version__}
+    for name, path in _VERSION_FILES.items():
+        for line in procfs.read(site.path(path)).splitlines():
+            key, equals, value = line.partition("=")
+            if equals and key.strip().lower() == "version":
+                found[name] = value.strip()
+                break
+    return found
+
+
+def variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that HCCL, CANN and frameworks read."""
+    return {name: value for name, value in sorted(environ.items()) if name.startswith(_FAMILIES)}
+
+
+def in_container(site: Site) -> bool:
+    """Return whether this is a container of Docker, Podman or Kubernetes."""
+    if "KUBERNETES_SERVICE_HOST" in site.environ:
+        return True
+    return any(os.path.exists(site.path(path)) for path in ("/.dockerenv", "/run/.containerenv"))
+
+
+def files(site: Site) -> dict[str, str]:
+    """Return the state of the driver's paths: ``file``, ``directory`` or ``absent``."""
+    return {path: _state(site.path(path)) for path in PATHS}
+
+
+def _state(path: str) -> str:
+    if os.path.isdir(path):
+        return "directory"
+    return "file" if os.path.exists(path) else "absent"
+
+
+def managers(site: Site) -> tuple[str, ...]:
+    """Return the device nodes of the driver that exist, beside those of the devices."""
+    return tuple(name for name in MANAGERS if os.path.exists(site.path(f"/dev/{name}")))

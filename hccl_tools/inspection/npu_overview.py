@@ -1,0 +1,87 @@
+"""Read health, processes, driver and firmware of the NPUs with ``npu-smi info`` and its board query."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover import npu_smi
+from hccl_tools.discover.site import ToolHangsError, run_tool
+from hccl_tools.errors import DiscoveryError
+from hccl_tools.inspection.observation import DeviceProcess, NpuObservation, Unknown
+
+if TYPE_CHECKING:
+    from hccl_tools.discover.site import Site
+
+_ABSENT = f"no npu-smi on PATH or at {npu_smi.USUAL_PLACE}"
+#: The PCI address in the second line of a chip; the first line has its health there.
+_BUS = re.compile(r"[0-9A-Fa-f]+(:[0-9A-Fa-f]+)+(\.[0-9A-Fa-f]+)?|NA")
+_TOPIC = "health, processes, driver and firmware of the NPUs"
+
+
+def read_npus(site: Site) -> tuple[list[NpuObservation], list[DeviceProcess], list[Unknown]]:
+    """Return the chips, the processes on them, and what could not be read."""
+    tool = npu_smi.find_npu_smi(site)
+    if tool is None:
+        return [], [], [Unknown(_TOPIC, _ABSENT)]
+    try:
+        answer = run_tool([tool, "info"], site)
+        chips, processes = parse_overview(answer.stdout)
+        if answer.status != 0 or not chips:
+            return [], [], [Unknown(_TOPIC, f"`npu-smi info` printed {answer.summary()}")]
+        boards = {npu: _board(tool, npu, site) for npu in sorted({one.npu for one in chips})}
+    except ToolHangsError as error:
+        return [], [], [Unknown(_TOPIC, error.message)]
+    except DiscoveryError as error:
+        return [], [], [Unknown(_TOPIC, error.message)]
+    found = [
+        one._replace(
+            driver=boards[one.npu].get("Software Version"),
+            firmware=boards[one.npu].get("Firmware Version"),
+            compatibility=boards[one.npu].get("Compatibility"),
+        )
+        for one in chips
+    ]
+    return found, processes, []
+
+
+def parse_overview(text: str) -> tuple[list[NpuObservation], list[DeviceProcess]]:
+    """Read the two tables of ``npu-smi info``: two lines for each chip, then one line for each process."""
+    chips: list[NpuObservation] = []
+    processes: list[DeviceProcess] = []
+    upper: tuple[int, str] | None = None
+    in_processes = False
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        words = cells[0].split()
+        in_processes |= len(cells) > 2 and cells[1].lower().startswith("process id")
+        if len(cells) < 3 or not words or not words[0].isdecimal():
+            continue
+        if in_processes:
+            if cells[1].isdecimal() and len(words) == 2 and words[1].isdecimal():
+                processes.append(_process(int(words[0]), int(words[1]), cells, chips))
+        elif not _BUS.fullmatch(cells[1]):
+            upper = int(words[0]), cells[1]
+        elif upper is not None:
+            chips.append(_chip(upper, [int(word) for word in words if word.isdecimal()]))
+            upper = None
+    return chips, processes
+
+
+def _chip(upper: tuple[int, str], lower: list[int]) -> NpuObservation:
+    npu, health = upper
+    # The second number is the physical id, on products with several chips per NPU.
+    device = lower[1] if len(lower) > 1 else (npu if lower[0] == 0 else None)
+    return NpuObservation(npu, lower[0], device, health)
+
+
+def _process(npu: int, chip: int, cells: list[str], chips: list[NpuObservation]) -> DeviceProcess:
+    known = next((one.device for one in chips if (one.npu, one.chip) == (npu, chip)), None)
+    memory = int(cells[3]) if len(cells) > 3 and cells[3].isdecimal() else None
+    return DeviceProcess(int(cells[1]), npu if known is None else known, cells[2], memory=memory)
+
+
+def _board(tool: str, npu: int, site: Site) -> dict[str, str]:
+    answer = run_tool([tool, "info", "-t", "board", "-i", str(npu)], site)
+    split = (line.partition(":") for line in answer.stdout.splitlines())
+    return {key.strip(): value.strip() for key, colon, value in split if colon}

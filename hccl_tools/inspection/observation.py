@@ -1,0 +1,168 @@
+"""What was seen on a host, as plain data that other hosts can send; nothing here is judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class ObservationRequest(NamedTuple):
+    """What to look at on a host.
+
+    Attributes:
+        device_ids: The physical ids to query on a host without device nodes.
+        addresses: The addresses of the table's servers; the host reports which are its own.
+        super_pod: Whether to query the places of the devices in their super pod.
+        levels: Whether to query EIDs instead of addresses, for a 2.0 table.
+        ports: Ports that the job needs on this host, beside those of HCCL.
+        table: The path of the table, to compare the copies of the hosts; empty for none.
+        tool_timeout: Seconds for each call of a tool.
+    """
+
+    device_ids: tuple[int, ...] = ()
+    addresses: tuple[str, ...] = ()
+    super_pod: bool = False
+    levels: bool = False
+    ports: tuple[int, ...] = ()
+    table: str = ""
+    tool_timeout: float = 10.0
+
+
+class DeviceObservation(NamedTuple):
+    """One device, by physical id.
+
+    ``None`` means unknown. ``link`` is ``UP`` or ``DOWN``, ``health`` the word of ``-net_health``, ``tls``
+    the number of the switch; ``gateway`` and ``netdetect`` are empty if none is set. ``ips``, ``configured``,
+    ``problem`` and ``super_device_id`` are those of ``DeviceState``.
+    """
+
+    device: int
+    ips: tuple[str, ...] = ()
+    configured: tuple[str, ...] = ()
+    problem: str | None = None
+    super_device_id: int | None = None
+    link: str | None = None
+    health: str | None = None
+    tls: int | None = None
+    gateway: str | None = None
+    netdetect: str | None = None
+
+
+class NpuObservation(NamedTuple):
+    """One chip as ``npu-smi`` lists it; ``device`` is its physical id, if known."""
+
+    npu: int
+    chip: int
+    device: int | None = None
+    health: str = ""
+    driver: str | None = None
+    firmware: str | None = None
+    compatibility: str | None = None
+
+
+class DeviceProcess(NamedTuple):
+    """A process on a device; ``memory`` in MB there, ``age`` in seconds, ``run`` its run directory."""
+
+    pid: int
+    device: int
+    command: str
+    user: str = ""
+    memory: int | None = None
+    age: float | None = None
+    run: str | None = None
+
+
+class Unknown(NamedTuple):
+    """A fact that could not be determined, and why."""
+
+    topic: str
+    reason: str
+    devices: tuple[int, ...] = ()
+
+
+class Observation(NamedTuple):
+    """One host.
+
+    Attributes:
+        names: The names of the host.
+        nodes: The physical ids of its device nodes.
+        closed_nodes: The paths of the device nodes that this user cannot open.
+        manager_nodes: The names of the other device nodes of the driver that exist.
+        local_addresses: The addresses of the request that belong to this host.
+        stated: The host's addresses in variables of the platform.
+        problems: Other facts about the table that could not be determined, one sentence each.
+        busy_ports: The ports in use, of those requested and of HCCL's.
+        limits: Soft limits: nofile, nproc, memlock (bytes), pids (cgroup); -1 for none.
+        sizes: Bytes: ``shm`` (size of /dev/shm), ``log_free`` (free space at the log folder).
+        kernel: Settings of the kernel: ``thp``, ``governor``.
+        versions: By component: python, hccl-tools, driver, CANN.
+        variables: The variables of HCCL and of frameworks in the environment.
+        files: State of paths: ``file``, ``directory``, ``absent``.
+        table_sha256: The hash of the table at the requested path; empty if there is none.
+        clock: The host's time in seconds since the epoch.
+    """
+
+    names: tuple[str, ...] = ()
+    nodes: tuple[int, ...] = ()
+    closed_nodes: tuple[str, ...] = ()
+    manager_nodes: tuple[str, ...] = ()
+    product: str | None = None
+    devices: tuple[DeviceObservation, ...] = ()
+    npus: tuple[NpuObservation, ...] = ()
+    processes: tuple[DeviceProcess, ...] = ()
+    local_addresses: tuple[str, ...] = ()
+    stated: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+    conf: str = "/etc/hccn.conf"
+    problems: tuple[str, ...] = ()
+    unknown: tuple[Unknown, ...] = ()
+    busy_ports: tuple[int, ...] = ()
+    limits: Mapping[str, int] = {}
+    sizes: Mapping[str, int] = {}
+    log_folder: str = ""
+    log_writable: bool = True
+    kernel: Mapping[str, str] = {}
+    versions: Mapping[str, str] = {}
+    variables: Mapping[str, str] = {}
+    in_container: bool = False
+    files: Mapping[str, str] = {}
+    table_sha256: str = ""
+    clock: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the observation, ready for JSON."""
+        fields = self._asdict()
+        for name in _RECORDS:
+            fields[name] = [one._asdict() for one in fields[name]]
+        return {**fields, **{name: dict(fields[name]) for name in _MAPPINGS}}
+
+
+_RECORDS = {
+    "devices": DeviceObservation,
+    "npus": NpuObservation,
+    "processes": DeviceProcess,
+    "unknown": Unknown,
+}
+_MAPPINGS = ("limits", "sizes", "kernel", "versions", "variables", "files")
+
+
+def from_json(fields: dict[str, Any]) -> Observation:
+    """Return the observation of :meth:`Observation.as_json`.
+
+    Raises:
+        TypeError, KeyError, AttributeError: The fields are those of another version.
+    """
+    known: dict[str, Any] = {name: _tuple(value) for name, value in fields.items()}
+    for name, record in _RECORDS.items():
+        known[name] = tuple(
+            record(**{key: _tuple(value) for key, value in one.items()}) for one in fields[name]
+        )
+    return Observation(**known)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,148 @@
+"""Observe this host. Needs nothing outside the standard library, and no root."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover import host, host_state, visible
+from hccl_tools.discover.local_addresses import is_local
+from hccl_tools.errors import DiscoveryError
+from hccl_tools.inspection import (
+    device_holders,
+    device_network,
+    hccl_variables,
+    host_ports,
+    machine,
+    npu_overview,
+)
+from hccl_tools.inspection.observation import (
+    DeviceObservation,
+    DeviceProcess,
+    Observation,
+    ObservationRequest,
+    Unknown,
+)
+from hccl_tools.table.products import PRODUCTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.discover.facts import HostState
+    from hccl_tools.discover.site import Site
+
+_LARGEST_TABLE = 1 << 28
+#: The greatest number of entries with unknown facts; a tool that fails for every query gives many.
+_MOST_UNKNOWN = 500
+
+
+def observe(request: ObservationRequest, site: Site) -> Observation:
+    """Return what can be seen of this host.
+
+    Raises:
+        InputError: A tool or file that the user specified cannot be used.
+    """
+    site = site._replace(tool_timeout=request.tool_timeout)
+    product, why = _product(site)
+    levels = request.levels or (product is not None and PRODUCTS[product].default_format == "2.0")
+    state = host_state.read_host_state(request.device_ids, site, super_pod=request.super_pod, levels=levels)
+    devices = _devices(state)
+    unknown: list[Unknown] = []
+    if not levels:  # the tool of Ascend 950 has other queries
+        queried = [one for one in devices if one.device in state.nodes or not state.nodes]
+        devices, unknown = device_network.read_network(queried, site)
+    if product is None:
+        unknown.append(Unknown("the product", why))
+    npus, processes, no_npus = npu_overview.read_npus(site)
+    environ, log = site.environ, machine.log_folder(site.environ)
+    ids = state.nodes or request.device_ids
+    own = (*request.addresses, environ.get(hccl_variables.ADDRESS, ""))
+    ports = (*host_ports.candidates(ids, environ), host_ports.DEVICE_PORT, *request.ports)
+    return Observation(
+        names=tuple(sorted(state.names)),
+        nodes=state.nodes,
+        closed_nodes=device_holders.closed_nodes(state.nodes, site),
+        manager_nodes=machine.managers(site),
+        product=product,
+        devices=tuple(devices),
+        npus=tuple(npus),
+        processes=_processes(processes, state.nodes),
+        local_addresses=tuple(ip for ip in own if is_local(ip)),
+        stated=tuple(sorted(state.stated)),
+        interfaces=interfaces(),
+        conf=state.conf,
+        problems=state.problems,
+        unknown=(*unknown, *no_npus)[:_MOST_UNKNOWN],
+        busy_ports=tuple(port for port in dict.fromkeys(ports) if not host_ports.is_free(port)),
+        limits=machine.limits(site),
+        sizes=machine.sizes(site, log),
+        log_folder=log,
+        log_writable=machine.is_writable(log),
+        kernel=machine.kernel(site),
+        versions=machine.versions(site),
+        variables=machine.variables(environ),
+        in_container=machine.in_container(site),
+        files=machine.files(site),
+        table_sha256=_sha256(request.table),
+        clock=time.time(),
+    )
+
+
+def observe_settings(devices: Sequence[int], environ: Mapping[str, str], site: Site) -> Observation:
+    """Return what the checks before a start need; no tool is called, so this takes milliseconds."""
+    nodes = visible.present(site)
+    ports = host_ports.candidates(devices, environ)
+    return Observation(
+        nodes=nodes,
+        closed_nodes=device_holders.closed_nodes(devices, site),
+        processes=_processes((), devices),
+        busy_ports=tuple(port for port in ports if not host_ports.is_free(port)),
+        interfaces=interfaces(),
+        local_addresses=tuple(filter(is_local, [environ.get(hccl_variables.ADDRESS, "")])),
+        variables=machine.variables(environ),
+    )
+
+
+def interfaces() -> tuple[str, ...]:
+    """Return the names of the network interfaces of this host."""
+    try:
+        return tuple(sorted(name for _index, name in socket.if_nameindex()))
+    except OSError:
+        return ()
+
+
+def _devices(state: HostState) -> list[DeviceObservation]:
+    return [
+        DeviceObservation(device, one.ips, one.configured, one.problem, one.super_device_id)
+        for device, one in sorted(state.devices.items())
+    ]
+
+
+def _product(site: Site) -> tuple[str | None, str]:
+    try:
+        return host.find_product(site)
+    except DiscoveryError as error:
+        return None, error.message
+
+
+def _processes(listed: Sequence[DeviceProcess], devices: Sequence[int]) -> tuple[DeviceProcess, ...]:
+    """Return the processes on the devices: those of npu-smi, with what /proc has of them, and the others."""
+    found = {(one.pid, one.device): one for one in listed}
+    for one in device_holders.holders(devices):
+        known = found.get((one.pid, one.device))
+        found[one.pid, one.device] = DeviceProcess(
+            one.pid, one.device, one.command or (known.command if known else ""), one.user,
+            known.memory if known else None, one.age, one.run,
+        )  # fmt: skip
+    return tuple(found[key] for key in sorted(found))
+
+
+def _sha256(path: str) -> str:
+    with suppress(OSError):
+        if path:
+            with open(path, "rb") as file:
+                return hashlib.sha256(file.read(_LARGEST_TABLE)).hexdigest()
+    return ""
