@@ -1,10 +1,9 @@
-"""Find the processes that have an open descriptor on a device (/dev/davinciN)."""
+"""Find the processes that have an open descriptor on a device (/dev/davinciN of the site)."""
 
 from __future__ import annotations
 
 import os
 import pwd
-import re
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -14,11 +13,9 @@ from hccl_tools.launch.runs.names import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from hccl_tools.discover.site import Site
-
-_NODE = re.compile(r"/dev/davinci([0-9]+)")
 
 
 class Holder(NamedTuple):
@@ -32,18 +29,18 @@ class Holder(NamedTuple):
     run: str | None
 
 
-def holders(devices: Iterable[int]) -> list[Holder]:
+def holders(devices: Iterable[int], site: Site) -> list[Holder]:
     """Return the other processes of this host that have a given device open.
 
     Only root sees the processes of other users.
     """
-    wanted = set(devices)
+    paths = {os.path.realpath(site.path(f"/dev/davinci{device}")): device for device in devices}
     found: list[Holder] = []
-    if not wanted:
+    if not paths:
         return found
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) != os.getpid():
-            found += [_holder(int(name), device) for device in sorted(_open_devices(int(name)) & wanted)]
+            found += [_holder(int(name), device) for device in sorted(_open_devices(int(name), paths))]
     return found
 
 
@@ -53,13 +50,13 @@ def closed_nodes(devices: Iterable[int], site: Site) -> tuple[str, ...]:
     return tuple(path for path in paths if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK))
 
 
-def _open_devices(pid: int) -> set[int]:
+def _open_devices(pid: int, paths: Mapping[str, int]) -> set[int]:
     found: set[int] = set()
     with suppress(OSError):
         for link in os.scandir(f"/proc/{pid}/fd"):
             with suppress(OSError):  # The process may have closed the descriptor.
-                if match := _NODE.search(os.readlink(link)):
-                    found.add(int(match[1]))
+                if (device := paths.get(os.readlink(link))) is not None:
+                    found.add(device)
     return found
 
 

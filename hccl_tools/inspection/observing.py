@@ -69,7 +69,7 @@ def observe(request: ObservationRequest, site: Site) -> Observation:
         product=product,
         devices=tuple(devices),
         npus=tuple(npus),
-        processes=_processes(processes, state.nodes),
+        processes=_processes(processes, state.nodes, site),
         local_addresses=tuple(ip for ip in own if is_local(ip)),
         stated=tuple(sorted(state.stated)),
         interfaces=interfaces(),
@@ -98,7 +98,7 @@ def observe_settings(devices: Sequence[int], environ: Mapping[str, str], site: S
     return Observation(
         nodes=nodes,
         closed_nodes=device_holders.closed_nodes(devices, site),
-        processes=_processes((), devices),
+        processes=_processes((), devices, site),
         busy_ports=tuple(port for port in ports if not host_ports.is_free(port)),
         interfaces=interfaces(),
         local_addresses=tuple(filter(is_local, [environ.get(hccl_variables.ADDRESS, "")])),
@@ -128,10 +128,12 @@ def _product(site: Site) -> tuple[str | None, str]:
         return None, error.message
 
 
-def _processes(listed: Sequence[DeviceProcess], devices: Sequence[int]) -> tuple[DeviceProcess, ...]:
+def _processes(
+    listed: Sequence[DeviceProcess], devices: Sequence[int], site: Site
+) -> tuple[DeviceProcess, ...]:
     """Return the processes on the devices: those of npu-smi, with what /proc has of them, and the others."""
     found = {(one.pid, one.device): one for one in listed}
-    for one in device_holders.holders(devices):
+    for one in device_holders.holders(devices, site):
         known = found.get((one.pid, one.device))
         found[one.pid, one.device] = DeviceProcess(
             one.pid, one.device, one.command or (known.command if known else ""), one.user,

@@ -27,6 +27,7 @@ from hccl_tools.launch.mpi import (
 )
 from tests.support.jobs import eventually
 from tests.support.mpiruns import MPIRUNS, every_mpirun
+from tests.support.processes import has_ended
 
 if TYPE_CHECKING:
     from tests.support.mpiruns import Mpirun
@@ -247,7 +248,7 @@ def test_children_of_a_rank_do_not_outlive_it(mpirun: Mpirun) -> None:
 
     assert by_hand(mpirun, "--no-python", "sh", "-c", program, count=1).returncode == 3
     pid = int(Path("child.pid").read_text())
-    assert eventually(lambda: not Path(f"/proc/{pid}").exists())
+    assert eventually(lambda: has_ended(pid))
 
 
 @every_mpirun
@@ -262,7 +263,7 @@ def test_children_of_ranks_that_mpirun_kills_do_not_outlive_them(mpirun: Mpirun)
 
     assert done.returncode == 7, done.stdout + done.stderr
     pid = int(Path("child.pid").read_text())
-    assert eventually(lambda: not Path(f"/proc/{pid}").exists())
+    assert eventually(lambda: has_ended(pid))
 
 
 @every_mpirun

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hccl_tools.discover.site import Site
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.inspection import device_holders
 from hccl_tools.launch.mpi import options as rank_options
@@ -159,7 +160,7 @@ def test_a_process_of_a_rank_is_known_by_its_run(mpirun: Mpirun, host: StandInHo
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as job:
         assert job.stdout is not None
         pid = job.stdout.readline().strip()
-        found = [holder for holder in device_holders.holders([0]) if str(holder.pid) == pid]
+        found = [holder for holder in device_holders.holders([0], Site(environ)) if str(holder.pid) == pid]
         job.terminate()
 
     assert [holder.run for holder in found] == [str(Path("log/latest").resolve())]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hccl_tools.discover.site import Site
 from hccl_tools.errors import LaunchError
 from hccl_tools.inspection import device_holders, hccl_variables
 from hccl_tools.launch.model.plan import Plan, RankProcess
@@ -65,8 +66,10 @@ def test_device_without_permission(own_directory: Path) -> None:
 
 def test_device_that_another_process_holds(own_directory: Path) -> None:
     (own_directory / "dev").mkdir()
+    root = {"HCCL_TOOLS_ROOT": str(own_directory)}
     node = own_directory / "dev" / "davinci5"
-    node.touch()
+    for name in ("davinci4", "davinci5"):
+        (own_directory / "dev" / name).touch()
     program = f"import sys; file = open({str(node)!r}); print('up', flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", program],
@@ -74,14 +77,14 @@ def test_device_that_another_process_holds(own_directory: Path) -> None:
     ) as other:  # fmt: skip
         assert other.stdout is not None
         other.stdout.readline()
-        held = device_holders.holders([4, 5])
-        errors = check(plan(4, 5), nodes=HOST).errors
+        held = device_holders.holders([4, 5], Site(root))
+        errors = check(plan(4, 5), root, HOST).errors
         other.communicate()
 
     assert [(holder.pid, holder.device, holder.run) for holder in held] == [(other.pid, 5, "/log/old-run")]
     assert f"device 5 is in use by process {other.pid}" in errors[0]
     assert "left over from run /log/old-run" in errors[0]
-    assert device_holders.holders([5]) == []
+    assert device_holders.holders([5], Site(root)) == []
 
 
 def test_hccls_ports_are_taken() -> None:
