@@ -30,7 +30,7 @@ COMMANDS = {
     "launch": "Start one process per rank and supervise the job.",
     "jobs": "List runs: which are running, and how the others ended.",
     "logs": "Print or follow the log of a rank of a run.",
-    "doctor": "Check whether this host is ready for a job, and what to do.",
+    "doctor": "Check whether hosts are ready for a job, and say what to do.",
     "explain": "Explain why a job failed, from its logs, or what a code means.",
     "stop": "Stop a run.",
     "key": "Create, copy or check the key by which the hosts of a job authenticate each other.",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from hccl_tools.cli import options
+from hccl_tools.cli import gather_options, options
 from hccl_tools.cli.values import Choice, IntRange, Seconds
 
 _EXAMPLES = """\
   hccl-tools doctor                         this host or container
-  hccl-tools doctor rank_table.json         is it ready for the job of this table?
+  hccl-tools doctor rank_table.json         are its hosts ready for the job?
+  hccl-tools doctor --local rank_table.json this host alone
+  hccl-tools doctor --hosts 'node[1-4]'     four hosts, without a table
   hccl-tools doctor --select HCD2           only the network of the devices
   hccl-tools doctor -f json rank_table.json for programs
   hccl-tools doctor --list                  the checks
@@ -29,6 +33,8 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 
 @options.command("doctor", epilog=_EXAMPLES)
 @click.argument("table", required=False)
+@click.option("--local", is_flag=True, help="Check this host alone, not all hosts of the table.")
+@gather_options.named_hosts
 @options.product
 @click.option(
     "--target",
@@ -65,11 +71,14 @@ def command(
     check_timeout: float,
     output_format: str,
     color: bool,
+    local: bool,
+    **reaching: Any,
 ) -> None:
-    """Check whether this host or container is ready for a job: devices, network, ports, limits, mounts.
+    """Check whether hosts are ready for a job: devices, network, ports, limits, mounts.
 
-    TABLE is the rank table of the job; without it, that of RANK_TABLE_FILE, if set. Nothing is changed, and
-    root is not needed. The exit code is 0 if nothing would stop the job, 1 if something would, 2 for wrong
+    TABLE is the rank table of the job; without it, that of RANK_TABLE_FILE, if set. All hosts of the table
+    are asked, or those of --hosts; without both, this host or container. Nothing is changed, and root is
+    not needed. The exit code is 0 if nothing would stop the job, 1 if something would, 2 for wrong
     usage or a file that cannot be read.
     """
     from hccl_tools.cli import doctor_run  # noqa: PLC0415  (`--help` does not need it)
@@ -77,7 +86,7 @@ def command(
 
     selection = registry.selection(select, ignore, table_comparison.rules())
     job = examining.Job(doctor_run.checked_table(table, product), product, target, start_port)
-    seen = doctor_run.observed_here(job, check_timeout)
-    result = examining.examine(seen, doctor_run.with_product_of(seen, job), selection)
+    seen, silent = doctor_run.observed(job, reaching, tool_timeout=check_timeout, local=local)
+    result = examining.examine(seen, doctor_run.with_product_of(seen, job), selection, silent)
     options.write(doctor_run.rendered(result, seen, output_format, color=color))
     ctx.exit(int(result.fails(strict=strict)))

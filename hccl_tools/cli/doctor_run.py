@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli import gather_options
+from hccl_tools.discover.local_addresses import is_this_host
+from hccl_tools.discover.site import Site
 from hccl_tools.doctor import as_json, as_text, examining
+from hccl_tools.doctor.between_checks import Silent
+from hccl_tools.errors import UsageError
 from hccl_tools.inspection.observing import observe
 from hccl_tools.notation.printable import stdout_is_ascii
+from hccl_tools.programs.slurm import allocated_nodes, in_allocation
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
 
 if TYPE_CHECKING:
@@ -39,15 +45,34 @@ def checked_table(table: str | None, product: str | None) -> Report | None:
     return validate(table, product=product)
 
 
-def observed_here(job: examining.Job, tool_timeout: float) -> dict[str, Observation]:
-    """Return this host, as observed, by its name.
+def observed(
+    job: examining.Job, options: dict[str, Any], *, tool_timeout: float, local: bool
+) -> tuple[dict[str, Observation], list[Silent]]:
+    """Observe the hosts of the options or the table, or this host; return also who did not answer.
 
     Raises:
         InputError: A tool or file that the user specified cannot be used.
+        UsageError: The options contradict each other.
+        GatheringError: The hosts cannot be asked.
     """
-    from hccl_tools.discover.site import Site  # noqa: PLC0415
+    request = job.request(tool_timeout)
+    named = gather_options.hosts_of(options)
+    if local and named:
+        raise UsageError("--local and --hosts exclude each other", hint="leave one of them out")
+    hosts = () if local else named or _hosts_of_job(job)
+    if not hosts or (not named and len(hosts) == 1 and is_this_host(hosts[0])):
+        return {os.uname().nodename: observe(request, Site())}, []
+    seen, failures = gather_options.observe(hosts, request, options)
+    return seen, [Silent(one.host, one.message, one.hint) for one in failures]
 
-    return {os.uname().nodename: observe(job.request(tool_timeout), Site())}
+
+def _hosts_of_job(job: examining.Job) -> tuple[str, ...]:
+    """Return the nodes of a Slurm allocation, else the addresses of the servers of the table."""
+    if job.table is None:
+        return ()
+    if in_allocation(os.environ):
+        return allocated_nodes(os.environ)
+    return tuple(dict.fromkeys(one.host_ip or one.server_id for one in job.table.servers))
 
 
 def with_product_of(seen: Mapping[str, Observation], job: examining.Job) -> examining.Job:

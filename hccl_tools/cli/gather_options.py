@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from hccl_tools.discover.facts import HostFacts
     from hccl_tools.discover.survey import SurveyRequest
-    from hccl_tools.gathering.failures import Gathered
+    from hccl_tools.gathering.failures import Failure, Gathered
     from hccl_tools.gathering.options import GatherOptions
+    from hccl_tools.inspection.observation import Observation, ObservationRequest
 
 _WANTED = ("hosts", "hostfile", "gather")
 #: The names of the options of :func:`one_host`.
@@ -52,6 +53,17 @@ _REACHING = (
         "allocation, else mpirun if Open MPI's is on PATH and mpi4py is installed, else ssh.",
     ),
 )
+#: The options that name hosts.
+_NAMES = (
+    click.option(
+        "--hostfile", metavar="FILE", help="The hosts, one per line, in the format of Open MPI and MPICH."
+    ),
+    click.option(
+        "--hosts",
+        metavar="LIST",
+        help="Query these hosts: 10.0.0.[1-16], node[01-04,7], $SLURM_JOB_NODELIST.",
+    ),
+)
 #: The options for querying many hosts.
 _HOSTS = (
     click.option(
@@ -72,20 +84,44 @@ _HOSTS = (
         help="Collect the answers of all hosts on which mpirun or srun runs this command. In a Slurm "
         "allocation without srun: query all its nodes.",
     ),
-    click.option(
-        "--hostfile", metavar="FILE", help="The hosts, one per line, in the format of Open MPI and MPICH."
-    ),
-    click.option(
-        "--hosts",
-        metavar="LIST",
-        help="Query these hosts: 10.0.0.[1-16], node[01-04,7], $SLURM_JOB_NODELIST.",
-    ),
 )
 
 
 #: ``--engine``, ``--gather-timeout`` and ``--ssh``; ``many_hosts`` adds the options that name the hosts.
 one_host = together(*_REACHING)
-many_hosts = together(*_REACHING, *_HOSTS)
+many_hosts = together(*_REACHING, *_HOSTS, *_NAMES)
+#: The options that name hosts, and those for reaching them.
+named_hosts = together(*_REACHING, *_NAMES)
+
+
+def observe(
+    hosts: Sequence[str], request: ObservationRequest, options: dict[str, Any]
+) -> tuple[dict[str, Observation], list[Failure]]:
+    """Observe hosts as the options of :func:`named_hosts` say; return the answers, and who did not answer.
+
+    Raises:
+        GatheringError: The engine failed without naming a host.
+        UsageError: ``--via`` cannot be used as it is, or the engine is missing.
+    """
+    from hccl_tools.gathering.coordinator import observe_hosts  # noqa: PLC0415
+
+    found = observe_hosts(hosts, request, _announced(_reached(options), hosts))
+    return {one.host: one.seen for one in found.answers if one.seen is not None}, found.left_out
+
+
+def hosts_of(options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the hosts of ``--hosts`` or ``--hostfile``; none if neither is given.
+
+    Raises:
+        UsageError: Both are given, or the list cannot be read.
+    """
+    from hccl_tools.notation import host_list  # noqa: PLC0415
+
+    if options["hosts"] and options["hostfile"]:
+        raise UsageError("--hosts and --hostfile exclude each other", hint="keep one of them")
+    if options["hostfile"]:
+        return host_list.read_hostfile(options["hostfile"])
+    return host_list.parse(options["hosts"]) if options["hosts"] else ()
 
 
 def facts_of(host: str, request: SurveyRequest, options: dict[str, Any]) -> HostFacts:

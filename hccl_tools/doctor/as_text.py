@@ -54,7 +54,9 @@ def _verdict(result: Examination) -> str:
     numbers = {name: sum(one.consequence == name for one in result.findings) for name in _COLORS}
     where = result.hosts[0] if len(result.hosts) == 1 else count(len(result.hosts), "host")
     found = [
-        f"{numbers['stops']} would stop the job" if numbers["stops"] else "nothing would stop the job",
+        f"{count(numbers['stops'], 'fault')} would stop the job"
+        if numbers["stops"]
+        else "nothing would stop the job",
         *([f"{numbers['may-stop']} may stop it"] if numbers["may-stop"] else []),
         *([f"{numbers['slows']} would slow it"] if numbers["slows"] else []),
         *([count(numbers["note"], "note")] if numbers["note"] else []),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.recognition import recognise
 from hccl_tools.doctor import table_comparison
+from hccl_tools.doctor.between_checks import Silent, silence
 from hccl_tools.doctor.case import Case
-from hccl_tools.doctor.findings import Examination, HostFinding, folded, judge
+from hccl_tools.doctor.findings import Examination, HostFinding, compare, folded, judge
 from hccl_tools.inspection.observation import Observation, ObservationRequest
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.doctor.registry import Selection
@@ -59,18 +61,30 @@ class Job(NamedTuple):
             super_pod=table.format == "1.2" and "super_device_id" in table.columns,
             levels=table.format == "2.0",
             ports=ports,
-            table=self.report.file if self.report else "",
+            table=os.path.abspath(self.report.file) if self.report else "",
             tool_timeout=tool_timeout,
         )
 
 
-def examine(seen: Mapping[str, Observation], job: Job, selection: Selection) -> Examination:
-    """Return the findings on hosts, by the names under which they were asked."""
+def examine(
+    seen: Mapping[str, Observation], job: Job, selection: Selection, silent: Sequence[Silent] = ()
+) -> Examination:
+    """Return the findings on hosts, by the names under which they were asked.
+
+    Args:
+        silent: The hosts that did not answer.
+    """
     found: list[HostFinding] = []
-    for host, one in seen.items():
-        found += _on_host(host, one, job)
+    cases = {host: case_of(one, job) for host, one in seen.items()}
+    for host, case in cases.items():
+        found += judge(host, case)
+        if job.report is not None and job.report.table is not None:
+            found += table_comparison.compared(host, job.report, table_comparison.host_state(case.seen))
+    found += compare(cases)
+    found += (silence(one) for one in silent)
     kept = (one for one in found if selection.keeps(one.check, one.name))
-    return Examination(tuple(seen), folded(kept, tuple(seen)), job.report.file if job.report else None)
+    hosts = (*seen, *(one.host for one in silent))
+    return Examination(hosts, folded(kept, hosts), job.report.file if job.report else None)
 
 
 def case_of(seen: Observation, job: Job) -> Case:
@@ -81,12 +95,6 @@ def case_of(seen: Observation, job: Job) -> Case:
     path = job.report.file if job.report else ""
     problem = _table_problem(job.report) if job.report else ""
     return Case(seen, table, path, product, devices, job.target, job.start_port, job.product, problem)
-
-
-def _on_host(host: str, seen: Observation, job: Job) -> Iterator[HostFinding]:
-    yield from judge(host, case_of(seen, job))
-    if job.report is not None and job.report.table is not None:
-        yield from table_comparison.compared(host, job.report, table_comparison.host_state(seen))
 
 
 def _devices_here(table: RankTable, seen: Observation) -> tuple[int, ...]:

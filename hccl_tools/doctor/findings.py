@@ -8,7 +8,7 @@ from hccl_tools.doctor.registry import CONSEQUENCES, NOT_EXAMINED, all_checks
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hccl_tools.doctor.case import Case
     from hccl_tools.doctor.registry import Check, Consequence, Finding
@@ -59,9 +59,18 @@ class Examination(NamedTuple):
 def judge(host: str, case: Case, *, quick: bool = False) -> Iterator[HostFinding]:
     """Yield the findings of all checks on one host; ``quick``: of the checks before a start."""
     for check in all_checks().values():
-        if (check.quick or not quick) and (not check.products or case.product in check.products):
+        if check.between or (quick and not check.quick):
+            continue
+        if not check.products or case.product in check.products:
             for found in check.find(case):
                 yield host_finding(check, found, host)
+
+
+def compare(cases: Mapping[str, Case]) -> Iterator[HostFinding]:
+    """Yield what the checks that compare hosts find."""
+    for check in all_checks().values():
+        for found in check.find(cases) if check.between else ():
+            yield host_finding(check, found, *found.hosts)
 
 
 def host_finding(check: Check, found: Finding, *hosts: str) -> HostFinding:

@@ -7,7 +7,7 @@ it never asks the host, raises, prints or sorts. Its docstring says what is aske
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hccl_tools.errors import UsageError
 from hccl_tools.notation.phrases import did_you_mean
@@ -16,7 +16,6 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from hccl_tools.doctor.case import Case
 
 #: What a finding means for a job, the worst first.
 Consequence = Literal["stops", "may-stop", "slows", "note"]
@@ -30,7 +29,9 @@ _MODULES = (
     "setting_checks",
     "variable_checks",
     "container_checks",
+    "between_checks",
 )
+_Find = TypeVar("_Find", bound="Callable[[Any], Iterator[Finding]]")
 
 
 class Example(NamedTuple):
@@ -54,12 +55,14 @@ class Finding(NamedTuple):
         devices: The physical ids concerned.
         remedy: What to do, if it differs from the remedy of the check.
         consequence: The consequence in this case, if it is less than that of the check.
+        hosts: The hosts concerned, for a check that compares hosts.
     """
 
     message: str
     devices: tuple[int, ...] = ()
     remedy: str | None = None
     consequence: Consequence | None = None
+    hosts: tuple[str, ...] = ()
 
 
 class Check(NamedTuple):
@@ -73,6 +76,7 @@ class Check(NamedTuple):
         products: The products to which the check applies; empty for all.
         example: What the check reports on a host.
         quick: Whether ``launch`` runs it before every start; such a check needs no tool.
+        between: Whether it compares hosts: it then reads the cases of all hosts by name.
     """
 
     id: str
@@ -80,10 +84,11 @@ class Check(NamedTuple):
     consequence: Consequence
     remedy: str
     source: str
-    find: Callable[[Case], Iterable[Finding]]
+    find: Callable[[Any], Iterable[Finding]]
     products: tuple[str, ...] = ()
     example: Example | None = None
     quick: bool = False
+    between: bool = False
 
     @property
     def title(self) -> str:
@@ -104,13 +109,16 @@ def check(
     products: tuple[str, ...] = (),
     example: Example | None = None,
     quick: bool = False,
-) -> Callable[[Callable[[Case], Iterator[Finding]]], Callable[[Case], Iterator[Finding]]]:
+    between: bool = False,
+) -> Callable[[_Find], _Find]:
     """Declare a check; see :class:`Check`."""
 
-    def declare(find: Callable[[Case], Iterator[Finding]]) -> Callable[[Case], Iterator[Finding]]:
+    def declare(find: _Find) -> _Find:
         if check_id in _CHECKS:
             raise ValueError(f"{check_id} is both {_CHECKS[check_id].name} and {name}")
-        _CHECKS[check_id] = Check(check_id, name, consequence, remedy, source, find, products, example, quick)
+        _CHECKS[check_id] = Check(
+            check_id, name, consequence, remedy, source, find, products, example, quick, between
+        )
         return find
 
     return declare

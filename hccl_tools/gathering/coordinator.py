@@ -7,6 +7,7 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from hccl_tools.discover.survey import SurveyRequest
 from hccl_tools.errors import UsageError
 from hccl_tools.gathering import choice, failures
 from hccl_tools.gathering.failures import Failure, Gathered, GatheringError
@@ -16,10 +17,10 @@ from hccl_tools.table.products import PRODUCT_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.gathering.engine_run import EngineOutcome
     from hccl_tools.gathering.messages import SurveyAnswer
     from hccl_tools.gathering.options import GatherOptions
+    from hccl_tools.inspection.observation import ObservationRequest
 
 #: Name of an engine -> the module that surveys hosts with it.
 _ENGINES = {"mpirun": "over_mpirun", "slurm": "over_srun", "ssh": "over_ssh"}
@@ -37,7 +38,30 @@ def survey_hosts(hosts: Sequence[str], request: SurveyRequest, options: GatherOp
             f"--server_ip {request.server_ip} cannot be the address of {len(hosts)} hosts",
             hint="omit --server_ip: each host uses its address in the host list, else its own address",
         )
-    request = _for_all(request, options.environ)
+    answers, causes = _ask(hosts, _for_all(request, options.environ), options)
+    left_out = [causes[host] for host in hosts if host in causes]
+    if left_out and (not options.allow_missing or not answers):
+        raise failures.no_answer(left_out, len(hosts))
+    return Gathered([answers[host] for host in hosts if host in answers], left_out)
+
+
+def observe_hosts(hosts: Sequence[str], request: ObservationRequest, options: GatherOptions) -> Gathered:
+    """Observe every host; those that do not answer are ``left_out``.
+
+    Raises:
+        GatheringError: The engine failed without naming a host.
+        UsageError: The engine is missing.
+    """
+    answers, causes = _ask(hosts, request, options._replace(allow_missing=True))
+    missing = Failure("", f"it did not answer within {options.seconds:g} s")
+    left_out = [causes.get(host, missing._replace(host=host)) for host in hosts if host not in answers]
+    return Gathered([answers[host] for host in hosts if host in answers], left_out)
+
+
+def _ask(
+    hosts: Sequence[str], request: SurveyRequest | ObservationRequest, options: GatherOptions
+) -> tuple[dict[str, SurveyAnswer], dict[str, Failure]]:
+    """Return the answers and the failures by host; hosts that were not reached in time are in neither."""
     engine = options.engine or choice.default(options.environ).engine
     survey = import_module(f"hccl_tools.gathering.{_ENGINES[engine]}").survey
     deadline = time.monotonic() + options.seconds
@@ -48,23 +72,21 @@ def survey_hosts(hosts: Sequence[str], request: SurveyRequest, options: GatherOp
         left = max(1.0, deadline - time.monotonic())
         with exit_on_signals():
             outcome: EngineOutcome = survey(pending, places, request, options, left)
-        answers |= {host: answer for host, answer in outcome.answers.items() if answer.facts is not None}
+        answers |= {host: answer for host, answer in outcome.answers.items() if not answer.has_failed}
         causes |= {cause.host: cause for cause in outcome.causes}
         causes |= {
             host: Failure(host, answer.message, answer.hint)
             for host, answer in outcome.answers.items()
-            if answer.facts is None
+            if answer.has_failed
         }
         if not outcome.answers and not outcome.causes:
-            raise GatheringError(f"no table is written: {engine} failed\n{outcome.output}")
+            what = "no table is written" if isinstance(request, SurveyRequest) else "no host was asked"
+            raise GatheringError(f"{what}: {engine} failed\n{outcome.output}")
         if causes and not options.allow_missing:
             break
         if time.monotonic() > deadline:
             break
-    left_out = [causes[host] for host in hosts if host in causes]
-    if left_out and (not options.allow_missing or not answers):
-        raise failures.no_answer(left_out, len(hosts))
-    return Gathered([answers[host] for host in hosts if host in answers], left_out)
+    return answers, causes
 
 
 def _for_all(request: SurveyRequest, environ: Mapping[str, str]) -> SurveyRequest:

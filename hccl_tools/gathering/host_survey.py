@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_local
+from hccl_tools.discover.site import Site
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.gathering import stdout_framing
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
+from hccl_tools.inspection.observation import ObservationRequest
 from hccl_tools.table.addresses import is_loopback
 
 if TYPE_CHECKING:
@@ -39,11 +41,15 @@ def end_with_tools() -> None:
     signal.signal(signal.SIGTERM, end)
 
 
-def answer(host: str, place: int, request: SurveyRequest) -> SurveyAnswer:
-    """Survey this host and return the facts, or the reason for a failure."""
+def answer(host: str, place: int, request: SurveyRequest | ObservationRequest) -> SurveyAnswer:
+    """Survey or observe this host and return the result, or the reason for a failure."""
     from hccl_tools.discover.survey import survey  # noqa: PLC0415  (the first process surveys nothing)
 
     try:
+        if isinstance(request, ObservationRequest):
+            from hccl_tools.inspection.observing import observe  # noqa: PLC0415  (only for `doctor`)
+
+            return SurveyAnswer(host, seen=observe(request, Site()), machine=machine())
         if request.simulate is not None:
             return SurveyAnswer(host, survey(_numbered(request, place)))
         return SurveyAnswer(host, _surveyed(host, request), machine=machine())

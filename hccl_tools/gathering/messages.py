@@ -10,6 +10,7 @@ from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
 from hccl_tools.discover.survey import SurveyRequest
+from hccl_tools.inspection.observation import Observation, ObservationRequest, from_json
 from hccl_tools.programs.install_hints import HCCL_TOOLS
 from hccl_tools.records import NamedTuple
 
@@ -24,6 +25,7 @@ class SurveyTask(NamedTuple):
     """The task of one process.
 
     Attributes:
+        request: What to find out: the facts for a table, or what ``doctor`` asks.
         host: The host's name in the host list; empty if only the host knows its name (Slurm).
         place: The host's index in the list, from 0.
         seconds: The time limit for the answer.
@@ -34,7 +36,7 @@ class SurveyTask(NamedTuple):
 
     host: str = ""
     place: int = 0
-    request: SurveyRequest = SurveyRequest()
+    request: SurveyRequest | ObservationRequest = SurveyRequest()
     seconds: float = 60.0
     over_mpi: bool = True
     collect: str | None = None
@@ -43,9 +45,10 @@ class SurveyTask(NamedTuple):
     def to_json(self) -> str:
         """Return the task as one line."""
         request = self.request._asdict()
-        request["wanted"] = self.request.wanted._asdict()
-        # Each host uses its own environment: its tools, its devices.
-        request["site"] = {k: v for k, v in self.request.site._asdict().items() if k != "environ"}
+        if isinstance(self.request, SurveyRequest):
+            request["wanted"] = self.request.wanted._asdict()
+            # Each host uses its own environment: its tools, its devices.
+            request["site"] = {k: v for k, v in self.request.site._asdict().items() if k != "environ"}
         return json.dumps({"form": FORM, **self._asdict(), "request": request}, separators=(",", ":"))
 
     @classmethod
@@ -54,6 +57,8 @@ class SurveyTask(NamedTuple):
         fields = json.loads(text)
         del fields["form"]
         request = fields.pop("request")
+        if "wanted" not in request:
+            return cls(**fields, request=ObservationRequest(**_with_tuples(request)))
         wanted, site = Wanted(**request.pop("wanted")), Site(**request.pop("site"))
         return cls(**fields, request=SurveyRequest(**request, wanted=wanted, site=site))
 
@@ -63,7 +68,8 @@ class SurveyAnswer(NamedTuple):
 
     Attributes:
         host: The name in the host list, else the host's own name.
-        facts: The facts about the host, or None after a failure.
+        facts: The facts about the host for a table, or None.
+        seen: What was observed on the host for ``doctor``, or None. After a failure, both are None.
         message: The reason for the failure.
         machine: An id that no two hosts share; empty for a simulated host.
         version: The version of hccl-tools that answers.
@@ -71,14 +77,22 @@ class SurveyAnswer(NamedTuple):
 
     host: str
     facts: HostFacts | None = None
+    seen: Observation | None = None
     message: str = ""
     hint: str | None = None
     machine: str = ""
     version: str = hccl_tools.__version__
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether the host could not answer what it was asked."""
+        return self.facts is None and self.seen is None
+
     def to_json(self) -> str:
         """Return the answer as one line of ASCII."""
         fields = {"form": FORM, **self._asdict()}
+        if self.seen is not None:
+            fields["seen"] = self.seen.as_json()
         if self.facts is not None:
             fields["facts"] = self.facts._asdict()
             fields["facts"]["devices"] = [device._asdict() for device in self.facts.devices]
@@ -93,6 +107,8 @@ class SurveyAnswer(NamedTuple):
                 raise ValueError  # noqa: TRY301  (handled with the other errors below)
             if fields["facts"] is not None:
                 fields["facts"] = _facts(fields["facts"])
+            if fields["seen"] is not None:
+                fields["seen"] = from_json(fields["seen"])
             return cls(**fields)
         except (ValueError, TypeError, KeyError, AttributeError):
             return cls(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.gathering.options import GatherOptions
+    from hccl_tools.inspection.observation import ObservationRequest
 
 #: The share of the time limit that is reserved to determine why hosts did not answer.
 _DIAGNOSIS_SHARE = 0.2
@@ -33,7 +34,7 @@ _DIAGNOSIS_SHARE = 0.2
 def survey(
     hosts: Sequence[str],
     places: Mapping[str, int],
-    request: SurveyRequest,
+    request: SurveyRequest | ObservationRequest,
     options: GatherOptions,
     seconds: float,
 ) -> EngineOutcome:

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.gathering.engine_run import EngineRun
     from hccl_tools.gathering.options import GatherOptions
+    from hccl_tools.inspection.observation import ObservationRequest
 
 
 def survey(
     hosts: Sequence[str],
     places: Mapping[str, int],
-    request: SurveyRequest,
+    request: SurveyRequest | ObservationRequest,
     options: GatherOptions,
     seconds: float,
 ) -> EngineOutcome:

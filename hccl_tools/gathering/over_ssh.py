@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.gathering.options import GatherOptions
+    from hccl_tools.inspection.observation import ObservationRequest
     from hccl_tools.remote.archive import Archive
 
 #: Seconds in which the programs on the other hosts end after their connection was closed.
@@ -86,7 +87,7 @@ class _Query(Connection):
 def survey(
     hosts: Sequence[str],
     places: Mapping[str, int],
-    request: SurveyRequest,
+    request: SurveyRequest | ObservationRequest,
     options: GatherOptions,
     seconds: float,
 ) -> EngineOutcome:

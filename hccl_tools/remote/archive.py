@@ -25,8 +25,13 @@ if TYPE_CHECKING:
 _PARTS = {
     "": "__init__ errors records version",
     "discover": "__init__ dev_info device_addresses eid facts hccn_conf hccn_tool host levels "
-    "local_addresses npu_smi pci selection simulated site super_pod survey visible",
+    "host_state local_addresses npu_smi pci selection simulated site super_pod survey visible",
     "gathering": "__init__ host_survey messages stdout_framing",
+    "inspection": "__init__ device_holders device_network hccl_variables host_ports machine npu_overview "
+    "observation observing",
+    "launch": "__init__",
+    "launch/processes": "__init__ procfs",
+    "launch/runs": "__init__ names",
     "notation": "__init__ device_range look_alikes number_list phrases",
     "programs": "__init__ install_hints lookup",
     "table": "__init__ addresses product_names products",

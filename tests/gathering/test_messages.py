@@ -15,6 +15,7 @@ from hccl_tools.discover.survey import SurveyRequest, survey
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.gathering import agreement, stdout_framing
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
+from hccl_tools.inspection.observation import DeviceObservation, Observation, ObservationRequest
 
 
 @pytest.mark.parametrize("product", ["910a", "a2", "a3", "300i"])
@@ -27,16 +28,26 @@ def test_the_facts_of_a_host_survive_the_way(product: str) -> None:
 
 def test_a_task_survives_the_way_but_not_this_host_s_environment() -> None:
     site = Site(environ={"PATH": "/secret"}, hccn_tool="/opt/hccn_tool", tool_timeout=3)
-    task = SurveyTask(
-        "node1", 2, SurveyRequest(Wanted(devices="0-7"), product="a2", site=site), 9.0, collect="/f"
-    )
+    request = SurveyRequest(Wanted(devices="0-7"), product="a2", site=site)
+    task = SurveyTask("node1", 2, request, 9.0, collect="/f")
 
     text = task.to_json()
 
     assert "/secret" not in text
     assert SurveyTask.from_json(text) == task._replace(
-        request=task.request._replace(site=site._replace(environ=Site().environ))
+        request=request._replace(site=site._replace(environ=Site().environ))
     )
+
+
+def test_what_doctor_asks_and_hears_survives_the_way() -> None:
+    task = SurveyTask("node1", 2, ObservationRequest((0, 4), ("10.0.0.1",), ports=(8118,)))
+    device = DeviceObservation(4, ("10.0.0.4",), link="UP", tls=0)
+    seen = Observation(names=("node1",), nodes=(0, 4), devices=(device,), limits={"nofile": 1024})
+    answer = SurveyAnswer("node1", seen=seen)
+
+    assert SurveyTask.from_json(task.to_json()) == task
+    assert SurveyAnswer.from_json(answer.to_json()) == answer
+    assert not answer.has_failed
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"form": 2}', '{"form": 1, "facts": {"devices": 1}}'])

@@ -1,0 +1,190 @@
+"""Checks that compare hosts: they read the cases of all hosts by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hccl_tools.doctor.findings import HostFinding, host_finding
+from hccl_tools.doctor.registry import Consequence, Finding, all_checks, check
+from hccl_tools.notation.host_list import fold
+from hccl_tools.notation.phrases import time_span
+from hccl_tools.records import NamedTuple
+from hccl_tools.table.addresses import packed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from hccl_tools.doctor.case import Case
+
+    Cases = Mapping[str, Case]
+
+_NO_ANSWER = "HCD501"
+#: Seconds; hosts are not observed at the same moment.
+_CLOCK_TOLERANCE = 120.0
+#: The variables of HCCL that may differ between hosts.
+_OWN = frozenset({"HCCL_IF_IP", "HCCL_SOCKET_IFNAME"})
+_FAMILIES = {4: "IPv4", 16: "IPv6"}
+
+
+class Silent(NamedTuple):
+    """A host that did not answer, why, and what to do."""
+
+    host: str
+    reason: str
+    remedy: str | None = None
+
+
+def silence(one: Silent) -> HostFinding:
+    """Return the finding on a host that did not answer."""
+    return host_finding(all_checks()[_NO_ANSWER], Finding(one.reason, remedy=one.remedy), one.host)
+
+
+@check(
+    _NO_ANSWER,
+    "host-did-not-answer",
+    "stops",
+    remedy="check that the host is up and that `ssh HOST true` works without a question",
+    source="the way to the hosts: srun, mpirun, ssh or --via",
+    between=True,
+)
+def host_did_not_answer(_cases: Cases) -> Iterator[Finding]:
+    """Does every host answer?"""
+    yield from ()  # `silence` makes these findings: such a host has no case
+
+
+def _differences(
+    values: Mapping[str, str], what: str, consequence: Consequence | None = None
+) -> Iterator[Finding]:
+    """Yield one finding for each value that fewer hosts have than the most frequent one."""
+    counted = Counter(values.values()).most_common()
+    usual = fold(host for host, value in values.items() if counted and value == counted[0][0])
+    for value, _number in counted[1:]:
+        hosts = tuple(host for host, own in values.items() if own == value)
+        message = f"{what}: {value}, but {counted[0][0]} on {usual}"
+        yield Finding(message, hosts=hosts, consequence=consequence)
+
+
+@check(
+    "HCD502",
+    "products-differ",
+    "stops",
+    remedy="leave the other machines out of the job: HCCL needs one kind of machine",
+    source="HCCL rank table guides: one product per table",
+    between=True,
+)
+def products_differ(cases: Cases) -> Iterator[Finding]:
+    """Are all hosts the same product?"""
+    yield from _differences(
+        {host: case.seen.product for host, case in cases.items() if case.seen.product}, "the product differs"
+    )
+
+
+@check(
+    "HCD503",
+    "versions-differ",
+    "may-stop",
+    remedy="install the same versions on all hosts",
+    source="HCCL compares the CANN versions of the ranks; drivers of one release are tested together",
+    between=True,
+)
+def versions_differ(cases: Cases) -> Iterator[Finding]:
+    """Do all hosts have the same driver, firmware, CANN and Python?"""
+    for name in ("driver", "firmware"):
+        found: dict[str, str] = {}
+        for host, case in cases.items():
+            versions = {version for one in case.seen.npus if (version := getattr(one, name)) is not None}
+            if len(versions) == 1:
+                found[host] = versions.pop()
+        yield from _differences(found, f"the {name} of the NPUs differs")
+    levels: tuple[tuple[str, Consequence | None], ...] = (("CANN", None), ("python", "note"))
+    for name, consequence in levels:
+        known = {host: case.seen.versions[name] for host, case in cases.items() if name in case.seen.versions}
+        yield from _differences(known, f"the version of {name} differs", consequence)
+
+
+@check(
+    "HCD504",
+    "tls-differs-between-hosts",
+    "stops",
+    remedy="set one value on all devices of the job: `hccn_tool -i N -tls -s enable 0` (or 1)",
+    source="HCCL requires equal TLS switches on all devices (EI0016)",
+    between=True,
+)
+def tls_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
+    """Is the TLS switch equal on all hosts?"""
+    found = {}
+    for host, case in cases.items():
+        values = {one.tls for one in case.seen.devices if one.tls is not None}
+        if len(values) == 1:  # differences on one host are a finding of that host
+            found[host] = "on" if values.pop() else "off"
+    yield from _differences(found, "the TLS switch of the devices differs")
+
+
+@check(
+    "HCD505",
+    "address-families-differ",
+    "stops",
+    remedy="give all devices IPv4 addresses, or all IPv6 addresses",
+    source="HCCL connects devices of one address family",
+    between=True,
+)
+def address_families_differ(cases: Cases) -> Iterator[Finding]:
+    """Do all devices have addresses of one family?"""
+    found = {}
+    for host, case in cases.items():
+        raw = {len(known) for one in case.seen.devices for ip in one.ips if (known := packed(ip)) is not None}
+        if raw and all(length in _FAMILIES for length in raw):
+            found[host] = " and ".join(_FAMILIES[length] for length in sorted(raw))
+    yield from _differences(found, "the address family of the devices differs")
+
+
+@check(
+    "HCD506",
+    "clock-differs",
+    "may-stop",
+    remedy="synchronise the clocks: `chronyc makestep`, or `timedatectl set-ntp true`",
+    source="logs of different hosts are ordered by time; certificates are valid for a time",
+    between=True,
+)
+def clock_differs(cases: Cases) -> Iterator[Finding]:
+    """Do the clocks of all hosts agree within two minutes?"""
+    clocks = {host: case.seen.clock for host, case in cases.items() if case.seen.clock}
+    if len(clocks) < 2:
+        return
+    usual = sorted(clocks.values())[(len(clocks) - 1) // 2]
+    for host, clock in clocks.items():
+        if abs(clock - usual) > _CLOCK_TOLERANCE:
+            way = "ahead of" if clock > usual else "behind"
+            yield Finding(f"the clock is {time_span(abs(clock - usual))} {way} the others", hosts=(host,))
+
+
+@check(
+    "HCD507",
+    "table-differs-between-hosts",
+    "stops",
+    remedy="copy one table to all hosts; `hccl-tools show --fingerprint TABLE` compares them",
+    source="HCCL compares the CRC of the table of all ranks",
+    between=True,
+)
+def table_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
+    """Is the table at its path the same file on all hosts that have one?"""
+    found = {host: case.seen.table_sha256[:12] for host, case in cases.items() if case.seen.table_sha256}
+    yield from _differences(found, "the table differs (SHA-256)")
+
+
+@check(
+    "HCD508",
+    "variables-differ-between-hosts",
+    "may-stop",
+    remedy="set the same value on all hosts, or pass it with `launch --env`",
+    source="HCCL's variables must be equal on all ranks; those of a login shell count only if the job has them",
+    between=True,
+)
+def variables_differ_between_hosts(cases: Cases) -> Iterator[Finding]:
+    """Do all hosts have the same values of HCCL's variables?"""
+    names = {name for case in cases.values() for name in case.environ if name.startswith("HCCL_")}
+    for name in sorted(names - _OWN):
+        if not name.startswith("HCCL_TOOLS_"):
+            values = {host: f"{name}={case.environ.get(name, '(unset)')}" for host, case in cases.items()}
+            yield from _differences(values, "a variable differs")
