@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from hccl_tools.cli import launch_request
+from hccl_tools.cli import launch_request, preflight_options
 from hccl_tools.cli.launch_options import BARE, EPILOG, GROUPS, HELP, SPELLINGS
 from hccl_tools.cli.option_groups import TYPED_OPTIONS, GroupedCommand
 
@@ -36,6 +36,10 @@ def _launch(**options: Any) -> int:
         shown = preview.dry_run(request, form=options["dry_run"])
         click.echo(shown.encode(errors="backslashreplace"), nl=False)
         return 0
+    if options["preflight"] == "full" and request.part is None:
+        from hccl_tools.cli import launch_preflight  # noqa: PLC0415  (few launches ask all hosts)
+
+        launch_preflight.ask_hosts(request, preflight_options.ignored_checks(options))
     from hccl_tools.launch import launcher  # noqa: PLC0415  (`--help` does not need it)
 
     return launcher.launch(request)

@@ -49,7 +49,10 @@ GROUPS: dict[str, list[Option]] = {
             help=product_option.help_text("this host's, else the product of the table's format"),
         ),
         _option("--ignore", multiple=True, metavar="RULES", help="Rules to ignore: HCC304 or HCC4,HCC6."),
-        _flag("--no-preflight", help="Skip the checks before the start."),
+        _option("--preflight", type=Choice(["none", "quick", "full"]), metavar="LEVEL",
+                help="Checks before the start: none, quick (devices, ports and variables of each host; the "
+                "default), full (all that doctor asks, on all hosts)."),
+        _flag("--no-preflight", help="The same as --preflight none."),
         _flag("--require-key", help="Refuse to start by hand on several hosts without a job key."),
         _flag("--no-local-check", help="Do not compare the table with this host's devices."),
         _flag("--ignore-visible", help="Allow devices outside ASCEND_VISIBLE_DEVICES."),

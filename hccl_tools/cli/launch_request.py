@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from hccl_tools.cli import preflight_options
 from hccl_tools.cli.option_groups import TYPED_OPTIONS
 from hccl_tools.errors import UsageError
 from hccl_tools.launch import engines
@@ -46,7 +47,7 @@ def read(options: dict[str, Any], *, own_python: bool) -> LaunchRequest:
         devices,
         StartChoice(
             _start(options, engine), engine, options["mpirun"], options["cpu"], options["bind"],
-            preflight=not options["no_preflight"],
+            preflight=preflight_options.is_checked(options),
             engine_reason=_engine_reason(options),
             require_key=options["require_key"],
         ),
@@ -70,7 +71,7 @@ def _table(options: dict[str, Any]) -> TableChoice:
         options["rank_table"],
         no_table=options["no_table"],
         product=options["product"],
-        ignore=tuple(rule.strip() for text in options["ignore"] for rule in text.split(",")),
+        ignore=preflight_options.ignored_rules(options),
         wait=options["wait"],
         local_check=not options["no_local_check"],
     )

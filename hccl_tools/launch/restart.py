@@ -35,7 +35,7 @@ def before_restart(prepared: PreparedLaunch, request: LaunchRequest, link: PeerL
     if plan.local_server is not None and plan.rendezvous is None and request.part is None:
         raise LaunchError(
             f"--max-restarts {restarts}: hosts without a rendezvous cannot restart together",
-            hint="omit --no-preflight, or start the job once for all hosts: --engine mpirun or slurm",
+            hint="leave --preflight none out, or start the job once for all hosts: --engine mpirun or slurm",
         )
 
     def before(number: int, signals: Signals) -> Sequence[RankProcess]:

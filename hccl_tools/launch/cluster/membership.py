@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PORT = "--start-port"
 #: Subject of the program: its kind and name, ``script train.py``.
 PROGRAM = "program"
-_SAME_ON_ALL = "all hosts need the same files and options; --no-preflight skips this check"
+_SAME_ON_ALL = "all hosts need the same files and options; --preflight none skips this check"
 
 
 class RefusalError(LaunchError):
@@ -114,5 +114,5 @@ def missing_hosts_error(hosts: Sequence[str], wait: float, strangers: str = "") 
     return RefusalError(
         f"host{'' if len(hosts) == 1 else 's'} {and_more(hosts)} did not join within {wait:g} s{also}",
         hint="run the same command, with the same --start-port, on every host; check for errors and "
-        "firewalls; --no-preflight skips this check",
+        "firewalls; --preflight none skips this check",
     )

@@ -1,0 +1,99 @@
+"""``launch --preflight``: none, quick, and full, which asks all hosts before the start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.test_doctor_hosts import WITHOUT_PORTS, Cluster
+
+if TYPE_CHECKING:
+    from pathlib import Path
+FULL = ("--preflight", "full", *WITHOUT_PORTS)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    return Cluster(tmp_path, 2)
+
+
+def launch(cluster: Cluster, *args: str, host: str = "node1") -> subprocess.CompletedProcess[str]:
+    """Launch ``echo`` as the program, on a stand-in host, which reaches the others with its ssh."""
+    environ = {
+        "PATH": f"{cluster.folder}/{host}/bin:/usr/bin:/bin",
+        "HOME": str(cluster.folder),
+        "TMPDIR": str(cluster.folder),
+        "LANG": "C.UTF-8",
+        "HCCL_TOOLS_ROOT": str(cluster.hosts[host].root),
+        "OMPI_MCA_plm_rsh_agent": str(cluster.ssh),
+    }
+    command = [sys.executable, "-m", "hccl_tools", "launch", "--product", "a2", *args]
+    return subprocess.run(
+        [*command, "--no-python", "echo", "it runs"],
+        capture_output=True, text=True, check=False, env=environ, cwd=cluster.folder, timeout=120,
+    )  # fmt: skip
+
+
+def test_a_fault_of_another_host_prevents_the_start(cluster: Cluster) -> None:
+    cluster.differ("node2", 1, tls=1)
+
+    done = launch(cluster, "--engine", "ssh", "--rank-table", str(cluster.table()), *FULL)
+
+    assert done.returncode == 125
+    assert "stops[HCD204]: TLS is on on device 1" in done.stderr
+    assert " --> 2 hosts" not in done.stderr
+    assert "nothing was started: 1 fault would stop the job" in done.stderr
+    assert "--preflight quick starts without asking all hosts" in done.stderr
+    assert not (cluster.folder / "log").exists()
+
+
+def test_a_host_that_is_down_prevents_the_start(cluster: Cluster) -> None:
+    path = str(cluster.table("down1"))
+
+    done = launch(cluster, "--engine", "ssh", "--rank-table", path, *FULL)
+
+    assert done.returncode == 125
+    assert "stops[HCD501]" in done.stderr
+    assert "No route to host" in done.stderr
+
+
+def test_this_host_alone(cluster: Cluster) -> None:
+    cluster.differ("node1", 1, npu_health="Alarm")
+
+    done = launch(cluster, "--devices", "0-1", "--tail", "all", *FULL)
+    quick = launch(cluster, "--devices", "0-1", "--tail", "all", "--preflight", "quick")
+
+    assert done.returncode == 125
+    assert "stops[HCD103]: npu-smi reports the health of device 1 as Alarm" in done.stderr
+    assert quick.returncode == 0, quick.stderr
+    assert quick.stdout.count("it runs") == 2
+
+
+def test_a_sound_host_starts(cluster: Cluster) -> None:
+    done = launch(cluster, "--devices", "0-1", "--tail", "all", *FULL)
+
+    assert done.returncode == 0, done.stderr
+    assert "nothing would stop the job" in done.stderr
+    assert done.stdout.count("it runs") == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["--no-preflight", "--preflight", "full"], "exclude each other"),
+        (["--cpu", "-n", "2", "--preflight", "full"], "--cpu uses none"),
+        (["--preflight", "ful"], "quick"),
+        (["--preflight", "full", "--ignore", "HCD999"], 'no check matches "HCD999"'),
+        (["--ignore", "HCD302"], "add --preflight full"),
+        (["--rank-table", "-", "--preflight", "full"], "standard input"),
+    ],
+)
+def test_wrong_usage(cluster: Cluster, args: list[str], words: str) -> None:
+    done = launch(cluster, *args)
+
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
