@@ -8,6 +8,7 @@ import click
 
 from hccl_tools.cli import gather_options, options
 from hccl_tools.cli.values import Choice, IntRange, Seconds
+from hccl_tools.notation.printable import stdout_is_ascii
 
 _EXAMPLES = """\
   hccl-tools doctor                         this host or container
@@ -15,7 +16,7 @@ _EXAMPLES = """\
   hccl-tools doctor --local rank_table.json this host alone
   hccl-tools doctor --hosts 'node[1-4]'     four hosts, without a table
   hccl-tools doctor --select HCD2           only the network of the devices
-  hccl-tools doctor -f json rank_table.json for programs
+  hccl-tools doctor -f json rank_table.json for programs; also junit, github, sarif
   hccl-tools doctor --list                  the checks
 """
 
@@ -52,9 +53,7 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the checks."
 )
-@click.option(
-    "-f", "--format", "output_format", type=Choice(["text", "json"]), default="text", help="Output format."
-)
+@options.output_format
 @options.color
 @click.pass_context
 def command(
@@ -83,10 +82,12 @@ def command(
     """
     from hccl_tools.cli import doctor_run  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.doctor import examining, registry, table_comparison  # noqa: PLC0415
+    from hccl_tools.doctor_report import render  # noqa: PLC0415
 
     selection = registry.selection(select, ignore, table_comparison.rules())
     job = examining.Job(doctor_run.checked_table(table, product), product, target, start_port)
     seen, silent = doctor_run.observed(job, reaching, tool_timeout=check_timeout, local=local)
     result = examining.examine(seen, doctor_run.with_product_of(seen, job), selection, silent)
-    options.write(doctor_run.rendered(result, seen, output_format, color=color))
+    shown = {"color": color, "ascii_only": stdout_is_ascii(), "strict": strict}
+    options.write(render(result, seen, output_format, **shown))
     ctx.exit(int(result.fails(strict=strict)))

@@ -1,8 +1,7 @@
-"""What ``hccl-tools doctor`` asks, and how it prints the answers."""
+"""What ``hccl-tools doctor`` asks, and of which hosts."""
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +10,17 @@ import click
 from hccl_tools.cli import gather_options
 from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.discover.site import Site
-from hccl_tools.doctor import as_json, as_text, examining
 from hccl_tools.doctor.between_checks import Silent
 from hccl_tools.errors import UsageError
 from hccl_tools.inspection.observing import observe
-from hccl_tools.notation.printable import stdout_is_ascii
 from hccl_tools.programs.slurm import allocated_nodes, in_allocation
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.doctor.findings import Examination
+    from hccl_tools.doctor import examining
     from hccl_tools.inspection.observation import Observation
 
 
@@ -84,13 +81,3 @@ def with_product_of(seen: Mapping[str, Observation], job: examining.Job) -> exam
     if product == job.report.product or job.report.format not in PRODUCTS[product].formats:
         return job
     return job._replace(report=checked_table(job.report.file, product))
-
-
-def rendered(
-    result: Examination, seen: Mapping[str, Observation], output_format: str, *, color: bool
-) -> Iterator[str]:
-    """Yield the result in an output format."""
-    if output_format == "json":
-        yield json.dumps(as_json.as_json(result, seen), indent=1) + "\n"
-    else:
-        yield from as_text.render(result, color=color, ascii_only=stdout_is_ascii())

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli import doctor_run
-from hccl_tools.doctor import as_text, examining, registry
+from hccl_tools.doctor import examining, registry
+from hccl_tools.doctor_report import as_text
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.gathering import choice
 from hccl_tools.launch import engines

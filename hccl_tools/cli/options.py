@@ -98,7 +98,7 @@ output_format = click.option(
     "-f",
     "--format",
     "output_format",
-    type=Choice(["text", "concise", "json", "github", "sarif"]),
+    type=Choice(["text", "concise", "json", "junit", "github", "sarif"]),
     callback=_output_format,
     help="Output format. Default: text; github if GITHUB_ACTIONS=true.",
 )

@@ -25,7 +25,7 @@ _EXAMPLES = """\
   hccl-tools validate --only-hccl rank_table.json          only faults that stop HCCL
   hccl-tools validate --local rank_table.json              compare it with this host and its devices
   cat rank_table.json | hccl-tools validate -              from a pipe
-  hccl-tools validate -f json rank_table.json              for programs; also concise, github, sarif
+  hccl-tools validate -f json rank_table.json              for programs; also junit, github, sarif
 """
 
 
@@ -141,6 +141,7 @@ def command(
     gc.disable()
     checks["limit"] = limit(output_format, show_all=show_all)
     run = _Run(checks, strict, only_hccl, local, wait)
-    shown = {"show_all": show_all, "only_hccl": only_hccl, "color": color, "ascii_only": stdout_is_ascii()}
+    shown = {"show_all": show_all, "only_hccl": only_hccl, "color": color, "strict": strict}
+    shown["ascii_only"] = stdout_is_ascii()
     options.write(render(run.reports(files or [table_options.from_environment()]), output_format, **shown))
     ctx.exit(run.exit_code)

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Report
 
 #: Output format -> the module of this package that renders it.
-FORMATS = {"text": "text", "concise": "concise", "json": "json_report", "github": "github", "sarif": "sarif"}
+FORMATS = {
+    "text": "text", "concise": "concise", "json": "json_report", "junit": "junit", "github": "github",
+    "sarif": "sarif",
+}  # fmt: skip
 #: The number of findings per rule and file in the text formats; other formats show ``diagnostic.KEPT``.
 SHOWN = 20
 _FOR_PROGRAMS = frozenset({"json", "sarif"})
@@ -35,6 +38,7 @@ def render(
     color: bool = False,
     only_hccl: bool = False,
     ascii_only: bool = False,
+    strict: bool = False,
 ) -> Iterator[str]:
     """Yield the text of reports, piece by piece, in one of ``FORMATS``.
 
@@ -43,6 +47,7 @@ def render(
         show_all: Show every finding that the reports kept, however many a rule has.
         only_hccl: Omit findings that HCCL itself accepts.
         ascii_only: Escape characters that are not ASCII (text, concise, github; the other formats always do).
+        strict: Whether warnings fail their test case (junit).
 
     Raises:
         UsageError: The format is unknown.
@@ -53,7 +58,7 @@ def render(
     from hccl_tools.diagnostics.placing import ReportOptions  # noqa: PLC0415  (importing the package stays cheap)
 
     shown = limit(output_format, show_all=show_all)
-    options = ReportOptions(limit=shown, color=color, only_hccl=only_hccl, ascii_only=ascii_only)
+    options = ReportOptions(shown, color, only_hccl, ascii_only, strict)
     renderer = import_module(f"hccl_tools.diagnostics.{name}")
     pieces: Iterator[str] = renderer.render(reports, options)
     return pieces

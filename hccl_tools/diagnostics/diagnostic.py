@@ -119,6 +119,7 @@ class Report(NamedTuple):
         verdict_by: The origin of the verdict: HCCL, or hccl-tools if HCCL has no limit and would crash.
         left_out: The rules behind the verdict that have no finding in ``findings``.
         left_out_as: Why those rules have no finding.
+        asked: The selected rules that were applied.
     """
 
     file: str
@@ -134,6 +135,7 @@ class Report(NamedTuple):
     verdict_by: Literal["HCCL", "hccl-tools"] = "HCCL"
     left_out: tuple[str, ...] = ()
     left_out_as: Literal["ignored", "not selected"] = "ignored"
+    asked: tuple[RuleFacts, ...] = ()
 
     @property
     def counts(self) -> Counter[RuleFacts]:

@@ -1,8 +1,4 @@
-"""Annotations for GitHub Actions for the ten worst findings of a call; the other findings are plain lines.
-
-Source: docs.github.com, "Workflow commands for GitHub Actions". GitHub silently drops all but ten annotations
-of a kind in one step.
-"""
+"""Annotations for GitHub Actions for the ten worst findings of a call; the other findings are plain lines."""
 
 from __future__ import annotations
 
@@ -11,8 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.diagnostics import concise
 from hccl_tools.diagnostics.placing import place
 from hccl_tools.diagnostics.wording import SEVEREST_FIRST, reaction
-from hccl_tools.notation.phrases import count
-from hccl_tools.notation.printable import escaped
+from hccl_tools.diagnostics.workflow_commands import LIMIT, annotation, beyond
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,8 +15,6 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Diagnostic, Report
     from hccl_tools.diagnostics.placing import Placed, ReportOptions
 
-#: The number of annotations that GitHub shows for one step.
-LIMIT = 10
 _RANK = {consequence: rank for rank, consequence in enumerate(SEVEREST_FIRST)}
 
 
@@ -38,8 +31,7 @@ def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
         yield _annotation(report, placed)
     others = found[LIMIT:]
     if others or folded:
-        rest = count(len(others) + folded, "more finding")
-        yield f"{rest} beyond the {LIMIT} annotations that GitHub shows for a step\n"
+        yield beyond(len(others) + folded)
     for report, placed in _placed(others):
         yield concise.line(report, placed, ascii_only=options.ascii_only)
     if folded:
@@ -58,25 +50,15 @@ def _placed(found: list[tuple[Report, Diagnostic]]) -> Iterator[tuple[Report, Pl
 
 def _annotation(report: Report, placed: Placed) -> str:
     finding, where, _ = placed
-    properties = {"title": f"hccl-tools ({finding.rule.id})", "file": report.file}
+    properties = {"file": report.file}
     if where and report.document is not None:
         properties["line"] = str(where.start.line)
         properties["col"] = str(where.start.column)
         end = report.document.position(where.stop)
         if end.line == where.start.line and end.column > where.start.column:
             properties["endColumn"] = str(end.column)
-    joined = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     lines = [finding.message + (f" ({finding.pointer})" if finding.pointer else "")]
     lines.append(f"HCCL: {reaction(finding)}")
     if finding.hint:
         lines.append(f"help: {finding.hint}")
-    message = "%0A".join(_data(line) for line in lines)
-    return f"::{finding.rule.severity} {joined}::{message}\n"
-
-
-def _data(text: str) -> str:
-    return escaped(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    return annotation(finding.rule.severity, finding.rule.id, properties, lines)

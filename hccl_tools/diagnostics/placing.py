@@ -22,20 +22,22 @@ class ReportOptions(NamedTuple):
     Attributes:
         limit: The number of findings to show per rule and file; ``None`` shows all that a report kept.
         only_hccl: Show only findings for which HCCL itself refuses the table or waits.
+        strict: Whether warnings count as errors.
     """
 
     limit: int | None = None
     color: bool = False
     only_hccl: bool = False
     ascii_only: bool = False
+    strict: bool = False
+
+    def shows(self, rule: RuleFacts) -> bool:
+        """Return whether the findings of a rule are shown."""
+        return not self.only_hccl or rule.consequence in HCCL_CONSEQUENCES
 
     def counts(self, report: Report) -> dict[RuleFacts, int]:
         """Return the number of findings of each rule that is shown."""
-        return {
-            rule: number
-            for rule, number in report.counts.items()
-            if not self.only_hccl or rule.consequence in HCCL_CONSEQUENCES
-        }
+        return {rule: number for rule, number in report.counts.items() if self.shows(rule)}
 
     def fold(self, report: Report) -> tuple[list[Diagnostic], dict[RuleFacts, int]]:
         """Return the findings to show, and the number of hidden findings by rule."""

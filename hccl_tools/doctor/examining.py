@@ -9,7 +9,8 @@ from hccl_tools.discover.recognition import recognise
 from hccl_tools.doctor import table_comparison
 from hccl_tools.doctor.between_checks import Silent, silence
 from hccl_tools.doctor.case import Case
-from hccl_tools.doctor.findings import Examination, HostFinding, compare, folded, judge
+from hccl_tools.doctor.findings import Examination, HostFinding, checks_of, compare, folded, judge
+from hccl_tools.doctor.registry import all_checks
 from hccl_tools.inspection.observation import Observation, ObservationRequest
 from hccl_tools.records import NamedTuple
 
@@ -84,7 +85,23 @@ def examine(
     found += (silence(one) for one in silent)
     kept = (one for one in found if selection.keeps(one.check, one.name))
     hosts = (*seen, *(one.host for one in silent))
-    return Examination(hosts, folded(kept, hosts), job.report.file if job.report else None)
+    asked = _asked(cases, job, selection, many=len(hosts) > 1)
+    return Examination(hosts, folded(kept, hosts), job.report.file if job.report else None, asked)
+
+
+def _asked(
+    cases: Mapping[str, Case], job: Job, selection: Selection, *, many: bool
+) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Return id and name of the checks asked of each host; ``many``: hosts were compared as well."""
+    shared = [(one.id, one.name) for one in all_checks().values() if one.between and many]
+    shared += table_comparison.rules() if job.table is not None else []
+    return {
+        host: tuple(
+            one for one in ((check.id, check.name) for check in checks_of(case)) if selection.keeps(*one)
+        )
+        + tuple(one for one in shared if selection.keeps(*one))
+        for host, case in cases.items()
+    }
 
 
 def case_of(seen: Observation, job: Job) -> Case:

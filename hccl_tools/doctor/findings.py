@@ -40,30 +40,52 @@ class HostFinding(NamedTuple):
         """Whether this says what could not be looked at."""
         return self.check in _UNKNOWN
 
+    @property
+    def located(self) -> tuple[str, int, int] | None:
+        """File, line and column of ``place``."""
+        if not self.place:
+            return None
+        file, line, column = self.place.rsplit(":", 2)
+        return file, int(line), int(column)
+
+    def counts(self, *, strict: bool) -> bool:
+        """Return whether this would stop the job; ``strict`` counts all but plain notes."""
+        return self.consequence == "stops" or (strict and (self.consequence != "note" or self.is_unknown))
+
 
 class Examination(NamedTuple):
-    """The result: the hosts that were looked at, and the findings, the worst first."""
+    """The result.
+
+    Attributes:
+        hosts: The hosts that were looked at, and those that did not answer.
+        findings: The findings, the worst first.
+        asked: Id and name of the checks that were asked, by host.
+    """
 
     hosts: tuple[str, ...]
     findings: tuple[HostFinding, ...]
     table: str | None = None
+    asked: Mapping[str, tuple[tuple[str, str], ...]] = {}
 
     def fails(self, *, strict: bool = False) -> bool:
         """Return whether a finding would stop the job; ``strict`` counts all findings but plain notes."""
-        return any(
-            one.consequence == "stops" or (strict and (one.consequence != "note" or one.is_unknown))
-            for one in self.findings
-        )
+        return any(one.counts(strict=strict) for one in self.findings)
 
 
 def judge(host: str, case: Case, *, quick: bool = False) -> Iterator[HostFinding]:
     """Yield the findings of all checks on one host; ``quick``: of the checks before a start."""
-    for check in all_checks().values():
-        if check.between or (quick and not check.quick):
-            continue
-        if not check.products or case.product in check.products:
-            for found in check.find(case):
-                yield host_finding(check, found, host)
+    for check in checks_of(case):
+        for found in check.find(case) if check.quick or not quick else ():
+            yield host_finding(check, found, host)
+
+
+def checks_of(case: Case) -> list[Check]:
+    """Return the checks that apply to one host alone."""
+    return [
+        check
+        for check in all_checks().values()
+        if not check.between and (not check.products or case.product in check.products)
+    ]
 
 
 def compare(cases: Mapping[str, Case]) -> Iterator[HostFinding]:

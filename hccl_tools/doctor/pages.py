@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,13 +25,12 @@ _KINDS = {
 
 def page(check: Check) -> str:
     """Return the page of a check in Markdown."""
-    why = cleandoc(check.find.__doc__ or "").partition("\n")[2].strip()
     lines = [
         f"# {check.id} {check.name}",
         "",
         check.title,
         "",
-        *([why, ""] if why else []),
+        *([check.why, ""] if check.why else []),
         f"* Consequence: {check.consequence} ({MEANINGS[check.consequence]})",
         f"* Products: {', '.join(check.products) or 'all'}",
         f"* Asked by: `hccl-tools doctor`{' and by `launch` before every start' if check.quick else ''}",

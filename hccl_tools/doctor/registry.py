@@ -7,6 +7,7 @@ it never asks the host, raises, prints or sorts. Its docstring says what is aske
 from __future__ import annotations
 
 from importlib import import_module
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hccl_tools.errors import UsageError
@@ -94,6 +95,11 @@ class Check(NamedTuple):
     def title(self) -> str:
         """What is asked: the first line of the docstring, without the full stop."""
         return (self.find.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+
+    @property
+    def why(self) -> str:
+        """The rest of the docstring."""
+        return cleandoc(self.find.__doc__ or "").partition("\n")[2].strip()
 
 
 _CHECKS: dict[str, Check] = {}

@@ -32,6 +32,7 @@ class Findings:
         chosen: Returns whether to keep the findings of a rule.
         kept: The diagnostics, in the order of discovery.
         counts: The number of findings by rule.
+        asked: The chosen rules that were run.
     """
 
     def __init__(self, limit: int | None, chosen: Callable[[RuleFacts], bool]) -> None:
@@ -39,13 +40,17 @@ class Findings:
         self.chosen = chosen
         self.kept: list[Diagnostic] = []
         self.counts: Counter[RuleFacts] = Counter()
+        self.asked: dict[RuleFacts, None] = {}
 
     def run(self, rules: Iterable[Rule], subject: Subject) -> int:
         """Run the given rules and return the number of their findings."""
         total = 0
         for rule in rules:
             found = iter(rule.check(subject))
-            wanted = self.limit if self.chosen(rule.facts) else 0
+            is_chosen = self.chosen(rule.facts)
+            wanted = self.limit if is_chosen else 0
+            if is_chosen:
+                self.asked[rule.facts] = None
             first = [_diagnostic(rule.facts, one) for one in islice(found, wanted)]
             self.kept += first
             if number := len(first) + sum(1 for _ in found):

@@ -211,7 +211,7 @@ def _report(subject: Subject, findings: Findings, *, file: str, found: formats.D
         file, found.format if found else None, reason, subject.product.name, subject.product_reason, kept,
         _verdict(stopping), subject.document, subject.table, findings.omitted,
         "hccl-tools" if {rule.id for rule in stopping} == _OWN_LIMITS else "HCCL",
-        tuple(sorted(rule.id for rule in stopping if not findings.chosen(rule))),
+        tuple(sorted(rule.id for rule in stopping if not findings.chosen(rule))), asked=tuple(findings.asked),
     )  # fmt: skip
 
 

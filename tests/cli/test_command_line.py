@@ -50,7 +50,7 @@ def test_help_keeps_the_lines_of_examples(command_line: CommandLine, command: st
         ("--foo", "no such option --foo", ""),
         ("merge", "missing argument FILE...", "merge"),
         ("validate --product", "--product needs a value", "validate"),
-        ("validate -f xml t.json", '-f "xml" is not one of text, concise, json, github, sarif', "validate"),
+        ("validate -f xml t", '-f "xml" is not one of text, concise, json, junit, github, sarif', "validate"),
         ("convert t.json", "missing option --to: one of 1.0, 1.2, 2.0, group_list", "convert"),
         ("convert t.json --to 3.0", '--to "3.0" is not one of 1.0, 1.2, 2.0, group_list', "convert"),
         ("show --rank x t.json", '--rank "x" is not a whole number, 0 or more', "show"),

@@ -13,6 +13,7 @@ import pytest
 from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.findings import compare
 from hccl_tools.inspection.observation import DeviceObservation, Observation
+from tests.support import junit
 from tests.support.hosts import StandInHost, make_host
 
 if TYPE_CHECKING:
@@ -148,6 +149,20 @@ def test_equal_findings_of_hosts_are_one(cluster: Cluster) -> None:
     assert done.stdout.splitlines()[:2] == [
         "stops[HCD103]: npu-smi reports the health of device 0 as Alarm", " --> 2 hosts: node1,node3"
     ]  # fmt: skip
+
+
+def test_junit_has_every_check_of_every_host(cluster: Cluster) -> None:
+    cluster.differ("node2", 1, tls=1)
+
+    done = cluster.run("-f", "junit", str(cluster.table("down1")))
+
+    states = junit.cases(done.stdout)
+    assert [key for key, state in states.items() if state == "failure"] == [
+        ("node2", "HCD204"), ("down1", "HCD501")
+    ]  # fmt: skip
+    assert {host for host, _ in states} == {"node1", "node2", "node3", "down1"}
+    assert states["node1", "HCD204"] == states["node3", "HCD502"] == states["node1", "HCC431"] == "passed"
+    assert ("node1", "HCD301") not in states  # it is ignored
 
 
 @pytest.mark.parametrize(

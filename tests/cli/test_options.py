@@ -162,7 +162,7 @@ def test_standard_input_is_called_so(
     assert "<bytes>" not in done.out + done.err
 
 
-@pytest.mark.parametrize("output_format", ["concise", "json", "github", "sarif"])
+@pytest.mark.parametrize("output_format", ["concise", "json", "junit", "github", "sarif"])
 def test_machine_formats_call_standard_input_so(
     command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, output_format: str
 ) -> None:
@@ -171,7 +171,7 @@ def test_machine_formats_call_standard_input_so(
         monkeypatch.setattr("sys.stdin", file)
         done = command_line("validate", "-f", output_format, "-")
 
-    assert ("%3Cstdin%3E" if output_format == "sarif" else "<stdin>") in done.out
+    assert {"sarif": "%3Cstdin%3E", "junit": "&lt;stdin&gt;"}.get(output_format, "<stdin>") in done.out
 
 
 @pytest.mark.parametrize("word", ["group_list", "group-list"])

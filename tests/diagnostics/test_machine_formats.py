@@ -15,7 +15,7 @@ from hccl_tools.document.document import Document
 from hccl_tools.rules.pages import page
 from hccl_tools.rules.registry import all_rules
 from hccl_tools.validation.checker import validate
-from tests.support import reports
+from tests.support import junit, reports
 from tests.support.tables import table
 
 SARIF_SCHEMA = Path(__file__).parent.parent / "data" / "sarif-2.1.0-rtm.5.json"
@@ -217,3 +217,28 @@ def test_sarif_explains_the_rules_as_their_pages_do() -> None:
     assert rule["fullDescription"]["text"] in own_page
     assert rule["fullDescription"]["text"] != rule["shortDescription"]["text"]
     assert "Example:" not in rule["fullDescription"]["text"]
+
+
+def test_junit_has_a_case_for_every_rule_that_was_applied() -> None:
+    value = table("1.0", 1, 8)
+    value["server_list"][0]["device"][1]["rank_id"] = "0"
+
+    states = junit.cases("".join(render([validate(value)], "junit")))
+
+    assert states.pop(("<object>", "HCC203")) == "failure"
+    assert len(states) > 30
+    assert states["<object>", "HCC105"] == "passed"
+
+
+def test_junit_leaves_out_what_was_not_applied() -> None:
+    selected = junit.cases("".join(render([validate(table("1.0", 1, 8), select=["HCC203"])], "junit")))
+
+    assert selected == {("<object>", "HCC203"): "passed"}
+
+
+def test_junit_fails_advice_only_if_it_counts() -> None:
+    report = reports.table(findings=(Diagnostic(reports.ADVICE, "advice \x00\x1b<&\ud800"),))
+
+    states = [junit.cases("".join(render([report], "junit", strict=strict))) for strict in (False, True)]
+
+    assert [list(one.values()) for one in states] == [["output"], ["failure"]]
