@@ -17,6 +17,7 @@ _EXAMPLES = """\
   hccl-tools doctor --hosts 'node[1-4]'     four hosts, without a table
   hccl-tools doctor --select HCD2           only the network of the devices
   hccl-tools doctor -f json rank_table.json for programs; also junit, github, sarif
+  hccl-tools doctor --emit-remedies DIR rank_table.json   a script per host; nothing is run
   hccl-tools doctor --list                  the checks
 """
 
@@ -53,6 +54,11 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list, help="List the checks."
 )
+@click.option(
+    "--emit-remedies", metavar="DIR",
+    help="Also write a shell script per host to this folder, with the commands for its findings. "
+    "- prints the script of the only host in place of the findings. Nothing is run.",
+)  # fmt: skip
 @options.output_format
 @options.color
 @click.pass_context
@@ -68,6 +74,7 @@ def command(
     ignore: tuple[str, ...],
     strict: bool,
     check_timeout: float,
+    emit_remedies: str | None,
     output_format: str,
     color: bool,
     local: bool,
@@ -86,8 +93,13 @@ def command(
 
     selection = registry.selection(select, ignore, table_comparison.rules())
     job = examining.Job(doctor_run.checked_table(table, product), product, target, start_port)
+    if prints_script := emit_remedies == doctor_run.STDOUT:
+        doctor_run.require_one_host(doctor_run.hosts_to_ask(job, reaching, local=local))
     seen, silent = doctor_run.observed(job, reaching, tool_timeout=check_timeout, local=local)
     result = examining.examine(seen, doctor_run.with_product_of(seen, job), selection, silent)
+    if emit_remedies is not None:
+        doctor_run.emit_remedies(result, emit_remedies)
     shown = {"color": color, "ascii_only": stdout_is_ascii(), "strict": strict}
-    options.write(render(result, seen, output_format, **shown))
+    if not prints_script:
+        options.write(render(result, seen, output_format, **shown))
     ctx.exit(int(result.fails(strict=strict)))

@@ -8,20 +8,27 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli import gather_options
+from hccl_tools.cli.options import write
 from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.discover.site import Site
 from hccl_tools.doctor.between_checks import Silent
 from hccl_tools.errors import UsageError
 from hccl_tools.inspection.observing import observe
+from hccl_tools.notation.phrases import count
+from hccl_tools.notation.printable import escaped
 from hccl_tools.programs.slurm import allocated_nodes, in_allocation
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.doctor import examining
+    from hccl_tools.doctor.findings import Examination
     from hccl_tools.inspection.observation import Observation
+
+#: Standard output in place of a folder.
+STDOUT = "-"
 
 
 def checked_table(table: str | None, product: str | None) -> Report | None:
@@ -53,14 +60,52 @@ def observed(
         GatheringError: The hosts cannot be asked.
     """
     request = job.request(tool_timeout)
+    hosts = hosts_to_ask(job, options, local=local)
+    if not hosts:
+        return {os.uname().nodename: observe(request, Site())}, []
+    seen, failures = gather_options.observe(hosts, request, options)
+    return seen, [Silent(one.host, one.message, one.hint) for one in failures]
+
+
+def hosts_to_ask(job: examining.Job, options: dict[str, Any], *, local: bool) -> tuple[str, ...]:
+    """Return the hosts of the options, else of the job; none if this host alone is meant.
+
+    Raises:
+        UsageError: The options contradict each other.
+    """
     named = gather_options.hosts_of(options)
     if local and named:
         raise UsageError("--local and --hosts exclude each other", hint="leave one of them out")
     hosts = () if local else named or _hosts_of_job(job)
-    if not hosts or (not named and len(hosts) == 1 and is_this_host(hosts[0])):
-        return {os.uname().nodename: observe(request, Site())}, []
-    seen, failures = gather_options.observe(hosts, request, options)
-    return seen, [Silent(one.host, one.message, one.hint) for one in failures]
+    return () if not named and len(hosts) == 1 and is_this_host(hosts[0]) else hosts
+
+
+def require_one_host(hosts: Sequence[str]) -> None:
+    """Refuse to print the scripts of several hosts: run as one, each host would get the others' commands.
+
+    Raises:
+        UsageError: There are several hosts.
+    """
+    if len(hosts) > 1:
+        raise UsageError(
+            f"--emit-remedies - prints the script of one host, but {len(hosts)} are asked",
+            hint="name a folder: --emit-remedies DIR",
+        )
+
+
+def emit_remedies(result: Examination, destination: str) -> None:
+    """Write the scripts to a folder, or print that of the only host (``-``).
+
+    Raises:
+        WriteError: A file cannot be written.
+    """
+    from hccl_tools.doctor_report import remedies  # noqa: PLC0415  (only for --emit-remedies)
+
+    if destination == STDOUT:
+        write([remedies.script(result.hosts[0], list(result.findings))])
+        return
+    written = remedies.write(destination, remedies.scripts(result))
+    click.echo(escaped(f"wrote {count(len(written), 'script')} to {destination}; nothing was run"), err=True)
 
 
 def _hosts_of_job(job: examining.Job) -> tuple[str, ...]:

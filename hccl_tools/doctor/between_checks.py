@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.findings import HostFinding, host_finding
+from hccl_tools.doctor.network_checks import set_tls
 from hccl_tools.doctor.registry import Consequence, Finding, all_checks, check
 from hccl_tools.notation.host_list import fold
 from hccl_tools.notation.phrases import time_span
@@ -118,7 +119,11 @@ def tls_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
         values = {one.tls for one in case.seen.devices if one.tls is not None}
         if len(values) == 1:  # differences on one host are a finding of that host
             found[host] = "on" if values.pop() else "off"
-    yield from _differences(found, "the TLS switch of the devices differs")
+    for one in _differences(found, "the TLS switch of the devices differs"):
+        value = 0 if found[one.hosts[0]] == "on" else 1  # that of the others
+        ids = {tuple(device.device for device in cases[host].seen.devices) for host in one.hosts}
+        same = ids.pop() if len(ids) == 1 else ()
+        yield one._replace(commands=set_tls(same, value))
 
 
 @check(
@@ -144,6 +149,7 @@ def address_families_differ(cases: Cases) -> Iterator[Finding]:
     "clock-differs",
     "may-stop",
     remedy="synchronise the clocks: `chronyc makestep`, or `timedatectl set-ntp true`",
+    commands=("chronyc makestep",),
     source="logs of different hosts are ordered by time; certificates are valid for a time",
     between=True,
 )

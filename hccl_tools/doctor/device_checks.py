@@ -56,6 +56,7 @@ def device_node_closed(case: Case) -> Iterator[Finding]:
     "npu-unhealthy",
     "stops",
     remedy="see `npu-smi info -t health -i {device}` and the driver's log; reset or replace the NPU",
+    commands=("npu-smi info -t health -i {device}",),
     source="npu-smi info, column Health",
     example=Example(
         "tool",
@@ -135,6 +136,7 @@ def driver_differs_on_host(case: Case) -> Iterator[Finding]:
     "device-in-use",
     "stops",
     remedy="wait for the other job or end it (`hccl-tools jobs`, `npu-smi info`), or use other devices",
+    commands=("npu-smi info",),
     source="one process per device: HCCL's ports and the memory of the device are taken",
     example=Example(
         "observed", "processes", '[{"pid": 4711, "device": 3, "command": "python train.py", "user": "ann"}]'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import CONSEQUENCES, NOT_EXAMINED, all_checks
@@ -23,6 +24,7 @@ class HostFinding(NamedTuple):
     Attributes:
         check: The id of the check, or of a rule of ``validate --local``.
         place: File, line and column in the table, if the finding has one.
+        commands: Lines of a shell script that remedy it or help to, with every value quoted.
     """
 
     check: str
@@ -34,6 +36,7 @@ class HostFinding(NamedTuple):
     remedy: str = ""
     source: str = ""
     place: str = ""
+    commands: tuple[str, ...] = ()
 
     @property
     def is_unknown(self) -> bool:
@@ -103,8 +106,23 @@ def host_finding(check: Check, found: Finding, *hosts: str) -> HostFinding:
     consequence = found.consequence or check.consequence
     return HostFinding(
         check.id, check.name, consequence, found.message, hosts, found.devices,
-        remedy.replace("{device}", "N"), check.source,
+        remedy.replace("{device}", "N"), check.source, commands=_commands(check, found),
     )  # fmt: skip
+
+
+def _commands(check: Check, found: Finding) -> tuple[str, ...]:
+    if found.commands is not None:
+        return tuple(map(shlex.join, found.commands))
+    if found.remedy is not None:
+        return ()
+    return tuple(
+        dict.fromkeys(
+            text.replace("{device}", str(device))
+            for device in found.devices or ("",)
+            for text in check.commands
+            if device != "" or "{device}" not in text
+        )
+    )
 
 
 def folded(findings: Iterable[HostFinding], order: Sequence[str]) -> tuple[HostFinding, ...]:

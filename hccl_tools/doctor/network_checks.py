@@ -11,7 +11,7 @@ from hccl_tools.notation.phrases import devices
 from hccl_tools.table.products import PRODUCTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from hccl_tools.doctor.case import Case
     from hccl_tools.doctor.registry import Consequence
@@ -75,6 +75,7 @@ def hccn_conf_differs(case: Case) -> Iterator[Finding]:
     "stops",
     remedy="check the optical module and the cable of each such device: `hccn_tool -i {device} -optical -g`, "
     "`hccn_tool -i {device} -link_stat -g`",
+    commands=("hccn_tool -i {device} -optical -g", "hccn_tool -i {device} -link_stat -g"),
     source="hccn_tool -link; HCCL communicates over RoCE between hosts",
     example=Example("tool", "hccn_tool -i 3 -link -g", "link status: DOWN\n"),
 )
@@ -93,6 +94,7 @@ def link_down(case: Case) -> Iterator[Finding]:
     "may-stop",
     remedy="check that the netdetect address answers: `hccn_tool -i {device} -netdetect -g`, then "
     "`hccn_tool -i {device} -ping -g address ADDRESS`",
+    commands=("hccn_tool -i {device} -netdetect -g",),
     source="hccn_tool -net_health",
     example=Example("tool", "hccn_tool -i 3 -net_health -g", "net health status: Socket failed\n"),
 )
@@ -128,7 +130,16 @@ def tls_differs(case: Case) -> Iterator[Finding]:
     if odd:
         words = {0: "off", 1: "on"}
         own = words.get(known[odd[0]], "unknown")
-        yield Finding(f"TLS is {own} on {devices(odd)} and {words.get(common[0][0])} on the others", odd)
+        yield Finding(
+            f"TLS is {own} on {devices(odd)} and {words.get(common[0][0])} on the others",
+            odd,
+            commands=set_tls(odd, common[0][0]),
+        )
+
+
+def set_tls(ids: Iterable[int], value: int) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that set the TLS switch of devices to 0 or 1."""
+    return tuple(("hccn_tool", "-i", str(device), "-tls", "-s", "enable", str(value)) for device in ids)
 
 
 @check(

@@ -57,6 +57,7 @@ class Finding(NamedTuple):
         remedy: What to do, if it differs from the remedy of the check.
         consequence: The consequence in this case, if it is less than that of the check.
         hosts: The hosts concerned, for a check that compares hosts.
+        commands: The remedy as argument lists, if it differs from the commands of the check.
     """
 
     message: str
@@ -64,6 +65,7 @@ class Finding(NamedTuple):
     remedy: str | None = None
     consequence: Consequence | None = None
     hosts: tuple[str, ...] = ()
+    commands: tuple[tuple[str, ...], ...] | None = None
 
 
 class Check(NamedTuple):
@@ -78,6 +80,8 @@ class Check(NamedTuple):
         example: What the check reports on a host.
         quick: Whether ``launch`` runs it before every start; such a check needs no tool.
         between: Whether it compares hosts: it then reads the cases of all hosts by name.
+        commands: The commands of ``remedy`` that can be run as they are, for ``--emit-remedies``; those with
+            ``{device}`` are run for each device of a finding.
     """
 
     id: str
@@ -90,6 +94,7 @@ class Check(NamedTuple):
     example: Example | None = None
     quick: bool = False
     between: bool = False
+    commands: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -116,6 +121,7 @@ def check(
     example: Example | None = None,
     quick: bool = False,
     between: bool = False,
+    commands: tuple[str, ...] = (),
 ) -> Callable[[_Find], _Find]:
     """Declare a check; see :class:`Check`."""
 
@@ -123,7 +129,7 @@ def check(
         if check_id in _CHECKS:
             raise ValueError(f"{check_id} is both {_CHECKS[check_id].name} and {name}")
         _CHECKS[check_id] = Check(
-            check_id, name, consequence, remedy, source, find, products, example, quick, between
+            check_id, name, consequence, remedy, source, find, products, example, quick, between, commands
         )
         return find
 

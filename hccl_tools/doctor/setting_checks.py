@@ -165,6 +165,7 @@ def variable_refused(case: Case) -> Iterator[Finding]:
     "no-transparent-huge-pages",
     "note",
     remedy="as root: `echo always > /sys/kernel/mm/transparent_hugepage/enabled`",
+    commands=("echo always > /sys/kernel/mm/transparent_hugepage/enabled",),
     source="recommended for training hosts; large host buffers are copied faster",
     example=Example("file", "/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n"),
 )
@@ -179,6 +180,7 @@ def no_transparent_huge_pages(case: Case) -> Iterator[Finding]:
     "cpu-governor",
     "note",
     remedy="as root: `cpupower frequency-set -g performance`",
+    commands=("cpupower frequency-set -g performance",),
     source="the host starts operators more slowly at a low CPU frequency",
     example=Example("file", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n"),
 )

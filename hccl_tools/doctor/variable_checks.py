@@ -78,6 +78,7 @@ def table_file_refused(case: Case) -> Iterator[Finding]:
         yield Finding(
             f"{path} has mode {mode:o}; {target.title} requires {target.mode:o}",
             remedy=f"`chmod {target.mode:o} {path}`",
+            commands=(("chmod", f"{target.mode:o}", "--", path),),
         )
     if target.mode is not None and found.st_uid != os.geteuid():
         yield Finding(

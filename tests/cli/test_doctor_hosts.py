@@ -165,6 +165,37 @@ def test_junit_has_every_check_of_every_host(cluster: Cluster) -> None:
     assert ("node1", "HCD301") not in states  # it is ignored
 
 
+def test_remedies_are_a_script_per_host(cluster: Cluster) -> None:
+    cluster.differ("node2", 1, tls=1)
+    folder = cluster.folder / "scripts"
+
+    done = cluster.run(str(cluster.table()), "--emit-remedies", str(folder), "--select", "HCD204")
+
+    assert done.returncode == 1
+    assert done.stdout.startswith("stops[HCD204]: TLS is on on device 1")
+    assert done.stderr.splitlines()[-1] == f"wrote 1 script to {folder}; nothing was run"
+    (script,) = folder.iterdir()
+    assert script.name == "remedies-node2.sh"
+    assert script.read_text().splitlines()[-1] == "hccn_tool -i 1 -tls -s enable 0"
+
+
+def test_the_script_of_one_host_is_printed(cluster: Cluster) -> None:
+    cluster.differ("node2", 1, tls=1)
+
+    done = cluster.run("--hosts", "node2", "--emit-remedies", "-", "--select", "HCD204")
+
+    assert done.stdout.startswith("#!/bin/sh\n")
+    assert done.stdout.endswith("\nhccn_tool -i 1 -tls -s enable 0\n")
+
+
+def test_the_scripts_of_several_hosts_are_not_printed_as_one(cluster: Cluster) -> None:
+    done = cluster.run("--hosts", "node[1-3]", "--emit-remedies", "-")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "prints the script of one host, but 3 are asked" in done.stderr
+    assert "querying" not in done.stderr
+
+
 @pytest.mark.parametrize(
     ("other", "words"),
     [
