@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Values = Callable[[click.Context], Iterable[str]]
 
-_FILES = {"FILE", "FILE...", "PATH", "DIR|FILE|-", "FILE|HOST", "PROGRAM", "PROGRAM ARGS..."}
+_FILES = {"FILE", "FILE...", "PATH", "DIR|FILE|-", "FILE|HOST", "PROGRAM", "PROGRAM ARGS...", "TABLE"}
 _FOLDERS = {"DIR"}
 
 

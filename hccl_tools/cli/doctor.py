@@ -34,7 +34,7 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 
 
 @options.command("doctor", epilog=_EXAMPLES)
-@click.argument("table", required=False)
+@click.argument("table", required=False, metavar="[TABLE]")
 @click.option("--local", is_flag=True, help="Check this host alone, not all hosts of the table.")
 @gather_options.named_hosts
 @options.product

@@ -13,10 +13,10 @@ from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.discover.site import Site
 from hccl_tools.doctor.between_checks import Silent
 from hccl_tools.errors import UsageError
+from hccl_tools.gathering import choice
 from hccl_tools.inspection.observing import observe
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped
-from hccl_tools.programs.slurm import allocated_nodes, in_allocation
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def hosts_to_ask(job: examining.Job, options: dict[str, Any], *, local: bool) ->
     named = gather_options.hosts_of(options)
     if local and named:
         raise UsageError("--local and --hosts exclude each other", hint="leave one of them out")
-    hosts = () if local else named or _hosts_of_job(job)
+    of_table = () if job.table is None else choice.hosts(job.table, os.environ)
+    hosts = () if local else named or of_table
     return () if not named and len(hosts) == 1 and is_this_host(hosts[0]) else hosts
 
 
@@ -106,15 +107,6 @@ def emit_remedies(result: Examination, destination: str) -> None:
         return
     written = remedies.write(destination, remedies.scripts(result))
     click.echo(escaped(f"wrote {count(len(written), 'script')} to {destination}; nothing was run"), err=True)
-
-
-def _hosts_of_job(job: examining.Job) -> tuple[str, ...]:
-    """Return the nodes of a Slurm allocation, else the addresses of the servers of the table."""
-    if job.table is None:
-        return ()
-    if in_allocation(os.environ):
-        return allocated_nodes(os.environ)
-    return tuple(dict.fromkeys(one.host_ip or one.server_id for one in job.table.servers))
 
 
 def with_product_of(seen: Mapping[str, Observation], job: examining.Job) -> examining.Job:

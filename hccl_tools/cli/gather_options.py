@@ -90,6 +90,8 @@ _HOSTS = (
 #: ``--engine``, ``--gather-timeout`` and ``--ssh``; ``many_hosts`` adds the options that name the hosts.
 one_host = together(*_REACHING)
 many_hosts = together(*_REACHING, *_HOSTS, *_NAMES)
+#: ``--hostfile``, and the options of :data:`one_host` without ``--engine``.
+without_engine = together(*_REACHING[:-1], _NAMES[0])
 #: The options that name hosts, and those for reaching them.
 named_hosts = together(*_REACHING, *_NAMES)
 
@@ -105,7 +107,7 @@ def observe(
     """
     from hccl_tools.gathering.coordinator import observe_hosts  # noqa: PLC0415
 
-    found = observe_hosts(hosts, request, _announced(_reached(options), hosts))
+    found = observe_hosts(hosts, request, _announced(reached(options), hosts))
     return {one.host: one.seen for one in found.answers if one.seen is not None}, found.left_out
 
 
@@ -134,7 +136,7 @@ def facts_of(host: str, request: SurveyRequest, options: dict[str, Any]) -> Host
     from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
     from hccl_tools.notation import host_list  # noqa: PLC0415
 
-    how = _reached(options)
+    how = reached(options)
     for name in REACHING:
         del options[name]
     hosts = host_list.parse(host, option="the host")
@@ -194,11 +196,11 @@ def _gathered(request: SurveyRequest, options: dict[str, Any]) -> Gathered | Non
     from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
 
     hosts = _hosts(options)
-    how = _reached(options)._replace(allow_missing=allow_missing)
+    how = reached(options)._replace(allow_missing=allow_missing)
     return survey_hosts(hosts, request, _announced(how, hosts))
 
 
-def _reached(options: dict[str, Any]) -> GatherOptions:
+def reached(options: dict[str, Any]) -> GatherOptions:
     """Return how the hosts are reached.
 
     Raises:

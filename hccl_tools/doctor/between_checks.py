@@ -169,7 +169,7 @@ def clock_differs(cases: Cases) -> Iterator[Finding]:
     "HCD507",
     "table-differs-between-hosts",
     "stops",
-    remedy="copy one table to all hosts; `hccl-tools show --fingerprint TABLE` compares them",
+    remedy="copy one table to all hosts: `hccl-tools distribute TABLE --write`",
     source="HCCL compares the CRC of the table of all ranks",
     between=True,
 )

@@ -24,20 +24,30 @@ _REASONS = {
     errno.ENOTDIR: ("its folder is a file", "specify a file in a folder that exists"),
     errno.ELOOP: ("it is a symbolic link that leads back to itself", "remove the link"),
     errno.ENAMETOOLONG: ("its name is too long", "choose a shorter name"),
+    errno.EEXIST: ("another process has made it meanwhile", None),
     errno.EBUSY: ("it is a mount point, and a mounted file cannot be replaced",
                   "mount its folder instead, or write to another name and copy: cat NEW > TARGET"),
     errno.EXDEV: ("it cannot be replaced in one step across file systems", "write to another folder"),
 }  # fmt: skip
 
+#: The errors of file systems without hard links.
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
+
 
 def write_atomically(
-    path: str | os.PathLike[str], chunks: Iterable[str | bytes], *, mode: int | None = None
+    path: str | os.PathLike[str],
+    chunks: Iterable[str | bytes],
+    *,
+    mode: int | None = None,
+    follow_link: bool = True,
+    create: bool = False,
 ) -> str:
     """Write text (as UTF-8) or bytes to a file, completely or not at all.
 
     A temporary file in the same folder is written, synced and renamed. A new file gets 0666 minus the umask;
     an existing file keeps its mode, and its owner if possible. ``mode`` overrides both. If ``path`` is a
-    symbolic link, its target is replaced and the link stays.
+    symbolic link, its target is replaced and the link stays; without ``follow_link`` that is an error. With
+    ``create``, a file that exists by then is an error.
 
     Returns:
         The file that was written: ``path``, or its target.
@@ -48,9 +58,11 @@ def write_atomically(
     target = os.fspath(path)
     try:
         if os.path.islink(target):
+            if not follow_link:
+                raise WriteError(f"{target} cannot be written: it is a symbolic link", hint="remove the link")
             target = os.path.realpath(target)
         old = _status(target)
-        _replace(target, chunks, old, mode)
+        _replace(target, chunks, old, mode, create=create)
     except UnicodeEncodeError:
         raise WriteError(f"{path} cannot be written: its text has a lone surrogate") from None
     except OSError as error:
@@ -76,7 +88,12 @@ def _status(target: str) -> os.stat_result | None:
 
 
 def _replace(
-    target: str, chunks: Iterable[str | bytes], old: os.stat_result | None, mode: int | None
+    target: str,
+    chunks: Iterable[str | bytes],
+    old: os.stat_result | None,
+    mode: int | None,
+    *,
+    create: bool,
 ) -> None:
     if mode is None and old is not None:
         mode = stat.S_IMODE(old.st_mode)
@@ -93,12 +110,27 @@ def _replace(
             if mode is not None:
                 os.fchmod(handle, mode)
             os.fsync(handle)
-        os.replace(temporary, target)
+        if create:
+            _create(temporary, target)
+        else:
+            os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
     _sync_folder(folder)
+
+
+def _create(temporary: str, target: str) -> None:
+    """Give a file its name; unlike a rename, a link fails if the name exists."""
+    try:
+        os.link(temporary, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS or os.path.lexists(target):
+            raise
+        os.replace(temporary, target)
+    else:
+        os.unlink(temporary)
 
 
 def _keep_owner(handle: int, old: os.stat_result) -> None:

@@ -1,4 +1,4 @@
-"""The default engine for querying hosts, and why it is used."""
+"""The default engine for querying hosts, why it is used, and the default hosts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import LaunchError
 from hccl_tools.programs.lookup import ProgramMissingError
 from hccl_tools.programs.mpirun import find_mpirun
-from hccl_tools.programs.slurm import in_allocation
+from hccl_tools.programs.slurm import allocated_nodes, in_allocation
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hccl_tools.gathering.options import Engine
+    from hccl_tools.table.model import RankTable
 
 
 class Choice(NamedTuple):
@@ -44,3 +45,10 @@ def outside_slurm(environ: Mapping[str, str]) -> Choice:
     if find_spec("mpi4py") is None:
         return Choice("ssh", "mpi4py is not installed here")
     return Choice("mpirun", f"{found.path} is on PATH")
+
+
+def hosts(table: RankTable, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the nodes of a Slurm allocation, else the addresses of the servers of a table."""
+    if in_allocation(environ):
+        return allocated_nodes(environ)
+    return tuple(dict.fromkeys(one.host_ip or one.server_id for one in table.servers))

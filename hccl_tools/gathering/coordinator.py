@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hccl_tools.gathering.engine_run import EngineOutcome
     from hccl_tools.gathering.messages import SurveyAnswer
     from hccl_tools.gathering.options import GatherOptions
+    from hccl_tools.gathering.table_copy import CopyRequest
     from hccl_tools.inspection.observation import ObservationRequest
 
 #: Name of an engine -> the module that surveys hosts with it.
@@ -45,8 +46,10 @@ def survey_hosts(hosts: Sequence[str], request: SurveyRequest, options: GatherOp
     return Gathered([answers[host] for host in hosts if host in answers], left_out)
 
 
-def observe_hosts(hosts: Sequence[str], request: ObservationRequest, options: GatherOptions) -> Gathered:
-    """Observe every host; those that do not answer are ``left_out``.
+def observe_hosts(
+    hosts: Sequence[str], request: ObservationRequest | CopyRequest, options: GatherOptions
+) -> Gathered:
+    """Observe every host, or copy a table to it; those that do not answer are ``left_out``.
 
     Raises:
         GatheringError: The engine failed without naming a host.
@@ -59,7 +62,7 @@ def observe_hosts(hosts: Sequence[str], request: ObservationRequest, options: Ga
 
 
 def _ask(
-    hosts: Sequence[str], request: SurveyRequest | ObservationRequest, options: GatherOptions
+    hosts: Sequence[str], request: SurveyRequest | ObservationRequest | CopyRequest, options: GatherOptions
 ) -> tuple[dict[str, SurveyAnswer], dict[str, Failure]]:
     """Return the answers and the failures by host; hosts that were not reached in time are in neither."""
     engine = options.engine or choice.default(options.environ).engine

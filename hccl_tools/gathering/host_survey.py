@@ -13,6 +13,7 @@ from hccl_tools.discover.site import Site
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.gathering import stdout_framing
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
+from hccl_tools.gathering.table_copy import CopyRequest, handle
 from hccl_tools.inspection.observation import ObservationRequest
 from hccl_tools.table.addresses import is_loopback
 
@@ -41,11 +42,13 @@ def end_with_tools() -> None:
     signal.signal(signal.SIGTERM, end)
 
 
-def answer(host: str, place: int, request: SurveyRequest | ObservationRequest) -> SurveyAnswer:
-    """Survey or observe this host and return the result, or the reason for a failure."""
+def answer(host: str, place: int, request: SurveyRequest | ObservationRequest | CopyRequest) -> SurveyAnswer:
+    """Survey or observe this host, or copy a table to it; return the result, or the reason for a failure."""
     from hccl_tools.discover.survey import survey  # noqa: PLC0415  (the first process surveys nothing)
 
     try:
+        if isinstance(request, CopyRequest):
+            return SurveyAnswer(host, file=handle(request), machine=machine())
         if isinstance(request, ObservationRequest):
             from hccl_tools.inspection.observing import observe  # noqa: PLC0415  (only for `doctor`)
 

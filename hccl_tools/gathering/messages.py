@@ -10,6 +10,7 @@ from hccl_tools.discover.facts import DeviceFacts, HostFacts
 from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
 from hccl_tools.discover.survey import SurveyRequest
+from hccl_tools.gathering.table_copy import CopyRequest, FileState
 from hccl_tools.inspection.observation import Observation, ObservationRequest, from_json
 from hccl_tools.programs.install_hints import HCCL_TOOLS
 from hccl_tools.records import NamedTuple
@@ -25,7 +26,7 @@ class SurveyTask(NamedTuple):
     """The task of one process.
 
     Attributes:
-        request: What to find out: the facts for a table, or what ``doctor`` asks.
+        request: What to find out: the facts for a table, what ``doctor`` asks, or what is at a path.
         host: The host's name in the host list; empty if only the host knows its name (Slurm).
         place: The host's index in the list, from 0.
         seconds: The time limit for the answer.
@@ -36,7 +37,7 @@ class SurveyTask(NamedTuple):
 
     host: str = ""
     place: int = 0
-    request: SurveyRequest | ObservationRequest = SurveyRequest()
+    request: SurveyRequest | ObservationRequest | CopyRequest = SurveyRequest()
     seconds: float = 60.0
     over_mpi: bool = True
     collect: str | None = None
@@ -57,6 +58,8 @@ class SurveyTask(NamedTuple):
         fields = json.loads(text)
         del fields["form"]
         request = fields.pop("request")
+        if "sha256" in request:
+            return cls(**fields, request=CopyRequest(**_with_tuples(request)))
         if "wanted" not in request:
             return cls(**fields, request=ObservationRequest(**_with_tuples(request)))
         wanted, site = Wanted(**request.pop("wanted")), Site(**request.pop("site"))
@@ -69,7 +72,8 @@ class SurveyAnswer(NamedTuple):
     Attributes:
         host: The name in the host list, else the host's own name.
         facts: The facts about the host for a table, or None.
-        seen: What was observed on the host for ``doctor``, or None. After a failure, both are None.
+        seen: What was observed on the host for ``doctor``, or None.
+        file: What is at a path, or None. After a failure, all three are None.
         message: The reason for the failure.
         machine: An id that no two hosts share; empty for a simulated host.
         version: The version of hccl-tools that answers.
@@ -78,6 +82,7 @@ class SurveyAnswer(NamedTuple):
     host: str
     facts: HostFacts | None = None
     seen: Observation | None = None
+    file: FileState | None = None
     message: str = ""
     hint: str | None = None
     machine: str = ""
@@ -86,13 +91,15 @@ class SurveyAnswer(NamedTuple):
     @property
     def has_failed(self) -> bool:
         """Whether the host could not answer what it was asked."""
-        return self.facts is None and self.seen is None
+        return self.facts is None and self.seen is None and self.file is None
 
     def to_json(self) -> str:
         """Return the answer as one line of ASCII."""
         fields = {"form": FORM, **self._asdict()}
         if self.seen is not None:
             fields["seen"] = self.seen.as_json()
+        if self.file is not None:
+            fields["file"] = self.file._asdict()
         if self.facts is not None:
             fields["facts"] = self.facts._asdict()
             fields["facts"]["devices"] = [device._asdict() for device in self.facts.devices]
@@ -109,6 +116,8 @@ class SurveyAnswer(NamedTuple):
                 fields["facts"] = _facts(fields["facts"])
             if fields["seen"] is not None:
                 fields["seen"] = from_json(fields["seen"])
+            if fields.get("file") is not None:
+                fields["file"] = FileState(**fields["file"])
             return cls(**fields)
         except (ValueError, TypeError, KeyError, AttributeError):
             return cls(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.gathering.options import GatherOptions
+    from hccl_tools.gathering.table_copy import CopyRequest
     from hccl_tools.inspection.observation import ObservationRequest
 
 #: The share of the time limit that is reserved to determine why hosts did not answer.
@@ -34,7 +35,7 @@ _DIAGNOSIS_SHARE = 0.2
 def survey(
     hosts: Sequence[str],
     places: Mapping[str, int],
-    request: SurveyRequest | ObservationRequest,
+    request: SurveyRequest | ObservationRequest | CopyRequest,
     options: GatherOptions,
     seconds: float,
 ) -> EngineOutcome:

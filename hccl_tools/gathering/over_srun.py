@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from hccl_tools.discover.survey import SurveyRequest
     from hccl_tools.gathering.engine_run import EngineRun
     from hccl_tools.gathering.options import GatherOptions
+    from hccl_tools.gathering.table_copy import CopyRequest
     from hccl_tools.inspection.observation import ObservationRequest
+
+#: Linux refuses longer arguments (MAX_ARG_STRLEN: 128 KiB).
+_LONGEST_ARGUMENT = 130_000
 
 
 def survey(
     hosts: Sequence[str],
     places: Mapping[str, int],
-    request: SurveyRequest | ObservationRequest,
+    request: SurveyRequest | ObservationRequest | CopyRequest,
     options: GatherOptions,
     seconds: float,
 ) -> EngineOutcome:
@@ -50,6 +54,8 @@ def survey(
     task = SurveyTask(
         place=min(places[host] for host in hosts), request=request, seconds=seconds, over_mpi=False
     )
+    if len(task.to_json()) > _LONGEST_ARGUMENT:
+        raise UsageError("the table is too large for srun's command line", hint="specify --engine ssh")
     argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]
     ended = engine_run.run(commands.srun(program, hosts, argv), seconds, options.environ)
     answers = {

@@ -17,6 +17,7 @@ from hccl_tools.gathering.engine_run import EngineOutcome
 from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.stdout_framing import EngineOutput
+from hccl_tools.gathering.table_copy import PAYLOAD, CopyRequest
 from hccl_tools.programs import ssh, via
 from hccl_tools.remote import archive
 from hccl_tools.remote.connection import Connection, serve
@@ -87,7 +88,7 @@ class _Query(Connection):
 def survey(
     hosts: Sequence[str],
     places: Mapping[str, int],
-    request: SurveyRequest | ObservationRequest,
+    request: SurveyRequest | ObservationRequest | CopyRequest,
     options: GatherOptions,
     seconds: float,
 ) -> EngineOutcome:
@@ -98,6 +99,9 @@ def survey(
     """
     until = time.monotonic() + seconds
     program = archive.make()
+    if isinstance(request, CopyRequest) and request.content:  # too long for the command line of a process
+        program = archive.make({PAYLOAD: request.content})
+        request = request._replace(content="")
 
     def left() -> float:
         return max(1.0, until - time.monotonic())

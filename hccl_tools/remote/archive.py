@@ -19,14 +19,15 @@ from hccl_tools.remote.connection import READY
 from hccl_tools.version import IMPORT_ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 #: The modules in the archive, by folder of the package.
 _PARTS = {
     "": "__init__ errors records version",
     "discover": "__init__ dev_info device_addresses eid facts hccn_conf hccn_tool host levels "
     "host_state local_addresses npu_smi pci selection simulated site super_pod survey visible",
-    "gathering": "__init__ host_survey messages stdout_framing",
+    "document": "__init__ writing",
+    "gathering": "__init__ host_survey messages stdout_framing table_copy",
     "inspection": "__init__ device_holders device_network hccl_variables host_ports machine npu_overview "
     "observation observing",
     "launch": "__init__",
@@ -79,13 +80,18 @@ class Archive(NamedTuple):
         return json.dumps(job).encode() + b"\n" + self.data
 
 
-def make() -> Archive:
-    """Make the archive from the installed package; the same sources give the same bytes."""
+def make(entries: Mapping[str, str] | None = None) -> Archive:
+    """Make the archive from the installed package; the same sources give the same bytes.
+
+    ``entries`` are further texts in it, by name.
+    """
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in files():
             _add(archive, path.relative_to(IMPORT_ROOT).as_posix(), path.read_text(encoding="utf-8"))
         _add(archive, "__main__.py", _MAIN)
+        for name, text in (entries or {}).items():
+            _add(archive, name, text)
     data = written.getvalue()
     starter = (Path(IMPORT_ROOT) / "hccl_tools" / "remote" / "target.py").read_text(encoding="utf-8")
     return Archive(data, hashlib.sha256(data).hexdigest(), starter)

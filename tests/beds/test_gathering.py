@@ -257,6 +257,20 @@ def test_one_command_makes_the_table_of_two_slurm_nodes(nodes: Any, tmp_path: Pa
     assert "server 10.78.0.2  ranks 8-15  from n2" in done.stderr
 
 
+def test_a_table_is_copied_to_the_nodes_of_an_allocation(nodes: Any, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    assert nodes("gen", "--gather", "-o", "job.json").returncode == 0
+
+    before = nodes("distribute", "job.json", "-o", "there.json")
+    done = nodes("distribute", "job.json", "-o", "there.json", "--write")
+
+    assert (before.returncode, done.returncode) == (1, 0), done.stderr
+    assert "n[1-2]: has no such file" in before.stdout
+    assert "asking 2 hosts with slurm" in done.stderr
+    assert (work / "there.json").read_bytes() == (work / "job.json").read_bytes()
+    assert sorted(path.name for path in work.iterdir()) == ["job.json", "there.json"]
+
+
 def test_slurm_nodes_stand_in_the_order_of_the_list(nodes: Any, tmp_path: Path) -> None:
     done = nodes("gen", "--hosts", "n2,n1")
 

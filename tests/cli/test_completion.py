@@ -38,7 +38,8 @@ def completed(typed: str) -> list[str]:
     [
         "validate 21_d", "validate ", "validate -f json a.json b", "show 21_d", "merge a.json 21_d",
         "convert 21_d", "subset 21_d", "replace 21_d", "replace a.json --server x --with 21_d",
-        "gen --hostfile ho", "key copy --hostfile ho",
+        "gen --hostfile ho", "key copy --hostfile ho", "doctor 21_d",
+        "distribute 21_d", "distribute a.json -o ta",
         "gen --hccn-tool ./h", "gen -o ta", "launch --rank-table 21_d", "launch --rank_table 21_d",
         "launch --rank-table a.json tr", "launch --no-table --python .ve", "launch -n 2 --env-file e",
         "convert a.json --to 1.2 --super-pods po",

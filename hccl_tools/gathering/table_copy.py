@@ -1,0 +1,165 @@
+"""Look at a file of this host, and write a table there; hosts get this module in ``remote.archive``."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import stat
+import sys
+import zipfile
+import zlib
+from typing import TYPE_CHECKING
+
+from hccl_tools.document.writing import write_atomically
+from hccl_tools.errors import WriteError
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    #: What is at a path.
+    Kind = Literal["none", "file", "link", "directory", "special"]
+
+#: The entry of the archive with the packed table, if it is not in the request.
+PAYLOAD = "payload"
+#: The most bytes of a table, and of the packed contents that an answer has.
+MOST_BYTES = 1 << 26
+_MOST_ANSWERED = 1 << 20
+_WHAT = {
+    "link": ("a symbolic link", "remove the link, or name its target with -o"),
+    "directory": ("a directory", "name a file with -o"),
+    "special": ("a device, pipe or socket", "name a file with -o"),
+}
+
+
+class CopyRequest(NamedTuple):
+    """What to do with the file at a path.
+
+    Attributes:
+        sha256: The digest of the table.
+        content: The packed table to write; empty to look only, or if the archive has it.
+        write: Whether to write.
+        mode: The mode of the file; None for that of an existing file, else 0666 minus the umask.
+        replaceable: The digests of files that may be replaced.
+        force: Whether any file may be replaced.
+    """
+
+    path: str
+    sha256: str
+    content: str = ""
+    write: bool = False
+    mode: int | None = None
+    replaceable: tuple[str, ...] = ()
+    force: bool = False
+
+
+class FileState(NamedTuple):
+    """What is at the path; ``content`` is packed, and empty for the table itself or if it is too long."""
+
+    kind: Kind
+    sha256: str = ""
+    mode: int = 0
+    content: str = ""
+    written: bool = False
+
+
+def pack(data: bytes) -> str:
+    """Return bytes as a compressed text of ASCII."""
+    return base64.b64encode(zlib.compress(data, 9)).decode("ascii")
+
+
+def unpack(text: str) -> bytes:
+    """Return the bytes of :func:`pack`, at most ``MOST_BYTES`` of them.
+
+    Raises:
+        ValueError: The text is damaged.
+    """
+    try:
+        return zlib.decompressobj().decompress(base64.b64decode(text), MOST_BYTES)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+
+
+def handle(request: CopyRequest) -> FileState:
+    """Do what a request says on this host, and return what is at the path then.
+
+    Raises:
+        WriteError: The file cannot be read or written, or must not be replaced.
+    """
+    seen = look(request)
+    if not request.write:
+        return seen
+    if seen.sha256 == request.sha256:
+        return _with_mode(request, seen)
+    if seen.kind in _WHAT:
+        what, hint = _WHAT[seen.kind]
+        raise WriteError(f"{request.path} is {what}", hint=hint)
+    if seen.kind == "file" and not (request.force or seen.sha256 in request.replaceable):
+        raise WriteError(f"{request.path} has other contents", hint="--force replaces it")
+    data = unpack(request.content or _payload())
+    if hashlib.sha256(data).hexdigest() != request.sha256:
+        raise WriteError("the table was not received completely")
+    try:
+        write_atomically(
+            request.path, [data], mode=request.mode, follow_link=False, create=seen.kind == "none"
+        )
+    except WriteError:
+        if look(request).sha256 != request.sha256:  # hosts may share the folder
+            raise
+    after = look(request)
+    if after.sha256 != request.sha256:
+        raise WriteError(f"{request.path} changed after it was written", hint="find out which program did")
+    return after._replace(written=True)
+
+
+def look(request: CopyRequest) -> FileState:
+    """Return what is at the path of a request; links are not followed.
+
+    Raises:
+        WriteError: The file cannot be read.
+    """
+    try:
+        found = os.lstat(request.path)
+    except (FileNotFoundError, NotADirectoryError):
+        return FileState("none")
+    except OSError as error:
+        raise _unreadable(request.path, error) from None
+    if not stat.S_ISREG(found.st_mode):
+        kinds: dict[int, Kind] = {stat.S_IFLNK: "link", stat.S_IFDIR: "directory"}
+        return FileState(kinds.get(stat.S_IFMT(found.st_mode), "special"))
+    try:
+        with os.fdopen(os.open(request.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(request.path, error) from None
+    digest = hashlib.sha256(data).hexdigest()
+    packed = "" if digest == request.sha256 or len(data) > MOST_BYTES else pack(data)
+    return FileState(
+        "file", digest, stat.S_IMODE(found.st_mode), packed if len(packed) <= _MOST_ANSWERED else ""
+    )
+
+
+def _with_mode(request: CopyRequest, seen: FileState) -> FileState:
+    if request.mode is None or seen.mode == request.mode:
+        return seen
+    try:
+        handle = os.open(request.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            os.fchmod(handle, request.mode)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise WriteError(
+            f"{request.path} has mode {seen.mode:o}, and cannot get {request.mode:o}: {error.strerror}"
+        ) from None
+    return seen._replace(mode=request.mode, written=True)
+
+
+def _payload() -> str:
+    with zipfile.ZipFile(sys.argv[0]) as archive:
+        return archive.read(PAYLOAD).decode("ascii")
+
+
+def _unreadable(path: str, error: OSError) -> WriteError:
+    return WriteError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}")
