@@ -106,22 +106,22 @@ class SurveyAnswer(NamedTuple):
         return json.dumps(fields, separators=(",", ":"))
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Parse the line of an answer; return an error as the answer for an unreadable line."""
+    def from_json(cls, text: str, host: str = "?") -> Self:
+        """Parse the line of an answer; return an error as the answer of ``host`` for an unreadable line."""
         try:
             fields = json.loads(text)
             if fields.pop("form") != FORM:
                 raise ValueError  # noqa: TRY301  (handled with the other errors below)
-            if fields["facts"] is not None:
+            if fields.get("facts") is not None:
                 fields["facts"] = _facts(fields["facts"])
-            if fields["seen"] is not None:
+            if fields.get("seen") is not None:
                 fields["seen"] = from_json(fields["seen"])
             if fields.get("file") is not None:
                 fields["file"] = FileState(**fields["file"])
             return cls(**fields)
         except (ValueError, TypeError, KeyError, AttributeError):
             return cls(
-                "?", message="its answer cannot be read", hint="install the same hccl-tools everywhere"
+                host, message="its answer cannot be read", hint="install the same hccl-tools everywhere"
             )
 
 

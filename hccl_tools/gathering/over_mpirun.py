@@ -57,8 +57,9 @@ def survey(
         collected: list[str] = []
         with suppress(OSError, ValueError):
             collected = json.loads(file.read_text(encoding="utf-8"))
-    texts = [*collected, *ended.output.texts().values()]
-    answers = {answer.host: answer for answer in map(SurveyAnswer.from_json, texts)}
+    given = [*map(SurveyAnswer.from_json, collected)]
+    given += [SurveyAnswer.from_json(text, host) for host, text in ended.output.texts().items()]
+    answers = {answer.host: answer for answer in given if answer.host in places}
     silent = [host for host in hosts if host not in answers]
     if not silent:
         return EngineOutcome(answers, [])

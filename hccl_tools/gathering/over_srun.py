@@ -58,9 +58,8 @@ def survey(
         raise UsageError("the table is too large for srun's command line", hint="specify --engine ssh")
     argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]
     ended = engine_run.run(commands.srun(program, hosts, argv), seconds, options.environ)
-    answers = {
-        host: SurveyAnswer.from_json(text) for host, text in ended.output.texts().items() if host in places
-    }
+    texts = ended.output.texts()
+    answers = {host: SurveyAnswer.from_json(text, host) for host, text in texts.items() if host in places}
     silent = [host for host in hosts if host not in answers]
     causes = [Failure(host, lines) for host in silent if (lines := _messages_about(host, ended))]
     if ended.status is None or answers:

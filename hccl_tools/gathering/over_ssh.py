@@ -82,7 +82,7 @@ class _Query(Connection):
     @property
     def answer(self) -> SurveyAnswer | None:
         text = self.output.texts().get(self.host)
-        return None if text is None else SurveyAnswer.from_json(text)
+        return None if text is None else SurveyAnswer.from_json(text, self.host)
 
 
 def survey(

@@ -92,5 +92,5 @@ class Cluster:
         assert done.returncode == 1, done.stderr
         assert not list(self.work.glob("*.json"))
         assert took < STATED_S + 5
-        assert "Traceback" not in done.stderr
+        assert "Traceback" not in done.stderr, done.stderr
         return done.stderr
