@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 _CLOCK_TOLERANCE = 5.0
 #: Messages that say which rank, host and device a process is.
 _IDENTITY = ("HCM320", "HCM321", "HCM322", "HCM308")
-_COMMUNICATOR = "HCM323"
+_SETUP, _COMMUNICATOR = "HCM321", "HCM323"
+#: A rank has joined a communicator, which it may have made with a table: no other line may name its rank.
+_JOINED = "HCM328"
 #: Messages with the time limit for connections, and for operations.
 _CONNECT, _OPERATION = "HCM324", "HCM325"
 _CONNECT_WAITS = ("HCM222", "HCM224", "HCM225")
@@ -69,6 +71,7 @@ def build(events: Sequence[Event], sources: Sequence[Source], places: Places, si
         places: What the table and the run say about the ranks; completed from the logs.
         size: The number of ranks, if the table or the run says it.
     """
+    sources = _without_wrong_ranks(events, sources)
     identities = _identities(events, sources)
     for place in identities.values():
         places.add(place)
@@ -92,21 +95,52 @@ def _key(event: Event, sources: Sequence[Source]) -> tuple[str, str]:
     return (source.group or source.path, source.pid or event.pid or source.path)
 
 
-def _identities(events: Iterable[Event], sources: Sequence[Source]) -> dict[tuple[str, str], Place]:
+def _without_wrong_ranks(events: Sequence[Event], sources: Sequence[Source]) -> list[Source]:
+    """Return the sources without ranks that are no ranks: ``worker-3`` may be a host with eight processes.
+
+    The lines of the largest communicator have the ranks of the job.
+    """
+    known = [one for one in events if one.message.id in (*_IDENTITY, _JOINED) and "size" in one.fields]
+    largest = max((int(one.fields["size"]) for one in known), default=0)
+    said: dict[int, set[str]] = {}
+    for one in known:
+        rank = sources[one.file].rank
+        if rank is not None and int(one.fields["size"]) == largest:
+            said.setdefault(rank, set()).add(one.fields["rank"])
+    wrong = {rank for rank, others in said.items() if len(others) > 1}
+    return [one._replace(rank=None) if one.rank in wrong else one for one in sources]
+
+
+def _is_server_the_root_s(events: Sequence[Event]) -> bool:
+    """Whether CANN 8's lines about the ranks have the host of the root: a device is there twice then."""
+    ranks: dict[tuple[str, str, str], set[str]] = {}
+    for one in events:
+        if one.message.id == _SETUP:
+            fields = one.fields
+            if not fields["identifier"].startswith(f"{fields['server']}%"):
+                return False
+            key = (fields["identifier"], fields["size"], fields["device"])
+            ranks.setdefault(key, set()).add(fields["rank"])
+    return any(len(several) > 1 for several in ranks.values())
+
+
+def _identities(events: Sequence[Event], sources: Sequence[Source]) -> dict[tuple[str, str], Place]:
     """Return the place of each process: its rank in the largest communicator that it names."""
     best: dict[tuple[str, str], tuple[int, Place]] = {}
     sizes: dict[tuple[str, str], int] = {}
+    is_root_s = _is_server_the_root_s(events)
     for event in events:
         key = _key(event, sources)
         if event.message.id == _COMMUNICATOR:
             sizes[key] = int(event.fields["size"])
-        elif event.message.id in _IDENTITY:
+        elif event.message.id in (*_IDENTITY, _JOINED):
             fields = event.fields
             size = int(fields.get("size") or sizes.get(key, 0))
             source = sources[event.file]
             rank = source.rank if source.rank is not None else int(fields["rank"])
             device = int(fields["device"]) if "device" in fields else None
-            place = Place(rank, fields.get("server", ""), device, fields.get("address", ""))
+            host = "" if is_root_s and event.message.id == _SETUP else fields.get("server", "")
+            place = Place(rank, host or source.host, device, fields.get("address", ""))
             former = best.get(key)
             if former is None or size > former[0]:
                 best[key] = (size, place.merged(former[1]) if former else place)

@@ -14,6 +14,7 @@ from hccl_tools.explain.waiting import ranks_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from hccl_tools.explain.case import Cause
     from hccl_tools.explain.cluster import Cluster
     from hccl_tools.explain.elsewhere import Fetched
     from hccl_tools.explain.events import Event
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _MANY_BYTES = 1 << 25
 _TORCH_TABLE = ("HCM651", "HCM652", "HCM653")
 _TABLE_FAULTS = ("HCM004", "HCM014", "HCM017")
+#: The messages of HCCL's table parser begin so.
+_TABLE_PARSER = "HCM4"
 
 
 def explain(
@@ -69,6 +72,7 @@ def explain(
         _add_run(of_run, logs, events, all_notes, fetch)
     joined = cluster.build(events, logs, places, size)
     found = inference.causes(joined, of_run.ended if of_run is not None else ())
+    found = _with_fault_of_table(found, table)
     answer = Answer(found, joined, logs, all_notes, run_name, run)
     return answer._replace(notes=[*all_notes, *_about_table(answer, table)])
 
@@ -146,13 +150,19 @@ def _scan(log: tuple[str, int]) -> Scan:
     return (_scanner or Scanner()).scan(*log)
 
 
+def _with_fault_of_table(found: list[Cause], table: str | None) -> list[Cause]:
+    """Add what ``validate`` finds in the table to a first cause that is about the table."""
+    message = found[0].message if found else None
+    if table is None or message is None:
+        return found
+    if message.id not in _TABLE_FAULTS and not message.id.startswith(_TABLE_PARSER):
+        return found
+    return [found[0]._replace(reason=_finding(table)), *found[1:]]
+
+
 def _about_table(answer: Answer, table: str | None) -> list[str]:
-    """Return sentences on the rank table: what ``validate`` finds in it, and whether torch_npu used it."""
+    """Return whether torch_npu used the rank table."""
     notes = []
-    if answer.causes and table:
-        message = answer.causes[0].message
-        if message.id in _TABLE_FAULTS or message.id.startswith("HCM4"):
-            notes += _findings(table)
     told = [one.event.message for one in answer.cluster.seen if one.event.message.id in _TORCH_TABLE]
     if told:
         notes.append(f"{told[-1].meaning}" + ("" if told[-1].id == "HCM651" else f": {told[-1].remedy}"))
@@ -169,12 +179,12 @@ def _is_torch(joined: Cluster) -> bool:
     return any(word in one.event.text for one in joined.seen for word in words)
 
 
-def _findings(table: str) -> list[str]:
+def _finding(table: str) -> str:
+    """Return the first finding of ``validate`` as a clause."""
     from hccl_tools.diagnostics import render  # noqa: PLC0415  (only for a refused table)
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
     report = validate(table)
     if report.ok:
-        return [f"`hccl-tools validate {table}` finds no error: try `--local` on the host of the rank"]
-    first = "".join(render([report], "concise")).splitlines()[:1]
-    return [f"`hccl-tools validate {table}`: {first[0]}"] if first else []
+        return f"`hccl-tools validate {table}` finds no error: try `--local` on the host of the rank"
+    return f"the first fault is {''.join(render([report], 'concise')).splitlines()[0]}"

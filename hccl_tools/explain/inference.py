@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.explain import waiting
+from hccl_tools.explain import disagreement, waiting
 from hccl_tools.explain.case import Case, Cause
 from hccl_tools.explain.places import Place
 from hccl_tools.knowledge.registry import messages
@@ -32,7 +32,7 @@ def causes(cluster: Cluster, ended: Collection[int] = ()) -> list[Cause]:
         ended: The ranks that the launcher ended: what they report after that is no cause.
     """
     case = _case(cluster, ended)
-    for rule in (_verdicts, _named_causes, _earliest_error, _waits, _codes):
+    for rule in (_verdicts, _named_causes, disagreement.tls, _earliest_error, _waits, _codes):
         if found := rule(case):
             return found
     return []
@@ -129,6 +129,7 @@ def _is_before(one: Seen, other: Seen) -> bool:
 
 
 def _of_group(group: Sequence[Seen]) -> Cause:
+    group = disagreement.differing(group)
     places = tuple(dict.fromkeys(one.place for one in group if one.place != Place()))
     best = max(group, key=lambda one: len(one.event.fields))  # The line with the details, not the code alone.
     best = best if best.actor == group[0].actor else group[0]

@@ -30,6 +30,7 @@ class Member(NamedTuple):
     Attributes:
         at: The file and the line.
         super_pod: Whether the job used super pods.
+        folder: The host in the path of the file, "" if the path names none.
     """
 
     rank: int
@@ -38,6 +39,7 @@ class Member(NamedTuple):
     address: str
     at: str
     super_pod: bool = False
+    folder: str = ""
 
     @property
     def place(self) -> tuple[str, int, str]:
@@ -84,8 +86,10 @@ def communicators(logs: Sequence[Source]) -> tuple[list[Communicator], list[str]
             known = found.setdefault(key, Communicator(identifier, size, time, {}, []))
             if time < known.first:
                 found[key] = known = known._replace(first=time)
-            _add(known, event, f"{log.shown}:{event.line}")
+            _add(known, event, f"{log.shown}:{event.line}", log.host)
     for communicator in found.values():
+        if _has_host_of_root(communicator):
+            _take_hosts_of_folders(communicator)
         communicator.contradictions.extend(_same_device(communicator))
     return sorted(found.values(), key=lambda one: (-one.size, one.first)), notes
 
@@ -105,7 +109,26 @@ def _identities(events: Iterable[Event]) -> Iterable[tuple[str, int, Event]]:
             yield named[key].fields["identifier"], int(named[key].fields["size"]), event
 
 
-def _add(communicator: Communicator, event: Event, at: str) -> None:
+def _has_host_of_root(communicator: Communicator) -> bool:
+    """Whether the lines have the host of the root instead of the rank's: a device is there twice then."""
+    hosts = {member.host for member in communicator.members.values()}
+    devices = [member.device for member in communicator.members.values()]
+    is_root = all(communicator.identifier.startswith(f"{host}%") for host in hosts)
+    return is_root and len(set(devices)) < len(devices)
+
+
+def _take_hosts_of_folders(communicator: Communicator) -> None:
+    """Take the hosts from the paths of the logs; if a path names none, say how to arrange the logs."""
+    if all(member.folder for member in communicator.members.values()):
+        for rank, member in communicator.members.items():
+            communicator.members[rank] = member._replace(host=member.folder)
+        return
+    communicator.contradictions.append(
+        "the lines name the host of rank 0 only: put the logs of each host into a folder with its address"
+    )
+
+
+def _add(communicator: Communicator, event: Event, at: str, folder: str) -> None:
     fields = event.fields
     address = fields.get("address", "")
     member = Member(
@@ -115,6 +138,7 @@ def _add(communicator: Communicator, event: Event, at: str) -> None:
         "" if address in NO_ADDRESS else address,
         at,
         super_pod=event.message.id == _LOCAL and fields.get("local") == "1",
+        folder=folder,
     )
     known = communicator.members.setdefault(member.rank, member)
     if known.place != member.place and known.place[:2] == member.place[:2] and not known.address:

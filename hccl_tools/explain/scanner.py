@@ -32,7 +32,7 @@ WORDS = (
     ),
     *(b"with ranktable ", b"rank_table_file", b"crimer rank", b"0x81078603", b"non-zero exit code"),
     *(b"ssh: connect to host", b"Permission denied (publickey"),
-    *(b"BAD TERMINATION", b"devNum must be", b'"-.-.-.-"'),
+    *(b"BAD TERMINATION", b"devNum must be", b"TLS SWITCH", b'"-.-.-.-"'),
 )
 #: Words with the same beginning are searched at once.
 GROUPS = (re.compile(rb"E(?:[IJL]00|RROR)"), re.compile(rb"S(?:etupAgent|IGTERM)"))

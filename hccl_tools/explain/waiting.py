@@ -110,7 +110,8 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
         if one.peer is not None and one.place != Place():
             edges.setdefault(_key(one.place), one)
     if not edges:
-        first = timeouts[0]
+        explained = {later for one in timeouts for later in one.event.message.explains}
+        first = next((one for one in timeouts if one.event.message.id not in explained), timeouts[0])
         at = (first.place,) if first.place != Place() else ()
         return [Cause(first.event.message, "open", at, first, "", at)]
     end, path = _follow(edges, max(edges, key=lambda key: _waiters(edges, key)))
@@ -131,7 +132,9 @@ def _end_of_waits(case: Case, timeouts: Sequence[Seen]) -> list[Cause]:
     if peer.rank is None or peer.rank not in case.cluster.logged:
         reason = f"there is no log of {_short(peer)}, for which {_short(last.place)} waits"
         fetch = peer if peer.rank is not None or peer.host else last.place
-        return [Cause(last.event.message, "open", (last.place,), last, reason, (fetch,))]
+        message = last.event.message
+        alike = [one.place for one in timeouts if one.peer == peer and one.event.message is message]
+        return [Cause(message, "open", tuple(dict.fromkeys(alike)), last, reason, (fetch,))]
     return [Cause(messages()[_SILENT], "waits", (peer,), last, f"the waits end there: {chain}", (peer,))]
 
 

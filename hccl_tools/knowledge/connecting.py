@@ -22,7 +22,7 @@ MESSAGES = (
         "two devices did not connect in time",
         _LINK,
         anchor=b"time out",
-        pattern=rb"\| *(?P<peer_address>[0-9a-fA-F.:]+)\((?P<peer>\d+)\) *\| *(?P<port>\d+) *\| *(?P<address>[0-9a-fA-F.:]+)\((?P<rank>\d+)\) *\| *\d+ *\| *\w+ *\| *time out",
+        pattern=rb"\| *(?P<peer_address>[0-9a-fA-F.:]+)\((?P<peer>\d+)\) *\| *(?P<port>\d+) *\| *(?P<address>[0-9a-fA-F.:]+)\((?P<rank>\d+)\) *\| *\d+ *\| *\w+ *\| *time out(?: *\| *(?P<value>ENABLE|DISABLE))?",
         codes=(Code("EI0006"),), source=_GUIDE,
         example="[ERROR] HCCL(17528,python3):2026-03-18-10:33:52.113.646 [hccl_socket_manager.cc:623] [18744]|  192.168.100.212(10)  |  16666  |  192.168.100.202(2)  |  2882681339  |  server  | time out |  DISABLE  |",
     ),

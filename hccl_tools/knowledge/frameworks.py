@@ -50,7 +50,8 @@ MESSAGES = (
         "check that the scheduler runs (MS_ROLE=MS_SCHED, `hccl-tools logs --scheduler`) and that MS_SCHED_HOST and"
         " MS_SCHED_PORT name it on every host",
         anchor=b"Failed to connect to the meta server node url",
-        pattern=rb"node url:? ?(?P<peer_address>[0-9A-Za-z_.:-]+)?", source=_MINDSPORE,
+        pattern=rb"node url:? ?(?P<peer_address>[0-9A-Za-z_.:-]+)?", explains=("HCM607", "HCM611", "HCM612"),
+        source=_MINDSPORE,
         example="[ERROR] DISTRIBUTED(17528,python):2026-03-18-10:33:52.113.403 [mindspore/ccsrc/distributed/cluster/topology/compute_graph_node.cc:1] Failed to connect to the meta server node url: 10.0.0.1:8118",
     ),
     Message(

@@ -123,8 +123,8 @@ MESSAGES = (
         "HCM722", "msrun-worker-failed", "error",
         "msrun saw a worker fail",
         "look at the log of that worker",
-        anchor=b"exit with", pattern=rb"(?:Node|[Ww]orker|process) ?\[?(?P<rank>\d+)\]?.{0,40}exit(?:ed)? with (?:exception|code|error)", source="MindSpore's sources (msrun)",
-        example="[ERROR] ME(17528:140,MainProcess):2026-03-18-10:33:52 [mindspore/parallel/cluster/process_entity/_api.py:1] Worker process 3 exit with exception.",
+        anchor=b"exit with", pattern=rb"(?:Node|[Ww]orker|process) ?\[?(?P<pid>\d+)\]?.{0,40}exit(?:ed)? with (?:exception|code|error)", source="MindSpore's sources (msrun)",
+        example="[ERROR] ME(17528:140,MainProcess):2026-03-18-10:33:52 [mindspore/parallel/cluster/process_entity/_api.py:1] Worker process 17600 exit with exception. Error code: 1.",
     ),
     Message(
         "HCM730", "terminated", "end",

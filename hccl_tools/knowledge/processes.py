@@ -61,6 +61,13 @@ MESSAGES = (
         example="hccl_tools.py: Failed to call hccn_tool, try to read /etc/hccn.conf instead",
     ),
     Message(
+        "HCM811", "torch-hccl-error", "code",
+        "a call of HCCL failed",
+        "look at the code and the lines that follow it, and at the plog of this rank",
+        anchor=b"HCCL error in", pattern=rb"Error: .{0,40}HCCL error in", source="torch_npu's sources (ProcessGroupHCCL)",
+        example="RuntimeError: [ERROR] HCCL error in: torch_npu/csrc/distributed/ProcessGroupHCCL.cpp:64",
+    ),
+    Message(
         "HCM810", "python-exception", "error",
         "the program raised an exception",
         "look at the traceback in the log of this rank",

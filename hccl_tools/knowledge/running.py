@@ -167,6 +167,20 @@ MESSAGES = (
         example="[INFO] HCCL(858941,all_reduce_test):2025-12-10-19:53:28.131.340 [hccl_communicator_attrs.cc:329] [858941][Communicator Key Info]identifier[127.0.0.1%eth0_60000_0_1] rankSize[8] serverNum[1] moduleNum[1]",
     ),
     Message(
+        "HCM327", "tls-switch", "fact",
+        "the TLS switch of the device",
+        "it must be the same on all devices of the job: `hccn_tool -i N -tls -g`",
+        anchor=b"TLS SWITCH", pattern=rb"(?:phy_id ?\(\d+\) )?TLS SWITCH ?\((?P<value>[01])\)", source=_GUIDE,
+        example="[INFO] HCCP(17528,python3):2026-03-18-10:31:52.113.403 [ra_host.c:1] [17528]TLS SWITCH (1)",
+    ),
+    Message(
+        "HCM328", "communicator-joined", "fact",
+        "the rank of a process",
+        "nothing",
+        anchor=b"HcclCommInit", pattern=rb"HcclCommInit\w{1,30} success\b.{0,200}?rankNum\[(?P<size>\d+)\], ?rank\[(?P<rank>\d+)\]", source=_GUIDE,
+        example="[INFO] HCCL(17528,python3):2026-03-18-10:32:52.113.403 [op_base.cc:1] [17528]HcclCommInitClusterInfo success, take time [2832416]us, rankNum[64], rank[32], deviceLogicId[0]",
+    ),
+    Message(
         "HCM326", "init-failed", "code",
         "HCCL could not initialise a communicator",
         "the line does not say why: look for the first EI code or [ERROR] line of the rank's plog",

@@ -145,6 +145,39 @@ def tls(job: Plogs) -> None:
     job.error(0, 1.5, "[InitGroupStage][RanktableCheck]Some ranks tlsStatus are inconsistent")
 
 
+def tls_by_links(job: Plogs) -> None:
+    for rank, state in ((1, "DISABLE"), (5, "ENABLE"), (6, "DISABLE")):
+        peer = 5 if rank != 5 else 1
+        row = f"{job.address(peer)}({peer})  |  16666  |  {job.address(rank)}({rank})  |  2882681339"
+        job.error(rank, 121, f"   |  {row}  |  client  |  time out  |  {state}  |")
+        job.no_link(rank, peer, 121)
+    for rank in set(range(job.ranks)) - {1, 5, 6}:
+        job.notify(rank, None, 1960)
+
+
+def tls_by_run_logs(job: Plogs) -> None:
+    for rank in range(job.ranks):
+        job.run(rank, 0.5, f"tls_switch get, phy_id({job.device(rank)}) TLS SWITCH ({int(rank == 2)})")
+        job.no_link(rank, (rank + 2) % job.ranks, 121)
+
+
+def one_count_differs(job: Plogs) -> None:
+    for rank in range(job.ranks):
+        own, other = ("40", "48") if rank == 6 else ("48", "40")
+        job.error(
+            rank, 30 + rank / 10,
+            f"[InitChannelStage][ParameterConflict]CMD information count check fail. local[{own}], remote[{other}]",
+        )  # fmt: skip
+
+
+def late_in_torch(job: Plogs) -> None:
+    for rank in range(job.ranks):
+        at = 430 if rank == 3 else 121
+        job.no_link(rank, (rank + 1) % job.ranks, at)
+        stamp = "2026-03-18 10:02:01.100000" if rank != 3 else "2026-03-18 10:07:10.100000"
+        job.screen(rank, f"[{stamp}] RuntimeError: [ERROR] HCCL error in: ProcessGroupHCCL.cpp:64")
+
+
 def different_operations(job: Plogs) -> None:
     job.error(
         2,
@@ -183,6 +216,10 @@ CASES: list[tuple[Callable[[Plogs], None], int, int, int, str, list[int], str]] 
     (wrong_table, 8, 8, 9, "HCM404", [1, 3], "named"),
     (wrong_address, 8, 4, 8, "HCM211", [4], "named"),
     (tls, 8, 4, 9, "HCM215", [0], "named"),
+    (tls_by_links, 8, 4, 8, "HCM215", [5], "named"),
+    (tls_by_run_logs, 8, 4, 9, "HCM215", [2], "named"),
+    (one_count_differs, 8, 4, 9, "HCM219", [6], "named"),
+    (late_in_torch, 8, 4, 9, "HCM825", [3], "order"),
     (different_operations, 8, 4, 9, "HCM219", [2], "named"),
     (out_of_memory, 8, 4, 9, "HCM801", [7], "named"),
 ]  # fmt: skip
@@ -271,3 +308,52 @@ def test_who_ended_a_rank_is_never_the_cause(tmp_path: Path) -> None:
     found = answer(tmp_path)
 
     assert found["causes"] == []
+
+
+def test_equal_tls_switches_are_no_cause(tmp_path: Path) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    for rank in range(4):
+        job.run(rank, 0.5, "TLS SWITCH (1)")
+    for rank in (0, 1, 2):
+        job.no_link(rank, 3, 125)
+
+    assert answer(tmp_path)["causes"][0]["message"] == "HCM824"
+
+
+def test_a_different_tls_switch_without_a_failed_link_is_no_cause(tmp_path: Path) -> None:
+    job = Plogs(tmp_path, 4, 4).start()
+    for rank in range(4):
+        job.run(rank, 0.5, f"TLS SWITCH ({int(rank == 1)})")
+    job.screen(2, "ValueError: 0 samples in this shard")
+
+    assert answer(tmp_path)["causes"][0]["message"] == "HCM810"
+
+
+def test_a_folder_of_a_host_is_no_rank(tmp_path: Path) -> None:
+    job = Plogs(tmp_path / "logs", 16, 8)
+    for rank in range(16):
+        job.run(rank, 1, f"HcclCommInitClusterInfo success, take time [28]us, rankNum[16], rank[{rank}]")
+    job.error(13, 5, "host nic listen start failed, port[60000], return[11]")
+    for number in (0, 1):
+        (job.folder / job.host(8 * number)).rename(job.folder / f"worker-{number}")
+
+    assert answer(job.folder)["causes"][0]["ranks"] == [13]
+
+
+def test_the_host_of_the_root_is_not_that_of_every_rank(tmp_path: Path) -> None:
+    job = Plogs(tmp_path, 16, 8, cann=8, names_root=True).start()
+    job.error(13, 5, "host nic listen start failed, port[60000], return[11]")
+    (cause,) = answer(tmp_path)["causes"]
+
+    assert (cause["ranks"], cause["host"], cause["device"]) == ([13], "10.0.0.2", 5)
+
+
+def test_all_ranks_that_miss_the_scheduler_are_named(tmp_path: Path) -> None:
+    head = "[ERROR] DISTRIBUTED(7,a,p):2026-03-18-10:00:01 [x.cc:1]"
+    for rank in range(4):
+        line = f"{head} Failed to connect to the meta server node url: 10.0.0.1:8118"
+        late = f"{head} Building networking for MS_WORKER failed."
+        (tmp_path / f"rank_{rank}.log").write_text((line if rank > 1 else late) + "\n")
+
+    (cause,) = answer(tmp_path)["causes"]
+    assert (cause["message"], cause["ranks"], cause["peer"]["address"]) == ("HCM606", [2, 3], "10.0.0.1:8118")

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from tests.support.commands import CommandLine
 
 
-@pytest.mark.parametrize("cann", [8, 9])
-def test_the_table_is_the_one_that_the_job_had(command_line: CommandLine, cann: int) -> None:
-    Plogs(command_line.folder / "log", 16, 8, cann).start()
+@pytest.mark.parametrize(("cann", "names_root"), [(8, False), (8, True), (9, False)])
+def test_the_table_is_the_one_that_the_job_had(
+    command_line: CommandLine, cann: int, names_root: bool
+) -> None:
+    Plogs(command_line.folder / "log", 16, 8, cann, names_root=names_root).start()
     command_line.write("job.json", table("1.0", 2, 8))
     done = command_line("gen", "--from-log", "log", "-o", "made.json")
 
@@ -70,6 +72,17 @@ def test_contradictions_are_named(command_line: CommandLine) -> None:
     assert done.code == 1
     assert "rank 1 is device 1 of 10.0.0.1 with 192.168.0.101 in log/10.0.0.1/run/plog/plog-4001_" in done.err
     assert "and device 2 of 10.0.0.1 with 192.168.0.102 in log/10.0.0.1/run/plog/plog-4002_" in done.err
+
+
+def test_logs_that_do_not_name_the_hosts_are_refused(command_line: CommandLine) -> None:
+    logs = command_line.folder / "log"
+    Plogs(logs, 16, 8, 8, names_root=True).start()
+    (logs / "10.0.0.2").rename(logs / "second")
+    done = command_line("gen", "--from-log", "log", "-o", "made.json")
+
+    assert done.code == 1
+    assert "put the logs of each host into a folder with its address" in done.err
+    assert "ranks 0 and 8 are both device 0 of 10.0.0.1" in done.err
 
 
 def without_addresses(command_line: CommandLine, ranks: int) -> None:

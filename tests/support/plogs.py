@@ -22,6 +22,8 @@ class Plogs:
     cann: int = 9
     clocks: dict[int, float] = field(default_factory=dict)
     silent: set[int] = field(default_factory=set)
+    #: Whether the lines of CANN 8 have the host of the root in place of the rank's own.
+    names_root: bool = False
 
     def host(self, rank: int) -> str:
         """The address of a rank's host."""
@@ -43,6 +45,9 @@ class Plogs:
     def identity(self, rank: int, group_rank: int, size: int, identifier: str) -> None:
         """Write that a rank is in a communicator."""
         host, device, address = self.host(rank), self.device(rank), self.address(rank)
+        if self.names_root:
+            host = self.host(0)
+            identifier = f"{host}%eth0_60000_0_17"
         if self.cann < 9:
             self.run(
                 rank, 1.0,

@@ -1,0 +1,58 @@
+"""Find the ranks whose value differs from that of most others: a setting of the device, or an operation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hccl_tools.explain.case import Case, Cause
+from hccl_tools.explain.waiting import ranks_text
+from hccl_tools.knowledge.registry import messages
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.explain.cluster import Seen
+
+_TLS_DIFFERS = "HCM215"
+#: Messages with the TLS switch of the rank that wrote them, and the words for on and off.
+_TLS_VALUES = ("HCM220", "HCM327")
+_ON = {"1": True, "ENABLE": True, "0": False, "DISABLE": False}
+#: A switch that differs prevents connections; without these messages it had no effect.
+_NOT_CONNECTED = frozenset({"HCM220", "HCM221", "HCM222", "HCM223"})
+
+
+def unusual(values: Mapping[str, object]) -> set[str]:
+    """Return the keys whose value differs from that of more than half of them; {} if no value is usual."""
+    counted = Counter(values.values()).most_common(1)
+    if not counted or 2 * counted[0][1] <= len(values):
+        return set()
+    return {key for key, value in values.items() if value != counted[0][0]}
+
+
+def tls(case: Case) -> list[Cause]:
+    """Return the cause if devices did not connect, and TLS is on for some of them and off for others."""
+    if not any(one.event.message.id in _NOT_CONNECTED for one in case.events):
+        return []
+    switches: dict[str, tuple[bool, Seen]] = {}
+    for one in case.cluster.seen:
+        value = _ON.get(one.event.fields.get("value", ""))
+        if one.event.message.id in _TLS_VALUES and value is not None:
+            switches[one.actor] = (value, one)
+    values = {actor: value for actor, (value, _) in switches.items()}
+    if len(set(values.values())) < 2:
+        return []
+    odd = unusual(values) or {actor for actor, value in values.items() if value}
+    at_fault = [switches[actor] for actor in switches if actor in odd]
+    others = [one.place for actor, (_, one) in switches.items() if actor not in odd]
+    state = ("off", "on") if at_fault[0][0] else ("on", "off")
+    reason = f"it is {state[1]} there and {state[0]} on {ranks_text(others)}"
+    places = tuple(dict.fromkeys(one.place for _, one in at_fault))
+    return [Cause(messages()[_TLS_DIFFERS], "named", places, at_fault[0][1], reason)]
+
+
+def differing(group: Sequence[Seen]) -> list[Seen]:
+    """Return the events of the ranks whose own value differs from that of most; all events if none does."""
+    values = {one.actor: one.event.fields["local"] for one in group if "local" in one.event.fields}
+    odd = unusual(values) if len(values) > 2 else set()
+    return [one for one in group if one.actor in odd and "local" in one.event.fields] or list(group)
