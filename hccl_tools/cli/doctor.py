@@ -44,6 +44,8 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     help="The framework of the job: also check what it requires of the table's file and of variables.",
 )
 @click.option("--start-port", type=IntRange(1, 65535), metavar="PORT", help="The rendezvous port of the job.")
+@click.option("--code", multiple=True, metavar="PATH", help="Compare this program on all hosts. Repeatable.")
+@click.option("--data", multiple=True, metavar="DIR", help="Compare this data set on all hosts. Repeatable.")
 @options.select
 @options.ignore
 @click.option("--strict", is_flag=True, help="Also count what may stop or slow the job, and what is unknown.")
@@ -70,6 +72,8 @@ def command(
     product: str | None,
     target: str | None,
     start_port: int | None,
+    code: tuple[str, ...],
+    data: tuple[str, ...],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     strict: bool,
@@ -92,7 +96,9 @@ def command(
     from hccl_tools.doctor_report import render  # noqa: PLC0415
 
     selection = registry.selection(select, ignore, table_comparison.rules())
-    job = examining.Job(doctor_run.checked_table(table, product), product, target, start_port)
+    report = doctor_run.checked_table(table, product)
+    compared = {"code": doctor_run.absolute("--code", code), "data": doctor_run.absolute("--data", data)}
+    job = examining.Job(report, product, target, start_port, **compared)
     if prints_script := emit_remedies == doctor_run.STDOUT:
         doctor_run.require_one_host(doctor_run.hosts_to_ask(job, reaching, local=local))
     seen, silent = doctor_run.observed(job, reaching, tool_timeout=check_timeout, local=local)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -47,6 +48,18 @@ def checked_table(table: str | None, product: str | None) -> Report | None:
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
     return validate(table, product=product)
+
+
+def absolute(option: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the absolute paths of an option.
+
+    Raises:
+        UsageError: A path does not exist on this host.
+    """
+    for path in paths:
+        if not Path(path).exists():
+            raise UsageError(f"{option} {path} does not exist here", hint="name a path that all hosts have")
+    return tuple(str(Path(path).absolute()) for path in paths)
 
 
 def observed(

@@ -194,3 +194,31 @@ def variables_differ_between_hosts(cases: Cases) -> Iterator[Finding]:
         if not name.startswith("HCCL_TOOLS_"):
             values = {host: f"{name}={case.environ.get(name, '(unset)')}" for host, case in cases.items()}
             yield from _differences(values, "a variable differs")
+
+
+@check(
+    "HCD509",
+    "code-differs-between-hosts",
+    "stops",
+    remedy="copy one version of the program to all hosts",
+    source="ranks with different programs call different collectives, which hang or fail (EI0005)",
+    between=True,
+)
+def code_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
+    """Is each file or folder of ``--code`` the same on all hosts?"""
+    for path in dict.fromkeys(path for case in cases.values() for path in case.seen.code):
+        yield from _differences({host: case.seen.code[path] for host, case in cases.items()}, path)
+
+
+@check(
+    "HCD510",
+    "data-differs-between-hosts",
+    "may-stop",
+    remedy="copy the data to all hosts, or mount one shared folder",
+    source="ranks with unequal data sets have unequal numbers of steps, and the last ones hang",
+    between=True,
+)
+def data_differs_between_hosts(cases: Cases) -> Iterator[Finding]:
+    """Does each folder of ``--data`` have the same files on all hosts, by number, size and samples?"""
+    for path in dict.fromkeys(path for case in cases.values() for path in case.seen.data):
+        yield from _differences({host: case.seen.data[path] for host, case in cases.items()}, path)

@@ -30,12 +30,16 @@ class Job(NamedTuple):
         product: The product of ``--product``.
         target: The framework of ``--target``.
         start_port: The first port of ``--start-port``.
+        code: The paths of ``--code``, absolute.
+        data: The paths of ``--data``, absolute.
     """
 
     report: Report | None = None
     product: str | None = None
     target: str | None = None
     start_port: int | None = None
+    code: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
 
     @property
     def table(self) -> RankTable | None:
@@ -48,22 +52,21 @@ class Job(NamedTuple):
         if self.start_port is not None:
             ports = tuple(port for port in range(self.start_port, self.start_port + 16) if port < 65536)
         table = self.table
+        asked = ObservationRequest(ports=ports, tool_timeout=tool_timeout, code=self.code, data=self.data)
         if table is None:
-            return ObservationRequest(ports=ports, tool_timeout=tool_timeout)
+            return asked
         known = {number for number in table.device_numbers if number is not None}
         stated = (
             text
             for server in table.servers
             for text in (server.server_id, server.host_ip, server.fields.get("container_ip"))
         )
-        return ObservationRequest(
-            tuple(sorted(known)),
-            tuple(dict.fromkeys(text for text in stated if isinstance(text, str))),
+        return asked._replace(
+            device_ids=tuple(sorted(known)),
+            addresses=tuple(dict.fromkeys(text for text in stated if isinstance(text, str))),
             super_pod=table.format == "1.2" and "super_device_id" in table.columns,
             levels=table.format == "2.0",
-            ports=ports,
             table=os.path.abspath(self.report.file) if self.report else "",
-            tool_timeout=tool_timeout,
         )
 
 

@@ -21,6 +21,8 @@ class ObservationRequest(NamedTuple):
         ports: Ports that the job needs on this host, beside those of HCCL.
         table: The path of the table, to compare the copies of the hosts; empty for none.
         tool_timeout: Seconds for each call of a tool.
+        code: Paths of programs of which the copies of the hosts are compared.
+        data: Paths of data sets of which the copies of the hosts are compared.
     """
 
     device_ids: tuple[int, ...] = ()
@@ -30,6 +32,8 @@ class ObservationRequest(NamedTuple):
     ports: tuple[int, ...] = ()
     table: str = ""
     tool_timeout: float = 10.0
+    code: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
 
 
 class DeviceObservation(NamedTuple):
@@ -104,6 +108,8 @@ class Observation(NamedTuple):
         files: State of paths: ``file``, ``directory``, ``absent``.
         table_sha256: The hash of the table at the requested path; empty if there is none.
         clock: The host's time in seconds since the epoch.
+        code: The summaries of the programs of the request, by path.
+        data: The summaries of the data sets of the request, by path.
     """
 
     names: tuple[str, ...] = ()
@@ -132,6 +138,8 @@ class Observation(NamedTuple):
     files: Mapping[str, str] = {}
     table_sha256: str = ""
     clock: float = 0.0
+    code: Mapping[str, str] = {}
+    data: Mapping[str, str] = {}
 
     def as_json(self) -> dict[str, Any]:
         """Return the observation, ready for JSON."""
@@ -147,7 +155,7 @@ _RECORDS = {
     "processes": DeviceProcess,
     "unknown": Unknown,
 }
-_MAPPINGS = ("limits", "sizes", "kernel", "versions", "variables", "files")
+_MAPPINGS = ("limits", "sizes", "kernel", "versions", "variables", "files", "code", "data")
 
 
 def from_json(fields: dict[str, Any]) -> Observation:

@@ -12,6 +12,7 @@ from hccl_tools.discover import host, host_state, visible
 from hccl_tools.discover.local_addresses import is_local
 from hccl_tools.errors import DiscoveryError
 from hccl_tools.inspection import (
+    contents,
     device_holders,
     device_network,
     hccl_variables,
@@ -88,6 +89,8 @@ def observe(request: ObservationRequest, site: Site) -> Observation:
         files=machine.files(site),
         table_sha256=_sha256(request.table),
         clock=time.time(),
+        code={path: contents.code(path) for path in request.code},
+        data={path: contents.data(path) for path in request.data},
     )
 
 

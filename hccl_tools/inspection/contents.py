@@ -1,0 +1,86 @@
+"""Summaries of files and folders, to compare the hosts' copies of a program and of its data."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hccl_tools.notation.phrases import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ABSENT = "absent"
+_PART = 1 << 20
+#: Bytes of a file of the data set that are read; of ``--code`` all are read.
+_DATA_SAMPLE = 1 << 16
+#: Files of a data set of which the beginning is read, spread evenly over the names in order.
+_DATA_FILES = 16
+#: Entries of a folder that are listed.
+MOST_ENTRIES = 200_000
+#: Names that a run of the program makes.
+_MADE = frozenset({"__pycache__", ".git"})
+
+
+def code(path: str) -> str:
+    """Return a short hash of a file, or of all files of a folder with their names; else why there is none."""
+    digest = hashlib.sha256()
+    try:
+        if not os.path.isdir(path):
+            _add(digest, path)
+        else:
+            for name in _files(path):
+                digest.update(os.fsencode(name) + b"\0")
+                _add(digest, os.path.join(path, name))
+    except FileNotFoundError:
+        return ABSENT
+    except OSError as error:
+        return f"unreadable ({error.strerror})"
+    return digest.hexdigest()[:12]
+
+
+def data(path: str) -> str:
+    """Return how many files a folder has, their bytes together, and a hash of names, sizes and samples."""
+    if not os.path.isdir(path):
+        return "not a folder" if os.path.exists(path) else ABSENT
+    digest, total = hashlib.sha256(), 0
+    names = list(_files(path))
+    sampled = {names[len(names) * number // _DATA_FILES] for number in range(_DATA_FILES) if names}
+    for name in names:
+        full = os.path.join(path, name)
+        with suppress(OSError):
+            size = os.stat(full).st_size
+            total += size
+            digest.update(b"%s\0%d\0" % (os.fsencode(name), size))
+            if name in sampled:
+                _add(digest, full, _DATA_SAMPLE)
+    more = "or more " if len(names) == MOST_ENTRIES else ""
+    return f"{count(len(names), 'file')} {more}of {total:,} bytes, {digest.hexdigest()[:12]}"
+
+
+def _files(folder: str) -> Iterator[str]:
+    """Yield the files of a folder, relative to it, in the order of their names."""
+    found = 0
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in _MADE)
+        for name in sorted(names):
+            found += 1
+            if found > MOST_ENTRIES:
+                return
+            yield os.path.relpath(os.path.join(here, name), folder)
+
+
+def _add(digest: hashlib._Hash, path: str, most: int | None = None) -> None:
+    """Add the bytes of a regular file, at most ``most``; a pipe or a device would block."""
+    if not os.path.isfile(path):
+        if not os.path.lexists(path):
+            raise FileNotFoundError(path)
+        digest.update(b"not a regular file")
+        return
+    with open(path, "rb") as file:
+        while part := file.read(_PART if most is None else min(most, _PART)):
+            digest.update(part)
+            if most is not None:
+                return

@@ -1,0 +1,393 @@
+"""``doctor`` on three hosts over ssh: each fault is planted alone, and nothing else is above a note."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.beds.daemons import end_processes
+from tests.beds.three_hosts import ADDRESSES
+from tests.support.hosts import conf_text, make_host
+from tests.support.jobs import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.beds.three_hosts import ThreeHosts
+    from tests.support.hosts import StandInHost
+
+pytestmark = pytest.mark.bed
+
+DEVICES = range(2)
+PYTHON = """\
+#!/bin/sh
+{first}
+exec /usr/bin/python3 "$@"
+"""
+LISTEN = """
+import socket, sys
+port = socket.socket()
+port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+port.bind(("", int(sys.argv[1])))
+port.listen()
+print("up", flush=True)
+sys.stdin.read()
+"""
+
+
+def address(machine: int, device: int) -> str:
+    return f"192.168.{100 + device}.{machine}"
+
+
+class Bed:
+    """Three sound A2 hosts with their table, and ``doctor`` typed on the first."""
+
+    def __init__(self, hosts: ThreeHosts) -> None:
+        self.hosts = hosts
+        self.machines: list[StandInHost] = []
+        for number, host in enumerate(hosts.hosts, 1):
+            shutil.rmtree(host.folder / "ascend", ignore_errors=True)
+            ips = [address(number, device) for device in DEVICES]
+            devices = {str(device): {"ip": ip} for device, ip in enumerate(ips)}
+            self.machines.append(
+                make_host(
+                    *(host.folder / "ascend",), product="a2", devices=devices, nodes=DEVICES,
+                    conf=conf_text(ips),
+                )
+            )  # fmt: skip
+        #: A path with other contents on each host.
+        self.disk = hosts.hosts[0].disk
+        self.write_table()
+
+    def write_table(self, **differs: str) -> None:
+        """Write the same table on each host; ``differs`` has rank ids (``rank_3``) and other addresses."""
+        servers = [
+            {
+                "server_id": server,
+                "device": [
+                    {
+                        "device_id": str(device),
+                        "device_ip": differs.get(f"rank_{2 * number + device}", address(number + 1, device)),
+                        "rank_id": str(2 * number + device),
+                    }
+                    for device in DEVICES
+                ],
+            }
+            for number, server in enumerate(ADDRESSES)
+        ]
+        fields = {"version": "1.0", "server_count": "3", "server_list": servers, "status": "completed"}
+        for number in range(3):
+            self.file(number, "table.json").write_text(json.dumps(fields, indent=1))
+
+    def file(self, number: int, name: str) -> Path:
+        """Return a file of the disk of a host, as this test sees it."""
+        return self.hosts.hosts[number].folder / "disk" / name
+
+    def differ(self, number: int, device: int | None = None, **fields: Any) -> None:
+        """Change what the tools of a host say."""
+        machine = self.machines[number]
+        description = machine.description
+        (description if device is None else description["devices"][str(device)]).update(fields)
+        machine.describe(description)
+
+    def before_python(self, number: int, first: str) -> None:
+        """Run some lines of shell before Python starts on a host."""
+        program = self.machines[number].bin / "python3"
+        program.write_text(PYTHON.format(first=first))
+        program.chmod(0o755)
+
+    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
+        first = self.machines[0]
+        command = ["env", f"PATH={first.bin}", f"HCCL_TOOLS_ROOT={first.root}", "HOME=/tmp"]
+        command += [sys.executable, "-m", "hccl_tools", "doctor", str(self.disk / "table.json")]
+        command += ["--engine", "ssh", "--ssh", str(self.hosts.ssh), *args]
+        return self.hosts.hosts[0].run(command, cwd=str(self.hosts.hosts[0].folder))
+
+    def findings(self, *args: str) -> list[tuple[str, list[str], str]]:
+        """Return the check, the hosts and the message of all findings above a note."""
+        done = self.run("-f", "json", *args)
+        assert done.stdout, done.stderr
+        assert "Traceback" not in done.stderr
+        found = json.loads(done.stdout)["findings"]
+        return [(one["check"], one["hosts"], one["message"]) for one in found if one["consequence"] != "note"]
+
+
+@pytest.fixture
+def bed(three_hosts: ThreeHosts) -> Iterator[Bed]:
+    made = Bed(three_hosts)
+    yield made
+    for number in range(3):
+        for path in made.file(number, ".").iterdir():  # the folder itself is mounted
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def test_sound_hosts(bed: Bed) -> None:
+    done = bed.run()
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith("3 hosts: nothing would stop the job")
+    assert bed.findings() == []
+
+
+def wrong_address_in_the_table(bed: Bed) -> None:
+    bed.write_table(rank_3="192.168.101.77")
+
+
+def wrong_address_in_hccn_conf(bed: Bed) -> None:
+    bed.machines[1].conf(conf_text([address(2, 0), "192.168.101.77"]))
+
+
+def wrong_address_on_the_device(bed: Bed) -> None:
+    bed.differ(1, 1, ip="192.168.101.77")
+
+
+def tls_on_one_device(bed: Bed) -> None:
+    bed.differ(1, 1, tls=1)
+
+
+def tls_on_one_host(bed: Bed) -> None:
+    for device in DEVICES:
+        bed.differ(2, device, tls=1)
+
+
+def link_down(bed: Bed) -> None:
+    bed.differ(1, 1, link="DOWN")
+
+
+def bad_health(bed: Bed) -> None:
+    bed.differ(1, 0, npu_health="Alarm")
+
+
+def other_table(bed: Bed) -> None:
+    path = bed.file(1, "table.json")
+    path.write_text(path.read_text().replace(address(3, 1), "192.168.101.9"))
+
+
+def rootinfo_is_a_folder(bed: Bed) -> None:
+    (bed.machines[2].root / "etc" / "hccl_rootinfo.json").mkdir(parents=True)
+
+
+def clock_ahead(bed: Bed) -> None:
+    bed.before_python(2, "export LD_PRELOAD='/usr/$LIB/faketime/libfaketime.so.1' FAKETIME=+5m")
+
+
+def no_such_interface(bed: Bed) -> None:
+    bed.before_python(1, "export HCCL_SOCKET_IFNAME==eth77")
+
+
+def other_variable(bed: Bed) -> None:
+    bed.before_python(1, "export HCCL_BUFFSIZE=64")
+
+
+def little_locked_memory(bed: Bed) -> None:
+    bed.before_python(1, "ulimit -l 16")
+
+
+def few_open_files(bed: Bed) -> None:
+    bed.before_python(1, "ulimit -n 256")
+
+
+def no_device_node(bed: Bed) -> None:
+    (bed.machines[2].root / "dev" / "davinci1").unlink()
+
+
+@pytest.mark.parametrize(
+    ("plant", "host", "check", "words"),
+    [
+        (wrong_address_in_the_table, 1, "HCC431", "192.168.101.77"),
+        (wrong_address_in_hccn_conf, 1, "HCC641", "192.168.101.77"),
+        (wrong_address_on_the_device, 1, "HCC431", "device 1 has 192.168.101.77"),
+        (tls_on_one_device, 1, "HCD204", "TLS is on on device 1"),
+        (tls_on_one_host, 2, "HCD504", "the TLS switch of the devices differs: on"),
+        (link_down, 1, "HCD202", "device 1 is DOWN"),
+        (bad_health, 1, "HCD103", "device 0"),
+        (other_table, 1, "HCD507", "the table differs"),
+        (rootinfo_is_a_folder, 2, "HCD403", "hccl_rootinfo.json"),
+        (clock_ahead, 2, "HCD506", "ahead of the others"),
+        (no_such_interface, 1, "HCD307", "eth77"),
+        (other_variable, 1, "HCD508", "HCCL_BUFFSIZE=64"),
+        (little_locked_memory, 1, "HCD304", "locked memory is 16,384"),
+        (few_open_files, 1, "HCD304", "256"),
+        (no_device_node, 2, "HCC341", "device 1"),
+    ],
+)
+def test_a_planted_fault(bed: Bed, plant: Callable[[Bed], None], host: int, check: str, words: str) -> None:
+    plant(bed)
+
+    found = bed.findings()
+
+    assert [(one, hosts) for one, hosts, _ in found] == [(check, [ADDRESSES[host]])], found
+    assert words in found[0][2]
+
+
+def test_another_product(bed: Bed) -> None:
+    bed.differ(2, product="910a")
+
+    found = bed.findings("--ignore", "HCD002")  # which product's rules apply is not known
+
+    assert [(one, hosts) for one, hosts, _ in found] == [("HCD502", [ADDRESSES[2]])]
+    assert "910a, but a2 on" in found[0][2]
+
+
+def test_another_address_family(bed: Bed) -> None:
+    for device in DEVICES:
+        bed.differ(2, device, ip=f"fd00:1::{device + 1}")
+    bed.machines[2].conf(conf_text([f"fd00:1::{device + 1}" for device in DEVICES]))
+    bed.write_table(rank_4="fd00:1::1", rank_5="fd00:1::2")
+
+    found = bed.findings("--ignore", "HCD002")
+
+    assert [(one, hosts) for one, hosts, _ in found] == [("HCD505", [ADDRESSES[2]])]
+    assert "IPv6, but IPv4 on" in found[0][2]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"hang": True}, {"stdout": "\x00\xffgarbage\n"}, {"status": 1, "stdout": "link status: UP\n"}
+    ],
+)  # fmt: skip
+def test_a_tool_without_an_answer(bed: Bed, answer: dict[str, Any]) -> None:
+    bed.differ(1, answers={"hccn_tool -i 1 -link -g": answer})
+
+    assert bed.findings("--check-timeout", "2") == []
+
+
+def test_a_host_without_the_tool(bed: Bed) -> None:
+    (bed.machines[2].bin / "hccn_tool").unlink()
+
+    done = bed.run("-f", "json")
+
+    found = [one for one in json.loads(done.stdout)["findings"] if one["not_examined"]]
+    assert done.returncode == 0
+    assert any(one["hosts"] == [ADDRESSES[2]] and "hccn_tool" in one["message"] for one in found)
+
+
+def test_net_health_init_is_a_note(bed: Bed) -> None:
+    bed.differ(1, 1, health="Init")
+
+    assert bed.findings() == []
+
+
+@contextmanager
+def rewritten(path: Path, text: str) -> Iterator[None]:
+    before = path.read_text()
+    path.write_text(text)
+    try:
+        yield
+    finally:
+        path.write_text(before)
+
+
+def silent(bed: Bed, *args: str) -> str:
+    """Return why the third host did not answer; nothing else is found."""
+    found = bed.findings("--gather-timeout", "10", *args)
+    assert [(check, hosts) for check, hosts, _ in found] == [("HCD501", [ADDRESSES[2]])], found
+    return found[0][2]
+
+
+def test_a_host_without_the_key(bed: Bed) -> None:
+    with rewritten(bed.hosts.hosts[2].folder / "authorized_keys", ""):
+        assert "Permission denied" in silent(bed)
+
+
+def test_a_host_with_an_unknown_key(bed: Bed) -> None:
+    known = bed.hosts.ssh.with_name("known_hosts")
+    rest = [line for line in known.read_text().splitlines(keepends=True) if ADDRESSES[2] not in line]
+    with rewritten(known, "".join(rest)):
+        assert "Host key verification failed" in silent(bed)
+
+
+def test_a_host_that_is_down(bed: Bed) -> None:
+    bed.hosts.hosts[2].cut_off()
+    try:
+        assert silent(bed)
+    finally:
+        bed.hosts.hosts[2].reconnect()
+
+
+def test_a_host_that_hangs_after_the_login(bed: Bed) -> None:
+    third = bed.hosts.hosts[2]
+    bed.before_python(2, "exec sleep 300")
+
+    try:
+        assert "within" in silent(bed)
+    finally:
+        end_processes(lambda: [pid for pid, argv in third.commands().items() if argv == ["sleep", "300"]])
+
+
+@pytest.mark.parametrize(
+    ("port", "check", "args"),
+    [
+        (18555, "HCD303", ["--start-port", "18555"]),
+        (60000, "HCD301", []),
+        (16666, "HCD302", []),
+    ],
+)
+def test_a_taken_port(bed: Bed, port: int, check: str, args: list[str]) -> None:
+    with bed.hosts.hosts[1].start(
+        [sys.executable, "-c", LISTEN, str(port)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as listener:
+        assert listener.stdout is not None
+        listener.stdout.readline()
+        found = bed.findings(*args)
+        listener.communicate("")
+
+    assert [(one, hosts) for one, hosts, _ in found] == [(check, [ADDRESSES[1]])]
+    assert str(port) in found[0][2]
+
+
+def test_code_that_differs_in_one_file(bed: Bed) -> None:
+    for number in range(3):
+        folder = bed.file(number, "code")
+        folder.mkdir()
+        (folder / "train.py").write_text("steps = 100\n")
+        (folder / "model.py").write_text(f"layers = {12 + (number == 1)}\n")
+
+    same = bed.findings("--code", str(bed.disk / "code" / "train.py"))
+    found = bed.findings("--code", str(bed.disk / "code"))
+
+    assert same == []
+    assert [(one, hosts) for one, hosts, _ in found] == [("HCD509", [ADDRESSES[1]])]
+
+
+def test_data_with_a_missing_file(bed: Bed) -> None:
+    for number in range(3):
+        folder = bed.file(number, "data")
+        folder.mkdir()
+        for part in range(4 - (number == 2)):
+            (folder / f"part-{part}").write_bytes(b"x" * 1000)
+    found = bed.findings("--data", str(bed.disk / "data"))
+
+    assert [(one, hosts) for one, hosts, _ in found] == [("HCD510", [ADDRESSES[2]])]
+    assert "3 files of 3,000 bytes" in found[0][2]
+
+
+def test_nothing_is_left_after_ctrl_c(bed: Bed) -> None:
+    bed.differ(1, answers={"hccn_tool -i 1 -link -g": {"hang": True}})
+    first, second = bed.machines[0], bed.hosts.hosts[1]
+    before = set(Path("/tmp", second.namespace).iterdir())
+
+    def is_hanging() -> bool:
+        return any("hccn_tool" in " ".join(argv) for argv in second.commands().values())
+
+    command = ["env", f"PATH={first.bin}", f"HCCL_TOOLS_ROOT={first.root}"]
+    command += [sys.executable, "-m", "hccl_tools", "doctor", str(bed.disk / "table.json")]
+    command += ["--engine", "ssh", "--ssh", str(bed.hosts.ssh), "--check-timeout", "60"]
+    with bed.hosts.hosts[0].start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+        assert eventually(is_hanging)
+        job.send_signal(signal.SIGINT)
+        _out, err = job.communicate(timeout=30)
+
+    assert job.returncode == 130
+    assert "Traceback" not in err
+    assert eventually(lambda: not is_hanging())
+    assert eventually(lambda: set(Path("/tmp", second.namespace).iterdir()) == before)
