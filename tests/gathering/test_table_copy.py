@@ -80,6 +80,20 @@ def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path, monkeypatch: pyte
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_hosts_may_share_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "table.json"
+    link = os.link
+
+    def late(source: str, target: str) -> None:
+        path.write_bytes(DATA)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", late)
+
+    assert not handle(request(path)).written
+    assert [one.read_bytes() for one in tmp_path.iterdir()] == [DATA]
+
+
 def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_args: object) -> None:
         raise PermissionError(1, "Operation not permitted")
