@@ -46,6 +46,11 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 @click.option("--start-port", type=IntRange(1, 65535), metavar="PORT", help="The rendezvous port of the job.")
 @click.option("--code", multiple=True, metavar="PATH", help="Compare this program on all hosts. Repeatable.")
 @click.option("--data", multiple=True, metavar="DIR", help="Compare this data set on all hosts. Repeatable.")
+@click.option(
+    "--full", is_flag=True,
+    help="Each device pings all devices of the other servers. Default: one device of the next server. "
+    "--ignore HCD6 leaves the pings out.",
+)  # fmt: skip
 @options.select
 @options.ignore
 @click.option("--strict", is_flag=True, help="Also count what may stop or slow the job, and what is unknown.")
@@ -74,6 +79,7 @@ def command(
     start_port: int | None,
     code: tuple[str, ...],
     data: tuple[str, ...],
+    full: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     strict: bool,
@@ -98,7 +104,8 @@ def command(
     selection = registry.selection(select, ignore, table_comparison.rules())
     report = doctor_run.checked_table(table, product)
     compared = {"code": doctor_run.absolute("--code", code), "data": doctor_run.absolute("--data", data)}
-    job = examining.Job(report, product, target, start_port, **compared)
+    pings = doctor_run.pings(selection, every=full)
+    job = examining.Job(report, product, target, start_port, **compared, pings=pings)
     if prints_script := emit_remedies == doctor_run.STDOUT:
         doctor_run.require_one_host(doctor_run.hosts_to_ask(job, reaching, local=local))
     seen, silent = doctor_run.observed(job, reaching, tool_timeout=check_timeout, local=local)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -12,11 +12,13 @@ from hccl_tools.cli import gather_options
 from hccl_tools.cli.options import write
 from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.discover.site import Site
+from hccl_tools.doctor import registry, ways
 from hccl_tools.doctor.between_checks import Silent
 from hccl_tools.errors import UsageError
 from hccl_tools.gathering import choice
 from hccl_tools.inspection.observing import observe
-from hccl_tools.notation.phrases import count
+from hccl_tools.inspection.pings import USUAL_TIME
+from hccl_tools.notation.phrases import count, time_span
 from hccl_tools.notation.printable import escaped
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.doctor import examining
     from hccl_tools.doctor.findings import Examination
-    from hccl_tools.inspection.observation import Observation
+    from hccl_tools.inspection.observation import Observation, ObservationRequest
 
 #: Standard output in place of a folder.
 STDOUT = "-"
@@ -73,11 +75,31 @@ def observed(
         GatheringError: The hosts cannot be asked.
     """
     request = job.request(tool_timeout)
+    _announce_pings(request)
     hosts = hosts_to_ask(job, options, local=local)
     if not hosts:
         return {os.uname().nodename: observe(request, Site())}, []
+    if request.ping:
+        options = options | {"gather_timeout": options["gather_timeout"] + request.ping_time}
     seen, failures = gather_options.observe(hosts, request, options)
     return seen, [Silent(one.host, one.message, one.hint) for one in failures]
+
+
+def pings(selection: registry.Selection, *, every: bool) -> Literal["none", "next", "all"]:
+    """Return who pings whom: nobody if the results are not reported."""
+    checks = [one for one in registry.all_checks().values() if one.id.startswith(ways.FAMILY)]
+    if not any(selection.keeps(one.id, one.name) for one in checks):
+        return "none"
+    return "all" if every else "next"
+
+
+def _announce_pings(request: ObservationRequest) -> None:
+    number = ways.most_pings(request.ping, every=request.ping_all)
+    if number:
+        usual = time_span(number * USUAL_TIME)
+        click.echo(
+            f"pinging {count(number, 'device')} of other servers from each host, about {usual}", err=True
+        )
 
 
 def hosts_to_ask(job: examining.Job, options: dict[str, Any], *, local: bool) -> tuple[str, ...]:

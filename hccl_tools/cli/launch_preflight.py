@@ -43,7 +43,8 @@ def ask_hosts(request: LaunchRequest, ignored_checks: Sequence[str]) -> None:
     selection = selection._replace(ignore=(*selection.ignore, *request.table.ignore))
     engine = engines.get(request.start.engine)
     report = _report(request)
-    job = examining.Job(report, request.table.product, None, request.hosts.start_port)
+    pings = doctor_run.pings(selection, every=False)
+    job = examining.Job(report, request.table.product, None, request.hosts.start_port, pings=pings)
     reached: dict[str, Any] = {
         **dict.fromkeys(("hosts", "hostfile", "ssh", "via")),
         "engine": engine.queries_with or choice.outside_slurm(os.environ).engine,

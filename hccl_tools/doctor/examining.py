@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.discover.recognition import recognise
-from hccl_tools.doctor import table_comparison
+from hccl_tools.doctor import table_comparison, ways
 from hccl_tools.doctor.between_checks import Silent, silence
 from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.findings import Examination, HostFinding, checks_of, compare, folded, judge
 from hccl_tools.doctor.registry import all_checks
 from hccl_tools.inspection.observation import Observation, ObservationRequest
+from hccl_tools.inspection.pings import USUAL_TIME
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.doctor.registry import Selection
     from hccl_tools.table.model import RankTable
+
+
+#: How much longer than usual the pings of a host may take: one without an answer waits.
+_PING_SLACK = 3.0
 
 
 class Job(NamedTuple):
@@ -32,6 +37,7 @@ class Job(NamedTuple):
         start_port: The first port of ``--start-port``.
         code: The paths of ``--code``, absolute.
         data: The paths of ``--data``, absolute.
+        pings: Which devices of other servers each device pings: the ``next`` of its rail, ``all``, ``none``.
     """
 
     report: Report | None = None
@@ -40,6 +46,7 @@ class Job(NamedTuple):
     start_port: int | None = None
     code: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
+    pings: Literal["none", "next", "all"] = "none"
 
     @property
     def table(self) -> RankTable | None:
@@ -56,14 +63,14 @@ class Job(NamedTuple):
         if table is None:
             return asked
         known = {number for number in table.device_numbers if number is not None}
-        stated = (
-            text
-            for server in table.servers
-            for text in (server.server_id, server.host_ip, server.fields.get("container_ip"))
-        )
+        stated = (text for server in table.servers for text in ways.stated_names(server))
+        servers = ways.ping_servers(table) if self.pings != "none" else ()
         return asked._replace(
             device_ids=tuple(sorted(known)),
-            addresses=tuple(dict.fromkeys(text for text in stated if isinstance(text, str))),
+            addresses=tuple(dict.fromkeys(stated)),
+            ping=servers,
+            ping_all=self.pings == "all",
+            ping_time=_PING_SLACK * USUAL_TIME * ways.most_pings(servers, every=self.pings == "all"),
             super_pod=table.format == "1.2" and "super_device_id" in table.columns,
             levels=table.format == "2.0",
             table=os.path.abspath(self.report.file) if self.report else "",

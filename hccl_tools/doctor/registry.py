@@ -31,6 +31,7 @@ _MODULES = (
     "variable_checks",
     "container_checks",
     "between_checks",
+    "way_checks",
 )
 _Find = TypeVar("_Find", bound="Callable[[Any], Iterator[Finding]]")
 

@@ -11,7 +11,7 @@ from hccl_tools.discover.selection import Wanted
 from hccl_tools.discover.site import Site
 from hccl_tools.discover.survey import SurveyRequest
 from hccl_tools.gathering.table_copy import CopyRequest, FileState
-from hccl_tools.inspection.observation import Observation, ObservationRequest, from_json
+from hccl_tools.inspection.observation import Observation, ObservationRequest, PingServer, from_json
 from hccl_tools.programs.install_hints import HCCL_TOOLS
 from hccl_tools.records import NamedTuple
 
@@ -61,6 +61,7 @@ class SurveyTask(NamedTuple):
         if "sha256" in request:
             return cls(**fields, request=CopyRequest(**_with_tuples(request)))
         if "wanted" not in request:
+            request["ping"] = [PingServer(*one) for one in request["ping"]]
             return cls(**fields, request=ObservationRequest(**_with_tuples(request)))
         wanted, site = Wanted(**request.pop("wanted")), Site(**request.pop("site"))
         return cls(**fields, request=SurveyRequest(**request, wanted=wanted, site=site))

@@ -10,6 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+class PingServer(NamedTuple):
+    """A server of the table: its addresses and names, its super pod or ``""``, device ids with addresses."""
+
+    names: tuple[str, ...]
+    super_pod: str
+    devices: tuple[tuple[int, str], ...]
+
+
 class ObservationRequest(NamedTuple):
     """What to look at on a host.
 
@@ -23,6 +31,9 @@ class ObservationRequest(NamedTuple):
         tool_timeout: Seconds for each call of a tool.
         code: Paths of programs of which the copies of the hosts are compared.
         data: Paths of data sets of which the copies of the hosts are compared.
+        ping: The servers between which devices ping each other; empty for no pings.
+        ping_all: Whether each device pings all devices of other servers.
+        ping_time: Seconds for the pings of one host.
     """
 
     device_ids: tuple[int, ...] = ()
@@ -34,6 +45,9 @@ class ObservationRequest(NamedTuple):
     tool_timeout: float = 10.0
     code: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
+    ping: tuple[PingServer, ...] = ()
+    ping_all: bool = False
+    ping_time: float = 0.0
 
 
 class DeviceObservation(NamedTuple):
@@ -80,6 +94,15 @@ class DeviceProcess(NamedTuple):
     run: str | None = None
 
 
+class PingObservation(NamedTuple):
+    """A ping from a device of this host to an address: packets sent and received."""
+
+    device: int
+    address: str
+    sent: int
+    received: int
+
+
 class Unknown(NamedTuple):
     """A fact that could not be determined, and why."""
 
@@ -110,6 +133,7 @@ class Observation(NamedTuple):
         clock: The host's time in seconds since the epoch.
         code: The summaries of the programs of the request, by path.
         data: The summaries of the data sets of the request, by path.
+        pings: The answers to the pings of the request.
     """
 
     names: tuple[str, ...] = ()
@@ -140,6 +164,7 @@ class Observation(NamedTuple):
     clock: float = 0.0
     code: Mapping[str, str] = {}
     data: Mapping[str, str] = {}
+    pings: tuple[PingObservation, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the observation, ready for JSON."""
@@ -154,6 +179,7 @@ _RECORDS = {
     "npus": NpuObservation,
     "processes": DeviceProcess,
     "unknown": Unknown,
+    "pings": PingObservation,
 }
 _MAPPINGS = ("limits", "sizes", "kernel", "versions", "variables", "files", "code", "data")
 

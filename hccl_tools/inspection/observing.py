@@ -19,12 +19,14 @@ from hccl_tools.inspection import (
     host_ports,
     machine,
     npu_overview,
+    pings,
 )
 from hccl_tools.inspection.observation import (
     DeviceObservation,
     DeviceProcess,
     Observation,
     ObservationRequest,
+    PingObservation,
     Unknown,
 )
 from hccl_tools.table.products import PRODUCTS
@@ -47,6 +49,7 @@ def observe(request: ObservationRequest, site: Site) -> Observation:
         InputError: A tool or file that the user specified cannot be used.
     """
     site = site._replace(tool_timeout=request.tool_timeout)
+    environ, log = site.environ, machine.log_folder(site.environ)
     product, why = _product(site)
     levels = request.levels or (product is not None and PRODUCTS[product].default_format == "2.0")
     state = host_state.read_host_state(request.device_ids, site, super_pod=request.super_pod, levels=levels)
@@ -57,10 +60,11 @@ def observe(request: ObservationRequest, site: Site) -> Observation:
         devices, unknown = device_network.read_network(queried, site)
     if product is None:
         unknown.append(Unknown("the product", why))
-    npus, processes, no_npus = npu_overview.read_npus(site)
-    environ, log = site.environ, machine.log_folder(site.environ)
-    ids = state.nodes or request.device_ids
     own = (*request.addresses, environ.get(hccl_variables.ADDRESS, ""))
+    local = tuple(ip for ip in own if is_local(ip))
+    answers, unanswered = _pings(request, frozenset(local) | state.names, devices, site)
+    npus, processes, no_npus = npu_overview.read_npus(site)
+    ids = state.nodes or request.device_ids
     ports = (*host_ports.candidates(ids, environ), host_ports.DEVICE_PORT, *request.ports)
     return Observation(
         names=tuple(sorted(state.names)),
@@ -71,12 +75,12 @@ def observe(request: ObservationRequest, site: Site) -> Observation:
         devices=tuple(devices),
         npus=tuple(npus),
         processes=_processes(processes, state.nodes, site),
-        local_addresses=tuple(ip for ip in own if is_local(ip)),
+        local_addresses=local,
         stated=tuple(sorted(state.stated)),
         interfaces=interfaces(),
         conf=state.conf,
         problems=state.problems,
-        unknown=(*unknown, *no_npus)[:_MOST_UNKNOWN],
+        unknown=(*unknown, *no_npus, *unanswered)[:_MOST_UNKNOWN],
         busy_ports=tuple(port for port in dict.fromkeys(ports) if not host_ports.is_free(port)),
         limits=machine.limits(site),
         sizes=machine.sizes(site, log),
@@ -91,7 +95,18 @@ def observe(request: ObservationRequest, site: Site) -> Observation:
         clock=time.time(),
         code={path: contents.code(path) for path in request.code},
         data={path: contents.data(path) for path in request.data},
+        pings=tuple(answers),
     )
+
+
+def _pings(
+    request: ObservationRequest, names: frozenset[str], devices: Sequence[DeviceObservation], site: Site
+) -> tuple[list[PingObservation], list[Unknown]]:
+    own = pings.own_server(request.ping, names, devices) if request.ping else None
+    if own is None:
+        return [], []
+    wanted = pings.targets(request.ping, own, every=request.ping_all)
+    return pings.read_pings(wanted, request.ping_time, site)
 
 
 def observe_settings(devices: Sequence[int], environ: Mapping[str, str], site: Site) -> Observation:

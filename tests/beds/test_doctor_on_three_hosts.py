@@ -199,6 +199,19 @@ def no_device_node(bed: Bed) -> None:
     (bed.machines[2].root / "dev" / "davinci1").unlink()
 
 
+def one_way_lost(bed: Bed) -> None:
+    bed.differ(1, 1, lost={address(3, 1): 3})
+
+
+def device_without_a_way(bed: Bed) -> None:
+    bed.differ(0, 1, lost={address(2, 1): 3})
+    bed.differ(1, 1, lost={address(3, 1): 3})
+
+
+def some_packets_lost(bed: Bed) -> None:
+    bed.differ(1, 0, lost={address(3, 0): 1}, ping_status=1)
+
+
 @pytest.mark.parametrize(
     ("plant", "host", "check", "words"),
     [
@@ -217,6 +230,9 @@ def no_device_node(bed: Bed) -> None:
         (little_locked_memory, 1, "HCD304", "locked memory is 16,384"),
         (few_open_files, 1, "HCD304", "256"),
         (no_device_node, 2, "HCC341", "device 1"),
+        (one_way_lost, 1, "HCD601", "device 1 to device 1, in this direction"),
+        (device_without_a_way, 1, "HCD601", "device 1 reaches no other server"),
+        (some_packets_lost, 1, "HCD603", f"1 of 3 from device 0 to device 0 of {ADDRESSES[2]}"),
     ],
 )
 def test_a_planted_fault(bed: Bed, plant: Callable[[Bed], None], host: int, check: str, words: str) -> None:
@@ -226,6 +242,41 @@ def test_a_planted_fault(bed: Bed, plant: Callable[[Bed], None], host: int, chec
 
     assert [(one, hosts) for one, hosts, _ in found] == [(check, [ADDRESSES[host]])], found
     assert words in found[0][2]
+
+
+def test_a_rail_without_a_way(bed: Bed) -> None:
+    for number in range(3):
+        bed.differ(number, 1, lost={address((number + 1) % 3 + 1, 1): 3})
+
+    found = bed.findings()
+
+    assert [(one, hosts) for one, hosts, _ in found] == [("HCD602", list(ADDRESSES))]
+    assert "rail 1: none of 3 pings" in found[0][2]
+
+
+def test_a_pair_without_a_way_among_all_pairs(bed: Bed) -> None:
+    bed.differ(0, 0, lost={address(3, 1): 3})
+    bed.differ(2, 1, lost={address(1, 0): 3})
+
+    assert bed.findings() == []  # the devices of different rails do not ping each other
+    found = bed.findings("--full")
+
+    assert [(one, hosts) for one, hosts, _ in found] == [("HCD601", [ADDRESSES[0], ADDRESSES[2]])]
+    assert f"from {ADDRESSES[2]}: device 0 to device 1, in either direction" in found[0][2]
+
+
+def test_no_pings_if_nobody_asks(bed: Bed) -> None:
+    bed.differ(1, 1, lost={address(3, 1): 3})
+
+    assert bed.findings("--ignore", "HCD6") == []
+    calls = (bed.machines[1].bin / "calls.log").read_text()
+    assert "-ping" not in calls
+
+
+def test_the_time_of_pings_is_told_before(bed: Bed) -> None:
+    done = bed.run()
+
+    assert "pinging 2 devices of other servers from each host, about 6 s" in done.stderr
 
 
 def test_another_product(bed: Bed) -> None:

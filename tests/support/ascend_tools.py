@@ -99,10 +99,10 @@ def hccn_tool(host: Host, words: list[str]) -> NoReturn:
     device = host["devices"].get(words[1])
     if device is None:
         end(stderr="The device is not exist!\n", status=1)
-    classic_query(device, words[2:])
+    classic_query(words[1], device, words[2:])
 
 
-def classic_query(device: Host, query: list[str]) -> NoReturn:
+def classic_query(number: str, device: Host, query: list[str]) -> NoReturn:
     if query == ["-ip", "-g"]:
         if not device.get("ip"):
             end(stderr="Get ipconf failed, because no ip was preset there!\n", status=13)
@@ -117,7 +117,19 @@ def classic_query(device: Host, query: list[str]) -> NoReturn:
         if not device.get("vnic"):
             end(stdout="The command is not supported on this product.\n")
         end(stdout=f"vnic link status: UP\nvnic ipaddr: {device['vnic']}\nvnic netmask: 255.255.255.0\n")
+    if query[:3] == ["-ping", "-g", "address"] or query[:4] == ["-ping", "-inet6", "-g", "ipv6_address"]:
+        ping(number, device, query[-1])
     network_query(device, query)
+
+
+def ping(number: str, device: Host, address: str) -> NoReturn:
+    """Lose the packets to the addresses of ``lost``; a device whose link is down loses all."""
+    lost: dict[str, int] = device.get("lost", {})
+    received = 0 if device.get("link") == "DOWN" else 3 - lost.get(address, 0)
+    text = f"device {number} PING {address}\n"
+    text += "".join(f"recv seq={at},time=0.034000ms\n" for at in range(received))
+    text += f"3 packets transmitted, {received} received, {100 * (3 - received) / 3:.2f}% packet loss\n"
+    end(stdout=text, status=device.get("ping_status", 0))
 
 
 def network_query(device: Host, query: list[str]) -> NoReturn:

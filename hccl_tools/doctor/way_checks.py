@@ -1,0 +1,156 @@
+"""Checks of the ways between devices of different servers: they read the pings of all hosts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from hccl_tools.doctor.registry import Finding, check
+from hccl_tools.doctor.ways import ways
+from hccl_tools.notation.phrases import and_more, devices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from hccl_tools.doctor.case import Case
+    from hccl_tools.doctor.ways import Endpoint, Way
+
+    Cases = Mapping[str, Case]
+
+#: A fault of a rail can be told from one of a pair if so many pings failed.
+_LEAST_OF_RAIL = 3
+_MOST_NAMED = 4
+
+
+class _Faults:
+    """The pings without an answer, by their common cause: a rail, a device, or a pair of devices."""
+
+    def __init__(self, found: Sequence[Way]) -> None:
+        lost = [one for one in found if one.received == 0]
+        self.rails = _rails(found)
+        rest = [one for one in lost if one.source.device not in self.rails or not _on_rail(one)]
+        self.dead = _dead(found, rest)
+        self.pairs = [one for one in rest if one.source not in self.dead and one.target not in self.dead]
+
+
+def _on_rail(one: Way) -> bool:
+    return one.source.device == one.target.device
+
+
+def _rails(found: Sequence[Way]) -> dict[int, list[Way]]:
+    """Return the rails, by device id, on which no ping was answered."""
+    of_rail: dict[int, list[Way]] = defaultdict(list)
+    for one in found:
+        if _on_rail(one):
+            of_rail[one.source.device].append(one)
+    return {
+        device: own
+        for device, own in of_rail.items()
+        if len(own) >= _LEAST_OF_RAIL and all(one.received == 0 for one in own)
+    }
+
+
+def _dead(found: Sequence[Way], lost: Sequence[Way]) -> list[Endpoint]:
+    """Return the devices of which every ping failed, to and from at least two others."""
+    touching: dict[Endpoint, list[Way]] = defaultdict(list)
+    for one in found:
+        touching[one.source].append(one)
+        touching[one.target].append(one)
+    failed = {end for one in lost for end in (one.source, one.target)}
+    return sorted(
+        end
+        for end in failed
+        if len({peer for one in touching[end] for peer in (one.source, one.target)}) > 2
+        and all(one.received == 0 for one in touching[end])
+    )
+
+
+@check(
+    "HCD601",
+    "device-unreachable",
+    "stops",
+    remedy="check address, gateway and cable of the device, and its switch port: "
+    "`hccn_tool -i {device} -gateway -g`, `hccn_tool -i {device} -arp -g`",
+    commands=("hccn_tool -i {device} -gateway -g", "hccn_tool -i {device} -arp -g"),
+    source="hccn_tool -ping; HCCL communicates over RoCE between hosts",
+    between=True,
+)
+def device_unreachable(cases: Cases) -> Iterator[Finding]:
+    """Does each device reach its peer on the next server, and do the packets come back?
+
+    The answers are read by the numbers of packets, not by the exit code. If several pings fail, their common
+    device is named. A ping to or from a device whose link is down, or whose address differs from that of
+    the table, is not counted: that is a finding of its own.
+    """
+    faults = _Faults(list(ways(cases)))
+    dead: dict[str, list[int]] = defaultdict(list)
+    for end in faults.dead:
+        dead[end.host].append(end.device)
+    for host, ids in dead.items():
+        subject = "reaches no other server, and no other server reaches it"
+        if len(ids) > 1:
+            subject = "reach no other server, and no other server reaches them"
+        yield Finding(f"{devices(ids)} {subject}", tuple(ids), hosts=(host,))
+    both = {(one.source, one.target) for one in faults.pairs}
+    pairs: dict[tuple[str, str, bool], list[Way]] = defaultdict(list)
+    for one in faults.pairs:
+        mutual = (one.target, one.source) in both
+        if not mutual or (one.source, one.target) < (one.target, one.source):
+            pairs[one.source.host, one.target.host, mutual].append(one)
+    for (source, target, mutual), ways_lost in pairs.items():
+        yield _pair_finding(source, target, ways_lost, mutual=mutual)
+
+
+def _pair_finding(source: str, target: str, own: Sequence[Way], *, mutual: bool) -> Finding:
+    named = [f"device {one.source.device} to device {one.target.device}" for one in own]
+    direction = "in either direction" if mutual else "in this direction"
+    message = f"no packet comes back from {target}: {and_more(named, _MOST_NAMED)}, {direction}"
+    ids = tuple(dict.fromkeys(one.source.device for one in own))
+    return Finding(message, ids, hosts=(source, target) if mutual else (source,))
+
+
+@check(
+    "HCD602",
+    "rail-unreachable",
+    "stops",
+    remedy="check the switch of this rail, and that its ports are in one network: "
+    "`hccn_tool -i {device} -lldp -g` names the switch port of a device",
+    commands=("hccn_tool -i {device} -lldp -g",),
+    source="hccn_tool -ping; the devices with one id are usually connected to one switch",
+    between=True,
+)
+def rail_unreachable(cases: Cases) -> Iterator[Finding]:
+    """Do the devices with the same id reach each other on at least some servers?
+
+    If none of three or more pings is answered, their switch is the probable cause.
+    """
+    for device, own in _Faults(list(ways(cases))).rails.items():
+        hosts = tuple(dict.fromkeys(host for one in own for host in (one.source.host, one.target.host)))
+        message = (
+            f"rail {device}: none of {len(own)} pings between devices {device} of the servers is answered"
+        )
+        yield Finding(message, (device,), hosts=hosts)
+
+
+@check(
+    "HCD603",
+    "packets-lost",
+    "may-stop",
+    remedy="check optical module, cable and switch port: `hccn_tool -i {device} -stat -g`",
+    commands=("hccn_tool -i {device} -stat -g",),
+    source="hccn_tool -ping; RoCE retries lost packets up to HCCL_RDMA_RETRY_CNT times",
+    between=True,
+)
+def packets_lost(cases: Cases) -> Iterator[Finding]:
+    """Do all packets between devices come back?"""
+    lossy: dict[str, list[Way]] = defaultdict(list)
+    for one in ways(cases):
+        if 0 < one.received < one.sent:
+            lossy[one.source.host].append(one)
+    for host, own in lossy.items():
+        named = [
+            f"{one.sent - one.received} of {one.sent} from device {one.source.device} to {one.target}"
+            for one in own
+        ]
+        ids = tuple(dict.fromkeys(one.source.device for one in own))
+        yield Finding(f"packets are lost: {and_more(named, _MOST_NAMED)}", ids, hosts=(host,))
