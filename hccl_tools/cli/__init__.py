@@ -31,6 +31,7 @@ COMMANDS = {
     "jobs": "List runs: which are running, and how the others ended.",
     "logs": "Print or follow the log of a rank of a run.",
     "distribute": "Compare a table with the files of its hosts, or copy it to them.",
+    "env": "Print the variables that a framework needs on this host.",
     "doctor": "Check whether hosts are ready for a job, and say what to do.",
     "explain": "Explain why a job failed, from its logs, or what a code means.",
     "stop": "Stop a run.",

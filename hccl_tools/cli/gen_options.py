@@ -74,9 +74,9 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
 
 def print_variables(found: Target, path: str, hosts: Sequence[HostFacts]) -> None:
     """Print the variables as shell commands, for ``eval "$(hccl-tools gen --target mindie)"``."""
-    from shlex import quote  # noqa: PLC0415  (only with --target)
-
+    from hccl_tools.cli import options  # noqa: PLC0415  (only with --target)
+    from hccl_tools.cli.env import exports  # noqa: PLC0415
     from hccl_tools.tablefiles.export_targets import variables  # noqa: PLC0415
 
-    for name, value in variables(found, path, hosts).items():
-        click.echo(f"export {name}={quote(value)}")
+    own = (hosts[0].container_ip or hosts[0].server_id) if len(hosts) == 1 else None
+    options.write(exports(variables(found, path, own)))

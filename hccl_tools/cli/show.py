@@ -10,9 +10,10 @@ import click
 from hccl_tools.cli import options, table_options
 from hccl_tools.cli.from_log import option as from_log_option
 from hccl_tools.cli.from_log import show as show_logs
+from hccl_tools.cli.table_servers import named, this_host
 from hccl_tools.cli.values import Choice, IntRange
 from hccl_tools.errors import TableError, UsageError
-from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Report
@@ -109,10 +110,10 @@ def _chosen(
     from hccl_tools.draw import description  # noqa: PLC0415
 
     if here:
-        index, way = _this_host(table)
+        index, way = this_host(table)
         return description.servers(table, [index]), way
     if server is not None:
-        return description.servers(table, [_named(table, server)]), ""
+        return description.servers(table, [named(table, server)]), ""
     if rank is not None:
         return description.servers(table, [_server_of_rank(table, rank)]), ""
     return description.servers(table), ""
@@ -125,35 +126,3 @@ def _server_of_rank(table: RankTable, rank: int) -> int:
         known = [number for number in table.rank_numbers if number is not None]
         span = f"its ranks are {min(known)} to {max(known)}" if known else "the table has no valid rank"
         raise TableError(f"the table has no rank {rank}", hint=span) from None
-
-
-def _named(table: RankTable, wanted: str) -> int:
-    from hccl_tools.transform.spare import index_of  # noqa: PLC0415  (only for --server)
-
-    for index, server in enumerate(table.servers):
-        if wanted in (server.server_id, server.host_ip, server.fields.get("pod_name")):
-            return index
-    return index_of(table, wanted)
-
-
-def _this_host(table: RankTable) -> tuple[int, str]:
-    from hccl_tools.discover import host_state, recognition  # noqa: PLC0415  (only for --here)
-    from hccl_tools.discover.site import Site  # noqa: PLC0415
-
-    state = host_state.read_host_state(
-        {number for number in table.device_numbers if number is not None}, Site()
-    )
-    found = recognition.recognise(table, state)
-    names = [table.servers[index].server_id for index in found.servers[:4]]
-    if len(found.servers) > 1:
-        raise TableError(
-            f"this host may be {' or '.join(names)}, by {found.way}", hint="choose one with --server ID"
-        )
-    if not found.servers:
-        known = and_more([server.server_id for server in table.servers])
-        raise TableError(
-            f"none of the table's servers is this host: {known}",
-            hint=f"this host is {', '.join(sorted(state.names))}; "
-            "neither its addresses, its name nor its devices match a server",
-        )
-    return found.servers[0], found.way

@@ -1,0 +1,86 @@
+"""``hccl-tools env``: print what a framework needs in the environment of this host."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+
+from hccl_tools.cli import options, table_options
+from hccl_tools.cli.table_servers import named, this_host
+from hccl_tools.cli.values import Choice
+from hccl_tools.errors import TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from hccl_tools.table.model import RankTable, Server
+    from hccl_tools.tablefiles.export_targets import Target
+
+_EXAMPLES = """\
+  eval "$(hccl-tools env rank_table.json --target mindie)"   the same line on every host
+  hccl-tools env rank_table.json --target torch              look at it first
+  hccl-tools env rank_table.json --target mindie --server 10.0.0.2   for another host
+"""
+
+
+@options.command("env", epilog=_EXAMPLES)
+@click.argument("table", required=False, metavar="[TABLE]")
+@click.option(
+    "--target", "name", type=Choice(["mindspore", "torch", "mindie"]), required=True,
+    help="The framework of the job.",
+)  # fmt: skip
+@click.option("--server", metavar="ID", help="For this server of the table. Default: this host.")
+@options.product
+def command(*, table: str | None, name: str, server: str | None, product: str | None) -> None:
+    """Print the variables that a framework needs on this host, as shell commands.
+
+    TABLE is the rank table of the job; without it, that of RANK_TABLE_FILE. The same line works on every
+    host: addresses are those of the host's server in the table. A table or file that the framework would
+    refuse is an error, and nothing is printed.
+    """
+    from hccl_tools.tablefiles import export_targets  # noqa: PLC0415  (`--help` does not need it)
+
+    file = table_options.from_environment() if table is None else table
+    target = export_targets.TARGETS[name]
+    read = _checked(file, product)
+    export_targets.check(target, read.format, None)
+    export_targets.check_file(target, file)
+    index = named(read, server) if server is not None else this_host(read)[0]
+    found = export_targets.variables(target, file, _address(target, read.servers[index]))
+    options.write(exports(found | export_targets.job_variables(target, read, os.environ)))
+
+
+def exports(variables: Mapping[str, str]) -> Iterator[str]:
+    """Yield shell commands that export variables, with every value quoted."""
+    for name, value in variables.items():
+        yield f"export {name}={shlex.quote(value)}\n"
+
+
+def _checked(file: str, product: str | None) -> RankTable:
+    from hccl_tools.validation.checker import validate  # noqa: PLC0415
+
+    if file == "-":
+        raise TableError("the table of a job is a file that all ranks read, not standard input")
+    report = validate(file, product=product)
+    if report.table is None or not report.ok:
+        first = report.errors[0]
+        raise TableError(
+            f"HCCL would refuse {file}: {first.rule.id} {first.message}",
+            hint=f"hccl-tools validate {shlex.quote(file)}",
+        )
+    return report.table
+
+
+def _address(target: Target, server: Server) -> str:
+    own = server.fields.get("container_ip")
+    if isinstance(own, str) and own:
+        return own
+    if target.container_ip:
+        raise TableError(
+            f"server {server.server_id} has no container_ip, which {target.title} requires",
+            hint="make the table with `hccl-tools gen --target mindie`",
+        )
+    return server.server_id
