@@ -16,14 +16,16 @@ from hccl_tools.errors import TableError, UsageError
 from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.draw.description import ServerFacts
     from hccl_tools.table.model import RankTable
 
 _EXAMPLES = """\
   hccl-tools show hccl_2s_16p.json                    servers, groups, devices, ranks, addresses
   hccl-tools show hccl_2s_16p.json --here             the server, devices and ranks of this host
   hccl-tools show hccl_2s_16p.json --rank 5 -f json   one rank, for a program
+  hccl-tools show hccl_2s_16p.json -f matrix          how the devices communicate: HCCS, SIO, UB, RoCE
   hccl-tools show hccl_2s_16p.json --fingerprint      equal on hosts whose tables agree
   hccl-tools show --wait 600 /user/config/jobstart_hccl.json
 """
@@ -37,7 +39,12 @@ _EXAMPLES = """\
 @click.option("--fingerprint", "only_hash", is_flag=True, help="Only a short hash of the table's content.")
 @click.option("--all", "unfold", is_flag=True, help="List every device of every server.")
 @click.option(
-    "-f", "--format", "output", type=Choice(["text", "json"]), default="text", help="Output format."
+    "-f",
+    "--format",
+    "output",
+    type=Choice(["text", "matrix", "json"]),
+    default="text",
+    help="Output format. matrix: how the devices communicate, in the words of `npu-smi info -t topo`.",
 )
 @from_log_option
 @table_options.wait
@@ -65,6 +72,7 @@ def command(
             raise UsageError("FILE and --from-log exclude each other", hint="use one of them")
         show_logs(from_log, output)
         return
+    from hccl_tools.draw import description  # noqa: PLC0415
     from hccl_tools.draw.showing import ShowOptions  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table has half a million objects, but no reference cycles
@@ -72,6 +80,8 @@ def command(
     named = [name for name, is_given in given.items() if is_given]
     if len(named) > 1:
         raise UsageError(f"{' and '.join(named)} exclude each other", hint=f"use {named[0]} alone")
+    if output == "matrix" and rank is not None:
+        raise UsageError("--rank has no matrix", hint="use --server ID for the server of the rank")
     file = table_options.from_environment() if file is None else file
     table_options.wait_for(file, wait)
     report, table = _read(file, product)
@@ -82,10 +92,12 @@ def command(
         return
     chosen, way = _chosen(table, rank, server, here=here)
     view = ShowOptions(report, table, rank, way if here else None, one_server=here or server is not None)
-    if output == "json":
-        options.write([view.as_json(chosen)])
-        return
-    options.write(line + "\n" for line in view.lines(chosen, unfold=unfold))
+    if output == "matrix":
+        options.write(line + "\n" for line in view.matrix_lines(chosen))
+    elif output == "json":
+        options.write([view.as_json(description.servers(table, chosen))])
+    else:
+        options.write(line + "\n" for line in view.lines(description.servers(table, chosen), unfold=unfold))
 
 
 def _read(file: str, product: str | None) -> tuple[Report, RankTable]:
@@ -106,17 +118,16 @@ def _read(file: str, product: str | None) -> tuple[Report, RankTable]:
 
 def _chosen(
     table: RankTable, rank: int | None, server: str | None, *, here: bool
-) -> tuple[list[ServerFacts], str]:
-    from hccl_tools.draw import description  # noqa: PLC0415
-
+) -> tuple[Sequence[int], str]:
+    """Return the indices of the servers to show, and how this host was recognised."""
     if here:
         index, way = this_host(table)
-        return description.servers(table, [index]), way
+        return [index], way
     if server is not None:
-        return description.servers(table, [named(table, server)]), ""
+        return [named(table, server)], ""
     if rank is not None:
-        return description.servers(table, [_server_of_rank(table, rank)]), ""
-    return description.servers(table), ""
+        return [_server_of_rank(table, rank)], ""
+    return range(len(table.servers)), ""
 
 
 def _server_of_rank(table: RankTable, rank: int) -> int:

@@ -7,9 +7,10 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from hccl_tools.draw import description, tree
+from hccl_tools.draw import description, matrix, tree
 from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.notation.printable import escaped, stdout_is_ascii
@@ -17,7 +18,7 @@ from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.table.product_names import read_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.draw.description import ServerFacts
@@ -64,6 +65,26 @@ class ShowOptions:
             return [escaped(line, ascii_only=ascii_only) for line in self._rank_lines(servers[0], self.rank)]
         style = tree.Style(_width(), ascii_only, read_name(self.report.product).product.group_size, unfold)
         return [escaped(self._heading(servers[0]), ascii_only=ascii_only), *tree.lines(servers, style)]
+
+    def matrix_lines(self, indices: Sequence[int]) -> Iterator[str]:
+        """Yield the lines of the links between the devices of some servers, and the legend.
+
+        Raises:
+            TableError: A server has too many devices for a matrix.
+        """
+        ascii_only = stdout_is_ascii()
+        read = read_name(self.report.product)
+        yield from (
+            escaped(line, keep="\t", ascii_only=ascii_only)
+            for line in chain(
+                matrix.lines(self.table, read.product, indices),
+                [""],
+                matrix.legend(
+                    f"product: {self.report.product}, {self.report.product_reason}",
+                    f"table: {self.report.file}, fingerprint {fingerprint(self.table)}",
+                ),
+            )
+        )
 
     def _heading(self, first: ServerFacts) -> str:
         if self.way is not None:

@@ -46,6 +46,8 @@ class Product(NamedTuple):
         loader: Which of HCCL's loaders reads the table.
         group_size: Devices per group connected by HCCS, if the guide forbids sets across groups.
         counts_per_server: The device counts that the guide allows on one machine, or None for any.
+        hccs_size: Devices of a machine joined by HCCS: ids ``n * hccs_size`` to ``(n + 1) * hccs_size - 1``;
+            None if no devices are.
         cluster_count: Devices per machine that the guide requires across machines, or None for any.
         even_servers: Whether HCCL refuses servers with different numbers of devices.
         checks_hccs_count: Whether HCCL refuses a count over 2 that is not a power of two (``devNum``).
@@ -75,6 +77,7 @@ class Product(NamedTuple):
     loader: Loader = "legacy"
     group_size: int | None = None
     counts_per_server: tuple[int, ...] | None = None
+    hccs_size: int | None = None
     cluster_count: int | None = None
     even_servers: bool = False
     checks_hccs_count: bool = False
@@ -106,14 +109,15 @@ PRODUCTS = {
             # A first-generation chip with fewer cores; the chips of an A2 are Ascend910B1 to Ascend910B4.
             soc_names=("Ascend910B",),
             pci_ids=("d801",), simulated=SimulatedMachine(8), assumed_for=("1.0", "group_list"),
-            group_size=4, counts_per_server=(1, 2, 4, 8), cluster_count=8, even_servers=True,
+            group_size=4, hccs_size=4, counts_per_server=(1, 2, 4, 8), cluster_count=8, even_servers=True,
             checks_hccs_count=True, four_device_sets=_FOUR_OF_910A, server_size=8, lab_device_limit=8,
         ),
         Product(
             "a2", "Atlas A2 (Ascend 910B)", 16,
             chips=("910B", "910B1", "910B2", "910B2C", "910B3", "910B4", "910B4-1"),
             machines=("800T A2", "800I A2", "900 A2", "200T A2 Box16", "200I A2 Box16", "300T A2"),
-            pci_ids=("d802",), simulated=SimulatedMachine(8), needs_device_ip="always", server_size=8,
+            pci_ids=("d802",), simulated=SimulatedMachine(8), hccs_size=8, needs_device_ip="always",
+            server_size=8,
         ),
         Product(
             "a3", "Atlas A3 super pod (Ascend 910_93)", 16,
@@ -121,16 +125,17 @@ PRODUCTS = {
             machines=("800 A3", "800T A3", "800I A3", "900 A3", "A200T A3 Box8"),
             npu_smi_names=("Ascend910",), pci_ids=("d803",), simulated=SimulatedMachine(16, first_address=6),
             default_format="1.2", assumed_for=("1.2",), needs_device_ip="never", super_pods=True,
-            dies_per_npu=2, server_size=16,
+            hccs_size=16, dies_per_npu=2, server_size=16,
         ),
         Product(
             "a3-server", "Atlas A3 outside super-pod mode (Ascend 910_93)", 16,
-            needs_device_ip="never", dies_per_npu=2, server_size=16,
+            needs_device_ip="never", hccs_size=16, dies_per_npu=2, server_size=16,
         ),
         Product(
             "300i", "Atlas 300I Duo (Ascend 310P3)", 32,
             chips=("310P*",), machines=("300I Duo",),
-            pci_ids=("d500",), simulated=SimulatedMachine(4), even_servers=True, single_server=True,
+            pci_ids=("d500",), hccs_size=2, simulated=SimulatedMachine(4), even_servers=True,
+            single_server=True,
         ),
         Product(
             "a5", "Ascend 950", 65,
