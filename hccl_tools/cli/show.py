@@ -13,6 +13,7 @@ from hccl_tools.cli.from_log import show as show_logs
 from hccl_tools.cli.table_servers import named, this_host
 from hccl_tools.cli.values import Choice, IntRange
 from hccl_tools.errors import TableError, UsageError
+from hccl_tools.formats.host_files import READERS
 from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def command(
 
     Without FILE, the command shows the table of RANK_TABLE_FILE. With more than four servers, each server is
     one line. If the table has errors, the command shows the readable part; `validate` reports the errors.
+    Of an endpoint file of an Ascend 950 device, the command shows the endpoints and their peers.
     """
     if from_log:
         if file is not None:
@@ -84,7 +86,12 @@ def command(
         raise UsageError("--rank has no matrix", hint="use --server ID for the server of the rank")
     file = table_options.from_environment() if file is None else file
     table_options.wait_for(file, wait)
-    report, table = _read(file, product)
+    report = _checked(file, product)
+    if report.format in READERS and report.document is not None:
+        further = {"--fingerprint": only_hash, "-f matrix": output == "matrix"}
+        _show_host_file(report, file, output, [*named, *(name for name in further if further[name])])
+        return
+    table = _table(report, file)
     if only_hash:
         from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415
 
@@ -100,20 +107,49 @@ def command(
         options.write(line + "\n" for line in view.lines(description.servers(table, chosen), unfold=unfold))
 
 
-def _read(file: str, product: str | None) -> tuple[Report, RankTable]:
+def _checked(file: str, product: str | None) -> Report:
     from hccl_tools.validation.checker import validate  # noqa: PLC0415  (`--help` does not need it)
 
-    report = validate(file, product=product)
-    if report.table is None or not report.table.servers:
-        from hccl_tools.diagnostics import render  # noqa: PLC0415
+    return validate(file, product=product)
 
-        raise TableError(f"{report.file} cannot be shown\n{''.join(render([report], 'text')).rstrip()}")
+
+def _show_host_file(report: Report, file: str, output: str, given: list[str]) -> None:
+    """Show an endpoint file or a root info, which has neither servers nor ranks to select."""
+    from hccl_tools.document.reading import is_stream  # noqa: PLC0415
+    from hccl_tools.draw import host_files  # noqa: PLC0415
+
+    noun = READERS[report.format or ""][1]
+    if given:
+        message = f"{given[0]} does not apply to {report.file}: it is not a rank table"
+        raise UsageError(message, hint=f"omit {given[0]}")
+    value = report.document.value if report.document is not None else None
+    if not isinstance(value, dict):
+        raise TableError(f"{report.file} cannot be shown\n{_findings(report)}")
+    _note_errors(report, noun, file)
+    path = None if is_stream(file) else file
+    if output == "json":
+        options.write([host_files.as_json(report, value, path)])
+    else:
+        options.write(line + "\n" for line in host_files.lines(report, value, path))
+
+
+def _findings(report: Report) -> str:
+    from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
+
+    return "".join(render([report], "text")).rstrip()
+
+
+def _note_errors(report: Report, noun: str, file: str) -> None:
     if not report.ok:
-        click.echo(
-            f"note: the table has {count(len(report.errors), 'error')}: run `hccl-tools validate {file}`",
-            err=True,
-        )
-    return report, report.table
+        errors = count(len(report.errors), "error")
+        click.echo(f"note: the {noun} has {errors}: run `hccl-tools validate {file}`", err=True)
+
+
+def _table(report: Report, file: str) -> RankTable:
+    if report.table is None or not report.table.servers:
+        raise TableError(f"{report.file} cannot be shown\n{_findings(report)}")
+    _note_errors(report, "table", file)
+    return report.table
 
 
 def _chosen(

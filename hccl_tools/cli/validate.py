@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ _EXAMPLES = """\
   hccl-tools validate --product a2 'tables/**/*.json'      many tables, for Atlas A2 machines
   hccl-tools validate --only-hccl rank_table.json          only faults that stop HCCL
   hccl-tools validate --local rank_table.json              compare it with this host and its devices
+  hccl-tools validate /etc/hixlep                          the endpoint files of an Ascend 950 host
   cat rank_table.json | hccl-tools validate -              from a pipe
   hccl-tools validate -f json rank_table.json              for programs; also junit, github, sarif
 """
@@ -54,7 +56,7 @@ class _Run:
 
         view = ReportOptions(only_hccl=self.only_hccl)
         try:
-            for file in options.expand(name):
+            for file in _files(name):
                 table_options.wait_for(file, self.wait)
                 report = self._check(file)
                 self._recommend_orjson(report)
@@ -98,6 +100,14 @@ class _Run:
         return 2 if self.unreadable else int(self.failed)
 
 
+def _files(name: str) -> list[str]:
+    """Return the files that an argument names; a directory with endpoint files stands for all of them."""
+    from hccl_tools.formats.endpoint_file import files_in  # noqa: PLC0415  (`--help` does not need it)
+
+    in_directory = files_in(name) if os.path.isdir(name) else []  # noqa: PTH112
+    return in_directory or options.expand(name)
+
+
 @options.command("validate", epilog=_EXAMPLES)
 @click.argument("files", nargs=-1, metavar="[FILE...]")
 @options.product
@@ -130,10 +140,11 @@ def command(
 ) -> None:
     """Check rank tables: report what HCCL refuses, where, and how to fix it.
 
-    FILE is a table of any format, a pattern in quotes, or - for standard input; without FILE, the table
-    of RANK_TABLE_FILE is checked. The exit code is 0 if no table has an error, 1 if a table has an error, 2
-    if a file cannot be read or the usage is wrong. With --local each table is also compared with this host:
-    its server, the devices present, and their addresses.
+    FILE is a table of any format, an endpoint file (ub_endpoint_npu_N.json) or a directory of them, a pattern
+    in quotes, or - for standard input; without FILE, the table of RANK_TABLE_FILE is checked. The exit code
+    is 0 if no table has an error, 1 if a table has an error, 2 if a file cannot be read or the usage is
+    wrong. With --local each table is also compared with this host: its server, the devices present, and
+    their addresses.
     """
     from hccl_tools.diagnostics import limit, render  # noqa: PLC0415  (`--help` does not need it)
 

@@ -50,6 +50,8 @@ class RuleFacts(NamedTuple):
         hccl_code: The error code that HCCL shows (``EI0014``); ``None`` if HCCL only logs the fault.
         doc: The rule's docstring: a title, an explanation, and examples on lines that begin with one of
             ``EXAMPLE_MARKS``.
+        reader: The program that reads the files to which the rule applies.
+        noun: The name of such a file in messages.
     """
 
     id: str
@@ -58,6 +60,8 @@ class RuleFacts(NamedTuple):
     source: str
     hccl_code: str | None = None
     doc: str = ""
+    reader: str = "HCCL"
+    noun: str = "table"
 
     @property
     def title(self) -> str:
@@ -107,7 +111,8 @@ class Report(NamedTuple):
 
     Attributes:
         file: The name of the document.
-        format: The table format; ``None`` if the document is not a rank table.
+        format: The table format, or the kind of another file that is checked (``endpoints``, ``rootinfo``);
+            ``None`` if the document is neither.
         format_reason: The reason for the detected format, as a phrase.
         product: The product for which the table was checked.
         product_reason: The reason for the product, as a phrase.
@@ -120,6 +125,8 @@ class Report(NamedTuple):
         left_out: The rules behind the verdict that have no finding in ``findings``.
         left_out_as: Why those rules have no finding.
         asked: The selected rules that were applied.
+        reader: The program that reads such a file.
+        noun: The name of such a file in messages.
     """
 
     file: str
@@ -136,6 +143,8 @@ class Report(NamedTuple):
     left_out: tuple[str, ...] = ()
     left_out_as: Literal["ignored", "not selected"] = "ignored"
     asked: tuple[RuleFacts, ...] = ()
+    reader: str = "HCCL"
+    noun: str = "table"
 
     @property
     def counts(self) -> Counter[RuleFacts]:

@@ -58,7 +58,7 @@ def _annotation(report: Report, placed: Placed) -> str:
         if end.line == where.start.line and end.column > where.start.column:
             properties["endColumn"] = str(end.column)
     lines = [finding.message + (f" ({finding.pointer})" if finding.pointer else "")]
-    lines.append(f"HCCL: {reaction(finding)}")
+    lines.append(f"{reaction(finding)}")
     if finding.hint:
         lines.append(f"help: {finding.hint}")
     return annotation(finding.rule.severity, finding.rule.id, properties, lines)

@@ -42,7 +42,7 @@ def _case(
     lines = []
     for placed in found:
         lines.append(concise.line(report, placed, ascii_only=False).rstrip("\n"))
-        lines += [f"  HCCL: {reaction(placed.finding)}"]
+        lines += [f"  {reaction(placed.finding)}"]
         lines += [f"  help: {placed.finding.hint}"] if placed.finding.hint else []
     lines += [f"... and {more:,} more (`--all`)"] if more else []
     name = f"{facts.id} {facts.name}"

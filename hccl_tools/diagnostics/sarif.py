@@ -64,7 +64,7 @@ def _locations(report: Report, placed: Placed) -> dict[str, Any]:
 
 def _message(finding: Diagnostic) -> str:
     hint = f" Help: {finding.hint}." if finding.hint else ""
-    return f"{finding.message}. HCCL: {reaction(finding)}.{hint}"
+    return f"{finding.message}. {reaction(finding)}.{hint}"
 
 
 def _location(report: Report, path: Path, where: SourceRange | None) -> dict[str, Any]:

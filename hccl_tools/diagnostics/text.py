@@ -101,7 +101,7 @@ def _block(report: Report, placed: Placed, options: ReportOptions, pen: _Pen) ->
     mark = f"{margin or ' '} {pen('frame', '=')}"
     for related, other in zip(finding.related, placed.related, strict=True):
         lines.append(f"{mark} {pen.safe(reference(related, report.file, other))}")
-    lines.append(f"{mark} HCCL: {reaction(finding)}")
+    lines.append(f"{mark} {reaction(finding)}")
     if finding.hint:
         lines.append(f"{mark} {pen('help', 'help')}: {pen.safe(finding.hint)}")
     return "\n".join(lines) + "\n"

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.placing import SourceRange
 
 _VERDICTS = {
-    "refused": "HCCL refuses this table",
-    "hangs": "HCCL waits 30 minutes for this table and then fails",
+    "refused": "{} refuses this {}",
+    "hangs": "{} waits 30 minutes for this {} and then fails",
 }
 #: Characters of a value that a message quotes; enough for a server_id (64 bytes) or several addresses.
 _LONGEST_QUOTE = 200
@@ -21,13 +21,16 @@ SEVEREST_FIRST: tuple[Consequence, ...] = ("refused", "hangs", "fails-later", "f
 
 
 def reaction(finding: Diagnostic) -> str:
-    """Return the reaction of HCCL to a finding, regardless of other findings."""
+    """Return the reaction of the file's reader, usually HCCL, to a finding, regardless of other findings."""
+    return f"{finding.rule.reader}: {_reaction(finding)}"
+
+
+def _reaction(finding: Diagnostic) -> str:
     code = finding.rule.hccl_code
     consequence = finding.rule.consequence
     if consequence == "refused":
-        return (
-            f"refuses the table with {code}" if code else "refuses the table, with a message only in its log"
-        )
+        refuses = f"refuses the {finding.rule.noun}"
+        return f"{refuses} with {code}" if code else f"{refuses}, with a message only in its log"
     if consequence == "hangs":
         return f"waits 30 minutes and then fails{f' with {code}' if code else ''}"
     if consequence == "fails-later":
@@ -42,15 +45,16 @@ def verdict(report: Report) -> str:
     if report.verdict_by != "HCCL":
         return f"{report.verdict_by} refuses this table; HCCL has no limit here, but may crash"
     if report.verdict in _VERDICTS:
-        return _VERDICTS[report.verdict]
+        return _VERDICTS[report.verdict].format(report.reader, report.noun)
+    accepts = f"{report.reader} accepts this {report.noun}"
     consequences = {finding.rule.consequence for finding in report.errors}
     if "refused" in consequences:  # by a rule of `validate --local`: the verdict is on the table alone
-        return "HCCL accepts this table, but not on this host"
+        return f"{accepts}, but not on this host"
     if "fails-later" in consequences:
-        return "HCCL accepts this table, but the job fails later"
+        return f"{accepts}, but the job fails later"
     if consequences:
-        return f"HCCL accepts this table, but the guide for {report.product} forbids it"
-    return "HCCL accepts this table"
+        return f"{accepts}, but the guide for {report.product} forbids it"
+    return accepts
 
 
 def conclusion(report: Report, counted: str) -> str:

@@ -31,7 +31,7 @@ def format_of_another_product(subject: Subject) -> Iterator[Finding]:
     Instead: product a5
     Hint: use --product a5 if the machine is an Ascend 950; otherwise make a 1.0 table
     """
-    found = detect(subject.value).format
+    found = detect(subject.value).format if subject.kind is None else None
     if found is not None and found not in subject.product.formats:
         other = assumed_for(found)
         path = ("version",) if "version" in subject.value else ()
@@ -54,7 +54,7 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
     Instead: table
     Hint: specify a file with server_list, group_list or rank_list
     """
-    if not subject.is_json:
+    if not subject.is_json or subject.kind is not None:
         return
     found = detect(subject.value)
     legacy_1_1 = found.heterogeneous and subject.product.loader == "legacy"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from inspect import cleandoc
 
+from hccl_tools.formats.host_files import READERS
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.registry import LOCAL, Rule
 from hccl_tools.table.products import PRODUCTS
@@ -21,6 +22,11 @@ CONSEQUENCES = {
     "forbidden": "the product's guide forbids the table, but HCCL accepts it",
     "advice": "the table works, but is fragile or probably wrong",
 }
+#: The files, other than tables, that examples change.
+_FILES = {
+    "endpoints": "the endpoint file of device 0 of a host with eight devices",
+    "rootinfo": "the root info of a host with eight devices",
+}
 _EXAMPLE = re.compile(r"^(Base|Example|Instead|Hint): (.*)$", re.MULTILINE)
 #: The steps of examples as regular expressions, each with its sentence.
 _STEPS = (
@@ -29,6 +35,9 @@ _STEPS = (
     (r"file (.+)", "a file called {0}"),
     (r"size (\d+)", "a file of {0:,} bytes, blanks not counted"),
     (r"levels (\d+)", "a file of {0:,} nested lists"),
+    (r"directory", "a directory with the name of the file"),
+    (r"beside (\d+) (.+)", "in ub_endpoint_npu_{0}.json: {1}"),
+    (r"topology (.+)", "in the topology file: {0}"),
     (r"product (.+)", "product {0}"),
     (r"env (.+)", "{0} in the job's environment"),
     (r"remove (.+)", "no {0}"),
@@ -56,7 +65,7 @@ def page(rule: Rule) -> str:
         f"{facts.title}.",
         "",
         *([facts.why, ""] if facts.why else []),
-        f"* Consequence: {facts.consequence} ({CONSEQUENCES[facts.consequence]}{code})",
+        f"* Consequence: {facts.consequence} ({_consequence(rule)}{code})",
         f"* Severity: {facts.severity}",
         f"* Tables: {_tables(rule)}",
         f"* Source: {facts.source}",
@@ -74,9 +83,17 @@ def page(rule: Rule) -> str:
     return "\n".join(lines)
 
 
+def _consequence(rule: Rule) -> str:
+    """Return what happens to a job, with the names of the file and of its reader."""
+    text = CONSEQUENCES[rule.facts.consequence].replace("the table", f"the {rule.facts.noun}")
+    return text.replace("HCCL", rule.facts.reader)
+
+
 def _tables(rule: Rule) -> str:
     if rule.formats == LOCAL:
         return "all, compared with the host by `validate --local`"
+    if rule.formats and rule.formats[0] in READERS:
+        return f"none; {READERS[rule.formats[0]][1]}s ({rule.formats[0]}), read by {rule.facts.reader}"
     return ", ".join(rule.formats) if rule.formats else "all"
 
 
@@ -93,6 +110,8 @@ def example_table(text: str) -> str:
     >>> example_table("1.2 2x8 300i")
     'a 1.2 table of 2 servers with 8 devices each, product 300i'
     """
+    if text in READERS:
+        return _FILES[text]
     facts, _, variables = text.partition("env ")
     size = re.search(r"(\d+)x(\d+)", facts)
     pods = re.search(r"pods (\d+)", facts)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from hccl_tools.diagnostics.diagnostic import Consequence, Path, Related, RuleFacts
 from hccl_tools.errors import UsageError
 from hccl_tools.formats import module
+from hccl_tools.formats.host_files import READERS
 from hccl_tools.notation.phrases import did_you_mean
 from hccl_tools.records import NamedTuple
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.discover.facts import HostState
     from hccl_tools.document.document import Document
+    from hccl_tools.formats.host_files import Kind
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
 
@@ -60,6 +62,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "clusters": ("1.0",),
     "advice": LEGACY,
     "spelling": LEGACY,
+    "endpoint_files": ("endpoints",),
+    "endpoint_peers": ("endpoints",),
     "local_servers": LOCAL,
     "local_devices": LOCAL,
 }
@@ -98,6 +102,8 @@ class Subject:
         host: The state of this host; set only for the rules of ``LOCAL``.
         product_reason: Why the table is checked for this product.
         product_is_assumed: Whether the product is a default instead of the user's choice.
+        kind: The kind of a file that is not a table but is checked as well (see ``formats.host_files``).
+        is_directory: Whether a directory has the name of such a file.
     """
 
     product: Product
@@ -111,6 +117,8 @@ class Subject:
     host: HostState = field(default=None)  # type: ignore[assignment]
     product_reason: str = ""
     product_is_assumed: bool = False
+    kind: Kind | None = None
+    is_directory: bool = False
 
     @property
     def is_json(self) -> bool:
@@ -179,7 +187,7 @@ def rule(
         name: The name of the fault for users (``duplicate-rank-id``).
         source: The guide's section, or the file and line of HCCL's source.
         code: The error code that HCCL shows; ``None`` if HCCL only logs the fault.
-        formats: The table formats to which the rule applies; by default the formats of its family.
+        formats: The table formats or kinds of files to which the rule applies; by default those of its family.
         stage: When HCCL finds the fault; HCCL never finds a fault reported as advice.
         needs: The keys that must not be damaged for the rule to run.
     """
@@ -187,8 +195,9 @@ def rule(
     def declare(check: Callable[[Subject], Iterable[Finding]]) -> Callable[[Subject], Iterable[Finding]]:
         if rule_id in _RULES:
             raise ValueError(f"{rule_id} is both {_RULES[rule_id].facts.name} and {name}")
-        facts = RuleFacts(rule_id, name, consequence, source, code, check.__doc__ or "")
         own = FAMILIES.get(check.__module__.rpartition(".")[2], ()) if formats is None else formats
+        reader = READERS.get(own[0] if own else "", ("HCCL", "table"))
+        facts = RuleFacts(rule_id, name, consequence, source, code, check.__doc__ or "", *reader)
         when = stage or ("none" if consequence == "advice" else "parse")
         _RULES[rule_id] = Rule(facts, check, own, when, needs)
         return check

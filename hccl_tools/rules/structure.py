@@ -102,12 +102,13 @@ def _violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
         return
     kept = [one for one in violations.kept if one.rule_id == rule_id]
     for violation in kept:
-        hint = _near_key(subject.value, violation) or _with_own_value(subject.value, violation)
-        yield Finding(_message(subject.value, violation), violation.path, hint)
+        hint = near_key(subject.value, violation) or _with_own_value(subject.value, violation)
+        yield Finding(message_of(subject.value, violation), violation.path, hint)
     yield from repeat(COUNTED, violations.counts[rule_id] - len(kept))
 
 
-def _near_key(value: Any, violation: Violation) -> str | None:
+def near_key(value: Any, violation: Violation) -> str | None:
+    """Return the hint to rename a key that is similar to the missing key, None if there is none."""
     if violation.key is None:
         return None
     keys = reduce(getitem, violation.path, value)
@@ -129,7 +130,8 @@ def _with_own_value(value: Any, violation: Violation) -> str | None:
     )
 
 
-def _message(value: Any, violation: Violation) -> str:
+def message_of(value: Any, violation: Violation) -> str:
+    """Return the message about a violation in a document."""
     if violation.keyword == "required":
         return f'"{violation.key}" is missing'
     last = violation.path[-1] if violation.path else "the document"

@@ -40,7 +40,7 @@ def _lines(report: Report, origins: Mapping[Path, str]) -> Iterator[str]:
         yield f" --> {_origin(finding.path, origins)}"
         for related in finding.related:
             yield f"  = {related.message.removesuffix(' here')}: {_origin(related.path, origins)}"
-        yield f"  = HCCL: {reaction(finding)}"
+        yield f"  = {reaction(finding)}"
         if finding.hint:
             yield f"  = help: {finding.hint}"
     if more := len(report.errors[_SHOWN:]):

@@ -15,10 +15,11 @@ from hccl_tools import formats
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnostic, Report, Verdict
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
+from hccl_tools.formats.host_files import READERS
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import LOCAL, STAGES, Finding, Subject, chosen, rule_by_id, rules_for
 from hccl_tools.table.products import assume
-from hccl_tools.validation import other_forms, product_choice
+from hccl_tools.validation import host_files, other_forms, product_choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -68,7 +69,7 @@ def validate(
     findings = Findings(limit, chosen(select, ignore))
     with _collector_paused():
         subject, file = _subject(source, limit)
-        found = formats.detect(subject.value) if subject.is_json else None
+        found = (host_files.recognise(subject) or formats.detect(subject.value)) if subject.is_json else None
         product_choice.choose(subject, product, found.format if found else None)
         subject.env = env or {}
         _judge(subject, found, findings)
@@ -143,6 +144,8 @@ def _subject(source: Any, limit: int | None) -> tuple[Subject, str]:
     if isinstance(source, (str, os.PathLike)):
         file = os.fspath(source)
         shown = shown_name(file)
+        if host_files.is_directory(file):
+            return Subject(unknown, path=file, is_directory=True), shown
         document = Document.parse(read_file(file), shown, limit)
         return Subject(unknown, document.value, document, None if is_stream(file) else file), shown
     if isinstance(source, (bytes, bytearray)):
@@ -163,6 +166,9 @@ def _subject_of_object(source: Any) -> Subject:
 
 def _judge(subject: Subject, found: formats.Detection | None, findings: Findings) -> None:
     findings.run(rules_for(None), subject)
+    if subject.kind is not None:
+        host_files.check(subject, findings)
+        return
     if found is not None and other_forms.is_one(subject, found):
         other_forms.check(subject, found, findings)
         return
@@ -207,11 +213,14 @@ def _report(subject: Subject, findings: Findings, *, file: str, found: formats.D
         for rule in findings.counts
         if rule.consequence in HCCL_CONSEQUENCES and rule_by_id(rule.id).formats != LOCAL
     ]
+    reader, noun = READERS.get(subject.kind or "", ("HCCL", "table"))
+    table_format = subject.kind or (found.format if found else None)
     return Report(
-        file, found.format if found else None, reason, subject.product.name, subject.product_reason, kept,
+        file, table_format, reason, subject.product.name, subject.product_reason, kept,
         _verdict(stopping), subject.document, subject.table, findings.omitted,
         "hccl-tools" if {rule.id for rule in stopping} == _OWN_LIMITS else "HCCL",
         tuple(sorted(rule.id for rule in stopping if not findings.chosen(rule))), asked=tuple(findings.asked),
+        reader=reader, noun=noun,
     )  # fmt: skip
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
 
+#: The format of tables on machines that have endpoint files and a root info.
+_FORMAT_OF_HOST_FILES = "2.0"
+
 
 def product_of(table: RankTable, name: str | None = None) -> Product:
     """Return the product for which ``check_table`` checks a table; ``name`` is the user's choice."""
@@ -30,7 +33,11 @@ def choose(subject: Subject, name: str | None, table_format: str | None) -> None
     elif variable:
         reading, reason = read_name(variable, origin=PRODUCT_VARIABLE), f"from {PRODUCT_VARIABLE}"
     else:
-        subject.product, subject.product_reason = assume(table_format)
+        if subject.kind is None:
+            subject.product, subject.product_reason = assume(table_format)
+        else:
+            subject.product = assume(_FORMAT_OF_HOST_FILES)[0]
+            subject.product_reason = "assumed for such files"
         subject.product_is_assumed = True
         return
     subject.product = reading.product

@@ -55,7 +55,7 @@ def test_good_example_does_not(rule: Rule, tmp_path: Path) -> None:
 def test_rule_is_documented(rule: Rule) -> None:
     facts = rule.facts
 
-    assert re.fullmatch(r"HCC[1-6]\d\d", facts.id)
+    assert re.fullmatch(r"HCC[1-8]\d\d", facts.id)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", facts.name)
     assert facts.source
     assert 10 <= len(rule.facts.title) <= 120

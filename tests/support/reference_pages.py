@@ -24,6 +24,7 @@ _FAMILIES = {
     "4": "Network",
     "5": "Servers and super pods",
     "6": "Advice",
+    "8": "Endpoint files and root infos of Ascend 950",
 }
 _PRODUCTS = """# Products
 

@@ -9,6 +9,10 @@ example is a list of steps: ``/pointer = JSON``, ``remove /pointer``, ``swap /a 
 its only own address; ``host /devices/N = "ADDRESS"``: what a device really has (nothing for an empty text);
 ``host remove /devices/N``: it is not there; ``host conf N = "ADDRESS"``: what hccn.conf says; and
 ``host sdid N = ID``: its driver's super_device_id.
+
+The bases ``endpoints`` and ``rootinfo`` are files of a host with eight devices. ``beside N /pointer = JSON``
+changes the endpoint file of another device, ``topology /pointer = JSON`` the topology file, and
+``directory`` makes a directory in place of the file.
 """
 
 from __future__ import annotations
@@ -19,7 +23,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.discover.facts import DeviceState, HostState
+from hccl_tools.formats.host_files import ROOT_INFO_NAME
 from hccl_tools.table.products import PRODUCTS, assume
+from tests.support import host_files
 from tests.support.tables import table
 
 if TYPE_CHECKING:
@@ -42,6 +48,9 @@ class Example:
     text: str | None = None
     name: str = "table.json"
     changes_of_host: list[str] = field(default_factory=list)
+    #: Further files in the folder, by name.
+    beside: dict[str, Any] = field(default_factory=dict)
+    is_directory: bool = False
 
     def host(self, table: RankTable) -> HostState:
         """Return the host of the example: the table's first server, with the changes that it names."""
@@ -60,6 +69,13 @@ class Example:
     def write(self, folder: Path) -> str:
         """Write the example as a file and return its name."""
         file = folder / self.name
+        for name, value in self.beside.items():
+            (folder / name).write_text(json.dumps(value))
+        if self.is_directory:
+            file.mkdir()
+            return str(file)
+        if isinstance(self.value, dict) and self.value.get("topo_file_path") == host_files.TOPOLOGY_PLACE:
+            self.value["topo_file_path"] = str(folder / "topo.json")
         file.write_text(self.text if self.text is not None else json.dumps(self.value))
         return str(file)
 
@@ -109,6 +125,8 @@ def _line(doc: str, key: str) -> str | None:
 
 def _base(rule: Rule, text: str) -> Example:
     words, _, variables = text.partition("env ")
+    if words in ("endpoints", "rootinfo"):
+        return _base_of_host_files(words)
     table_format = next((word for word in words.split() if word in _FORMATS), (rule.formats or ("1.0",))[0])
     product = next((word for word in words.split() if word in PRODUCTS), None)
     size = re.search(r"(\d+)x(\d+)", words)
@@ -120,9 +138,26 @@ def _base(rule: Rule, text: str) -> Example:
     return Example(value, product or default, env)
 
 
+def _base_of_host_files(kind: str) -> Example:
+    if kind == "rootinfo":
+        beside = {"topo.json": host_files.topology()}
+        return Example(host_files.root_info(), "a5", name=ROOT_INFO_NAME, beside=beside)
+    others = {f"ub_endpoint_npu_{n}.json": host_files.endpoint_file(n) for n in range(1, host_files.DEVICES)}
+    beside = {**others, ROOT_INFO_NAME: host_files.root_info()}
+    return Example(host_files.endpoint_file(), "a5", name="ub_endpoint_npu_0.json", beside=beside)
+
+
 def _apply(found: Example, step: str, rule: Rule) -> None:
     verb, _, rest = step.partition(" ")
-    if verb == "host":
+    if verb in ("beside", "topology"):
+        name = "topo.json"
+        if verb == "beside":
+            number, _, rest = rest.partition(" ")
+            name = f"ub_endpoint_npu_{number}.json"
+        _set(found.beside[name], rest)
+    elif verb == "directory":
+        found.is_directory = True
+    elif verb == "host":
         found.changes_of_host += [rest] if rest else []
     elif verb == "product":
         found.product = rest
@@ -146,9 +181,13 @@ def _apply(found: Example, step: str, rule: Rule) -> None:
         (one, a), (other, b) = (_holder(found.value, pointer) for pointer in rest.split())
         one[a], other[b] = other[b], one[a]
     elif verb != "table":
-        pointer, value = step.split(" = ", 1)
-        holder, key = _holder(found.value, pointer)
-        holder[key] = _json(value)
+        _set(found.value, step)
+
+
+def _set(where: Any, step: str) -> None:
+    pointer, value = step.split(" = ", 1)
+    holder, key = _holder(where, pointer)
+    holder[key] = _json(value)
 
 
 def _json(text: str) -> Any:

@@ -1,0 +1,76 @@
+"""The output of ``show`` for endpoint files and root infos of an Ascend 950 host, as lines or as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.draw.description import SCHEMA_VERSION
+from hccl_tools.formats.endpoint_file import Endpoint, device_of, endpoints, files_beside
+from hccl_tools.notation.phrases import aligned, count
+from hccl_tools.notation.printable import escaped, stdout_is_ascii
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.diagnostics.diagnostic import Report
+
+
+def lines(report: Report, value: dict[str, Any], path: str | None) -> list[str]:
+    """Return the lines of text.
+
+    Args:
+        value: The document; it may have faults.
+        path: The path of the file, None for standard input; the files beside it name the peers.
+    """
+    ascii_only = stdout_is_ascii()
+    return [escaped(line, ascii_only=ascii_only) for line in _endpoint_lines(report, value, path)]
+
+
+def as_json(report: Report, value: dict[str, Any], path: str | None) -> str:
+    """Return the JSON text; see ``lines`` for the arguments."""
+    head = {"schema_version": SCHEMA_VERSION, "file": report.file, "format": report.format}
+    return json.dumps({**head, **_endpoint_facts(value, path)}, indent=4) + "\n"
+
+
+def _endpoint_facts(value: dict[str, Any], path: str | None) -> dict[str, Any]:
+    peers = _peer_files(path)
+    listed = [
+        {
+            "protocol": one.protocol, "comm_id": one.comm_id, "placement": one.placement,
+            "plane": one.plane or None, "dst_eid": one.dst_eid or None, "peer_file": peers.get(one.dst_eid),
+        }
+        for one in endpoints(value)
+    ]  # fmt: skip
+    return {
+        "version": value.get("version"), "device_id": None if path is None else device_of(path),
+        "net_instance_id": value.get("net_instance_id"), "endpoints": listed,
+    }  # fmt: skip
+
+
+def _endpoint_lines(report: Report, value: dict[str, Any], path: str | None) -> Iterator[str]:
+    listed, peers = endpoints(value), _peer_files(path)
+    device = None if path is None else device_of(path)
+    owner = "" if device is None else f" of device {device}"
+    yield (
+        f"{report.file}: endpoint file{owner}, version {value.get('version')}, network instance "
+        f"{value.get('net_instance_id')}, {count(len(listed), 'endpoint')}"
+    )
+    rows = [(one.placement, one.protocol, one.comm_id, _other_end(one, peers)) for one in listed]
+    if rows:
+        yield from (f"  {line}" for line in aligned(rows))
+
+
+def _other_end(one: Endpoint, peers: dict[str, str]) -> str:
+    if not one.dst_eid:
+        return f"plane {one.plane}" if one.plane else "any peer"
+    name = peers.get(one.dst_eid)
+    return f"-> {one.dst_eid}" + (f" ({name})" if name else "")
+
+
+def _peer_files(path: str | None) -> dict[str, str]:
+    """Return the names of the files beside a file by the comm_id of their device endpoints."""
+    beside = {} if path is None else files_beside(path)
+    return {
+        one.comm_id: name for name, listed in beside.items() for one in listed if one.placement == "device"
+    }
