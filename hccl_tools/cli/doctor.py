@@ -17,6 +17,7 @@ _EXAMPLES = """\
   hccl-tools doctor --hosts 'node[1-4]'     four hosts, without a table
   hccl-tools doctor --select HCD2           only the network of the devices
   hccl-tools doctor -f json rank_table.json for programs; also junit, github, sarif
+  hccl-tools doctor --full -f matrix rank_table.json      which devices reach each other
   hccl-tools doctor --emit-remedies DIR rank_table.json   a script per host; nothing is run
   hccl-tools doctor --list                  the checks
 """
@@ -66,7 +67,7 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     help="Also write a shell script per host to this folder, with the commands for its findings. "
     "- prints the script of the only host in place of the findings. Nothing is run.",
 )  # fmt: skip
-@options.output_format
+@options.format_of_findings("matrix")
 @options.color
 @click.pass_context
 def command(
@@ -106,13 +107,17 @@ def command(
     compared = {"code": doctor_run.absolute("--code", code), "data": doctor_run.absolute("--data", data)}
     pings = doctor_run.pings(selection, every=full)
     job = examining.Job(report, product, target, start_port, **compared, pings=pings)
+    if output_format == "matrix":
+        doctor_run.require_several_servers(job)
     if prints_script := emit_remedies == doctor_run.STDOUT:
         doctor_run.require_one_host(doctor_run.hosts_to_ask(job, reaching, local=local))
     seen, silent = doctor_run.observed(job, reaching, tool_timeout=check_timeout, local=local)
     result = examining.examine(seen, doctor_run.with_product_of(seen, job), selection, silent)
     if emit_remedies is not None:
         doctor_run.emit_remedies(result, emit_remedies)
-    shown = {"color": color, "ascii_only": stdout_is_ascii(), "strict": strict}
-    if not prints_script:
+    if output_format == "matrix":
+        options.write(doctor_run.matrix(seen, job))
+    elif not prints_script:
+        shown = {"color": color, "ascii_only": stdout_is_ascii(), "strict": strict}
         options.write(render(result, seen, output_format, **shown))
     ctx.exit(int(result.fails(strict=strict)))

@@ -19,11 +19,11 @@ from hccl_tools.gathering import choice
 from hccl_tools.inspection.observing import observe
 from hccl_tools.inspection.pings import USUAL_TIME
 from hccl_tools.notation.phrases import count, time_span
-from hccl_tools.notation.printable import escaped
+from hccl_tools.notation.printable import escaped, stdout_is_ascii
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.doctor import examining
@@ -114,6 +114,33 @@ def hosts_to_ask(job: examining.Job, options: dict[str, Any], *, local: bool) ->
     of_table = () if job.table is None else choice.hosts(job.table, os.environ)
     hosts = () if local else named or of_table
     return () if not named and len(hosts) == 1 and is_this_host(hosts[0]) else hosts
+
+
+def require_several_servers(job: examining.Job) -> None:
+    """Refuse a matrix of pings without a table of several servers.
+
+    Raises:
+        UsageError: There is nothing to ping.
+    """
+    if job.table is None or len(job.table.servers) < 2:
+        raise UsageError(
+            "-f matrix shows the pings between the servers of a table",
+            hint="name a TABLE with several servers; `show -f matrix` shows a single server",
+        )
+
+
+def matrix(seen: Mapping[str, Observation], job: examining.Job) -> Iterator[str]:
+    """Yield the text of the matrices: what the table states, and what the pings found."""
+    from hccl_tools.doctor.examining import case_of  # noqa: PLC0415
+    from hccl_tools.doctor_report import as_matrix  # noqa: PLC0415  (only for this format)
+
+    job = with_product_of(seen, job)
+    if job.table is None or job.report is None:
+        return
+    cases = {host: case_of(one, job) for host, one in seen.items()}
+    product = PRODUCTS[job.report.product]
+    found = ways.measured(job.table, cases)
+    yield from as_matrix.render(job.table, product, found, ascii_only=stdout_is_ascii())
 
 
 def require_one_host(hosts: Sequence[str]) -> None:

@@ -93,15 +93,21 @@ env = click.option(
     callback=_env,
     help=f"Environment variables of the job that affect what HCCL accepts: {', '.join(job_variables.NAMES)}.",
 )
-#: The format of findings.
-output_format = click.option(
-    "-f",
-    "--format",
-    "output_format",
-    type=Choice(["text", "concise", "json", "junit", "github", "sarif"]),
-    callback=_output_format,
-    help="Output format. Default: text; github if GITHUB_ACTIONS=true.",
-)
+
+
+def format_of_findings(*others: str) -> Callable[[_F], _F]:
+    """Return the option for the format of findings, with further formats."""
+    return click.option(
+        "-f",
+        "--format",
+        "output_format",
+        type=Choice(["text", "concise", "json", "junit", "github", "sarif", *others]),
+        callback=_output_format,
+        help="Output format. Default: text; github if GITHUB_ACTIONS=true.",
+    )
+
+
+output_format = format_of_findings()
 #: The value passed to the command tells whether to use colours.
 color = click.option(
     "--color",

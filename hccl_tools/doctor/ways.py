@@ -84,6 +84,39 @@ def most_pings(servers: Sequence[PingServer], *, every: bool) -> int:
     )
 
 
+class Measured(NamedTuple):
+    """The pings from a device of one server of the table to a device of another, by physical ids.
+
+    ``source`` and ``target`` are indices of servers.
+    """
+
+    source: int
+    device: int
+    target: int
+    peer: int
+    sent: int
+    received: int
+
+
+def measured(table: RankTable, cases: Mapping[str, Case]) -> Iterator[Measured]:
+    """Yield the pings of all hosts whose server in the table is known."""
+    known = _known_hosts(cases)
+    of_host: dict[str, int] = {}
+    of_address: dict[Address, tuple[int, int]] = {}
+    numbers = table.device_numbers
+    for index, server in enumerate(table.servers):
+        hosts = (known[name] for name in stated_names(server) if name in known)
+        of_host.setdefault(next(hosts, ""), index)
+        for row in server.rows:
+            first, number = next(listed_addresses(table, row), None), numbers[row]
+            if first is not None and number is not None:
+                of_address[same(first[1])] = index, number
+    for host, case in cases.items():
+        for one in case.seen.pings if host in of_host else ():
+            if (end := of_address.get(same(one.address))) is not None:
+                yield Measured(of_host[host], one.device, *end, one.sent, one.received)
+
+
 def ways(cases: Mapping[str, Case]) -> Iterator[Way]:
     """Yield the pings of all hosts, without those that another finding explains.
 
@@ -115,8 +148,7 @@ def _endpoints(table: RankTable, cases: Mapping[str, Case]) -> dict[Address, End
     The host is empty if it did not answer: that is a finding of its own. If this host alone was asked, the
     others have their names in the table.
     """
-    known = {name: host for host, case in cases.items() for name in (host, *case.seen.names)}
-    known |= {name: host for host, case in cases.items() for name in case.seen.local_addresses}
+    known = _known_hosts(cases)
     found: dict[Address, Endpoint] = {}
     numbers = table.device_numbers
     for server in table.servers:
@@ -127,3 +159,9 @@ def _endpoints(table: RankTable, cases: Mapping[str, Case]) -> dict[Address, End
             if first is not None and number is not None:
                 found[same(first[1])] = Endpoint(host, number)
     return found
+
+
+def _known_hosts(cases: Mapping[str, Case]) -> dict[str, str]:
+    """Return the name under which a host was asked, by each of its names and addresses."""
+    known = {name: host for host, case in cases.items() for name in (host, *case.seen.names)}
+    return known | {name: host for host, case in cases.items() for name in case.seen.local_addresses}

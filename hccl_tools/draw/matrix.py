@@ -48,7 +48,7 @@ def lines(table: RankTable, product: Product, indices: Sequence[int]) -> Iterato
             if position:
                 yield ""
             yield _heading(table, same)
-        yield from _square(_names(table, rows), links.within(rows))
+        yield from square(_names(table, rows), links.within(rows))
     if len(indices) > 1:
         yield ""
         yield "between servers"
@@ -108,7 +108,7 @@ def _between(table: RankTable, links: Links, indices: Sequence[int]) -> Iterator
     shown = rows[:MOST_ROWS]
     cells = [[_cell(links, one, other) for other in shown] for one in shown]
     names = [_name(row.indices) for row in shown]
-    yield from _square(names, cells, ("Server", [_server(table, row.indices) for row in shown]))
+    yield from square(names, cells, ("Server", [server_text(table, row.indices) for row in shown]))
     if len(rows) > len(shown):
         yield f"... {len(rows) - len(shown):,} more rows, each with other links; --server ID shows one server"
 
@@ -124,7 +124,8 @@ def _name(indices: Sequence[int]) -> str:
     return name if len(name) < 2 * _WIDTH else f"S{indices[0]},..."
 
 
-def _server(table: RankTable, indices: Sequence[int]) -> str:
+def server_text(table: RankTable, indices: Sequence[int]) -> str:
+    """Return the name of the first of some servers, and the ranks of all of them."""
     ranks = table.rank_numbers
     own = (ranks[row] for index in indices for row in table.servers[index].rows)
     known = fold(sorted(rank for rank in own if rank is not None))
@@ -134,7 +135,7 @@ def _server(table: RankTable, indices: Sequence[int]) -> str:
     return f"{name}{others}, ranks {listed}"
 
 
-def _square(
+def square(
     names: Sequence[str], cells: Sequence[Sequence[str]], last: tuple[str, Sequence[str]] | None = None
 ) -> Iterator[str]:
     """Yield a header line that begins with a tab and three spaces, as that of npu-smi, and the rows."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.inspection import hccl_variables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 #: HCCL's host ports unless HCCL_IF_BASE_PORT is set; each rank of a host uses one.
 HCCL_PORTS = range(60000, 60016)
 #: The port on which each device listens.
 DEVICE_PORT = 16666
 BASE_PORT = "HCCL_IF_BASE_PORT"
+#: Seconds; a program that asks whether a port is free holds it for less.
+_PAUSE = 0.05
 
 
 def is_free(port: int, address: str = "") -> bool:
@@ -28,6 +31,17 @@ def is_free(port: int, address: str = "") -> bool:
         except OSError:
             return False
     return True
+
+
+def busy(ports: Iterable[int]) -> tuple[int, ...]:
+    """Return the ports that are in use, without repetitions.
+
+    A port is in use for an instant while another program asks the same; such a port is asked for twice.
+    """
+    found = [port for port in dict.fromkeys(ports) if not is_free(port)]
+    if found:
+        time.sleep(_PAUSE)
+    return tuple(port for port in found if not is_free(port))
 
 
 def candidates(devices: Collection[int], environ: Mapping[str, str]) -> tuple[int, ...]:

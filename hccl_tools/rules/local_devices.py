@@ -45,6 +45,9 @@ def device_not_on_this_host(subject: Subject) -> Iterator[Finding]:
     """
     nodes = subject.host.nodes
     have = f"this host has {devices(nodes)}; " if nodes else ""
+    listed = sorted(device_id for _row, device_id in rows_here(subject))
+    if nodes and listed == list(range(len(nodes))) and listed != sorted(nodes):
+        have = f"this host has {devices(nodes)}, and the table their logical ids; "
     for row, device_id in rows_here(subject):
         state = subject.host.devices.get(device_id)
         if nodes and device_id not in nodes:

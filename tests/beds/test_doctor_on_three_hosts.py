@@ -203,6 +203,16 @@ def one_way_lost(bed: Bed) -> None:
     bed.differ(1, 1, lost={address(3, 1): 3})
 
 
+def full_log_disk(bed: Bed) -> None:
+    folder = bed.disk / "logs"
+    mount = f"mkdir -p {folder} && mount -t tmpfs -o size=1m tmpfs {folder}"
+    bed.before_python(
+        1,
+        f"export ASCEND_PROCESS_LOG_PATH={folder}\n"
+        f'exec unshare --mount sh -c \'{mount} && exec /usr/bin/python3 "$@"\' sh "$@"',
+    )
+
+
 def device_without_a_way(bed: Bed) -> None:
     bed.differ(0, 1, lost={address(2, 1): 3})
     bed.differ(1, 1, lost={address(3, 1): 3})
@@ -231,6 +241,7 @@ def some_packets_lost(bed: Bed) -> None:
         (few_open_files, 1, "HCD304", "256"),
         (no_device_node, 2, "HCC341", "device 1"),
         (one_way_lost, 1, "HCD601", "device 1 to device 1, in this direction"),
+        (full_log_disk, 1, "HCD306", "has 1 MiB of free space"),
         (device_without_a_way, 1, "HCD601", "device 1 reaches no other server"),
         (some_packets_lost, 1, "HCD603", f"1 of 3 from device 0 to device 0 of {ADDRESSES[2]}"),
     ],
@@ -263,6 +274,46 @@ def test_a_pair_without_a_way_among_all_pairs(bed: Bed) -> None:
 
     assert [(one, hosts) for one, hosts, _ in found] == [("HCD601", [ADDRESSES[0], ADDRESSES[2]])]
     assert f"from {ADDRESSES[2]}: device 0 to device 1, in either direction" in found[0][2]
+
+
+def test_logical_ids_in_the_table(bed: Bed) -> None:
+    """The second host has the devices 4 and 5: its programs count them as 0 and 1, as the table does."""
+    machine = bed.machines[1]
+    for device in DEVICES:
+        (machine.root / "dev" / f"davinci{device}").rename(machine.root / "dev" / f"davinci{device + 4}")
+    devices = {str(device + 4): {"ip": address(2, device)} for device in DEVICES}
+    bed.differ(1, devices=devices)
+    bed.machines[1].conf(conf_text({device + 4: address(2, device) for device in DEVICES}))
+
+    found = bed.findings()
+
+    assert [(one, hosts) for one, hosts, _ in found] == [("HCC341", [ADDRESSES[1]])] * 2
+    assert "their logical ids" in bed.run().stdout
+
+
+def test_the_matrix_of_pings(bed: Bed) -> None:
+    bed.differ(0, 0, lost={address(3, 1): 3})
+    bed.differ(2, 1, lost={address(1, 0): 1})
+
+    done = bed.run("--full", "-f", "matrix")
+
+    body, _, legend = done.stdout.partition("\n\nLegend:\n")
+    assert [line.split() for line in body.partition("pings answered\n")[2].splitlines() if line] == [
+        ["S0", "S1", "S2", "Server"],
+        ["S0", "X", "4/4", "3/4", ADDRESSES[0] + ",", "ranks", "0-1"],
+        ["S1", "4/4", "X", "4/4", ADDRESSES[1] + ",", "ranks", "2-3"],
+        ["S2", "4/4", "4/4", "X", ADDRESSES[2] + ",", "ranks", "4-5"],
+        f"packets received from {ADDRESSES[2]} by {ADDRESSES[0]}".split(),
+        ["NPU0", "NPU1"],
+        ["NPU0", "3/3", "0/3"],
+        ["NPU1", "3/3", "3/3"],
+        f"packets received from {ADDRESSES[0]} by {ADDRESSES[2]}".split(),
+        ["NPU0", "NPU1"],
+        ["NPU0", "3/3", "3/3"],
+        ["NPU1", "2/3", "3/3"],
+    ]
+    assert "HCCS" in legend
+    assert done.returncode == 1  # as with the other formats
 
 
 def test_no_pings_if_nobody_asks(bed: Bed) -> None:

@@ -125,6 +125,18 @@ def test_devices_that_are_not_here(host: StandInHost) -> None:
     assert "2 errors: HCCL accepts this table, but not on this host" in done.stdout
 
 
+def test_logical_ids_in_a_container(tmp_path: Path) -> None:
+    conf = conf_text({device: IPS_910A[device] for device in (0, 1)})
+    host = with_table(make_host(tmp_path / "host", nodes=(0, 1), conf=conf, tools=()))
+    for device in (0, 1):
+        (host.root / "dev" / f"davinci{device}").rename(host.root / "dev" / f"davinci{device + 4}")
+
+    done = host.run("validate", "--local", "table.json")
+
+    assert done.returncode == 1
+    assert "this host has devices 4,5, and the table their logical ids; make a new table" in done.stdout
+
+
 def test_devices_that_only_the_tool_knows(tmp_path: Path) -> None:
     host = with_table(make_host(tmp_path / "host", tools=("hccn_tool",)), "--devices", "0,1")
     change(host, devices={"0": {"ip": IPS_910A[0]}})
