@@ -53,6 +53,7 @@ def command(
     levels that the other formats lack. The table is written to NAME.v1.0.json, or to the path of -o.
     """
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
+    from hccl_tools.kubernetes import config_maps  # noqa: PLC0415
     from hccl_tools.table.products import PRODUCT_VARIABLE, assumed_for  # noqa: PLC0415
     from hccl_tools.tablefiles.inputs import Inputs  # noqa: PLC0415
     from hccl_tools.transform import conversion  # noqa: PLC0415  (`--help` does not need it)
@@ -66,7 +67,8 @@ def command(
     _report(table, made)
     if table.format == "1.2" and settings["product"] is None and not os.environ.get(PRODUCT_VARIABLE):
         settings["product"] = assumed_for("1.2").name  # the servers are in super pods, in any format
-    stem = "table" if is_stream(file) else Path(file).stem
+    path, _ = config_maps.split(file)
+    stem = "table" if is_stream(path) else Path(path).stem
     table_options.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
 
 

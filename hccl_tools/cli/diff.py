@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -40,9 +41,10 @@ def command(
     be read.
     """
     from hccl_tools.draw import differences  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.kubernetes.config_maps import split  # noqa: PLC0415
     from hccl_tools.table.difference import compare  # noqa: PLC0415
 
-    if first == second == "-":
+    if split(first)[0] == split(second)[0] == "-":
         raise UsageError("both tables are standard input", hint="name a file for one of them")
     gc.disable()  # the tables have no reference cycles
     files = [_read(first, product), _read(second, product)]
@@ -63,8 +65,9 @@ def _read(file: str, product: str | None) -> tuple[str, RankTable]:
     from hccl_tools.diagnostics import render  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.table.difference import problem  # noqa: PLC0415
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
+    from hccl_tools.validation.config_maps import check_one  # noqa: PLC0415
 
-    report = validate(file, product=product)
+    report = check_one(file, partial(validate, product=product))
     if report.table is None or not report.table.servers:
         findings = "".join(render([report], "text")).rstrip()
         raise UsageError(f"{report.file} cannot be compared\n{findings}")

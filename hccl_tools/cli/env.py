@@ -67,9 +67,10 @@ def _checked(file: str, product: str | None) -> RankTable:
     report = validate(file, product=product)
     if report.table is None or not report.ok:
         first = report.errors[0]
+        details = f"hccl-tools validate {shlex.quote(file)}"
         raise TableError(
             f"HCCL would refuse {file}: {first.rule.id} {first.message}",
-            hint=f"hccl-tools validate {shlex.quote(file)}",
+            hint=first.hint if first.rule.name == "not-a-rank-table" else details,
         )
     return report.table
 

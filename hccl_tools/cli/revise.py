@@ -41,11 +41,13 @@ def deliver(
         TableError: The table has an error, or its file exists.
     """
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
+    from hccl_tools.kubernetes import config_maps  # noqa: PLC0415
     from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415
     from hccl_tools.tablefiles import outputs, revision  # noqa: PLC0415  (`--help` does not need it)
 
     digits = outputs.parse_mode(mode) if mode is not None else None
     to_stdout = output == outputs.STDOUT
+    file, _ = config_maps.split(file)
     path = None if to_stdout else revision.target("table.json" if is_stream(file) else file, output)
     _check(new, to_stdout, product=product, ignore=ignore)
     for line in changes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -109,8 +110,9 @@ def command(
 
 def _checked(file: str, product: str | None) -> Report:
     from hccl_tools.validation.checker import validate  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.validation.config_maps import check_one  # noqa: PLC0415
 
-    return validate(file, product=product)
+    return check_one(file, partial(validate, product=product))
 
 
 def _show_host_file(report: Report, file: str, output: str, given: list[str]) -> None:

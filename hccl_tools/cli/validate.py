@@ -53,16 +53,18 @@ class _Run:
 
     def _reports_of(self, name: str) -> Iterator[Report]:
         from hccl_tools.diagnostics.placing import ReportOptions  # noqa: PLC0415  (`--help` does not need it)
+        from hccl_tools.validation.config_maps import check_all  # noqa: PLC0415
 
         view = ReportOptions(only_hccl=self.only_hccl)
         try:
             for file in _files(name):
                 table_options.wait_for(file, self.wait)
-                report = self._check(file)
-                self._recommend_orjson(report)
-                found = view.counts(report)
-                self.failed |= any(self.strict or rule.severity == "error" for rule in found)
-                yield report
+                for report in check_all(file, self._check):
+                    self._report_host(report)
+                    self._recommend_orjson(report)
+                    found = view.counts(report)
+                    self.failed |= any(self.strict or rule.severity == "error" for rule in found)
+                    yield report
         except InputError as error:
             self.unreadable = True
             hint = f"\n  help: {error.hint}" if error.hint else ""
@@ -79,14 +81,16 @@ class _Run:
             self.recommended_orjson = True
             click.echo(f"note: {len(report.table):,} ranks are checked faster with orjson: {FAST}", err=True)
 
-    def _check(self, file: str) -> Report:
-        if not self.local:
-            from hccl_tools.validation.checker import validate  # noqa: PLC0415
+    def _check(self, source: Any) -> Report:
+        if self.local:
+            return self._local_check.validate(source, **self.checks)
+        from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
-            return validate(file, **self.checks)
-        report = self._local_check.validate(file, **self.checks)
-        click.echo(self._local_check.summary(report), err=True)
-        return report
+        return validate(source, **self.checks)
+
+    def _report_host(self, report: Report) -> None:
+        if self.local:
+            click.echo(self._local_check.summary(report), err=True)
 
     @cached_property
     def _local_check(self) -> LocalCheck:
@@ -141,10 +145,12 @@ def command(
     """Check rank tables: report what HCCL refuses, where, and how to fix it.
 
     FILE is a table of any format, an endpoint file (ub_endpoint_npu_N.json) or a directory of them, a pattern
-    in quotes, or - for standard input; without FILE, the table of RANK_TABLE_FILE is checked. The exit code
-    is 0 if no table has an error, 1 if a table has an error, 2 if a file cannot be read or the usage is
-    wrong. With --local each table is also compared with this host: its server, the devices present, and
-    their addresses.
+    in quotes, or - for standard input; without FILE, the table of RANK_TABLE_FILE is checked. FILE can also
+    be the output of `kubectl get configmap -o json`: every table in it is checked, or only that of FILE#KEY.
+
+    The exit code is 0 if no table has an error, 1 if a table has an error, 2 if a file cannot be read or the
+    usage is wrong. With --local each table is also compared with this host: its server, the devices present,
+    and their addresses.
     """
     from hccl_tools.diagnostics import limit, render  # noqa: PLC0415  (`--help` does not need it)
 

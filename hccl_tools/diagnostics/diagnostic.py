@@ -106,6 +106,25 @@ class Diagnostic(NamedTuple):
         return pointer(self.path)
 
 
+class Origin(NamedTuple):
+    """The position of a table that is a part of another file.
+
+    Attributes:
+        file: The name of that file.
+        line: The line in which the table begins, from 1.
+        one_line: Whether the whole table is on that line, as a string with escaped line breaks; else the
+            first line of the table is the line below it, and the other lines follow.
+    """
+
+    file: str
+    line: int
+    one_line: bool
+
+    def line_of(self, line: int) -> int:
+        """Return the line in the file of a line of the table."""
+        return self.line if self.one_line else self.line + line
+
+
 class Report(NamedTuple):
     """The result of checking one document.
 
@@ -127,6 +146,7 @@ class Report(NamedTuple):
         asked: The selected rules that were applied.
         reader: The program that reads such a file.
         noun: The name of such a file in messages.
+        origin: The position of the document, if it is a part of another file.
     """
 
     file: str
@@ -145,6 +165,7 @@ class Report(NamedTuple):
     asked: tuple[RuleFacts, ...] = ()
     reader: str = "HCCL"
     noun: str = "table"
+    origin: Origin | None = None
 
     @property
     def counts(self) -> Counter[RuleFacts]:

@@ -50,14 +50,19 @@ def _placed(found: list[tuple[Report, Diagnostic]]) -> Iterator[tuple[Report, Pl
 
 def _annotation(report: Report, placed: Placed) -> str:
     finding, where, _ = placed
+    lines = [finding.message + (f" ({finding.pointer})" if finding.pointer else "")]
     properties = {"file": report.file}
-    if where and report.document is not None:
+    if report.origin is not None:
+        properties["file"] = report.origin.file
+        if where:
+            properties["line"] = str(report.origin.line_of(where.start.line))
+            lines.append(f"at {report.file}:{where.start.line}:{where.start.column}")
+    elif where and report.document is not None:
         properties["line"] = str(where.start.line)
         properties["col"] = str(where.start.column)
         end = report.document.position(where.stop)
         if end.line == where.start.line and end.column > where.start.column:
             properties["endColumn"] = str(end.column)
-    lines = [finding.message + (f" ({finding.pointer})" if finding.pointer else "")]
     lines.append(f"{reaction(finding)}")
     if finding.hint:
         lines.append(f"help: {finding.hint}")

@@ -1,6 +1,7 @@
 """The JSON output for programs. New releases may add keys; ``schema_version`` covers all other changes.
 
 ``counts`` has the number of findings by rule; ``findings`` has the first 1,000 of each rule (``--all``: all).
+For a table in a ConfigMap, ``container`` is the file, and ``container_line`` the line of a finding in it.
 Characters that are not ASCII are escaped, so that every terminal and reader accepts the text.
 """
 
@@ -29,6 +30,7 @@ def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
     for report in reports:
         head = {
             "file": report.file,
+            **({"container": report.origin.file} if report.origin else {}),
             "format": report.format,
             "product": report.product,
             "verdict": report.verdict,
@@ -40,13 +42,13 @@ def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
         first = False
         separator = "\n  "
         for placed in place(report, options.fold(report)[0]):
-            yield separator + encode(_finding(placed))
+            yield separator + encode(_finding(report, placed))
             separator = ",\n  "
         yield "]}"
     yield "\n]}\n"
 
 
-def _finding(placed: Placed) -> dict[str, Any]:
+def _finding(report: Report, placed: Placed) -> dict[str, Any]:
     finding, where, others = placed
     return {
         "rule": finding.rule.id,
@@ -56,6 +58,7 @@ def _finding(placed: Placed) -> dict[str, Any]:
         "message": finding.message,
         "pointer": finding.pointer,
         **_position(where),
+        **({"container_line": report.origin.line_of(where.start.line)} if report.origin and where else {}),
         "hint": finding.hint,
         "hccl_code": finding.rule.hccl_code,
         "source": finding.rule.source,

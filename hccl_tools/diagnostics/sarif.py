@@ -15,7 +15,7 @@ from hccl_tools.diagnostics.wording import reaction
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from hccl_tools.diagnostics.diagnostic import Diagnostic, Report, RuleFacts
+    from hccl_tools.diagnostics.diagnostic import Report, RuleFacts
     from hccl_tools.diagnostics.placing import Placed, ReportOptions, SourceRange
 
 
@@ -40,14 +40,14 @@ def _results(
     for report in reports:
         shown, folded = options.fold(report)
         omitted += [
-            {"uri": sarif_log.uri(report.file), "ruleId": facts.id, "count": number}
+            {"uri": sarif_log.uri(_file(report)), "ruleId": facts.id, "count": number}
             for facts, number in folded.items()
         ]
         for placed in place(report, shown):
             facts = placed.finding.rule
             if facts not in rules:
                 rules[facts] = rule(facts)
-            text = _message(placed.finding)
+            text = _message(report, placed)
             yield sarif_log.Result(rules[facts], facts.severity, text, _locations(report, placed))
 
 
@@ -62,14 +62,23 @@ def _locations(report: Report, placed: Placed) -> dict[str, Any]:
     return fields
 
 
-def _message(finding: Diagnostic) -> str:
+def _message(report: Report, placed: Placed) -> str:
+    finding, where, _ = placed
     hint = f" Help: {finding.hint}." if finding.hint else ""
-    return f"{finding.message}. {reaction(finding)}.{hint}"
+    at = f", at {report.file}:{where.start.line}:{where.start.column}" if report.origin and where else ""
+    return f"{finding.message}{at}. {reaction(finding)}.{hint}"
+
+
+def _file(report: Report) -> str:
+    """Return the file of a report; a table in a ConfigMap is a part of a file."""
+    return report.origin.file if report.origin else report.file
 
 
 def _location(report: Report, path: Path, where: SourceRange | None) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": {"uri": sarif_log.uri(report.file)}}
-    if where is not None and report.document is not None:
+    physical: dict[str, Any] = {"artifactLocation": {"uri": sarif_log.uri(_file(report))}}
+    if where is not None and report.origin is not None:
+        physical["region"] = {"startLine": report.origin.line_of(where.start.line)}
+    elif where is not None and report.document is not None:
         end = report.document.position(where.stop)
         physical["region"] = {
             "startLine": where.start.line,

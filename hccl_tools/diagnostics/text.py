@@ -91,6 +91,9 @@ def _block(report: Report, placed: Placed, options: ReportOptions, pen: _Pen) ->
     else:
         margin = " " * len(str(where.start.line))
         suffix = f"  ({pointer})" if pointer else ""
+        if report.origin is not None:
+            outer = f"{report.origin.file}:{report.origin.line_of(where.start.line)}"
+            suffix = f", in {pen.safe(outer)}{suffix}"
         source = snippet(report.document, where, ascii_only=options.ascii_only)
         bar = pen("frame", f"{margin} |")
         lines.append(f"{margin}{pen('frame', '-->')} {file}:{where.start.line}:{where.start.column}{suffix}")

@@ -95,7 +95,7 @@ _INSIDE = {
 }
 _CONFLICT = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 _CURLY = "\u201c\u201d\u201e\u201f\u2018\u2019\u00ab\u00bb\uff02\uff07\u300c\u300d"
-_KUBERNETES = re.compile(r"\s*(---\s+)?(apiVersion|kind):\s")
+_KUBERNETES = re.compile(r"\s*(#.*\n\s*)*(---\s+)?(apiVersion|kind):\s")
 #: How to extract the table from a ConfigMap.
 KUBERNETES_HINT = (
     "extract the table: kubectl get configmap NAME -o jsonpath='{.data.hccl\\.json}' > hccl.json"

@@ -25,7 +25,7 @@ _VERSIONS: dict[str, Format] = {"1.0": "1.0", "1.2": "1.2", "2.0": "2.0", "Stand
 _OTHERS = (
     ("server_group_list", "a MindIE service table (server_group_list); HCCL does not read it"),
     ("prefill_device_list", "a prefill/decode device list; HCCL does not read it"),
-    ("apiVersion", "a Kubernetes object; the rank table is the value of one of its data keys"),
+    ("apiVersion", "a Kubernetes object"),
     ("Servers", "an HCCL role table, not a rank table"),
     ("host_list", "a list of hosts, not a rank table"),
     ("nodes", "a description of nodes, not a rank table"),

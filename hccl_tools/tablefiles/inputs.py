@@ -16,13 +16,15 @@ from hccl_tools.document.fast_parser import UNCLEAN, parse_clean
 from hccl_tools.document.reading import STDIN, STDIN_SHOWN, is_stream, read_file, shown_name
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
+from hccl_tools.kubernetes import config_maps
 from hccl_tools.table.hccl_values import read_uint
 from hccl_tools.transform.collected import TableBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hccl_tools.diagnostics.diagnostic import Path
+    from hccl_tools.diagnostics.diagnostic import Path, Report
+    from hccl_tools.kubernetes.tables import TableText
     from hccl_tools.table.model import RankTable
     from hccl_tools.transform.merge_conflicts import ConflictLocation
 
@@ -35,19 +37,26 @@ _NOT_PLAIN = frozenset({"super_pod_list", "rank_list", "group_list"})
 class Inputs:
     """Reads tables by file name; standard input and pipes of the shell are read once and kept.
 
-    The name of standard input is ``-``, or its name in messages.
+    The name of standard input is ``-``, or its name in messages. The name of a ConfigMap's file stands for
+    the table in it, see ``hccl_tools.kubernetes.config_maps.split``.
     """
 
     def __init__(self, *, product: str | None = None) -> None:
         self._product = product
         self._streams: dict[str, bytes] = {}
+        self._in_config_maps: dict[str, TableText] = {}
 
     def data(self, name: str) -> bytes:
-        """Return the bytes of a file.
+        """Return the bytes of a file; of the table in a ConfigMap's file that ``document`` has opened.
 
         Raises:
             InputError: The file cannot be read.
         """
+        if name in self._in_config_maps:
+            return self._in_config_maps[name].data
+        return self._read(config_maps.split(name)[0])
+
+    def _read(self, name: str) -> bytes:
         name = STDIN if name == STDIN_SHOWN else name
         if not is_stream(name):
             return read_file(name)
@@ -59,20 +68,38 @@ class Inputs:
         """Return the document in a file, which must be one JSON value without duplicate keys.
 
         Raises:
-            InputError: The file cannot be read.
+            InputError: The file cannot be read, or it is a ConfigMap with several tables.
             TableError: The file has no value or duplicate keys; the message has the findings.
         """
         document = Document.parse(self.data(name), shown_name(name))
+        if (table := self._in_config_map(name, document)) is not None:
+            document = Document.parse(table.data, table.name)
         if document.problem or document.duplicates or document.trailing is not None:
             raise self.refusal(name)
         if document.depth:
-            message = f"{name} is nested {document.depth:,} levels deep; only `validate` reads such files"
+            deep = f"nested {document.depth:,} levels deep"
+            message = f"{document.name} is {deep}; only `validate` reads such files"
             raise TableError(message, hint="remove the deeply nested key; HCCL does not read it")
         return document
 
+    def _in_config_map(self, name: str, document: Document) -> TableText | None:
+        """Return the table in a ConfigMap's file and keep it; ``None`` if there is none."""
+        if name not in self._in_config_maps:
+            file, wanted = config_maps.split(name)
+            if wanted is None and not config_maps.is_wrapper(document):
+                return None
+            from hccl_tools.kubernetes.tables import only_one, open_file, tables_in  # noqa: PLC0415
+
+            table = only_one(tables_in(open_file(document, shown_name(file)), wanted))
+            if table is None:
+                return None
+            self._in_config_maps[name] = table
+        return self._in_config_maps[name]
+
     def _value(self, name: str) -> Any:
         value = parse_clean(self.data(name))
-        return self.document(name).value if value is UNCLEAN else value
+        is_other = value is UNCLEAN or config_maps.is_object(value) or config_maps.MARK in name
+        return self.document(name).value if is_other else value
 
     def table(self, name: str) -> RankTable:
         """Return the table in a file.
@@ -131,12 +158,17 @@ class Inputs:
     def refusal(self, name: str) -> TableError:
         """Return the error for a file that cannot be used, with the findings of ``validate``."""
         from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
+        from hccl_tools.validation.config_maps import check_one  # noqa: PLC0415
+
+        report = check_one(name, self._check)
+        return TableError(f"{report.file} cannot be used\n{''.join(render([report], 'text')).rstrip()}")
+
+    def _check(self, source: Any) -> Report:
         from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
-        shown = shown_name(name)
-        source: Any = self.data(name) if shown == STDIN_SHOWN or is_stream(name) else name
-        report = validate(source, product=self._product)._replace(file=shown)
-        return TableError(f"{shown} cannot be used\n{''.join(render([report], 'text')).rstrip()}")
+        if isinstance(source, str) and (source == STDIN_SHOWN or is_stream(source)):
+            return validate(self._read(source), product=self._product)._replace(file=shown_name(source))
+        return validate(source, product=self._product)
 
     def located(self, places: Sequence[ConflictLocation]) -> list[str]:
         """Return each location as ``file:line:column  (pointer)``."""
@@ -149,7 +181,7 @@ class Inputs:
         path = _path(formats.read(document.value), place)
         (span,) = document.spans([path])
         line, column = document.position(span.start)
-        return f"{place.name}:{line}:{column}  ({pointer(path)})"
+        return f"{document.name}:{line}:{column}  ({pointer(path)})"
 
 
 def _path(table: RankTable, place: ConflictLocation) -> Path:

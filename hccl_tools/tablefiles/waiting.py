@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.document.document import Document
 from hccl_tools.document.reading import is_stream, read_file
 from hccl_tools.errors import InputError, TableError
+from hccl_tools.kubernetes import config_maps
 from hccl_tools.notation.phrases import and_more
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.hccl_values import read_uint
@@ -42,13 +43,15 @@ def wait(path: str, *, seconds: float, report: Callable[[str], None]) -> None:
     """Wait until the table is ready, or has a fault that waiting cannot fix.
 
     Args:
-        path: The file, which need not exist yet. Standard input (``-``) and pipes are ready at once.
+        path: The file, which need not exist yet. Standard input (``-``), pipes, and what kubectl printed are
+            ready at once.
         seconds: The time limit.
         report: Called with one line when the state changes, and once a minute.
 
     Raises:
         TableError: The table is not ready after the time limit; the message lists the missing entries.
     """
+    path, _ = config_maps.split(path)
     if is_stream(path):
         return
     began = time.monotonic()

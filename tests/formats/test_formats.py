@@ -130,7 +130,7 @@ def test_servers_of_2_0_are_its_nodes() -> None:
         (
             {"apiVersion": "v1", "kind": "ConfigMap"},
             None,
-            "it is a Kubernetes object; the rank table is the value of one of its data keys",
+            "it is a Kubernetes object",
         ),
     ],
 )

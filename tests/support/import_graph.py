@@ -19,6 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("table",),
     ("diagnostics", "discover", "remote"),
     ("formats",),
+    ("kubernetes",),
     ("rules", "transform"),
     ("validation", "draw"),
     ("tablefiles",),
