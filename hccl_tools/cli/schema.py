@@ -8,11 +8,12 @@ import click
 @click.command("schema")
 @click.argument("table_format", metavar="[FORMAT]", required=False)
 def command(table_format: str | None) -> None:
-    """Print the JSON Schema (draft 2020-12) of a table format, 1.0, 1.2, 2.0 or group_list, or of an answer.
+    """Print the JSON Schema (draft 2020-12) of a table format, of another file, or of an answer.
 
     \b
     hccl-tools schema                    the formats
     hccl-tools schema 1.0 > rank_table.schema.json
+    hccl-tools schema rootinfo           the root info of Ascend 950; endpoints: its endpoint files
     hccl-tools schema explain            the answer of `explain --format json`
     hccl-tools schema doctor             the answer of `doctor --format json`
     """  # noqa: D301  (click's mark: keep the lines)

@@ -68,7 +68,7 @@ def command(
 
     Without FILE, the command shows the table of RANK_TABLE_FILE. With more than four servers, each server is
     one line. If the table has errors, the command shows the readable part; `validate` reports the errors.
-    Of an endpoint file of an Ascend 950 device, the command shows the endpoints and their peers.
+    Of the root info and the endpoint files of an Ascend 950 host, it shows the devices and their addresses.
     """
     if from_log:
         if file is not None:

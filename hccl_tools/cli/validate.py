@@ -25,7 +25,7 @@ _EXAMPLES = """\
   hccl-tools validate --product a2 'tables/**/*.json'      many tables, for Atlas A2 machines
   hccl-tools validate --only-hccl rank_table.json          only faults that stop HCCL
   hccl-tools validate --local rank_table.json              compare it with this host and its devices
-  hccl-tools validate /etc/hixlep                          the endpoint files of an Ascend 950 host
+  hccl-tools validate /etc/hixlep /etc/hccl_rootinfo.json  the other files of an Ascend 950 host
   cat rank_table.json | hccl-tools validate -              from a pipe
   hccl-tools validate -f json rank_table.json              for programs; also junit, github, sarif
 """
@@ -144,9 +144,10 @@ def command(
 ) -> None:
     """Check rank tables: report what HCCL refuses, where, and how to fix it.
 
-    FILE is a table of any format, an endpoint file (ub_endpoint_npu_N.json) or a directory of them, a pattern
-    in quotes, or - for standard input; without FILE, the table of RANK_TABLE_FILE is checked. FILE can also
-    be the output of `kubectl get configmap -o json`: every table in it is checked, or only that of FILE#KEY.
+    FILE is a table of any format, a root info or endpoint file of Ascend 950 or a directory of endpoint
+    files, a pattern in quotes, or - for standard input; without FILE, the table of RANK_TABLE_FILE is
+    checked. FILE can also be the output of `kubectl get configmap -o json`: every table in it is checked, or
+    only that of FILE#KEY.
 
     The exit code is 0 if no table has an error, 1 if a table has an error, 2 if a file cannot be read or the
     usage is wrong. With --local each table is also compared with this host: its server, the devices present,

@@ -24,13 +24,68 @@ def lines(report: Report, value: dict[str, Any], path: str | None) -> list[str]:
         path: The path of the file, None for standard input; the files beside it name the peers.
     """
     ascii_only = stdout_is_ascii()
-    return [escaped(line, ascii_only=ascii_only) for line in _endpoint_lines(report, value, path)]
+    rows = (
+        _endpoint_lines(report, value, path)
+        if report.format == "endpoints"
+        else _root_info_lines(report, value)
+    )
+    return [escaped(line, ascii_only=ascii_only) for line in rows]
 
 
 def as_json(report: Report, value: dict[str, Any], path: str | None) -> str:
     """Return the JSON text; see ``lines`` for the arguments."""
     head = {"schema_version": SCHEMA_VERSION, "file": report.file, "format": report.format}
-    return json.dumps({**head, **_endpoint_facts(value, path)}, indent=4) + "\n"
+    facts = _endpoint_facts(value, path) if report.format == "endpoints" else _root_info_facts(value)
+    return json.dumps({**head, **facts}, indent=4) + "\n"
+
+
+def _root_info_facts(value: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "version": value.get("version"), "topo_file_path": value.get("topo_file_path"),
+        "devices": [
+            {
+                "device_id": rank.get("device_id"), "local_id": rank.get("local_id"),
+                "levels": [
+                    {
+                        "net_layer": level.get("net_layer"), "net_instance_id": level.get("net_instance_id"),
+                        "addresses": [
+                            {key: address.get(key) for key in ("addr", "ports", "plane_id")}
+                            for address in _objects(level, "rank_addr_list")
+                        ],
+                    }
+                    for level in _objects(rank, "level_list")
+                ],
+            }
+            for rank in _objects(value, "rank_list")
+        ],
+    }  # fmt: skip
+
+
+def _root_info_lines(report: Report, value: dict[str, Any]) -> Iterator[str]:
+    ranks = _objects(value, "rank_list")
+    yield (
+        f"{report.file}: root info, version {value.get('version')}, {count(len(ranks), 'device')}, "
+        f"topology file {value.get('topo_file_path')}"
+    )
+    rows = []
+    for rank in ranks:
+        levels = [_level_text(level) for level in _objects(rank, "level_list")]
+        rows.append(
+            (f"device_id {rank.get('device_id')}", f"local_id {rank.get('local_id')}", ", ".join(levels))
+        )
+    if rows:
+        yield from (f"  {line}" for line in aligned(rows))
+
+
+def _level_text(level: dict[str, Any]) -> str:
+    number = len(_objects(level, "rank_addr_list"))
+    addresses = f"{number} address{'' if number == 1 else 'es'}"
+    return f"layer {level.get('net_layer')} ({level.get('net_instance_id')}): {addresses}"
+
+
+def _objects(holder: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    found = holder.get(key)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def _endpoint_facts(value: dict[str, Any], path: str | None) -> dict[str, Any]:

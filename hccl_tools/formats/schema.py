@@ -33,7 +33,7 @@ RULE_OF = {
     "const": "HCC108",
 }
 #: Schemas that are not those of a table: name -> the file's name.
-OTHERS = {"endpoints": "endpoints", "explain": "explain", "doctor": "doctor"}
+OTHERS = {"endpoints": "endpoints", "rootinfo": "rootinfo", "explain": "explain", "doctor": "doctor"}
 _TYPES: dict[str, frozenset[type]] = {
     "object": frozenset({dict}),
     "array": frozenset({list}),

@@ -64,6 +64,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "spelling": LEGACY,
     "endpoint_files": ("endpoints",),
     "endpoint_peers": ("endpoints",),
+    "root_info": ("rootinfo",),
+    "root_info_topology": ("rootinfo",),
     "local_servers": LOCAL,
     "local_devices": LOCAL,
 }

@@ -12,6 +12,16 @@ from hccl_tools.rules.registry import Subject, rules_for
 if TYPE_CHECKING:
     from hccl_tools.formats.host_files import Kind
     from hccl_tools.rules.findings import Findings
+    from hccl_tools.table.model import Format
+
+#: The format of the table that HCCL makes of a root info, and the rules on values that apply to it.
+FORMAT: Format = "2.0"
+_OF_TABLES = frozenset(
+    {
+        "HCC301", "HCC302", "HCC331", "HCC332", "HCC451", "HCC452", "HCC453", "HCC454", "HCC455", "HCC456",
+        "HCC457", "HCC458", "HCC459", "HCC461", "HCC462",
+    }
+)  # fmt: skip
 
 
 def is_directory(file: str) -> bool:
@@ -32,8 +42,25 @@ def check(subject: Subject, findings: Findings) -> None:
     """Collect the findings on such a file; values are checked only if the structure is right."""
     rules = rules_for(subject.kind)
     early = [one for one in rules if one.stage in ("load", "structure")]
-    if not findings.run(early, subject):
-        findings.run((one for one in rules if one.stage not in ("load", "structure")), subject)
+    if findings.run(early, subject):
+        return
+    findings.run((one for one in rules if one.stage not in ("load", "structure")), subject)
+    if subject.kind == "rootinfo":
+        _check_as_table(subject, findings)
+
+
+def _check_as_table(subject: Subject, findings: Findings) -> None:
+    """Collect the findings on the table that HCCL makes of a root info."""
+    from hccl_tools import formats  # noqa: PLC0415  (only for a root info)
+    from hccl_tools.rules.root_info import seen_as_table  # noqa: PLC0415
+
+    value = seen_as_table(subject.value)
+    try:
+        table = formats.read({**value, "rank_count": len(value["rank_list"])}, FORMAT)
+    except formats.StructureError:
+        return  # the schema of root infos found it
+    seen_as = Subject(subject.product, value, table=table, env=subject.env)
+    findings.run((rule for rule in rules_for(FORMAT) if rule.facts.id in _OF_TABLES), seen_as)
 
 
 def _with_article(kind: Kind) -> str:
