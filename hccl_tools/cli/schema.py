@@ -14,6 +14,7 @@ def command(table_format: str | None) -> None:
     hccl-tools schema                    the formats
     hccl-tools schema 1.0 > rank_table.schema.json
     hccl-tools schema rootinfo           the root info of Ascend 950; endpoints: its endpoint files
+    hccl-tools schema server_group_list  the service tables of MindIE-Motor and omni-infer
     hccl-tools schema explain            the answer of `explain --format json`
     hccl-tools schema doctor             the answer of `doctor --format json`
     """  # noqa: D301  (click's mark: keep the lines)
@@ -22,6 +23,6 @@ def command(table_format: str | None) -> None:
 
     if table_format is None:
         for name in (*MODULES, *OTHERS):
-            click.echo(f"{name:<10}  {load(name)['title']}")
+            click.echo(f"{name:<17}  {load(name)['title']}")
     else:
         click.echo(schema_text(table_format), nl=False)

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.records import NamedTuple
+from hccl_tools.table.model import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,7 +131,8 @@ class Report(NamedTuple):
 
     Attributes:
         file: The name of the document.
-        format: The table format, or the kind of another file that is checked (``endpoints``, ``rootinfo``);
+        format: The table format, or the kind of another file that is checked (``endpoints``, ``rootinfo``,
+            ``server_group_list``);
             ``None`` if the document is neither.
         format_reason: The reason for the detected format, as a phrase.
         product: The product for which the table was checked.
@@ -140,7 +142,7 @@ class Report(NamedTuple):
         verdict: What HCCL does with the table.
         table: The table; ``None`` if its structure is damaged or HCCL's loader refuses the file.
         omitted: The number of findings that are not in ``findings``, by rule.
-        verdict_by: The origin of the verdict: HCCL, or hccl-tools if HCCL has no limit and would crash.
+        verdict_by: The origin of the verdict: the reader, or hccl-tools if HCCL has no limit and would crash.
         left_out: The rules behind the verdict that have no finding in ``findings``.
         left_out_as: Why those rules have no finding.
         asked: The selected rules that were applied.
@@ -159,7 +161,7 @@ class Report(NamedTuple):
     document: Document | None = None
     table: RankTable | None = None
     omitted: Mapping[RuleFacts, int] = {}
-    verdict_by: Literal["HCCL", "hccl-tools"] = "HCCL"
+    verdict_by: str = "HCCL"
     left_out: tuple[str, ...] = ()
     left_out_as: Literal["ignored", "not selected"] = "ignored"
     asked: tuple[RuleFacts, ...] = ()
@@ -181,6 +183,11 @@ class Report(NamedTuple):
     def warnings(self) -> Sequence[Diagnostic]:
         """The kept findings of severity ``warning``."""
         return [finding for finding in self.findings if finding.rule.severity == "warning"]
+
+    @property
+    def is_service(self) -> bool:
+        """Whether the document is a service table, which HCCL does not read."""
+        return self.format == SERVICE
 
     @property
     def ok(self) -> bool:

@@ -71,6 +71,8 @@ def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
 def _heading(report: Report, pen: _Pen) -> str:
     if report.format is None:
         return f"{pen.safe(report.file)}: not a rank table: {pen.safe(report.format_reason)}"
+    if report.is_service:
+        return f"{pen.safe(report.file)}: service table, as {report.reader} reads it"
     return (
         f"{pen.safe(report.file)}: format {report.format} ({pen.safe(report.format_reason)}), "
         f"product {report.product} ({pen.safe(report.product_reason)})"

@@ -14,6 +14,9 @@ _VERDICTS = {
     "refused": "{} refuses this {}",
     "hangs": "{} waits 30 minutes for this {} and then fails",
 }
+#: Why a service table is no input of a command that needs a rank table, and what to do.
+NOT_FOR_HCCL = "it is a service table (server_group_list), which HCCL does not read"
+INSTANCE_HINT = "`hccl-tools convert FILE --instance N --to 1.0` writes the rank table of an instance"
 #: Characters of a value that a message quotes; enough for a server_id (64 bytes) or several addresses.
 _LONGEST_QUOTE = 200
 #: From worst to mildest.
@@ -42,7 +45,11 @@ def _reaction(finding: Diagnostic) -> str:
 
 def verdict(report: Report) -> str:
     """Return the sentence about the whole table."""
-    if report.verdict_by != "HCCL":
+    return f"{_verdict(report)}; HCCL does not read it" if report.is_service else _verdict(report)
+
+
+def _verdict(report: Report) -> str:
+    if report.verdict_by == "hccl-tools":
         return f"{report.verdict_by} refuses this table; HCCL has no limit here, but may crash"
     if report.verdict in _VERDICTS:
         return _VERDICTS[report.verdict].format(report.reader, report.noun)

@@ -3,6 +3,8 @@
 * ``endpoints``: ``ub_endpoint_npu_N.json``, the endpoints of one device for hixl (local_comm_res 1.3).
 * ``rootinfo``: ``hccl_rootinfo.json``, the devices of a host for jobs that HCCL starts without a table.
 
+Service tables (``server_group_list``), which list the instances of a serving cluster, are recognised as well.
+
 Source: hixl endpoint_generator.cc; vllm-ascend utils.py, setup_ascend_local_comm_res; hcomm
 rank_info_detect_client.cc.
 """
@@ -13,12 +15,17 @@ import os
 import re
 from typing import Any, Literal
 
-Kind = Literal["endpoints", "rootinfo"]
+from hccl_tools.table.model import SERVICE
+
+Kind = Literal["endpoints", "rootinfo", "server_group_list"]
 #: The program that reads a file of a kind, and the name of such a file in messages.
 READERS: dict[str, tuple[str, str]] = {
     "endpoints": ("hixl", "endpoint file"),
     "rootinfo": ("HCCL", "root info"),
+    SERVICE: ("the service", "service table"),
 }
+#: The lists of entries of rank tables, which no service table has at its top.
+_ENTRIES = frozenset({"rank_list", "server_list", "group_list", "node_list"})
 #: The name of an endpoint file; the number is the device_id, as vllm-ascend looks it up.
 ENDPOINT_NAME = re.compile(r"ub_endpoint_npu_([0-9]{1,4})\.json", re.ASCII)
 ROOT_INFO_NAME = "hccl_rootinfo.json"
@@ -32,6 +39,8 @@ def kind_of(value: Any, file: str | None) -> tuple[Kind, str] | None:
         file: The name of the file; it decides if the content does not.
     """
     if isinstance(value, dict):
+        if SERVICE in value and _ENTRIES.isdisjoint(value):
+            return SERVICE, f"it has {SERVICE}"
         if "endpoint_list" in value:
             return "endpoints", "it has endpoint_list"
         if _is_root_info(value):

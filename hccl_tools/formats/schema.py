@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import UsageError
 from hccl_tools.formats import MODULES
 from hccl_tools.records import NamedTuple
+from hccl_tools.table.model import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     Note = Callable[[Any, Path, str, str | None, "Node"], None]
 
-#: The rule of a violated keyword, unless the schema's ``x-rules`` lists another rule.
+#: The rule of a violated keyword, unless the schema's ``x-defaults`` or ``x-rules`` lists another rule.
 RULE_OF = {
     "required": "HCC111",
     "type": "HCC112",
@@ -33,7 +34,10 @@ RULE_OF = {
     "const": "HCC108",
 }
 #: Schemas that are not those of a table: name -> the file's name.
-OTHERS = {"endpoints": "endpoints", "rootinfo": "rootinfo", "explain": "explain", "doctor": "doctor"}
+OTHERS = {
+    "endpoints": "endpoints", "rootinfo": "rootinfo", SERVICE: SERVICE, "explain": "explain",
+    "doctor": "doctor",
+}  # fmt: skip
 _TYPES: dict[str, frozenset[type]] = {
     "object": frozenset({dict}),
     "array": frozenset({list}),
@@ -104,24 +108,26 @@ def load(table_format: str) -> dict[str, Any]:
 def compiled(table_format: str) -> Node:
     """Return a format's schema in the form that ``walk`` follows."""
     schema = load(table_format)
-    return _node(schema, schema["$defs"])
+    return _node(schema, schema["$defs"], {**RULE_OF, **schema.get("x-defaults", {})})
 
 
-def _node(part: dict[str, Any], definitions: dict[str, Any]) -> Node:
+def _node(part: dict[str, Any], definitions: dict[str, Any], defaults: dict[str, str]) -> Node:
     names = part.get("type", [])
     types = frozenset().union(*(_TYPES[name] for name in ([names] if type(names) is str else names)))
     parts = {key: _resolved(below, definitions) for key, below in part.get("properties", {}).items()}
-    properties = {key: _node(below, definitions) for key, below in parts.items() if "type" in below}
+    properties = {key: _node(below, definitions, defaults) for key, below in parts.items() if "type" in below}
     rules = part.get("x-rules", {})
     missing = rules.get("required", {})
     required = {
-        key: (missing.get(key, RULE_OF["required"]), parts[key].get("x-hint"))
+        key: (missing.get(key, defaults["required"]), parts[key].get("x-hint"))
         for key in part.get("required", ())
     }
-    items = _node(_resolved(part["items"], definitions), definitions) if "items" in part else None
+    items = None
+    if "items" in part:
+        items = _node(_resolved(part["items"], definitions), definitions, defaults)
     const, least, most = part.get("const"), part.get("minItems", 0), part.get("maxItems", float("inf"))
     return Node(
-        types or None, const, least, most, required, properties, items, {**RULE_OF, **rules},
+        types or None, const, least, most, required, properties, items, {**defaults, **rules},
         part.get("x-hint"), types.isdisjoint({dict, list}) and const is None,
     )  # fmt: skip
 

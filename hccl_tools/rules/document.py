@@ -47,10 +47,10 @@ def format_of_another_product(subject: Subject) -> Iterator[Finding]:
 def not_a_rank_table(subject: Subject) -> Iterator[Finding]:
     """The document is not a rank table.
 
-    MindIE service tables, Kubernetes objects, lists of hosts and prefill/decode device lists look similar,
-    but HCCL does not read them.
+    Kubernetes objects, lists of hosts and prefill/decode device lists look similar, but HCCL does not read
+    them. The rules HCC7 are for service tables (server_group_list).
 
-    Example: text {"server_group_list": []}
+    Example: text {"host_list": []}
     Instead: table
     Hint: specify a file with server_list, group_list or rank_list
     """

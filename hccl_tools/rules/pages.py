@@ -12,6 +12,7 @@ from inspect import cleandoc
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.registry import LOCAL, Rule
+from hccl_tools.table.model import SERVICE
 from hccl_tools.table.products import PRODUCTS
 
 #: What happens to a job, by consequence.
@@ -110,12 +111,13 @@ def example_table(text: str) -> str:
     >>> example_table("1.2 2x8 300i")
     'a 1.2 table of 2 servers with 8 devices each, product 300i'
     """
-    if text in READERS:
+    if text in _FILES:
         return _FILES[text]
     facts, _, variables = text.partition("env ")
     size = re.search(r"(\d+)x(\d+)", facts)
     pods = re.search(r"pods (\d+)", facts)
-    kind = next((fact for fact in facts.split() if fact in ("1.0", "1.2", "2.0", "group_list", "lab")), None)
+    known = ("1.0", "1.2", "2.0", "group_list", "lab", SERVICE)
+    kind = next((fact for fact in facts.split() if fact in known), None)
     product = next((fact for fact in facts.split() if fact in PRODUCTS), None)
     parts = [f"a {kind} table" if kind else "a table"]
     if size:

@@ -18,6 +18,7 @@ from hccl_tools.formats import module
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.notation.phrases import did_you_mean
 from hccl_tools.records import NamedTuple
+from hccl_tools.table.model import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -66,6 +67,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "endpoint_peers": ("endpoints",),
     "root_info": ("rootinfo",),
     "root_info_topology": ("rootinfo",),
+    "service_structure": (SERVICE,),
+    "service_groups": (SERVICE,),
+    "service_devices": (SERVICE,),
+    "service_addresses": (SERVICE,),
+    "service_advice": (SERVICE,),
     "local_servers": LOCAL,
     "local_devices": LOCAL,
 }

@@ -32,7 +32,7 @@ def no_status(subject: Subject) -> Iterator[Finding]:
     Instead: /status = "completed"
     Hint: add "status": "completed"
     """
-    yield from _violated(subject, "HCC105")
+    yield from violated(subject, "HCC105")
 
 
 @_rule("HCC107", "no-version", code="EI0017", source="topoinfo_ranktableParser.cc:296-340")
@@ -46,7 +46,7 @@ def no_version(subject: Subject) -> Iterator[Finding]:
     Instead: /version = "1.0"
     Hint: write "version": "1.0"
     """
-    yield from _violated(subject, "HCC107")
+    yield from violated(subject, "HCC107")
 
 
 @_rule("HCC108", "unknown-version", code="EI0014", source="config.cc:44-59")
@@ -57,7 +57,7 @@ def unknown_version(subject: Subject) -> Iterator[Finding]:
     Instead: /version = "1.0"
     Hint: write "version": "1.0"
     """
-    yield from _violated(subject, "HCC108")
+    yield from violated(subject, "HCC108")
 
 
 @_rule("HCC111", "missing-key", code="EI0017", source="topoinfo_ranktableParser.cc:336-470")
@@ -68,7 +68,7 @@ def missing_key(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/device/0/rank_id = "0"
     Hint: write it as a string, for example "rank_id": "0"
     """
-    yield from _violated(subject, "HCC111")
+    yield from violated(subject, "HCC111")
 
 
 @_rule("HCC112", "wrong-type", code="EI0017", source="topoinfo_ranktableParser.cc:336-470")
@@ -82,7 +82,7 @@ def wrong_type(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/device/0/rank_id = "0"
     Hint: write it as a string: "rank_id": "0"
     """
-    yield from _violated(subject, "HCC112")
+    yield from violated(subject, "HCC112")
 
 
 @_rule("HCC113", "list-size", source="topoinfo_ranktableParser.cc:363, :457; new_rank_info.cc:77")
@@ -93,10 +93,11 @@ def list_size(subject: Subject) -> Iterator[Finding]:
     Instead: /server_list/0/device = [{"device_id": "0", "rank_id": "0"}]
     Hint: list the devices under "device"
     """
-    yield from _violated(subject, "HCC113")
+    yield from violated(subject, "HCC113")
 
 
-def _violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
+def violated(subject: Subject, rule_id: str) -> Iterator[Finding]:
+    """Yield the violations of the schema that belong to a rule."""
     violations: Violations | None = subject.memo.get("violations")
     if violations is None:
         return

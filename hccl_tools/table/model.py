@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 Format = Literal["1.0", "1.2", "2.0", "group_list"]
+#: The name of service tables, which have rank tables for instances (see ``service_table``): a key of theirs.
+SERVICE: Literal["server_group_list"] = "server_group_list"
 #: One value per device; ``None`` if the device does not have the key, ``NULL`` if it is ``null`` in the file.
 #: Strings in 1.x and group_list tables, numbers in 2.0 tables.
 Column = list[Any]

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnostic, Report, Verdict
+from hccl_tools.diagnostics.wording import INSTANCE_HINT, NOT_FOR_HCCL
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import LOCAL, STAGES, Finding, Subject, chosen, rule_by_id, rules_for
+from hccl_tools.table.model import SERVICE
 from hccl_tools.table.products import assume
 from hccl_tools.validation import host_files, other_forms, product_choice
 
@@ -115,6 +117,8 @@ def load(
 
         text = "".join(render([report], "text", show_all=False, color=False)).rstrip()
         raise TableError(f"{report.file} cannot be used\n{text}")
+    if report.is_service:
+        raise TableError(f"{report.file} cannot be used: {NOT_FOR_HCCL}", hint=INSTANCE_HINT)
     if report.table is None:
         raise TableError(f"{report.file} cannot be used: {report.format_reason}")
     return report.table, report
@@ -165,6 +169,9 @@ def _subject_of_object(source: Any) -> Subject:
 
 
 def _judge(subject: Subject, found: formats.Detection | None, findings: Findings) -> None:
+    if subject.kind == SERVICE:
+        other_forms.check_service(subject, findings)
+        return
     findings.run(rules_for(None), subject)
     if subject.kind is not None:
         host_files.check(subject, findings)
@@ -214,11 +221,13 @@ def _report(subject: Subject, findings: Findings, *, file: str, found: formats.D
         if rule.consequence in HCCL_CONSEQUENCES and rule_by_id(rule.id).formats != LOCAL
     ]
     reader, noun = READERS.get(subject.kind or "", ("HCCL", "table"))
+    if subject.kind == SERVICE:
+        reader = other_forms.reader(subject)
     table_format = subject.kind or (found.format if found else None)
     return Report(
         file, table_format, reason, subject.product.name, subject.product_reason, kept,
         _verdict(stopping), subject.document, subject.table, findings.omitted,
-        "hccl-tools" if {rule.id for rule in stopping} == _OWN_LIMITS else "HCCL",
+        "hccl-tools" if {rule.id for rule in stopping} == _OWN_LIMITS else reader,
         tuple(sorted(rule.id for rule in stopping if not findings.chosen(rule))), asked=tuple(findings.asked),
         reader=reader, noun=noun,
     )  # fmt: skip

@@ -1,6 +1,7 @@
-"""Check tables that HCCL reads but hccl-tools does not: version 1.1, and the old "lab" form of a group_list.
+"""Check documents that are no rank tables for hccl-tools.
 
-Each form has its own rules. A table without faults is then checked as the table that HCCL derives from it.
+HCCL reads version 1.1 and the old "lab" form of a group_list. Each has its own rules; a table without faults
+is then checked as the table that HCCL derives from it. Service tables have rules of their own alone.
 """
 
 from __future__ import annotations
@@ -8,10 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules.registry import Subject, rules_for
+from hccl_tools.table.model import SERVICE
 
 if TYPE_CHECKING:
     from hccl_tools.formats import Detection
     from hccl_tools.rules.findings import Findings
+    from hccl_tools.table.service_table import Reader
+
+#: The rules on documents that are HCCL's alone: file name, size, variables, format, and text after the table.
+_FOR_HCCL = frozenset({"HCC102", "HCC103", "HCC109", "HCC110", "HCC116", "HCC602"})
 
 
 def is_one(subject: Subject, found: Detection) -> bool:
@@ -49,3 +55,23 @@ def _judge_lab(subject: Subject, findings: Findings) -> None:
     subject.table = as_table(subject.value)
     later = (rule for rule in rules_for("group_list") if rule.stage in ("check", "topology"))
     findings.run(later, subject)
+
+
+def check_service(subject: Subject, findings: Findings) -> None:
+    """Collect the findings on a service table."""
+    from hccl_tools.formats.service import is_well_formed  # noqa: PLC0415  (rarely needed)
+    from hccl_tools.rules.service_structure import service_table  # noqa: PLC0415  (rarely needed)
+
+    findings.run((rule for rule in rules_for(None) if rule.facts.id not in _FOR_HCCL), subject)
+    if not is_well_formed(subject.value, service_table(subject)):
+        from hccl_tools.formats.schema import Violations  # noqa: PLC0415  (only for damaged service tables)
+
+        subject.memo["violations"] = Violations(subject.value, SERVICE, findings.limit)
+    findings.run(rules_for(SERVICE), subject)
+
+
+def reader(subject: Subject) -> Reader:
+    """Return the program for which a service table was made."""
+    from hccl_tools.rules.service_structure import service_table  # noqa: PLC0415  (rarely needed)
+
+    return service_table(subject).reader

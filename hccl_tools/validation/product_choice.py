@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules.registry import Subject
+from hccl_tools.table.model import SERVICE
 from hccl_tools.table.product_names import read_name
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, assume
 
@@ -33,7 +34,7 @@ def choose(subject: Subject, name: str | None, table_format: str | None) -> None
     elif variable:
         reading, reason = read_name(variable, origin=PRODUCT_VARIABLE), f"from {PRODUCT_VARIABLE}"
     else:
-        if subject.kind is None:
+        if subject.kind in (None, SERVICE):
             subject.product, subject.product_reason = assume(table_format)
         else:
             subject.product = assume(_FORMAT_OF_HOST_FILES)[0]

@@ -254,7 +254,7 @@ def test_a_value_that_is_no_string_has_a_position(command_line: CommandLine) -> 
         (
             "global_ranktable.json",
             '{"server_group_list": []}',
-            "cm.json#global_ranktable.json:1:1: error HCC110 ",
+            "cm.json#global_ranktable.json:1:1: error HCC701 ",
         ),
     ],
 )

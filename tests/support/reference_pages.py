@@ -24,6 +24,7 @@ _FAMILIES = {
     "4": "Network",
     "5": "Servers and super pods",
     "6": "Advice",
+    "7": "Service tables (server_group_list)",
     "8": "Endpoint files and root infos of Ascend 950",
 }
 _PRODUCTS = """# Products

@@ -34,8 +34,15 @@ if TYPE_CHECKING:
     from hccl_tools.rules.registry import Rule
     from hccl_tools.table.model import RankTable
 
-_FORMATS = ("1.0", "1.2", "2.0", "group_list", "lab")
-_SIZES = {"1.0": (1, 2), "1.2": (1, 2), "2.0": (1, 2), "group_list": (1, 8), "lab": (1, 8)}
+_FORMATS = ("1.0", "1.2", "2.0", "group_list", "server_group_list", "lab")
+_SIZES = {
+    "1.0": (1, 2),
+    "1.2": (1, 2),
+    "2.0": (1, 2),
+    "group_list": (1, 8),
+    "lab": (1, 8),
+    "server_group_list": (1, 2),
+}
 
 
 @dataclass
@@ -133,7 +140,7 @@ def _base(rule: Rule, text: str) -> Example:
     pods = re.search(r"pods (\d+)", words)
     servers, devices = (int(size[1]), int(size[2])) if size else _SIZES[table_format]
     value = table(table_format, servers, devices, int(pods[1]) if pods else 1)
-    default = assume(table_format if table_format in _FORMATS[:-1] else None)[0].name
+    default = assume(table_format if table_format in _FORMATS[:-2] else None)[0].name
     env = dict(pair.split("=", 1) for pair in variables.split())
     return Example(value, product or default, env)
 

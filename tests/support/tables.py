@@ -9,7 +9,10 @@ JSON = dict[str, Any]
 
 def table(table_format: str = "1.0", servers: int = 1, devices: int = 2, pods: int = 1) -> JSON:
     """Return a parsed table that no rule finds fault with for its format's own product."""
-    make = {"1.0": _v1, "1.2": _v1_2, "2.0": _v2, "group_list": _group_list, "lab": _lab}[table_format]
+    make = {
+        "1.0": _v1, "1.2": _v1_2, "2.0": _v2, "group_list": _group_list, "lab": _lab,
+        "server_group_list": _service,
+    }[table_format]  # fmt: skip
     return make(servers, devices, pods)
 
 
@@ -109,3 +112,63 @@ def _level(node: int, rank: int) -> JSON:
         "net_layer": 0, "net_instance_id": f"node{node}", "net_type": "TOPO_FILE_DESC", "net_attr": "",
         "rank_addr_list": [address],
     }  # fmt: skip
+
+
+def _service(servers: int, devices: int, _pods: int) -> JSON:
+    """Return a service table of MindIE-Motor: two instances with so many servers; version 1.2 with pods."""
+    roles = [
+        {"group_id": str(group), "server_count": "1", "server_list": [{"server_ip": f"10.1.0.{group + 8}"}]}
+        for group in range(2)
+    ]
+    instances = [_instance(group, servers, devices) for group in range(2)]
+    return {"version": "1.0", "status": "completed", "server_group_list": [*roles, *instances]}
+
+
+def _instance(number: int, servers: int, devices: int) -> JSON:
+    entries = []
+    for place in range(servers):
+        host = number * servers + place + 1
+        own = [
+            {
+                "device_id": str(device), "device_ip": f"10.20.{host - 1}.{device + 1}",
+                "device_logical_id": str(device), "rank_id": str(place * devices + device),
+            }
+            for device in range(devices)
+        ]  # fmt: skip
+        entries.append(
+            {
+                "server_id": f"10.0.0.{host}", "server_ip": f"192.168.3.{host}", "predict_port": "1025",
+                "mgmt_port": "1026", "metric_port": "1027", "inter_comm_port": "1121", "device": own,
+            }
+        )  # fmt: skip
+    return {
+        "group_id": str(number + 2), "deploy_server": "0", "server_count": str(servers),
+        "server_list": entries,
+    }  # fmt: skip
+
+
+def super_pod_service(servers: int = 1, devices: int = 2) -> JSON:
+    """Return a service table of version 1.2: each instance in a super pod of its own."""
+    value = {**_service(servers, devices, 1), "version": "1.2"}
+    for number, group in enumerate(value["server_group_list"][2:]):
+        for place, server in enumerate(group["server_list"]):
+            for device in server["device"]:
+                device["super_device_id"] = str(place * 65536 + int(device["device_id"]))
+        names = [{"server_id": server["server_id"]} for server in group["server_list"]]
+        group["super_pod_list"] = [{"super_pod_id": str(number), "server_list": names}]
+    return value
+
+
+def omni_service(servers: int = 1, devices: int = 2) -> JSON:
+    """Return a merged service table of omni-infer: groups from 0, server_count as a number."""
+    value = _service(servers, devices, 1)
+    value["server_group_list"] = value["server_group_list"][2:]
+    for number, group in enumerate(value["server_group_list"]):
+        group.update(group_id=str(number), server_count=servers)
+        del group["deploy_server"]
+        for server in group["server_list"]:
+            for key in ("predict_port", "mgmt_port", "metric_port", "inter_comm_port"):
+                del server[key]
+            for device in server["device"]:
+                del device["device_logical_id"]
+    return value

@@ -202,7 +202,7 @@ def test_load_refuses_with_what_was_found(tmp_path: Path) -> None:
 
 def test_load_refuses_what_is_no_table(tmp_path: Path) -> None:
     file = tmp_path / "nodes.json"
-    file.write_text('{"server_group_list": []}')
+    file.write_text('{"host_list": []}')
 
     with pytest.raises(TableError, match="HCC110"):
         load(file)

@@ -1,0 +1,129 @@
+"""Read service tables (``server_group_list``), which MindIE-Motor, clusterd and omni-infer share.
+
+``read`` accepts any document of this kind; ``is_well_formed`` says whether it obeys the JSON Schema, which
+is used only to find the violations.
+
+Source: MindIE-Motor 5dfb024e, RankTableLoader.cpp; omni-infer c8bc2bbb, rank_table.py and
+pd_ranktable_tools.py.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.table.hccl_values import read_int
+from hccl_tools.table.model import SERVICE
+from hccl_tools.table.service_table import ServiceGroup, ServiceServer, ServiceTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hccl_tools.table.service_table import Object, Reader, Role
+
+#: Controllers and coordinators have no devices, so a device in these groups means omni-infer.
+_WITHOUT_DEVICES = frozenset({0, 1})
+_FIRST_INSTANCE = 2
+#: The keys of a server, and of a device, that must be strings where they occur.
+_SERVER_TEXTS = ("server_ip", "server_id", "predict_port", "mgmt_port", "metric_port", "inter_comm_port")
+_DEVICE_TEXTS = ("device_id", "device_ip", "rank_id", "device_logical_id", "super_device_id")
+_DEVICE_REQUIRED = 3
+#: RankTableLoader.cpp:548: the greatest number of devices of a server.
+MOST_DEVICES = 128
+
+
+def read(value: dict[str, Any]) -> ServiceTable:
+    """Return the service table in a document; see ``ServiceTable`` for damaged entries."""
+    entries = _objects(value.get(SERVICE))
+    groups: list[ServiceGroup] = []
+    servers: list[ServiceServer] = []
+    devices: list[Object] = []
+    for index, entry in enumerate(entries):
+        first = len(servers)
+        for place, server in enumerate(_objects(entry.get("server_list"))):
+            start = len(devices)
+            devices += _objects(server.get("device"))
+            servers.append(ServiceServer(index, place, range(start, len(devices)), server))
+        name = entry.get("group_id")
+        number = read_int(name) if isinstance(name, str) else None
+        groups.append(ServiceGroup(number, range(first, len(servers)), "instance", entry))
+    table = ServiceTable("MindIE-Motor", groups, servers, devices, _rest(value))
+    table.reader = _reader(table)
+    for group in groups:
+        group.role = _role(group, table.reader, has_devices=bool(table.rows(group.servers)))
+    return table
+
+
+def _objects(entries: Any) -> list[Object]:
+    if type(entries) is not list:
+        return []
+    return entries if set(map(type, entries)) <= {dict} else [_object(entry) for entry in entries]
+
+
+def _object(entry: Any) -> Object:
+    return entry if type(entry) is dict else {}
+
+
+def _rest(value: dict[str, Any]) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if key != SERVICE}
+
+
+def _reader(table: ServiceTable) -> Reader:
+    low = (group for group in table.groups if group.number in _WITHOUT_DEVICES)
+    return "omni-infer" if any(table.rows(group.servers) for group in low) else "MindIE-Motor"
+
+
+def _role(group: ServiceGroup, reader: Reader, *, has_devices: bool) -> Role:
+    if reader == "omni-infer":
+        return "instance" if has_devices or group.number != 0 else "scheduler"
+    if group.number is None or group.number >= _FIRST_INSTANCE:
+        return "instance"
+    return "controller" if group.number == 1 else "coordinator"
+
+
+def is_well_formed(value: dict[str, Any], table: ServiceTable) -> bool:
+    """Return whether a document has the structure of its JSON Schema."""
+    groups = value.get(SERVICE)
+    if not _is_list_of_objects(groups) or not groups or not _texts([value], ("status", "version"), 1):
+        return False
+    if not _texts(groups, ("group_id", "deploy_server"), 1):
+        return False
+    lists = [group.get("server_list") for group in groups]
+    pods = [group["super_pod_list"] for group in groups if "super_pod_list" in group]
+    counts = {type(group["server_count"]) for group in groups if "server_count" in group}
+    if not all(map(_is_list_of_objects, lists)) or counts - {str, int, float}:
+        return False
+    servers = [server.entry for server in table.servers]
+    with_devices = [server["device"] for server in servers if "device" in server]
+    return (
+        _texts(servers, _SERVER_TEXTS, 1)
+        and all(map(_is_list_of_objects, with_devices))
+        and all(0 < len(devices) <= MOST_DEVICES for devices in with_devices)
+        and _texts(table.devices, _DEVICE_TEXTS, _DEVICE_REQUIRED)
+        and all(map(_are_super_pods, pods))
+    )
+
+
+def _is_list_of_objects(entries: Any) -> bool:
+    return type(entries) is list and set(map(type, entries)) <= {dict}
+
+
+def _texts(holders: list[Object], keys: Iterable[str], required: int) -> bool:
+    """Whether values under keys are strings in all objects; the first ``required`` keys must be there."""
+    for number, key in enumerate(keys):
+        if number < required:
+            types = {type(holder.get(key)) for holder in holders}
+        else:
+            types = {type(holder[key]) for holder in holders if key in holder}
+        if types - {str}:
+            return False
+    return True
+
+
+def _are_super_pods(pods: Any) -> bool:
+    if not _is_list_of_objects(pods) or not _texts(pods, ("super_pod_id",), 1):
+        return False
+    lists = [pod.get("server_list") for pod in pods]
+    return all(map(_is_list_of_objects, lists)) and _texts(
+        list(chain.from_iterable(lists)), ("server_id",), 1
+    )

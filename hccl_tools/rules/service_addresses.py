@@ -1,0 +1,75 @@
+"""Rules on the addresses and ports of service tables.
+
+Source: MindIE-Motor 5dfb024e, RankTableLoader.cpp and ConfigParams.cpp (IsValidIp, IsValidPort).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.service_structure import service_table
+from hccl_tools.table.addresses import packed
+from hccl_tools.table.hccl_values import read_int
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PORTS = ("predict_port", "mgmt_port", "metric_port", "inter_comm_port")
+_LOWEST, _HIGHEST = 1024, 65535
+_UNSET = frozenset({"0.0.0.0", "::"})  # noqa: S104  (compared, never bound)  # nosec B104
+
+
+@rule(
+    "HCC731",
+    "service-address",
+    "refused",
+    source="RankTableLoader.cpp:474, :521-527, :613; ConfigParams.cpp:62",
+)
+def address(subject: Subject) -> Iterator[Finding]:
+    """A server_ip, a device_ip or the server_id of an instance is not an address, or is 0.0.0.0 or ::.
+
+    The server_id of coordinators and controllers may be any name.
+
+    Example: /server_group_list/2/server_list/0/server_ip = "pod-0"
+    Instead: /server_group_list/2/server_list/0/server_ip = "192.168.3.1"
+    Hint: write an IPv4 or IPv6 address
+    """
+    table = service_table(subject)
+    hint = "write an IPv4 or IPv6 address"
+    for index, server in enumerate(table.servers):
+        is_instance = table.groups[server.group].role == "instance"
+        for key in ("server_ip", "server_id") if is_instance else ("server_ip",):
+            text = server.text(key)
+            if text is not None and not _is_address(text):
+                yield Finding(f'{key} "{text}" is not an address', table.server_path(index, key), hint)
+    for row, text in enumerate(table.column("device_ip")):
+        if text is not None and not _is_address(text):
+            yield Finding(f'device_ip "{text}" is not an address', table.device_path(row, "device_ip"), hint)
+
+
+def _is_address(text: str) -> bool:
+    return text not in _UNSET and "%" not in text and packed(text) is not None
+
+
+@rule("HCC732", "service-port", "refused", source="RankTableLoader.cpp:528-538; ConfigParams.cpp:119")
+def port(subject: Subject) -> Iterator[Finding]:
+    """A port of a server of an instance is not a number from 1024 to 65535.
+
+    MindIE-Motor refuses the ports 1 to 1023 as well.
+
+    Example: /server_group_list/2/server_list/0/mgmt_port = "1023"
+    Instead: /server_group_list/2/server_list/0/mgmt_port = "1024"
+    Hint: write a port from 1024 to 65535
+    """
+    table = service_table(subject)
+    texts = {server.text(key) for server in table.servers for key in _PORTS} - {None}
+    wrong = {text for text in texts if text is not None and not _LOWEST <= (read_int(text) or 0) <= _HIGHEST}
+    for instance in table.instances if wrong else ():
+        for server in instance.servers:
+            for key in _PORTS:
+                text = table.servers[server].text(key)
+                if text in wrong:
+                    message = f'{key} "{text}" is not a port from {_LOWEST} to {_HIGHEST}'
+                    hint = f"write a port from {_LOWEST} to {_HIGHEST}"
+                    yield Finding(message, table.server_path(server, key), hint)

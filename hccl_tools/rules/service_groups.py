@@ -1,0 +1,230 @@
+"""Rules on the groups of service tables, and on the servers of their instances.
+
+Source: MindIE-Motor 5dfb024e, RankTableLoader.cpp; omni-infer c8bc2bbb, rank_table.py.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hccl_tools.diagnostics.diagnostic import Related
+from hccl_tools.notation.phrases import count
+from hccl_tools.rules.registry import Finding, Subject, rule
+from hccl_tools.rules.service_structure import service_table
+from hccl_tools.table.hccl_values import read_int
+from hccl_tools.table.model import SERVICE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hccl_tools.table.service_table import ServiceTable
+
+#: RankTableLoader.cpp:25-35: a coordinator, a controller and 96 instances; the servers of each.
+_MOST_GROUPS = 98
+_MOST_SERVERS = {"instance": 96, "coordinator": 2}
+
+
+@rule(
+    "HCC711", "service-group-id", "refused", source="RankTableLoader.cpp:371, :405, :589; rank_table.py:173"
+)
+def group_id(subject: Subject) -> Iterator[Finding]:
+    """A group_id or a deploy_server is not a number in a string.
+
+    Example: /server_group_list/2/group_id = "two"
+    Instead: /server_group_list/2/group_id = "2"
+    Hint: write a number in a string, for example "group_id": "2"
+    """
+    for index, group in enumerate(service_table(subject).groups):
+        for key, example in (("group_id", "2"), ("deploy_server", "0")):
+            value = group.entry.get(key)
+            if isinstance(value, str) and not _is_number(value):
+                hint = f'write a number in a string, for example "{key}": "{example}"'
+                yield Finding(f'{key} "{value}" is not a number', (SERVICE, index, key), hint)
+
+
+def _is_number(text: str) -> bool:
+    number = read_int(text)
+    return number is not None and number >= 0
+
+
+@rule("HCC712", "duplicate-group-id", "fails-later", source="RankTableLoader.cpp:351-361, :656-661")
+def duplicate_group_id(subject: Subject) -> Iterator[Finding]:
+    """Two groups have the same group_id.
+
+    For the coordinator, and where instances are single servers, MindIE-Motor reads only the first of them.
+
+    Example: /server_group_list/0/group_id = "2"
+    Instead: /server_group_list/0/group_id = "0"
+    Hint: give every group its own group_id
+    """
+    first: dict[int, int] = {}
+    for index, group in enumerate(service_table(subject).groups):
+        if group.number is not None and (seen := first.setdefault(group.number, index)) != index:
+            related = (Related((SERVICE, seen, "group_id"), "first used here"),)
+            hint = "give every group its own group_id"
+            message = f'group_id "{group.name}" is used twice'
+            yield Finding(message, (SERVICE, index, "group_id"), hint, related)
+
+
+@rule("HCC713", "service-without-group", "refused", source="RankTableLoader.cpp:601, :642")
+def without_group(subject: Subject) -> Iterator[Finding]:
+    """A table of MindIE-Motor has no coordinator (group 0) or no instance (group 2 or above).
+
+    A table of omni-infer needs neither: there, group 0 can be an instance.
+
+    Example: remove /server_group_list/0
+    Instead: table
+    Hint: add the group of the coordinator, with "group_id": "0"
+    """
+    table = service_table(subject)
+    if table.reader != "MindIE-Motor" or not table.groups:
+        return
+    roles = {group.role for group in table.groups}
+    if "coordinator" not in roles:
+        hint = 'add the group of the coordinator, with "group_id": "0"'
+        yield Finding("no group has the coordinator (group_id 0)", (SERVICE,), hint)
+    if "instance" not in roles:
+        hint = 'add the instances, with "group_id": "2" and above'
+        yield Finding("no group has an instance (group_id 2 or above)", (SERVICE,), hint)
+
+
+@rule("HCC714", "service-too-large", "refused", source="RankTableLoader.cpp:25-35, :593, :634, :765")
+def too_large(subject: Subject) -> Iterator[Finding]:
+    """A table has more groups or servers than MindIE-Motor reads.
+
+    It reads 98 groups (coordinator, controller and 96 instances), 96 servers of an instance and 2
+    coordinators.
+
+    Example: /server_group_list/0/server_list = [{"server_ip": "10.1.0.1"}, {"server_ip": "10.1.0.2"}, {"server_ip": "10.1.0.3"}]
+    Instead: table
+    Hint: leave 2 servers in the group
+    """
+    table = service_table(subject)
+    if table.reader != "MindIE-Motor":
+        return
+    if len(table.groups) > _MOST_GROUPS:
+        message = f"{len(table.groups):,} groups; MindIE-Motor reads {_MOST_GROUPS}"
+        yield Finding(message, (SERVICE,), "split the service")
+    for index, group in enumerate(table.groups):
+        most = _MOST_SERVERS.get(group.role)
+        if most is not None and len(group.servers) > most:
+            message = f"{group.role} group {group.name} has {len(group.servers):,} servers; MindIE-Motor reads {most}"
+            yield Finding(message, (SERVICE, index, "server_list"), f"leave {most} servers in the group")
+
+
+@rule(
+    "HCC715",
+    "incomplete-instance",
+    "refused",
+    source="RankTableLoader.cpp:475, :525, :548; rank_table.py:178",
+)
+def incomplete_instance(subject: Subject) -> Iterator[Finding]:
+    """A server of an instance lacks its server_id or devices, or a device lacks device_logical_id.
+
+    Only MindIE-Motor requires device_logical_id, the index of the device in its pod.
+
+    Example: remove /server_group_list/2/server_list/0/device/0/device_logical_id
+    Instead: table
+    Hint: add the index of the device in its pod: "device_logical_id": "0"
+    """
+    table = service_table(subject)
+    for instance in table.instances:
+        for server in instance.servers:
+            entry = table.servers[server].entry
+            if "server_id" not in entry:
+                hint = 'add the address of the host as "server_id"'
+                yield Finding("a server of an instance has no server_id", table.server_path(server), hint)
+            if "device" not in entry:
+                hint = 'list its devices under "device"'
+                yield Finding("a server of an instance has no device list", table.server_path(server), hint)
+    if table.reader == "MindIE-Motor":
+        yield from _without_logical_id(table)
+
+
+def _without_logical_id(table: ServiceTable) -> Iterator[Finding]:
+    for row, device in enumerate(table.devices):
+        if "device_logical_id" not in device:
+            place = row - table.servers[table.server_of_row(row)].rows.start
+            hint = f'add the index of the device in its pod: "device_logical_id": "{place}"'
+            yield Finding("a device has no device_logical_id", table.device_path(row), hint)
+
+
+@rule("HCC716", "duplicate-service-server", "refused", source="RankTableLoader.cpp:51-57, :330, :426")
+def duplicate_server(subject: Subject) -> Iterator[Finding]:
+    """Two servers of instances have the same server_ip and mgmt_port.
+
+    MindIE-Motor identifies a server by these two values, and reports "Non-unique node ID".
+
+    Example: /server_group_list/3/server_list/0/server_ip = "192.168.3.1"
+    Instead: /server_group_list/3/server_list/0/server_ip = "192.168.3.2"
+    Hint: give the servers different addresses, or different values of mgmt_port
+    """
+    table = service_table(subject)
+    first: dict[tuple[str, str | None], int] = {}
+    for instance in table.instances:
+        for server in instance.servers:
+            address, port = table.servers[server].text("server_ip"), table.servers[server].text("mgmt_port")
+            if address is None or (seen := first.setdefault((address, port), server)) == server:
+                continue
+            related = (Related(table.server_path(seen, "server_ip"), "first used here"),)
+            with_port = "" if port is None else f" with mgmt_port {port}"
+            hint = "give the servers different addresses, or different values of mgmt_port"
+            message = f'server_ip "{address}"{with_port} is used twice'
+            yield Finding(message, table.server_path(server, "server_ip"), hint, related)
+
+
+@rule(
+    "HCC741", "service-super-pods", "fails-later", source="RankTableLoader.cpp:279-288; clusterd, version 1.2"
+)
+def super_pods(subject: Subject) -> Iterator[Finding]:
+    """The super_pod_list of a group contradicts its servers, or is missing in version 1.2.
+
+    Every server of the group must be in one super pod, every server in the list must be in the group, and in
+    version 1.2 every device must have a super_device_id.
+
+    Example: /server_group_list/2/super_pod_list = [{"super_pod_id": "0", "server_list": []}]
+    Instead: /server_group_list/2/super_pod_list = [{"super_pod_id": "0", "server_list": [{"server_id": "10.0.0.1"}]}]
+    Hint: add every server of the group to a super pod
+    """
+    table = service_table(subject)
+    for index, group in enumerate(table.groups):
+        if group.role != "instance":
+            continue
+        if "super_pod_list" in group.entry:
+            yield from _super_pods_of(table, index)
+        elif table.fields.get("version") == "1.2":
+            hint = "add the super pods of its servers as super_pod_list"
+            yield Finding(f"group {group.name} has no super_pod_list", (SERVICE, index), hint)
+    if table.fields.get("version") == "1.2":
+        for row, device in enumerate(table.devices):
+            if "super_device_id" not in device:
+                hint = "add its SDID; `npu-smi info -t spod-info -i NPU -c CHIP` shows it"
+                yield Finding("a device has no super_device_id", table.device_path(row), hint)
+
+
+def _super_pods_of(table: ServiceTable, index: int) -> Iterator[Finding]:
+    group = table.groups[index]
+    own = {table.servers[server].text("server_id") for server in group.servers}
+    pods = group.entry["super_pod_list"]
+    first: dict[str, tuple[str | int, ...]] = {}
+    for number, pod in enumerate(pods if type(pods) is list else ()):
+        members = pod.get("server_list") if type(pod) is dict else None
+        for place, member in enumerate(members if type(members) is list else ()):
+            name = member.get("server_id") if type(member) is dict else None
+            path = (SERVICE, index, "super_pod_list", number, "server_list", place, "server_id")
+            if not isinstance(name, str):
+                continue
+            if name not in own:
+                hint = "list the servers of the group, with their server_id"
+                yield Finding(f'super_pod_list has server "{name}", which is not in the group', path, hint)
+            elif (seen := first.setdefault(name, path)) != path:
+                related = (Related(seen, "first used here"),)
+                yield Finding(
+                    f'server "{name}" is in two super pods', path, "leave it in one of them", related
+                )
+    missing = [name for name in own if name is not None and name not in first]
+    if missing:
+        message = f'{count(len(missing), "server")} of group {group.name} in no super pod: "{min(missing)}"'
+        yield Finding(
+            message, (SERVICE, index, "super_pod_list"), "add every server of the group to a super pod"
+        )

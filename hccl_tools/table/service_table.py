@@ -1,0 +1,152 @@
+"""A service table (``server_group_list``): the groups of a serving cluster, their servers and devices.
+
+The table is read by MindIE-Motor and by omni-infer, not by HCCL; it has a rank table for each instance. The
+model keeps damaged entries, so that rules can report every fault and paths stay those of the file: an entry
+that is not an object is an empty one, and a value that is not a string is ``None`` in a column.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from hccl_tools.records import NamedTuple
+from hccl_tools.table.hccl_values import read_column
+from hccl_tools.table.model import SERVICE
+
+if TYPE_CHECKING:
+    from hccl_tools.table.model import Column
+
+    #: A location in the document: object keys and array indices, outermost first.
+    Path = tuple[str | int, ...]
+
+#: The programs that read such a table.
+Reader = Literal["MindIE-Motor", "omni-infer"]
+#: What the servers of a group run. "scheduler" is omni-infer's name for the entry point.
+Role = Literal["coordinator", "controller", "scheduler", "instance"]
+Object = dict[str, Any]
+
+
+@dataclass(slots=True)
+class ServiceServer:
+    """A server of a group (with Kubernetes, a pod) and the rows of its devices."""
+
+    group: int
+    place: int
+    rows: range
+    entry: Object
+
+    def text(self, key: str) -> str | None:
+        """Return the string under a key, ``None`` if there is none."""
+        value = self.entry.get(key)
+        return value if isinstance(value, str) else None
+
+
+@dataclass(slots=True)
+class ServiceGroup:
+    """A group: its number (``None`` if unreadable), the indices of its servers, and what they run."""
+
+    number: int | None
+    servers: range
+    role: Role
+    entry: Object
+
+    @property
+    def name(self) -> str:
+        """The group_id as in the file."""
+        return str(self.entry.get("group_id"))
+
+
+class Instance(NamedTuple):
+    """Servers that compute together: the index of their group, and their own indices."""
+
+    group: int
+    servers: range
+    name: str
+
+
+@dataclass
+class ServiceTable:
+    """A service table.
+
+    Attributes:
+        reader: The program for which the table was made, by its groups.
+        groups: The groups in file order.
+        servers: The servers of all groups in file order.
+        devices: The devices of all servers in file order; a row is an index into this list.
+        fields: The top-level keys other than ``server_group_list``.
+    """
+
+    reader: Reader
+    groups: list[ServiceGroup]
+    servers: list[ServiceServer]
+    devices: list[Object]
+    fields: Object = field(default_factory=dict)
+
+    def column(self, key: str) -> list[str | None]:
+        """Return one value per device; ``None`` for a device without a string under the key."""
+        values: Column = [device.get(key) for device in self.devices]
+        if set(map(type, values)) <= {str}:
+            return values
+        return [value if isinstance(value, str) else None for value in values]
+
+    @cached_property
+    def rank_numbers(self) -> list[int | None]:
+        """The rank ids of the devices; ``None`` for those that are not numbers in strings."""
+        return read_column(self.column("rank_id"))
+
+    @cached_property
+    def device_numbers(self) -> list[int | None]:
+        """The device ids of the devices; ``None`` for those that are not numbers in strings."""
+        return read_column(self.column("device_id"))
+
+    @cached_property
+    def instances(self) -> list[Instance]:
+        """The instances in file order.
+
+        Usually, an instance is a group. If a table of MindIE-Motor has only one group of instances, each of
+        its servers is an instance if each has its own rank 0 (prefill and decode on single servers).
+        """
+        groups = [(index, group) for index, group in enumerate(self.groups) if group.role == "instance"]
+        if len(groups) == 1 and self.reader == "MindIE-Motor":
+            index, group = groups[0]
+            if len(group.servers) > 1 and all(map(self._has_rank_0, group.servers)):
+                return [
+                    Instance(index, range(one, one + 1), f"server {number} of group {group.name}")
+                    for number, one in enumerate(group.servers)
+                ]
+        return [Instance(index, group.servers, f"group {group.name}") for index, group in groups]
+
+    def _has_rank_0(self, server: int) -> bool:
+        rows = self.servers[server].rows
+        return 0 in self.rank_numbers[rows.start : rows.stop]
+
+    def rows(self, servers: range) -> range:
+        """Return the rows of servers that are next to each other."""
+        if not servers:
+            return range(0)
+        return range(self.servers[servers[0]].rows.start, self.servers[servers[-1]].rows.stop)
+
+    @cached_property
+    def _first_rows(self) -> list[int]:
+        return [server.rows.start for server in self.servers]
+
+    def server_of_row(self, row: int) -> int:
+        """Return the index of the server of a device."""
+        return bisect_right(self._first_rows, row) - 1
+
+    def group_path(self, group: int, *keys: str | int) -> Path:
+        """Return the path of a group, or of one of its keys."""
+        return (SERVICE, group, *keys)
+
+    def server_path(self, server: int, *keys: str | int) -> Path:
+        """Return the path of a server, or of one of its keys."""
+        one = self.servers[server]
+        return (SERVICE, one.group, "server_list", one.place, *keys)
+
+    def device_path(self, row: int, *keys: str | int) -> Path:
+        """Return the path of a device, or of one of its keys."""
+        server = self.server_of_row(row)
+        return self.server_path(server, "device", row - self.servers[server].rows.start, *keys)

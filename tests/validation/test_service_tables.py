@@ -1,0 +1,324 @@
+"""``validate`` on service tables (server_group_list) of MindIE-Motor and omni-infer."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_tools.diagnostics import FORMATS, render
+from hccl_tools.errors import TableError
+from hccl_tools.formats import schema, service
+from hccl_tools.table.model import SERVICE
+from hccl_tools.validation.checker import load, validate
+from tests.support.tables import JSON, omni_service, super_pod_service, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from hccl_tools.diagnostics.diagnostic import Report
+
+#: A table of MindIE-Motor (A2), one with super pods (A3), and a merged one of omni-infer.
+TABLES: dict[str, Callable[[int, int], JSON]] = {
+    "a2": lambda servers, devices: table(SERVICE, servers, devices),
+    "a3": super_pod_service,
+    "omni": omni_service,
+}
+#: The group of the first instance, by table.
+FIRST = {"a2": 2, "a3": 2, "omni": 0}
+REMOVE = object()
+
+
+def changed(value: JSON, path: str, new: Any) -> JSON:
+    """Return a copy with another value at a path below the groups (``2/group_id``) or top (``/status``)."""
+    copy = deepcopy(value)
+    holder: Any = copy if path.startswith("/") else copy[SERVICE]
+    *keys, last = [int(key) if key.isdecimal() else key for key in path.strip("/").split("/")]
+    for key in keys:
+        holder = holder[key]
+    if new is REMOVE:
+        del holder[last]
+    else:
+        holder[last] = new
+    return copy
+
+
+def ids(report: Report) -> list[str]:
+    return sorted({finding.rule.id for finding in report.findings})
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("size", [(1, 1), (1, 8), (2, 8), (4, 2)])
+def test_sound_tables_have_no_findings(name: str, size: tuple[int, int]) -> None:
+    report = validate(TABLES[name](*size))
+
+    assert (report.format, ids(report), report.verdict) == (SERVICE, [], "accepted")
+    assert report.verdict_by == ("omni-infer" if name == "omni" else "MindIE-Motor")
+
+
+DEVICE = "{}/server_list/0/device/0/"
+SERVER = "{}/server_list/0/"
+DAMAGES = [
+    ("/status", "initializing", "HCC651"),
+    ("/status", REMOVE, "HCC701"),
+    ("/server_group_list", {}, "HCC702"),
+    ("{}/group_id", "two", "HCC711"),
+    ("{}/group_id", 2, "HCC702"),
+    ("{}/server_count", "7", "HCC653"),
+    (SERVER + "server_ip", "pod-0", "HCC731"),
+    (SERVER + "server_id", REMOVE, "HCC715"),
+    (SERVER + "device", [], "HCC703"),
+    (DEVICE + "device_ip", "10.20.0.256", "HCC731"),
+    (DEVICE + "device_id", "1", "HCC722"),
+    (DEVICE + "device_id", "npu", "HCC721"),
+    (DEVICE + "rank_id", "1", "HCC723"),
+    (DEVICE + "rank_id", "9", "HCC655"),
+    (DEVICE + "device_ip", "10.20.0.2", "HCC724"),
+    (DEVICE + "rank_id", None, "HCC702"),
+]
+MOTOR_DAMAGES = [
+    (DEVICE + "device_logical_id", REMOVE, "HCC715"),
+    (DEVICE + "device_id", "2049", "HCC721"),
+    (SERVER + "predict_port", "65536", "HCC732"),
+    (SERVER + "metric_port", "80", "HCC732"),
+    (SERVER + "inter_comm_port", "x", "HCC732"),
+    ("3/server_list/0/server_ip", "192.168.3.1", "HCC716"),
+    ("3/server_list/0/server_id", "10.0.0.1", "HCC656"),
+    ("1/group_id", "0", "HCC712"),
+    ("0", REMOVE, "HCC713"),
+    ("2/deploy_server", "no", "HCC711"),
+    ("/version", "2.0", "HCC652"),
+]
+A3_DAMAGES = [
+    ("2/super_pod_list", REMOVE, "HCC741"),
+    ("2/super_pod_list/0/server_list", [], "HCC741"),
+    ("2/super_pod_list/0/server_list/0/server_id", "10.0.0.9", "HCC741"),
+    ("2/super_pod_list/0/super_pod_id", 0, "HCC702"),
+    ("2/super_pod_list/0", "pod", "HCC702"),
+    (DEVICE + "super_device_id", REMOVE, "HCC741"),
+    (DEVICE + "super_device_id", "1073741825", "HCC721"),
+    (DEVICE + "super_device_id", 65537, "HCC702"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "new", "rule"),
+    [
+        *((name, *damage) for name in TABLES for damage in DAMAGES),
+        *((name, *damage) for name in ("a2", "a3") for damage in MOTOR_DAMAGES),
+        *(("a3", *damage) for damage in A3_DAMAGES),
+    ],
+)
+def test_a_damage_has_its_finding(name: str, path: str, new: Any, rule: str) -> None:
+    value = changed(TABLES[name](1, 2), path.format(FIRST[name]), new)
+
+    report = validate(json.dumps(value, indent=2).encode())
+
+    assert rule in ids(report)
+
+
+def test_uneven_servers_of_an_instance_are_named() -> None:
+    value = changed(table(SERVICE, 2, 4), "2/server_list/1/device/3", REMOVE)
+
+    assert ids(validate(value)) == ["HCC654"]
+
+
+@pytest.mark.parametrize(
+    ("path", "last", "first_bad"),
+    [
+        ("2/server_list/0/device/1/device_id", "2048", "2049"),
+        ("2/server_list/0/device/1/device_logical_id", "2048", "2049"),
+        ("2/server_list/0/device/1/super_device_id", "1073741824", "1073741825"),
+        ("2/server_list/0/mgmt_port", "65535", "65536"),
+        ("2/server_list/0/mgmt_port", "1024", "1023"),
+        ("2/server_list/0/device/1/device_ip", "::1", "::"),
+        ("2/server_list/0/server_ip", "0.0.0.1", "0.0.0.0"),
+        ("2/server_list/0/server_ip", "fe80::1", "fe80::1%eth0"),
+    ],
+)
+def test_a_limit_belongs_to_the_range(path: str, last: str, first_bad: str) -> None:
+    assert ids(validate(changed(table(SERVICE, 1, 2), path, last))) == []
+    assert validate(changed(table(SERVICE, 1, 2), path, first_bad)).verdict == "refused"
+
+
+@pytest.mark.parametrize(("number", "found"), [(96, []), (97, ["HCC714"])])
+def test_the_number_of_groups_is_limited(number: int, found: list[str]) -> None:
+    value = table(SERVICE, 1, 1)
+    model = value[SERVICE].pop()
+    value[SERVICE].pop()
+    for group in range(number):
+        one = json.loads(
+            json.dumps(model)
+            .replace("10.0.0.2", f"10.0.1.{group}")
+            .replace("192.168.3.2", f"192.168.4.{group}")
+        )
+        value[SERVICE].append({**one, "group_id": str(group + 2)})
+
+    assert ids(validate(value)) == found
+
+
+@pytest.mark.parametrize(("number", "found"), [(128, []), (129, ["HCC703"])])
+def test_the_number_of_devices_is_limited(number: int, found: list[str]) -> None:
+    assert ids(validate(table(SERVICE, 1, number))) == found
+
+
+def test_the_number_of_coordinators_is_limited() -> None:
+    two = [{"server_ip": "10.1.0.1"}, {"server_ip": "10.1.0.2"}]
+    value = changed(table(SERVICE), "0/server_count", "2")
+
+    assert ids(validate(changed(value, "0/server_list", two))) == []
+    assert "HCC714" in ids(validate(changed(value, "0/server_list", [*two, {"server_ip": "10.1.0.3"}])))
+
+
+def test_names_may_stand_for_the_hosts_of_coordinator_and_controller() -> None:
+    value = changed(table(SERVICE), "0/server_list/0/server_id", "coordinator")
+
+    assert ids(validate(changed(value, "1/server_list/0/server_id", "controller"))) == []
+
+
+def single_servers() -> JSON:
+    """Return a table with all instances in group 2: two servers, each with its own rank 0."""
+    value = table(SERVICE, 1, 2)
+    last = value[SERVICE].pop()
+    value[SERVICE][2]["server_list"] += last["server_list"]
+    value[SERVICE][2]["server_count"] = "2"
+    return value
+
+
+def test_in_a_lone_group_each_server_with_rank_0_is_an_instance() -> None:
+    assert ids(validate(single_servers())) == []
+
+
+def test_the_servers_of_a_lone_group_may_share_the_ranks() -> None:
+    value = table(SERVICE, 2, 2)
+    value[SERVICE].pop()
+
+    assert ids(validate(value)) == []
+    assert "HCC723" in ids(validate(changed(value, "2/server_list/1/device/1/rank_id", "1")))
+
+
+def test_servers_on_one_host_need_different_ports() -> None:
+    value = changed(single_servers(), "2/server_list/1/server_ip", "192.168.3.1")
+
+    assert ids(validate(value)) == ["HCC716"]
+    assert ids(validate(changed(value, "2/server_list/1/mgmt_port", "2026"))) == []
+
+
+def test_omni_infer_has_no_groups_with_a_meaning() -> None:
+    value = omni_service(2, 4)
+    scheduler = {
+        "group_id": "0",
+        "server_count": 1,
+        "server_list": [{"server_id": "10.0.0.9", "server_ip": "10.0.0.9"}],
+    }
+    for number, group in enumerate(value[SERVICE]):
+        group["group_id"] = str(number + 1)
+
+    report = validate({**value, SERVICE: [scheduler, *value[SERVICE]]})
+
+    assert (ids(report), report.verdict_by) == ([], "omni-infer")
+
+
+def test_a_finding_has_a_line_and_a_column_and_the_service_s_reaction() -> None:
+    value = changed(table(SERVICE, 1, 2), "2/server_list/0/device/1/rank_id", "0")
+    report = validate(json.dumps(value, indent=1).encode())
+
+    text = "".join(render([report], "text"))
+
+    assert text.startswith("<bytes>: service table, as MindIE-Motor reads it\n")
+    assert " = the service: accepts this; the job fails later\n" in text
+    assert "first used at <bytes>:" in text
+    assert "(/server_group_list/2/server_list/0/device/1/rank_id)" in text
+    assert text.splitlines()[-1] == (
+        "1 error: MindIE-Motor accepts this service table, but the job fails later; HCCL does not read it"
+    )
+
+
+@pytest.mark.parametrize("output", FORMATS)
+def test_every_output_format_shows_a_service_table(output: str) -> None:
+    value = changed(table(SERVICE, 1, 2), "2/server_list/0/mgmt_port", "80")
+
+    assert "HCC732" in "".join(render([validate(json.dumps(value).encode())], output))
+
+
+def test_text_after_the_table_is_refused() -> None:
+    report = validate(json.dumps(table(SERVICE)).encode() + b" }")
+
+    assert (ids(report), report.verdict) == (["HCC704"], "refused")
+
+
+def test_several_damages_are_all_reported() -> None:
+    value = changed(table(SERVICE, 2, 4), "2/server_list/0/device/0", 5)
+    value = changed(value, "3/server_list/0/device/1/rank_id", "0")
+    value = changed(value, "1/group_id", "0")
+
+    assert {"HCC702", "HCC712", "HCC723"} <= set(ids(validate(value)))
+
+
+def test_load_says_what_to_do_with_a_service_table(tmp_path: Path) -> None:
+    file = tmp_path / "global_ranktable.json"
+    file.write_text(json.dumps(table(SERVICE)))
+
+    with pytest.raises(TableError, match="it is a service table") as caught:
+        load(file)
+
+    assert "--instance N" in (caught.value.hint or "")
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from(["", "0", "1", "2", "10.0.0.1", "completed", "1.0", "1.2", "-1", "9" * 30]),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(
+            [
+                "version", "status", SERVICE, "group_id", "server_count", "deploy_server", "server_list",
+                "server_id",
+                "server_ip", "mgmt_port", "device", "device_id", "device_ip", "rank_id", "device_logical_id",
+                "super_device_id", "super_pod_list", "super_pod_id",
+            ]
+        ),
+        inner,
+        max_size=5,
+    ),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> JSON:
+    """Return a service table with random JSON in some places."""
+    value: Any = {"root": TABLES[draw(st.sampled_from(list(TABLES)))](1, 2)}
+    for _ in range(draw(st.integers(0, 3))):
+        holder, key = value, "root"
+        for _ in range(draw(st.integers(1, 8))):
+            below = holder[key]
+            keys: list[Any] = (
+                list(range(len(below)))
+                if isinstance(below, list)
+                else list(below)
+                if isinstance(below, dict)
+                else []
+            )
+            if not keys:
+                break
+            holder, key = below, draw(st.sampled_from(keys))
+        if holder is not value:
+            holder[key] = draw(JUNK)
+    root: JSON = value["root"]
+    return root
+
+
+@given(damaged() | JUNK.map(lambda junk: {SERVICE: junk}))
+def test_random_json_makes_no_traceback(value: JSON) -> None:
+    report = validate(json.dumps(value).encode())
+    list(render([report], "text"))
+
+    if report.is_service:
+        violations = schema.Violations(value, SERVICE)
+        assert service.is_well_formed(value, service.read(value)) == (not violations.kept)
