@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import options, table_options
+from hccl_tools.cli import config_map_option, options, table_options
 from hccl_tools.cli.values import Choice
+from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
@@ -22,6 +23,7 @@ _EXAMPLES = """\
   hccl-tools convert --wait 600 /user/config/jobstart_hccl.json --to 1.0 -o hccl.json
   hccl-tools convert hccl.json --to 1.2 --super-pods pods.json   for A3 machines in super-pod mode
   hccl-tools convert hccl.json --to group_list -o -              print it
+  hccl-tools convert hccl.json --to-configmap job-table -o - | kubectl apply -f -
 
 \b
 pods.json lists the super pod of each server, and the SDID of each device by device id:
@@ -34,9 +36,8 @@ _ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_li
 
 @options.command("convert", epilog=_EXAMPLES)
 @click.argument("file", metavar="FILE")
-@click.option(
-    "--to", "target", type=Choice(["1.0", "1.2", "2.0", "group_list"]), required=True, help="The new format."
-)
+@click.option("--to", "target", type=Choice(list(_ENDINGS)), help="The new format.")
+@config_map_option.options
 @click.option("--super-pods", metavar="FILE", help="For 1.2: super pods and super_device_ids, see below.")
 @click.option("--renumber", is_flag=True, help="For group_list: accept that HCCL renumbers the ranks.")
 @table_options.wait
@@ -46,11 +47,14 @@ _ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_li
 def command(
     *, file: str, target: Any, super_pods: str | None, renumber: bool, wait: float | None, **settings: Any
 ) -> None:
-    """Write the same table in another format.
+    """Write the same table in another format, or in a Kubernetes ConfigMap.
 
     Servers, devices, ranks and addresses stay the same; the command lists what the new format cannot store.
     group_list, 1.0 and 1.2 can be converted to each other. 2.0 cannot be converted: it describes network
     levels that the other formats lack. The table is written to NAME.v1.0.json, or to the path of -o.
+
+    --to-configmap writes a ConfigMap for `kubectl apply`, with or without --to. FILE can also be the output
+    of `kubectl get configmap -o json`; FILE#KEY is one of several tables in it.
     """
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
     from hccl_tools.kubernetes import config_maps  # noqa: PLC0415
@@ -59,14 +63,23 @@ def command(
     from hccl_tools.transform import conversion  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table has half a million objects, but no reference cycles
+    names = config_map_option.read(settings)
+    if target is None and names is None:
+        message = f"missing option --to: one of {', '.join(_ENDINGS)}; or --to-configmap NAME"
+        raise UsageError(message, hint="see `hccl-tools convert --help`")
     table_options.wait_for(file, wait)
     inputs = Inputs(product=settings["product"])
     table = inputs.table(file)
-    pods = _super_pods(inputs, super_pods, target)
-    made = conversion.convert(table, to=target, super_pods=pods, renumber=renumber)
-    _report(table, made)
+    pods = _super_pods(inputs, super_pods, target or table.format)
+    made = table
+    if target is not None:
+        made = conversion.convert(table, to=target, super_pods=pods, renumber=renumber)
+        _report(table, made)
     if table.format == "1.2" and settings["product"] is None and not os.environ.get(PRODUCT_VARIABLE):
         settings["product"] = assumed_for("1.2").name  # the servers are in super pods, in any format
+    if names is not None:
+        config_map_option.deliver(made, names, **settings)
+        return
     path, _ = config_maps.split(file)
     stem = "table" if is_stream(path) else Path(path).stem
     table_options.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
@@ -75,7 +88,6 @@ def command(
 def _super_pods(inputs: Inputs, file: str | None, target: str) -> dict[str, SuperPodMembership] | None:
     if file is None:
         return None
-    from hccl_tools.errors import UsageError  # noqa: PLC0415
     from hccl_tools.transform import super_pod_plan  # noqa: PLC0415
 
     if target != "1.2":

@@ -79,21 +79,39 @@ def deliver(
     Raises:
         TableError: The table has an error, or another table exists in the file.
     """
-    from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415  (`--help` does not need them)
+    from hccl_tools.tablefiles import outputs  # noqa: PLC0415  (`--help` does not need it)
 
     digits = outputs.parse_mode(mode) if mode is not None else None
-    report = outputs.check(table, product=product, ignore=ignore, name=unwritten.NAME)
     to_stdout = output == outputs.STDOUT
-    if not report.ok:
-        click.echo(
-            outputs.findings_text(report) + _origins_of_errors(report, origins), err=to_stdout, nl=False
-        )
-        raise unwritten.refusal(report)
+    require_valid(table, to_stdout=to_stdout, product=product, ignore=ignore, origins=origins)
     if to_stdout:
         outputs.print_text(outputs.table_text(table))
         return
     path = outputs.target(output, table, name=name)
     click.echo(outputs.save(table, path, force=force, mode=digits, product=product).summary(), err=True)
+
+
+def require_valid(
+    table: RankTable,
+    *,
+    to_stdout: bool,
+    product: str | None,
+    ignore: Sequence[str],
+    origins: Sequence[str] = (),
+) -> None:
+    """Check a table that is to be written, and print its findings if it has an error; see ``deliver``.
+
+    Raises:
+        TableError: The table has an error.
+    """
+    from hccl_tools.tablefiles import outputs, unwritten  # noqa: PLC0415  (`--help` does not need them)
+
+    report = outputs.check(table, product=product, ignore=ignore, name=unwritten.NAME)
+    if not report.ok:
+        click.echo(
+            outputs.findings_text(report) + _origins_of_errors(report, origins), err=to_stdout, nl=False
+        )
+        raise unwritten.refusal(report)
 
 
 def _origins_of_errors(report: Report, origins: Sequence[str]) -> str:

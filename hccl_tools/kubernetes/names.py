@@ -1,0 +1,52 @@
+"""The names that Kubernetes accepts for a ConfigMap, its namespace and its keys.
+
+Source: Kubernetes, apimachinery/pkg/util/validation (``IsDNS1123Subdomain``, ``IsDNS1123Label``,
+``IsConfigMapKey``).
+"""
+
+from __future__ import annotations
+
+import re
+
+from hccl_tools.errors import UsageError
+from hccl_tools.records import NamedTuple
+
+#: The greatest lengths, in characters.
+_NAME_LENGTH, _NAMESPACE_LENGTH, _KEY_LENGTH = 253, 63, 253
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+_SUBDOMAIN_RULE = (
+    "Kubernetes requires an RFC 1123 subdomain: lower case letters, digits, - and ., each part between dots "
+    f"begins and ends with a letter or digit, at most {_NAME_LENGTH} characters"
+)
+_LABEL_RULE = (
+    "Kubernetes requires an RFC 1123 label: lower case letters, digits and -, it begins and ends with a "
+    f"letter or digit, at most {_NAMESPACE_LENGTH} characters"
+)
+_KEY_RULE = f"a key has letters, digits, -, _ and ., does not begin with .., at most {_KEY_LENGTH} characters"
+
+
+class ConfigMapName(NamedTuple):
+    """The names of a new ConfigMap; without a namespace it gets that of the ``kubectl`` command."""
+
+    name: str
+    key: str
+    namespace: str | None = None
+
+
+def checked(name: str, *, key: str, namespace: str | None = None) -> ConfigMapName:
+    """Return the names of a ConfigMap with a table.
+
+    Raises:
+        UsageError: Kubernetes refuses a name, or HCCL does not open a file with the name of the key.
+    """
+    if len(name) > _NAME_LENGTH or not all(map(_LABEL.fullmatch, name.split("."))):
+        raise UsageError(f'--to-configmap "{name}" is not the name of a ConfigMap', hint=_SUBDOMAIN_RULE)
+    if namespace is not None and (len(namespace) > _NAMESPACE_LENGTH or not _LABEL.fullmatch(namespace)):
+        raise UsageError(f'--namespace "{namespace}" is not the name of a namespace', hint=_LABEL_RULE)
+    if len(key) > _KEY_LENGTH or key.startswith("..") or not _KEY.fullmatch(key):
+        raise UsageError(f'--key "{key}" is not a key of a ConfigMap', hint=_KEY_RULE)
+    if not key.endswith(".json"):
+        reason = "a pod sees it as a file name, and HCCL opens only files whose name ends in .json"
+        raise UsageError(f'--key "{key}": {reason}', hint=f"use --key {key}.json")
+    return ConfigMapName(name, key, namespace)
