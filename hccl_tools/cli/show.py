@@ -90,7 +90,8 @@ def command(
     report = _checked(file, product)
     if report.format in READERS and report.document is not None:
         further = {"--fingerprint": only_hash, "-f matrix": output == "matrix"}
-        _show_host_file(report, file, output, [*named, *(name for name in further if further[name])])
+        given_too = [*named, *(name for name in further if further[name])]
+        _show_host_file(report, file, output, given_too, unfold=unfold)
         return
     table = _table(report, file)
     if only_hash:
@@ -115,8 +116,8 @@ def _checked(file: str, product: str | None) -> Report:
     return check_one(file, partial(validate, product=product))
 
 
-def _show_host_file(report: Report, file: str, output: str, given: list[str]) -> None:
-    """Show an endpoint file or a root info, which has neither servers nor ranks to select."""
+def _show_host_file(report: Report, file: str, output: str, given: list[str], *, unfold: bool) -> None:
+    """Show an endpoint file, a root info or a service table, of which no part can be selected."""
     from hccl_tools.document.reading import is_stream  # noqa: PLC0415
     from hccl_tools.draw import host_files  # noqa: PLC0415
 
@@ -129,7 +130,16 @@ def _show_host_file(report: Report, file: str, output: str, given: list[str]) ->
         raise TableError(f"{report.file} cannot be shown\n{_findings(report)}")
     _note_errors(report, noun, file)
     path = None if is_stream(file) else file
-    if output == "json":
+    if report.is_service:
+        from hccl_tools.draw import service  # noqa: PLC0415
+
+        whole = (
+            [service.as_json(report, value)]
+            if output == "json"
+            else service.lines(report, value, unfold=unfold)
+        )
+        options.write(whole)
+    elif output == "json":
         options.write([host_files.as_json(report, value, path)])
     else:
         options.write(line + "\n" for line in host_files.lines(report, value, path))

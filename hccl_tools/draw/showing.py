@@ -63,7 +63,7 @@ class ShowOptions:
         ascii_only = stdout_is_ascii()
         if self.rank is not None:
             return [escaped(line, ascii_only=ascii_only) for line in self._rank_lines(servers[0], self.rank)]
-        style = tree.Style(_width(), ascii_only, read_name(self.report.product).product.group_size, unfold)
+        style = tree.Style(width(), ascii_only, read_name(self.report.product).product.group_size, unfold)
         return [escaped(self._heading(servers[0]), ascii_only=ascii_only), *tree.lines(servers, style)]
 
     def matrix_lines(self, indices: Sequence[int]) -> Iterator[str]:
@@ -108,7 +108,7 @@ class ShowOptions:
         return [f"{name:<10}  {text}" for name, text in facts.items() if text is not None]
 
 
-def _width() -> int | None:
+def width() -> int | None:
     """Return the width of the terminal in columns, None without a terminal."""
     if os.environ.get("COLUMNS", "").isdecimal() or (sys.stdout is not None and sys.stdout.isatty()):
         return shutil.get_terminal_size().columns

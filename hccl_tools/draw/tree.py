@@ -33,9 +33,11 @@ class Style(NamedTuple):
     unfold: bool = False
 
 
-class _Node(NamedTuple):
+class Node(NamedTuple):
+    """A line of a tree and the lines below it."""
+
     text: str
-    children: list[_Node]
+    children: list[Node]
 
 
 def lines(servers: Sequence[ServerFacts], style: Style) -> Iterator[str]:
@@ -45,19 +47,19 @@ def lines(servers: Sequence[ServerFacts], style: Style) -> Iterator[str]:
     nodes = [_server_node(server, style, folded=folded, wide=wide) for server in servers]
     if any(server.super_pod_id is not None for server in servers):
         nodes = _pods(servers, nodes)
-    yield from _drawn(nodes, "", style)
+    yield from drawn(nodes, "", style)
 
 
-def _pods(servers: Sequence[ServerFacts], nodes: list[_Node]) -> list[_Node]:
-    pods: dict[str | None, list[_Node]] = {}
+def _pods(servers: Sequence[ServerFacts], nodes: list[Node]) -> list[Node]:
+    pods: dict[str | None, list[Node]] = {}
     for server, node in zip(servers, nodes, strict=True):
         pods.setdefault(server.super_pod_id, []).append(node)
     return [
-        _Node("in no super pod" if name is None else f"super pod {name}", own) for name, own in pods.items()
+        Node("in no super pod" if name is None else f"super pod {name}", own) for name, own in pods.items()
     ]
 
 
-def _server_node(server: ServerFacts, style: Style, *, folded: bool, wide: int) -> _Node:
+def _server_node(server: ServerFacts, style: Style, *, folded: bool, wide: int) -> Node:
     parts = [
         f"{server.server_id:<{wide}}" if folded else server.server_id,
         f"ranks {number_list.fold(server.rank_ids)}",
@@ -68,21 +70,21 @@ def _server_node(server: ServerFacts, style: Style, *, folded: bool, wide: int) 
         parts.append(f"host_ip {server.host_ip}")
     if server.pod_name is not None:
         parts.append(f"pod {server.pod_name}")
-    return _Node("  ".join(parts), [] if folded else _devices(server, style.group_size))
+    return Node("  ".join(parts), [] if folded else _devices(server, style.group_size))
 
 
-def _devices(server: ServerFacts, group_size: int | None) -> list[_Node]:
+def _devices(server: ServerFacts, group_size: int | None) -> list[Node]:
     wide_rank = max((len(str(rank)) for rank in server.rank_ids), default=1)
     wide_device = max((len(str(device)) for device in server.device_ids), default=1)
     leaves = [
-        (_group_of(one, group_size), _Node(_device(one, wide_rank, wide_device), [])) for one in server.ranks
+        (_group_of(one, group_size), Node(_device(one, wide_rank, wide_device), [])) for one in server.ranks
     ]
     if group_size is None:
         return [leaf for _, leaf in leaves]
-    groups: dict[int | None, list[_Node]] = {}
+    groups: dict[int | None, list[Node]] = {}
     for group, leaf in leaves:
         groups.setdefault(group, []).append(leaf)
-    return [_Node(_group_name(group, group_size), own) for group, own in groups.items()]
+    return [Node(_group_name(group, group_size), own) for group, own in groups.items()]
 
 
 def _group_of(one: RankFacts, group_size: int | None) -> int | None:
@@ -101,7 +103,8 @@ def _device(one: RankFacts, wide_rank: int, wide_device: int) -> str:
     return f"rank {rank:<{wide_rank}}  device {device:<{wide_device}}  {known}{sdid}"
 
 
-def _drawn(nodes: list[_Node], margin: str, style: Style) -> Iterator[str]:
+def drawn(nodes: list[Node], margin: str, style: Style) -> Iterator[str]:
+    """Yield the lines of nodes behind a margin; of many nodes, only the first and last ones."""
     tee, corner, bar = ("|-- ", "`-- ", "|   ") if style.ascii_only else ("├── ", "└── ", "│   ")
     hidden = len(nodes) - FOLD_ABOVE if not style.unfold else 0
     for place, node in enumerate(nodes):
@@ -113,7 +116,7 @@ def _drawn(nodes: list[_Node], margin: str, style: Style) -> Iterator[str]:
         yield _clipped(
             margin + (corner if last else tee) + escaped(node.text, ascii_only=style.ascii_only), style
         )
-        yield from _drawn(node.children, margin + ("    " if last else bar), style)
+        yield from drawn(node.children, margin + ("    " if last else bar), style)
 
 
 def _clipped(line: str, style: Style) -> str:

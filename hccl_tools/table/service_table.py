@@ -123,6 +123,19 @@ class ServiceTable:
         rows = self.servers[server].rows
         return 0 in self.rank_numbers[rows.start : rows.stop]
 
+    def super_pods(self, group: int) -> dict[str, str]:
+        """Return the super pod of each server of a group, by server_id; unreadable entries are left out."""
+        pods = self.groups[group].entry.get("super_pod_list")
+        found = {}
+        for pod in pods if isinstance(pods, list) else ():
+            name = pod.get("super_pod_id") if isinstance(pod, dict) else None
+            members = pod.get("server_list") if isinstance(pod, dict) else None
+            for member in members if isinstance(members, list) else ():
+                server = member.get("server_id") if isinstance(member, dict) else None
+                if isinstance(name, str) and isinstance(server, str):
+                    found[server] = name
+        return found
+
     def rows(self, servers: range) -> range:
         """Return the rows of servers that are next to each other."""
         if not servers:
