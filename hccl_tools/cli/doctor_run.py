@@ -16,6 +16,7 @@ from hccl_tools.doctor import registry, ways
 from hccl_tools.doctor.between_checks import Silent
 from hccl_tools.errors import UsageError
 from hccl_tools.gathering import choice
+from hccl_tools.inspection.observation import Unknown
 from hccl_tools.inspection.observing import observe
 from hccl_tools.inspection.pings import USUAL_TIME
 from hccl_tools.notation.phrases import count, time_span
@@ -82,7 +83,37 @@ def observed(
     if request.ping:
         options = options | {"gather_timeout": options["gather_timeout"] + request.ping_time}
     seen, failures = gather_options.observe(hosts, request, options)
+    if job.pings != "none":
+        seen |= _pinged_in_super_pods(job, seen, options, tool_timeout)
     return seen, [Silent(one.host, one.message, one.hint) for one in failures]
+
+
+def _pinged_in_super_pods(
+    job: examining.Job, seen: Mapping[str, Observation], options: dict[str, Any], tool_timeout: float
+) -> dict[str, Observation]:
+    """Ask again for the pings over HCCS: their addresses are known once all hosts have answered."""
+    from hccl_tools.doctor.examining import case_of  # noqa: PLC0415  (only for hosts of a super pod)
+
+    if job.table is None or not any(one.vnic for host in seen.values() for one in host.devices):
+        return {}
+    cases = {host: case_of(one, job) for host, one in seen.items()}
+    servers = ways.servers_in_super_pods(job.table, cases)
+    if not servers:
+        return {}
+    request = job.request_in_super_pods(servers, tool_timeout)
+    _announce_pings(request)
+    hosts = [server.names[0] for server in servers]
+    more = {"gather_timeout": options["gather_timeout"] + request.ping_time}
+    found, failures = gather_options.observe(hosts, request, options | more)
+    lost = {one.host: Unknown("the way over HCCS", one.message) for one in failures}
+    return {
+        host: seen[host]._replace(
+            pings=seen[host].pings + (found[host].pings if host in found else ()),
+            unknown=seen[host].unknown + (found[host].unknown if host in found else (lost[host],)),
+        )
+        for host in hosts
+        if host in found or host in lost
+    }
 
 
 def pings(selection: registry.Selection, *, every: bool) -> Literal["none", "next", "all"]:
@@ -94,11 +125,13 @@ def pings(selection: registry.Selection, *, every: bool) -> Literal["none", "nex
 
 
 def _announce_pings(request: ObservationRequest) -> None:
-    number = ways.most_pings(request.ping, every=request.ping_all)
+    number = ways.most_pings(request.ping, every=request.ping_all, over=request.ping_over)
     if number:
         usual = time_span(number * USUAL_TIME)
         click.echo(
-            f"pinging {count(number, 'device')} of other servers from each host, about {usual}", err=True
+            f"pinging {count(number, 'device')} of other servers from each host over {request.ping_over}, "
+            f"about {usual}",
+            err=True,
         )
 
 

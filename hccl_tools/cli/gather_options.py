@@ -40,6 +40,8 @@ _REACHING = (
     ),
     click.option(
         "--gather-timeout",
+        "--host-timeout",
+        "gather_timeout",
         type=Seconds(5, 86400),
         metavar="SECONDS",
         default=60,

@@ -39,10 +39,11 @@ def read_host_state(
             devices[device_id] = devices[device_id]._replace(super_device_id=sdid)
     stated = frozenset(text for name in ADDRESS_VARIABLES if (text := site.environ.get(name)))
     conf = site.hccn_conf or site.path(hccn_conf.USUAL_PLACE)
-    return HostState(nodes, devices, _names(site), is_local, stated, conf, tuple(problems))
+    return HostState(nodes, devices, own_names(site), is_local, stated, conf, tuple(problems))
 
 
-def _names(site: Site) -> frozenset[str]:
+def own_names(site: Site) -> frozenset[str]:
+    """Return the names of this host, and that of the pod."""
     name = os.uname().nodename
     return frozenset({name, name.split(".")[0], *filter(None, [site.environ.get("POD_NAME")])})
 

@@ -11,7 +11,7 @@ from hccl_tools.doctor.between_checks import Silent, silence
 from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.findings import Examination, HostFinding, checks_of, compare, folded, judge
 from hccl_tools.doctor.registry import all_checks
-from hccl_tools.inspection.observation import Observation, ObservationRequest
+from hccl_tools.inspection.observation import HCCS, Observation, ObservationRequest, PingServer
 from hccl_tools.inspection.pings import USUAL_TIME
 from hccl_tools.records import NamedTuple
 
@@ -74,6 +74,20 @@ class Job(NamedTuple):
             super_pod=table.format == "1.2" and "super_device_id" in table.columns,
             levels=table.format == "2.0",
             table=os.path.abspath(self.report.file) if self.report else "",
+        )
+
+    def request_in_super_pods(
+        self, servers: tuple[PingServer, ...], tool_timeout: float
+    ) -> ObservationRequest:
+        """Return the request for the pings over HCCS between servers, by their addresses in the super pod."""
+        every = self.pings == "all"
+        return ObservationRequest(
+            addresses=tuple(name for server in servers for name in server.names),
+            tool_timeout=tool_timeout,
+            ping=servers,
+            ping_all=every,
+            ping_over=HCCS,
+            ping_time=_PING_SLACK * USUAL_TIME * ways.most_pings(servers, every=every, over=HCCS),
         )
 
 

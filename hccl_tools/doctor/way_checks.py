@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Finding, check
 from hccl_tools.doctor.ways import ways
+from hccl_tools.inspection.observation import HCCS, ROCE
 from hccl_tools.notation.phrases import and_more, devices
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ class _Faults:
         rest = [one for one in lost if one.source.device not in self.rails or not _on_rail(one)]
         self.dead = _dead(found, rest)
         self.pairs = [one for one in rest if one.source not in self.dead and one.target not in self.dead]
+
+
+def _faults(cases: Cases, over: str) -> _Faults:
+    return _Faults([one for one in ways(cases) if one.over == over])
 
 
 def _on_rail(one: Way) -> bool:
@@ -82,7 +87,10 @@ def device_unreachable(cases: Cases) -> Iterator[Finding]:
     device is named. A ping to or from a device whose link is down, or whose address differs from that of
     the table, is not counted: that is a finding of its own.
     """
-    faults = _Faults(list(ways(cases)))
+    yield from _unreachable(_faults(cases, ROCE))
+
+
+def _unreachable(faults: _Faults) -> Iterator[Finding]:
     dead: dict[str, list[int]] = defaultdict(list)
     for end in faults.dead:
         dead[end.host].append(end.device)
@@ -124,7 +132,7 @@ def rail_unreachable(cases: Cases) -> Iterator[Finding]:
 
     If none of three or more pings is answered, their switch is the probable cause.
     """
-    for device, own in _Faults(list(ways(cases))).rails.items():
+    for device, own in _faults(cases, ROCE).rails.items():
         hosts = tuple(dict.fromkeys(host for one in own for host in (one.source.host, one.target.host)))
         message = (
             f"rail {device}: none of {len(own)} pings between devices {device} of the servers is answered"
@@ -154,3 +162,28 @@ def packets_lost(cases: Cases) -> Iterator[Finding]:
         ]
         ids = tuple(dict.fromkeys(one.source.device for one in own))
         yield Finding(f"packets are lost: {and_more(named, _MOST_NAMED)}", ids, hosts=(host,))
+
+
+@check(
+    "HCD604",
+    "super-pod-unreachable",
+    "stops",
+    remedy="check that all servers of the super pod in the table are in one super pod, and its switches: "
+    "`npu-smi info -t spod-info -i NPU -c CHIP` names the super pod of a device",
+    products=("a3",),
+    source="hccn_tool -hccs_ping; HCCL communicates over HCCS inside a super pod",
+    between=True,
+)
+def super_pod_unreachable(cases: Cases) -> Iterator[Finding]:
+    """Does each device of a super pod reach its peer on the next server of the super pod over HCCS?
+
+    The answers are read by the numbers of packets: the tool prints that it succeeded in any case. The
+    addresses are those that the devices have inside the super pod (`hccn_tool -vnic`).
+    """
+    faults = _faults(cases, HCCS)
+    for device, own in faults.rails.items():
+        hosts = tuple(dict.fromkeys(host for one in own for host in (one.source.host, one.target.host)))
+        message = f"over HCCS, none of {len(own)} pings between devices {device} of the servers is answered"
+        yield Finding(message, (device,), hosts=hosts)
+    for found in _unreachable(faults):
+        yield found._replace(message=f"over HCCS, {found.message}")

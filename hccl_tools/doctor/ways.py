@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.recognition import listed_addresses, same
 from hccl_tools.inspection import pings
-from hccl_tools.inspection.observation import PingServer
+from hccl_tools.inspection.observation import HCCS, ROCE, PingServer
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.fingerprint import hosts, super_pods
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.doctor.case import Case
+    from hccl_tools.inspection.observation import PingObservation
     from hccl_tools.table.model import RankTable, Server
 
     Address = bytes | str
@@ -35,12 +37,24 @@ class Endpoint(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A ping from one device to the address of another: packets sent and received."""
+    """The pings from one device to another over RoCE or HCCS: packets sent and received."""
 
     source: Endpoint
     target: Endpoint
     sent: int
     received: int
+    over: str = ROCE
+
+
+class Measured(NamedTuple):
+    """The same by indices of servers in the table and physical ids; ``source`` is -1 if it is not known."""
+
+    host: str
+    source: int
+    device: int
+    target: int
+    peer: int
+    answer: PingObservation
 
 
 def stated_names(server: Server) -> list[str]:
@@ -67,10 +81,11 @@ def ping_servers(table: RankTable) -> tuple[PingServer, ...]:
     return tuple(found)
 
 
-def most_pings(servers: Sequence[PingServer], *, every: bool) -> int:
+def most_pings(servers: Sequence[PingServer], *, every: bool, over: str = ROCE) -> int:
     """Return the number of pings of the host with most of them."""
-    if not every:
-        return max((len(pings.targets(servers, own, every=False)) for own in range(len(servers))), default=0)
+    if not every or over == HCCS:
+        counts = (len(pings.targets(servers, own, every=every, over=over)) for own in range(len(servers)))
+        return max(counts, default=0)
     total = sum(len(one.devices) for one in servers)
     in_pod: dict[str, int] = {}
     for one in servers:
@@ -84,84 +99,79 @@ def most_pings(servers: Sequence[PingServer], *, every: bool) -> int:
     )
 
 
-class Measured(NamedTuple):
-    """The pings from a device of one server of the table to a device of another, by physical ids.
-
-    ``source`` and ``target`` are indices of servers.
-    """
-
-    source: int
-    device: int
-    target: int
-    peer: int
-    sent: int
-    received: int
+def servers_in_super_pods(table: RankTable, cases: Mapping[str, Case]) -> tuple[PingServer, ...]:
+    """Return the servers that share a super pod with others, with the addresses that they have in it."""
+    pods, hosts_of = super_pods(table), _hosts_of_servers(table, cases)
+    found = []
+    for index, server in enumerate(table.servers):
+        case, pod = cases.get(hosts_of[index]), pods.get(server.server_id, "")
+        if case is None or not pod:
+            continue
+        known = {one.device: one.vnic for one in case.seen.devices if one.vnic}
+        numbers = sorted(table.device_numbers[row] or 0 for row in server.rows)
+        devices = tuple((number, known[number]) for number in numbers if number in known)
+        names = (hosts_of[index], *case.seen.names, *case.seen.local_addresses)
+        found.append(PingServer(names, pod, devices))
+    shared = Counter(one.super_pod for one in found)
+    return tuple(one for one in found if one.devices and shared[one.super_pod] > 1)
 
 
 def measured(table: RankTable, cases: Mapping[str, Case]) -> Iterator[Measured]:
-    """Yield the pings of all hosts whose server in the table is known."""
-    known = _known_hosts(cases)
-    of_host: dict[str, int] = {}
-    of_address: dict[Address, tuple[int, int]] = {}
+    """Yield the pings of all hosts to devices of the table."""
+    hosts_of, pods = _hosts_of_servers(table, cases), super_pods(table)
+    pod_of = [pods.get(server.server_id, "") for server in table.servers]
+    ends: dict[tuple[str, Address], tuple[int, int]] = {}
     numbers = table.device_numbers
     for index, server in enumerate(table.servers):
-        hosts = (known[name] for name in stated_names(server) if name in known)
-        of_host.setdefault(next(hosts, ""), index)
         for row in server.rows:
             first, number = next(listed_addresses(table, row), None), numbers[row]
             if first is not None and number is not None:
-                of_address[same(first[1])] = index, number
+                ends["", same(first[1])] = index, number
+        case = cases.get(hosts_of[index])
+        for one in case.seen.devices if case is not None and pod_of[index] else ():
+            if one.vnic:  # an address inside the super pod: other super pods may have the same
+                ends[pod_of[index], same(one.vnic)] = index, one.device
+    of_host = {host: index for index, host in enumerate(hosts_of) if host}
     for host, case in cases.items():
-        for one in case.seen.pings if host in of_host else ():
-            if (end := of_address.get(same(one.address))) is not None:
-                yield Measured(of_host[host], one.device, *end, one.sent, one.received)
+        source = of_host.get(host, -1)
+        for answer in case.seen.pings:
+            space = pod_of[source] if answer.over == HCCS else ""
+            if (end := ends.get((space, same(answer.address)))) is not None:
+                yield Measured(host, source, answer.device, *end, answer)
 
 
 def ways(cases: Mapping[str, Case]) -> Iterator[Way]:
     """Yield the pings of all hosts, without those that another finding explains.
 
-    A device whose link is down, or that does not have its address in the table, cannot answer.
+    A device whose link is down, or that does not have its address in the table, cannot answer over RoCE. A
+    host that did not answer is a finding of its own.
     """
     table = next((case.table for case in cases.values() if case.table is not None), None)
     if table is None or not any(case.seen.pings for case in cases.values()):
         return
-    of_address = _endpoints(table, cases)
+    hosts_of = _hosts_of_servers(table, cases)
+    if len(cases) == 1:  # the others were not asked: they have their names in the table
+        hosts_of = [host or server.server_id for host, server in zip(hosts_of, table.servers, strict=True)]
     real = {
         Endpoint(host, one.device): (one.link, {same(ip) for ip in one.ips})
         for host, case in cases.items()
         for one in case.seen.devices
     }
-    for host, case in cases.items():
-        for one in case.seen.pings:
-            source, target = Endpoint(host, one.device), of_address.get(same(one.address))
-            if target is None or target.host == "":
-                continue
-            explained = any(real.get(end, ("UP", None))[0] == "DOWN" for end in (source, target))
-            ips = real.get(target, (None, set[object]()))[1]
-            if not explained and (not ips or same(one.address) in ips):
-                yield Way(source, target, one.sent, one.received)
+    for host, _source, device, target, peer, answer in measured(table, cases):
+        ends = Endpoint(host, device), Endpoint(hosts_of[target], peer)
+        explained = not hosts_of[target]
+        if answer.over == ROCE:
+            ips = real.get(ends[1], (None, set[object]()))[1]
+            explained |= any(real.get(end, ("UP", None))[0] == "DOWN" for end in ends)
+            explained |= bool(ips) and same(answer.address) not in ips
+        if not explained:
+            yield Way(*ends, answer.sent, answer.received, answer.over)
 
 
-def _endpoints(table: RankTable, cases: Mapping[str, Case]) -> dict[Address, Endpoint]:
-    """Return the device of each address of a table, with the name under which its host answered.
-
-    The host is empty if it did not answer: that is a finding of its own. If this host alone was asked, the
-    others have their names in the table.
-    """
-    known = _known_hosts(cases)
-    found: dict[Address, Endpoint] = {}
-    numbers = table.device_numbers
-    for server in table.servers:
-        unasked = server.server_id if len(cases) == 1 else ""
-        host = next((known[name] for name in stated_names(server) if name in known), unasked)
-        for row in server.rows:
-            first, number = next(listed_addresses(table, row), None), numbers[row]
-            if first is not None and number is not None:
-                found[same(first[1])] = Endpoint(host, number)
-    return found
-
-
-def _known_hosts(cases: Mapping[str, Case]) -> dict[str, str]:
-    """Return the name under which a host was asked, by each of its names and addresses."""
+def _hosts_of_servers(table: RankTable, cases: Mapping[str, Case]) -> list[str]:
+    """Return for each server the name under which its host was asked; empty if it did not answer."""
     known = {name: host for host, case in cases.items() for name in (host, *case.seen.names)}
-    return known | {name: host for host, case in cases.items() for name in case.seen.local_addresses}
+    known |= {name: host for host, case in cases.items() for name in case.seen.local_addresses}
+    return [
+        next((known[name] for name in stated_names(server) if name in known), "") for server in table.servers
+    ]

@@ -38,8 +38,11 @@ def _lines(table: RankTable, product: Product, found: Sequence[Measured]) -> Ite
     yield from matrix.lines(table, product, range(len(table.servers)))
     pairs: Pairs = defaultdict(list)
     for one in found:
-        pairs[one.source, one.target].append(one)
-    lossy = {ends: own for ends, own in pairs.items() if any(one.received < one.sent for one in own)}
+        if one.source >= 0:
+            pairs[one.source, one.target].append(one)
+    lossy = {
+        ends: own for ends, own in pairs.items() if any(one.answer.received < one.answer.sent for one in own)
+    }
     yield ""
     if not pairs:
         yield "no device was pinged"
@@ -63,7 +66,7 @@ def _lines(table: RankTable, product: Product, found: Sequence[Measured]) -> Ite
 
 def _share(own: Sequence[Measured]) -> str:
     """Return how many of some pings were answered, at least in part."""
-    return f"{sum(one.received > 0 for one in own):,}/{len(own):,}"
+    return f"{sum(one.answer.received > 0 for one in own):,}/{len(own):,}"
 
 
 def _servers(table: RankTable, pairs: Pairs) -> Iterator[str]:
@@ -81,6 +84,6 @@ def _servers(table: RankTable, pairs: Pairs) -> Iterator[str]:
 
 def _devices(own: Sequence[Measured]) -> Iterator[str]:
     numbers = sorted({end for one in own for end in (one.device, one.peer)})
-    found = {(one.device, one.peer): f"{one.received}/{one.sent}" for one in own}
+    found = {(one.device, one.peer): f"{one.answer.received}/{one.answer.sent}" for one in own}
     cells = [[found.get((device, peer), "-") for peer in numbers] for device in numbers]
     yield from matrix.square([f"NPU{number}" for number in numbers], cells)

@@ -32,15 +32,21 @@ _QUERIES = {
         re.compile(r"^netdetect address\s*:\s*(\S+)", re.MULTILINE),
     ),
 }
+_IN_SUPER_POD = {
+    "vnic": ("-vnic", "the vnic address", re.compile(r"^vnic ipaddr\s*:\s*(\S+)", re.MULTILINE)),
+}
 _NO_GATEWAY = "no gateway was preset"
 
 
 def read_network(
-    devices: Sequence[DeviceObservation], site: Site
+    devices: Sequence[DeviceObservation], site: Site, *, super_pod: bool = False
 ) -> tuple[list[DeviceObservation], list[Unknown]]:
     """Return devices with what their network says, and what could not be read.
 
     The tool is not called again once it hangs or stays busy.
+
+    Args:
+        super_pod: Whether to query the addresses inside the super pod as well.
 
     Raises:
         InputError: A tool that the user specified cannot be used.
@@ -49,10 +55,11 @@ def read_network(
     if tool is None:
         ids = tuple(one.device for one in devices)
         return list(devices), [Unknown("link, TLS switch and network health", hccn_tool.ABSENT, ids)]
+    queries = {**_QUERIES, **_IN_SUPER_POD} if super_pod else _QUERIES
     found, unknown, stopped = [], list[Unknown](), ""
     for one in devices:
         values: dict[str, str | None] = {}
-        for field, (option, topic, pattern) in _QUERIES.items():
+        for field, (option, topic, pattern) in queries.items():
             reason = stopped
             if not stopped:
                 value, reason, goes_on = _query([tool, "-i", str(one.device), option, "-g"], pattern, site)
@@ -72,6 +79,7 @@ def _with_values(one: DeviceObservation, values: dict[str, str | None]) -> Devic
         tls=None if tls is None else int(tls),
         gateway=values.get("gateway"),
         netdetect="" if netdetect == UNSET else netdetect,
+        vnic=values.get("vnic"),
     )
 
 

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+#: The networks between the devices of different servers.
+ROCE, HCCS = "RoCE", "HCCS"
+
+
 class PingServer(NamedTuple):
     """A server of the table: its addresses and names, its super pod or ``""``, device ids with addresses."""
 
@@ -33,6 +37,8 @@ class ObservationRequest(NamedTuple):
         data: Paths of data sets of which the copies of the hosts are compared.
         ping: The servers between which devices ping each other; empty for no pings.
         ping_all: Whether each device pings all devices of other servers.
+        ping_over: The network of the pings: ``RoCE``, or ``HCCS`` between the servers of a super pod, where
+            nothing else is looked at.
         ping_time: Seconds for the pings of one host.
     """
 
@@ -47,6 +53,7 @@ class ObservationRequest(NamedTuple):
     data: tuple[str, ...] = ()
     ping: tuple[PingServer, ...] = ()
     ping_all: bool = False
+    ping_over: str = ROCE
     ping_time: float = 0.0
 
 
@@ -54,8 +61,9 @@ class DeviceObservation(NamedTuple):
     """One device, by physical id.
 
     ``None`` means unknown. ``link`` is ``UP`` or ``DOWN``, ``health`` the word of ``-net_health``, ``tls``
-    the number of the switch; ``gateway`` and ``netdetect`` are empty if none is set. ``ips``, ``configured``,
-    ``problem`` and ``super_device_id`` are those of ``DeviceState``.
+    the number of the switch; ``gateway`` and ``netdetect`` are empty if none is set; ``vnic`` is the address
+    inside the super pod. ``ips``, ``configured``, ``problem`` and ``super_device_id`` are those of
+    ``DeviceState``.
     """
 
     device: int
@@ -68,6 +76,7 @@ class DeviceObservation(NamedTuple):
     tls: int | None = None
     gateway: str | None = None
     netdetect: str | None = None
+    vnic: str | None = None
 
 
 class NpuObservation(NamedTuple):
@@ -101,6 +110,7 @@ class PingObservation(NamedTuple):
     address: str
     sent: int
     received: int
+    over: str = ROCE
 
 
 class Unknown(NamedTuple):

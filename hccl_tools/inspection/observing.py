@@ -22,6 +22,7 @@ from hccl_tools.inspection import (
     pings,
 )
 from hccl_tools.inspection.observation import (
+    HCCS,
     DeviceObservation,
     DeviceProcess,
     Observation,
@@ -49,6 +50,10 @@ def observe(request: ObservationRequest, site: Site) -> Observation:
         InputError: A tool or file that the user specified cannot be used.
     """
     site = site._replace(tool_timeout=request.tool_timeout)
+    return (_pings_in_super_pod if request.ping_over == HCCS else _host)(request, site)
+
+
+def _host(request: ObservationRequest, site: Site) -> Observation:
     environ, log = site.environ, machine.log_folder(site.environ)
     product, why = _product(site)
     levels = request.levels or (product is not None and PRODUCTS[product].default_format == "2.0")
@@ -57,7 +62,7 @@ def observe(request: ObservationRequest, site: Site) -> Observation:
     unknown: list[Unknown] = []
     if not levels:  # the tool of Ascend 950 has other queries
         queried = [one for one in devices if one.device in state.nodes or not state.nodes]
-        devices, unknown = device_network.read_network(queried, site)
+        devices, unknown = device_network.read_network(queried, site, super_pod=request.super_pod)
     if product is None:
         unknown.append(Unknown("the product", why))
     own = (*request.addresses, environ.get(hccl_variables.ADDRESS, ""))
@@ -105,8 +110,15 @@ def _pings(
     own = pings.own_server(request.ping, names, devices) if request.ping else None
     if own is None:
         return [], []
-    wanted = pings.targets(request.ping, own, every=request.ping_all)
-    return pings.read_pings(wanted, request.ping_time, site)
+    over = request.ping_over
+    wanted = pings.targets(request.ping, own, every=request.ping_all, over=over)
+    return pings.read_pings(wanted, request.ping_time, site, over=over)
+
+
+def _pings_in_super_pod(request: ObservationRequest, site: Site) -> Observation:
+    names = host_state.own_names(site) | frozenset(filter(is_local, request.addresses))
+    answers, unanswered = _pings(request, names, (), site)
+    return Observation(pings=tuple(answers), unknown=tuple(unanswered))
 
 
 def observe_settings(devices: Sequence[int], environ: Mapping[str, str], site: Site) -> Observation:

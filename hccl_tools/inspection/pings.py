@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover import hccn_tool
 from hccl_tools.errors import DiscoveryError
-from hccl_tools.inspection.observation import PingObservation, Unknown
+from hccl_tools.inspection.observation import HCCS, ROCE, PingObservation, Unknown
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Seconds that a ping usually takes: three packets.
 USUAL_TIME = 3.0
-_TOPIC = "the way to devices of other servers"
+_TOPIC = "the way to devices of other servers over {over}"
 _COUNTS = re.compile(r"(\d+) packets transmitted, (\d+) received")
 
 
@@ -30,18 +30,19 @@ class Target(NamedTuple):
     address: str
 
 
-def targets(servers: Sequence[PingServer], own: int, *, every: bool) -> list[Target]:
+def targets(servers: Sequence[PingServer], own: int, *, every: bool, over: str = ROCE) -> list[Target]:
     """Return what the devices of one server ping.
 
-    Each device pings the device at its place in the next server of the table that it reaches over RoCE, so
-    that each device of the job pings once and is pinged once. Servers of one super pod communicate over HCCS.
+    Each device pings the device at its place in the next server of the table that it reaches over this
+    network, so that each device of the job pings once and is pinged once. Servers of one super pod
+    communicate over HCCS, others over RoCE.
 
     Args:
         own: The index of the server.
         every: Ping all devices of all such servers instead.
     """
     found = []
-    others = list(_reached_over_roce(servers, own))
+    others = list(_reached(servers, own, over))
     for place, one in enumerate(servers[own].devices):
         for number in others if every else others[:1]:
             peers = servers[number].devices
@@ -49,11 +50,11 @@ def targets(servers: Sequence[PingServer], own: int, *, every: bool) -> list[Tar
     return found
 
 
-def _reached_over_roce(servers: Sequence[PingServer], own: int) -> Iterator[int]:
+def _reached(servers: Sequence[PingServer], own: int, over: str) -> Iterator[int]:
     pod = servers[own].super_pod
     for distance in range(1, len(servers)):
         number = (own + distance) % len(servers)
-        if not pod or servers[number].super_pod != pod:
+        if (pod != "" and servers[number].super_pod == pod) == (over == HCCS):
             yield number
 
 
@@ -71,7 +72,7 @@ def own_server(
 
 
 def read_pings(
-    wanted: Sequence[Target], time_limit: float, site: Site
+    wanted: Sequence[Target], time_limit: float, site: Site, *, over: str = ROCE
 ) -> tuple[list[PingObservation], list[Unknown]]:
     """Return how many packets came back from each target, and which targets could not be pinged.
 
@@ -93,19 +94,22 @@ def read_pings(
         if not stopped and time.monotonic() > deadline:
             stopped = f"not asked within {time_limit:.0f} s"
         if not stopped:
-            counts, reason, stopped = _ping([tool, "-i", str(one.device), *_options(one.address)], site)
+            counts, reason, stopped = _ping([tool, "-i", str(one.device), *_options(one.address, over)], site)
             if counts is not None:
-                found.append(PingObservation(one.device, one.address, *counts))
+                found.append(PingObservation(one.device, one.address, *counts, over))
                 continue
             reasons.setdefault(reason, []).append(one.device)
         else:
             reasons.setdefault(stopped, []).append(one.device)
     return found, [
-        Unknown(_TOPIC, reason, tuple(dict.fromkeys(devices))) for reason, devices in reasons.items()
+        Unknown(_TOPIC.format(over=over), reason, tuple(dict.fromkeys(devices)))
+        for reason, devices in reasons.items()
     ]
 
 
-def _options(address: str) -> list[str]:
+def _options(address: str, over: str) -> list[str]:
+    if over == HCCS:
+        return ["-hccs_ping", "-g", "address", address]
     if ":" in address:
         return ["-ping", "-inet6", "-g", "ipv6_address", address]
     return ["-ping", "-g", "address", address]

@@ -97,3 +97,32 @@ def test_a_link_that_is_down_inside_a_super_pod_is_a_note(ready: Callable[[str],
     bed.differ(1, 3, link="DOWN")
 
     assert bed.findings() == []
+
+
+def test_a_device_that_its_super_pod_does_not_reach(ready: Callable[[str], Bed]) -> None:
+    bed = ready("a3")
+    second, third = (bed.machines[number].description["devices"] for number in (1, 2))
+    bed.differ(0, 5, lost_over_hccs={second["5"]["vnic"]: 3})
+    bed.differ(1, 5, lost_over_hccs={third["5"]["vnic"]: 3})
+
+    found = bed.findings()
+
+    assert [(check, hosts) for check, hosts, _ in found] == [("HCD604", [ADDRESSES[1]])]
+    assert "over HCCS, device 5 reaches no other server" in found[0][2]
+
+
+def test_the_matrix_of_a_super_pod(ready: Callable[[str], Bed]) -> None:
+    bed = ready("a3")
+    second = bed.machines[1].description["devices"]
+    bed.differ(0, 5, lost_over_hccs={second["5"]["vnic"]: 1})
+
+    done = bed.run("doctor", str(bed.table), "-f", "matrix")
+
+    assert "pinging 16 devices of other servers from each host over HCCS, about 48 s" in done.stderr
+    rows = [line.split() for line in done.stdout.partition("pings answered\n")[2].splitlines()]
+    assert [row[:4] for row in rows[1:4]] == [
+        ["S0", "X", "16/16", "-"],
+        ["S1", "-", "X", "16/16"],
+        ["S2", "16/16", "-", "X"],
+    ]
+    assert rows[12][:7] == ["NPU5", "-", "-", "-", "-", "-", "2/3"]

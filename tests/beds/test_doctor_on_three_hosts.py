@@ -327,7 +327,7 @@ def test_no_pings_if_nobody_asks(bed: Bed) -> None:
 def test_the_time_of_pings_is_told_before(bed: Bed) -> None:
     done = bed.run()
 
-    assert "pinging 2 devices of other servers from each host, about 6 s" in done.stderr
+    assert "pinging 2 devices of other servers from each host over RoCE, about 6 s" in done.stderr
 
 
 def test_another_product(bed: Bed) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_tools.discover.site import Site
-from hccl_tools.inspection.observation import DeviceObservation, PingObservation, PingServer
+from hccl_tools.inspection.observation import HCCS, DeviceObservation, PingObservation, PingServer
 from hccl_tools.inspection.pings import Target, own_server, read_pings, targets
 from tests.support.hosts import make_host
 
@@ -31,6 +31,17 @@ def test_each_device_pings_its_rail_on_the_next_server() -> None:
 def test_servers_of_one_super_pod_are_not_pinged() -> None:
     assert targets(servers("a", "a"), 0, every=False) == []
     assert targets(servers("a", "a", "b"), 0, every=False) == [Target(0, "10.2.0.0"), Target(1, "10.2.0.1")]
+
+
+def test_over_hccs_servers_of_one_super_pod_alone_are_pinged() -> None:
+    made = servers("a", "b", "a", "a", "")
+
+    assert targets(made, 3, every=False, over=HCCS) == [Target(0, "10.0.0.0"), Target(1, "10.0.0.1")]
+    assert {one.address for one in targets(made, 0, every=True, over=HCCS)} == {
+        "10.2.0.0", "10.2.0.1", "10.3.0.0", "10.3.0.1",
+    }  # fmt: skip
+    assert targets(made, 1, every=True, over=HCCS) == []
+    assert targets(made, 4, every=True, over=HCCS) == []
 
 
 def test_all_pairs() -> None:

@@ -37,7 +37,7 @@ def described(product: str, machine: int = 1) -> dict[str, Any]:
     """Return the description of the machine that ``--simulate PRODUCT`` makes up."""
     devices: dict[str, Any] = {}
     for one in simulated.devices(PRODUCTS[product], machine):
-        told: dict[str, Any] = {"ip": list(one.ips), "vnic": f"192.168.2.{199 - one.device_id}"}
+        told: dict[str, Any] = {"ip": list(one.ips), "vnic": f"192.168.{1 + machine}.{199 - one.device_id}"}
         if one.super_device_id is not None:
             told["sdid"] = one.super_device_id
         if product == "a5":
