@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import from_log, gather_options, gen_options, options, product_option, table_options
+from hccl_tools.cli import (
+    from_log,
+    gather_options,
+    gen_host_files,
+    gen_options,
+    options,
+    product_option,
+    table_options,
+)
 from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.table.products import default
 
@@ -24,6 +32,7 @@ _EXAMPLES = """\
   mpirun -n 16 --map-by ppr:1:node hccl-tools gen --gather       the same inside a running allocation
   eval "$(hccl-tools gen --target mindie)"           mode 640, container_ip; sets MindIE's variables
   hccl-tools gen --from-log ~/ascend/log             the table of a job that worked, from its run logs
+  hccl-tools gen --endpoints /etc/hixlep             the endpoint files of an Ascend 950 host
   hccl-tools gen --simulate 910a                     without devices, to try the other commands
 
 Without --hccn-tool and --hccn-conf the addresses come from `hccn_tool -i N -ip -g` (PATH, then
@@ -83,16 +92,21 @@ of a 2.0 table come from /etc/hccl_rootinfo.json, else from `hccn_tool -g -dev_i
 @options.ignore
 @table_options.writing
 @gen_options.contents
+@gen_host_files.files
 @gather_options.many_hosts
 @click.pass_context
 def command(ctx: click.Context, /, **settings: Any) -> None:
     """Write the rank table of the devices of this host, or of many hosts.
 
     The command reads the devices and addresses of this host and guesses nothing. It does not write a table
-    that HCCL or the guide would refuse. With --hosts or --hostfile, one process runs on each
+    that HCCL or the guide would refuse. With --rootinfo-out or --endpoints, it writes these files of an
+    Ascend 950 host instead of a table. With --hosts or --hostfile, one process runs on each
     host, started by srun, mpirun or ssh. The servers are in the order of the host list. The command writes
     nothing unless all hosts answer.
     """
+    if gen_host_files.are_wanted(settings, _given(ctx)):
+        gen_host_files.write(settings, _request(settings))
+        ctx.exit(0)
     from hccl_tools.tablefiles import export_targets, outputs, unwritten  # noqa: PLC0415  (not for --help)
     from hccl_tools.transform import generation  # noqa: PLC0415  (not for --help)
 

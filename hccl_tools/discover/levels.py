@@ -23,16 +23,24 @@ if TYPE_CHECKING:
     from hccl_tools.discover.site import Site
 
 USUAL_PLACE = "/etc/hccl_rootinfo.json"
-_FROM_EIDS = "hccn_tool -dev_info"
+#: The source of levels that are not from a root info.
+FROM_EIDS = "hccn_tool -dev_info"
 _HOW = f"specify the host's root info with --rootinfo PATH (usually {USUAL_PLACE})"
 
 
 class RootInfo(NamedTuple):
-    """The host's root info: its path, its entries by device id, and why an entry is missing."""
+    """The host's root info.
+
+    Attributes:
+        entries: By device id.
+        missing: Why an entry is missing.
+        topology: The path of the topology file that it names.
+    """
 
     path: str
     entries: dict[int, dict[str, Any]]
     missing: str | None = None
+    topology: str | None = None
 
 
 def find_levels(
@@ -72,7 +80,7 @@ def find_levels(
             )
         else:
             found.append(of_eids(device_id, info, server_id))
-    inner = [one.levels[0] for one in found if one.source == _FROM_EIDS and one.levels]
+    inner = [one.levels[0] for one in found if one.source == FROM_EIDS and one.levels]
     if names := sorted({level["net_instance_id"] for level in inner if level["net_layer"] == 0}):
         warnings.append(
             f"{root.path} {root.missing}: layer 0 is named {', '.join(names)} after the EIDs; hosts in one "
@@ -102,12 +110,14 @@ def load_root_info(site: Site) -> RootInfo:
         InputError: The file that the user specified cannot be read or has no devices.
     """
     path = site.rootinfo if site.rootinfo is not None else site.path(USUAL_PLACE)
+    topology = None
     try:
         with open(path, "rb") as file:  # noqa: PTH123
             value = json.loads(file.read())
         ranks = [_checked(rank) for rank in value.get("rank_list", ()) if rank["level_list"]]
         entries = {int(rank["device_id"]): rank for rank in ranks}
         missing = None if entries else "lists no devices"
+        topology = value.get("topo_file_path")
     except FileNotFoundError:
         entries, missing = {}, "does not exist"
     except OSError as error:
@@ -116,7 +126,8 @@ def load_root_info(site: Site) -> RootInfo:
         entries, missing = {}, "is not a root info file"
     if missing and site.rootinfo is not None:
         raise InputError(f"--rootinfo {path} {missing}", hint=f"its default path is {USUAL_PLACE}")
-    return RootInfo(path, entries, missing or "does not list the device")
+    topology = topology if isinstance(topology, str) else None
+    return RootInfo(path, entries, missing or "does not list the device", topology)
 
 
 def _checked(rank: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +182,7 @@ def of_eids(device_id: int, info: DeviceInfo, server_id: str) -> DeviceFacts:
         raise DiscoveryError(f"the EIDs of device {device_id} belong to several NPUs: {names}", hint=_HOW)
     levels = [_level(layer, device_id, eids, info, server_id) for layer in (0, 1)]
     return DeviceFacts(
-        device_id, (), _FROM_EIDS, local_id=local_ids[0],
+        device_id, (), FROM_EIDS, local_id=local_ids[0],
         levels=tuple(level for level in levels if level["rank_addr_list"]),
     )  # fmt: skip
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 MOST_MACHINES = 70
 #: Chassis of one super pod of simulated Ascend 950.
 _CHASSIS = 16
-_SOURCE = "simulated"
+#: The source of the addresses of simulated devices.
+SOURCE = "simulated"
 
 
 #: The ports of an Ascend 950 in a server of eight: seven to the other NPUs, four per die to other servers.
@@ -71,7 +72,7 @@ def _device(product: Product, machine: int, device_id: int) -> DeviceFacts:
         # The driver's own composition: server index, NPU, die, physical id (seen in public logs).
         npu, die = divmod(device_id, product.dies_per_npu)
         super_device_id = (machine - 1) << 22 | npu << 18 | die << 16 | device_id
-    return DeviceFacts(device_id, (_address(product, machine, device_id),), _SOURCE, super_device_id)
+    return DeviceFacts(device_id, (_address(product, machine, device_id),), SOURCE, super_device_id)
 
 
 def _address(product: Product, machine: int, device_id: int) -> str:
@@ -86,7 +87,7 @@ def _with_levels(device_id: int, machine: int, called: str) -> DeviceFacts:
     from hccl_tools.discover import levels  # noqa: PLC0415  (only for 2.0)
 
     found = levels.of_eids(device_id, device_info(device_id, machine), called)
-    return DeviceFacts(device_id, (), _SOURCE, local_id=device_id, levels=found.levels)
+    return DeviceFacts(device_id, (), SOURCE, local_id=device_id, levels=found.levels)
 
 
 def device_info(device_id: int, machine: int = 1) -> DeviceInfo:

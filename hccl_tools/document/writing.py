@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import WriteError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 _REASONS = {
     errno.ENOSPC: ("the disk is full", "free disk space, or write to another folder"),
@@ -71,6 +71,56 @@ def write_atomically(
     return target
 
 
+def write_together(files: Mapping[str, str]) -> None:
+    """Write several files by path, all or none of them; each one as ``write_atomically`` does.
+
+    All temporary files are written and synced before the first file is replaced. If a replacement fails, the
+    files that were replaced before it are restored.
+
+    Raises:
+        WriteError: A file could not be written; all files are as before.
+    """
+    staged: list[tuple[str, str]] = []
+    saved: dict[str, str] = {}
+    done: list[str] = []
+    current = ""
+    try:
+        for current, text in files.items():
+            target = os.path.realpath(current)
+            old = _status(target)
+            staged.append((_stage(target, [text], old, None), target))
+            if old is not None:
+                with open(target, "rb") as file:
+                    saved[target] = _stage(target, [file.read()], old, None)
+        for path, (temporary, target) in zip(files, staged, strict=True):
+            current = path
+            os.replace(temporary, target)
+            done.append(target)
+    except BaseException as error:
+        _restore(done, saved)
+        if isinstance(error, OSError):
+            reason, hint = _REASONS.get(error.errno or 0, (os.strerror(error.errno or 0).lower(), None))
+            raise WriteError(
+                f"{current} cannot be written: {reason}; no file is changed", hint=hint
+            ) from None
+        raise
+    finally:
+        for left in (*(temporary for temporary, _ in staged), *saved.values()):
+            with contextlib.suppress(OSError):
+                os.unlink(left)
+    for folder in {os.path.dirname(target) or os.curdir for target in done}:
+        _sync_folder(folder)
+
+
+def _restore(done: Iterable[str], saved: Mapping[str, str]) -> None:
+    for target in done:
+        with contextlib.suppress(OSError):
+            if target in saved:
+                os.replace(saved[target], target)
+            else:
+                os.unlink(target)
+
+
 def _status(target: str) -> os.stat_result | None:
     """Return the status of the file to replace, or ``None`` if it does not exist."""
     try:
@@ -95,6 +145,21 @@ def _replace(
     *,
     create: bool,
 ) -> None:
+    temporary = _stage(target, chunks, old, mode)
+    try:
+        if create:
+            _create(temporary, target)
+        else:
+            os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(os.path.dirname(target) or os.curdir)
+
+
+def _stage(target: str, chunks: Iterable[str | bytes], old: os.stat_result | None, mode: int | None) -> str:
+    """Write a temporary file in the folder of a file, with the mode and owner that the file gets."""
     if mode is None and old is not None:
         mode = stat.S_IMODE(old.st_mode)
     folder = os.path.dirname(target) or os.curdir
@@ -110,15 +175,11 @@ def _replace(
             if mode is not None:
                 os.fchmod(handle, mode)
             os.fsync(handle)
-        if create:
-            _create(temporary, target)
-        else:
-            os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_folder(folder)
+    return temporary
 
 
 def _create(temporary: str, target: str) -> None:
