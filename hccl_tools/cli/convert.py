@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import config_map_option, options, table_options
+from hccl_tools.cli import config_map_option, convert_instance, options, table_options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import UsageError
 
@@ -23,6 +23,7 @@ _EXAMPLES = """\
   hccl-tools convert --wait 600 /user/config/jobstart_hccl.json --to 1.0 -o hccl.json
   hccl-tools convert hccl.json --to 1.2 --super-pods pods.json   for A3 machines in super-pod mode
   hccl-tools convert hccl.json --to group_list -o -              print it
+  hccl-tools convert global_ranktable.json --instance 2 --to 1.0    MindIE-Motor's first instance
   hccl-tools convert hccl.json --to-configmap job-table -o - | kubectl apply -f -
 
 \b
@@ -38,20 +39,33 @@ _ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_li
 @click.argument("file", metavar="FILE")
 @click.option("--to", "target", type=Choice(list(_ENDINGS)), help="The new format.")
 @config_map_option.options
+@convert_instance.option
 @click.option("--super-pods", metavar="FILE", help="For 1.2: super pods and super_device_ids, see below.")
-@click.option("--renumber", is_flag=True, help="For group_list: accept that HCCL renumbers the ranks.")
+@click.option(
+    "--renumber", is_flag=True, help="For group_list: accept HCCL's ranks. For --instance: number from 0."
+)
 @table_options.wait
 @table_options.writing
 @options.product
 @options.ignore
 def command(
-    *, file: str, target: Any, super_pods: str | None, renumber: bool, wait: float | None, **settings: Any
+    *,
+    file: str,
+    target: Any,
+    instance: str | None,
+    super_pods: str | None,
+    renumber: bool,
+    wait: float | None,
+    **settings: Any,
 ) -> None:
     """Write the same table in another format, or in a Kubernetes ConfigMap.
 
     Servers, devices, ranks and addresses stay the same; the command lists what the new format cannot store.
     group_list, 1.0 and 1.2 can be converted to each other. 2.0 cannot be converted: it describes network
     levels that the other formats lack. The table is written to NAME.v1.0.json, or to the path of -o.
+
+    Of a service table (server_group_list), --instance 2 names the instance whose rank table is written. Where
+    each server of a group is an instance, it is --instance 2/SERVER.
 
     --to-configmap writes a ConfigMap for `kubectl apply`, with or without --to. FILE can also be the output
     of `kubectl get configmap -o json`; FILE#KEY is one of several tables in it.
@@ -69,19 +83,27 @@ def command(
         raise UsageError(message, hint="see `hccl-tools convert --help`")
     table_options.wait_for(file, wait)
     inputs = Inputs(product=settings["product"])
-    table = inputs.table(file)
+    if instance is None:
+        table = inputs.table(file)
+    else:
+        table = convert_instance.read(file, instance, target, renumber=renumber)
     pods = _super_pods(inputs, super_pods, target or table.format)
     made = table
     if target is not None:
         made = conversion.convert(table, to=target, super_pods=pods, renumber=renumber)
-        _report(table, made)
-    if table.format == "1.2" and settings["product"] is None and not os.environ.get(PRODUCT_VARIABLE):
-        settings["product"] = assumed_for("1.2").name  # the servers are in super pods, in any format
+        if instance is None or table.format != made.format:
+            _report(table, made)
+    if settings["product"] is None and not os.environ.get(PRODUCT_VARIABLE):
+        if table.format == "1.2":
+            settings["product"] = assumed_for("1.2").name  # the servers are in super pods, in any format
+        elif instance is not None:
+            settings["product"] = convert_instance.PRODUCT
     if names is not None:
         config_map_option.deliver(made, names, **settings)
         return
     path, _ = config_maps.split(file)
     stem = "table" if is_stream(path) else Path(path).stem
+    stem += "" if instance is None else f".instance{instance.replace('/', '-')}"
     table_options.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
 
 
