@@ -15,6 +15,7 @@ from hccl_tools.document.syntax_problem import KUBERNETES_HINT
 from hccl_tools.errors import InputError
 from hccl_tools.kubernetes import config_maps
 from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.notation.printable import escaped
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def tables_in(outer: Outer, wanted: str | None = None) -> list[TableText]:
     label = config_maps.labels(entries)
     found = []
     for entry, origin in zip(chosen, outer.origins([entry.path for entry in chosen]), strict=True):
-        name = f"{outer.shown}{config_maps.MARK}{label(entry)}"
+        name = f"{outer.shown}{config_maps.MARK}{escaped(label(entry))}"
         data = entry.decoded()
         if data is None:
             raise InputError(f"{name}: {_damage(entry)}", hint=_DAMAGE_HINT)

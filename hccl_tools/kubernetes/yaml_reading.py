@@ -25,7 +25,7 @@ _NOT_TEXT = {f"{_TAG}int": 0, f"{_TAG}float": 0.0, f"{_TAG}bool": False, f"{_TAG
 
 
 class Place(NamedTuple):
-    """The position of a scalar: its first line, from 1, and whether each line of its text is a line below."""
+    """The position of a value: its first line, from 1, and whether each line of its text is a line below."""
 
     line: int
     is_literal: bool
@@ -122,10 +122,10 @@ class _Reader:
         inside, above = self._open[-1] if self._open else (self._documents, ())
         key: str | int = len(inside) if isinstance(inside, list) else str(self._keys[-1])
         path = (*above, key)
+        if path[-2:-1] in (("data",), ("binaryData",)):
+            self._places[path] = Place(event.start_mark.line + 1, is_scalar and event.style == "|")
         if is_scalar:
             value = self._scalar(event)
-            if path[-2:-1] in (("data",), ("binaryData",)):
-                self._places[path] = Place(event.start_mark.line + 1, event.style == "|")
         else:
             value = {} if isinstance(event, self._yaml.MappingStartEvent) else []
         if isinstance(inside, dict):

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from hccl_tools.diagnostics import render
+from hccl_tools.errors import HcclToolsError
+from hccl_tools.tablefiles.inputs import Inputs
+from hccl_tools.validation.checker import validate
+from hccl_tools.validation.config_maps import check_all
 from tests.support.config_maps import as_yaml, config_map, listed
 from tests.support.tables import table
 
@@ -365,3 +375,63 @@ def test_a_large_list_takes_linear_time(command_line: CommandLine) -> None:
     command_line.write("all.json", listed(*(config_map(f"job-{n}", hccl__json=small) for n in range(2000))))
 
     assert "all.json has 2,000 rank tables" in command_line("show", "all.json").err
+
+
+@pytest.mark.parametrize("write", [json.dumps, as_yaml])
+def test_a_key_whose_value_is_no_string(command_line: CommandLine, write: Callable[[Any], str]) -> None:
+    command_line.write("cm.txt", write(config_map(hccl__json=table(), b__json=GOOD)))
+
+    done = command_line("validate", "cm.txt#hccl.json")
+
+    assert done.code == 2
+    assert done.sentence.startswith("cm.txt#hccl.json: the value is an object, not a string")
+
+
+def test_names_in_the_file_do_not_reach_the_terminal(command_line: CommandLine) -> None:
+    command_line.write("cm.json", config_map(**{"\x1b[31mhccl.json": GOOD}))
+
+    for command in ("validate", "show"):
+        done = command_line(command, "cm.json")
+        assert done.code == 0
+        assert "cm.json#\\u001b[31mhccl.json: " in done.out
+        assert "\x1b" not in done.out + done.err
+
+
+@given(
+    st.sampled_from([json.dumps, as_yaml]),
+    st.lists(
+        st.tuples(st.integers(0, 10_000), st.integers(0, 30), st.text('{}[]":,\\ \n#&*-|>!0', max_size=3))
+    ),
+)
+@settings(deadline=None, max_examples=60)
+def test_damage_never_ends_in_a_traceback(
+    write: Callable[[Any], str], edits: list[tuple[int, int, str]]
+) -> None:
+    text = write(config_map(hccl__json=BAD, version="1"))
+    for at, removed, added in edits:
+        begin = at % (len(text) + 1)
+        text = text[:begin] + added + text[begin + removed :]
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "cm.txt"
+        file.write_text(text, encoding="utf-8")
+        for argument in (str(file), f"{file}#hccl.json"):
+            with contextlib.suppress(HcclToolsError):
+                assert "".join(render(check_all(argument, validate)))
+            with contextlib.suppress(HcclToolsError):
+                Inputs().table(argument)
+
+
+def test_a_plain_table_pays_nothing(tmp_path: Path) -> None:
+    (tmp_path / "hccl.json").write_text(GOOD)
+    program = (
+        "import sys; from hccl_tools import cli; "
+        "cli.run(cli.cli, ['validate', 'hccl.json'], 'hccl-tools'); "
+        "print(*sorted({'yaml', 'base64', 'hccl_tools.kubernetes.tables'} & set(sys.modules)))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.splitlines()[-1] == ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_tools.errors import InputError
@@ -46,10 +46,12 @@ def texts_only(value: Any) -> Any:
 
 
 @given(VALUES, st.sampled_from([None, "|", '"', "'"]))
-def test_values_are_those_of_the_dumper(value: Any, style: str | None) -> None:
+@settings(deadline=None)
+def test_values_are_those_of_the_safe_loader(value: Any, style: str | None) -> None:
     data = yaml.dump(value, Dumper=Dumper, default_style=style, allow_unicode=True)
 
-    assert read_yaml(data.encode(), "x.yaml").value == texts_only(value)
+    loaded = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    assert read_yaml(data.encode(), "x.yaml").value == texts_only(loaded)
 
 
 @pytest.mark.usefixtures("_parser")
@@ -59,6 +61,7 @@ def test_places() -> None:
     assert read_yaml(text.encode(), "x.yaml").places == {
         ("data", "a"): Place(2, is_literal=True),
         ("data", "b"): Place(5, is_literal=False),
+        ("data", "c"): Place(7, is_literal=False),
         ("items", 0, "binaryData", "e"): Place(9, is_literal=False),
     }
 
@@ -93,7 +96,7 @@ LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}]\n" fo
     ],
 )
 def test_bad_yaml_is_refused_soon(text: str, message: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
 
     if message:
         with pytest.raises(InputError) as caught:
@@ -103,7 +106,7 @@ def test_bad_yaml_is_refused_soon(text: str, message: str) -> None:
     else:
         assert read_yaml(text.encode(), "x.yaml").value["items"] == []
 
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30
 
 
 def test_a_text_that_is_not_utf_8_has_its_line() -> None:
