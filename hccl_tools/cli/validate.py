@@ -150,7 +150,7 @@ def command(
     only that of FILE#KEY.
 
     The exit code is 0 if no table has an error, 1 if a table has an error, 2 if a file cannot be read or the
-    usage is wrong. With --local each table is also compared with this host: its server, the devices present,
+    usage is wrong. With --local each file is also compared with this host: its server, the devices present,
     and their addresses.
     """
     from hccl_tools.diagnostics import limit, render  # noqa: PLC0415  (`--help` does not need it)

@@ -67,6 +67,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "endpoint_peers": ("endpoints",),
     "root_info": ("rootinfo",),
     "root_info_topology": ("rootinfo",),
+    "host_files_local": ("endpoints", "rootinfo"),
     "service_structure": (SERVICE,),
     "service_groups": (SERVICE,),
     "service_devices": (SERVICE,),
@@ -107,7 +108,7 @@ class Subject:
         not_json: Why the value that the caller passed is not JSON.
         table: The table; set only for rules on tables.
         memo: Results that several rules share, by function name; see ``shared``.
-        host: The state of this host; set only for the rules of ``LOCAL``.
+        host: The state of this host; set only for ``validate --local``.
         product_reason: Why the table is checked for this product.
         product_is_assumed: Whether the product is a default instead of the user's choice.
         kind: The kind of a file that is not a table but is checked as well (see ``formats.host_files``).
@@ -132,6 +133,11 @@ class Subject:
     def is_json(self) -> bool:
         """Whether the input is valid JSON."""
         return self.not_json is None and (self.document is None or self.document.problem is None)
+
+    @property
+    def has_host(self) -> bool:
+        """Whether the state of this host is known."""
+        return self.host is not None
 
     def device_path(self, row: int, *keys: str) -> Path:
         """Return the path of a device, or of one of its keys."""

@@ -74,7 +74,7 @@ def validate(
         found = (host_files.recognise(subject) or formats.detect(subject.value)) if subject.is_json else None
         product_choice.choose(subject, product, found.format if found else None)
         subject.env = env or {}
-        _judge(subject, found, findings)
+        _judge(subject, found, findings, host)
         if host is not None and subject.table is not None:
             subject.host, subject.memo = host(subject.table), {}
             findings.run(rules_for(LOCAL[0]), subject)
@@ -168,13 +168,18 @@ def _subject_of_object(source: Any) -> Subject:
         return Subject(unknown, not_json=Finding(error.message, error.path, error.hint))
 
 
-def _judge(subject: Subject, found: formats.Detection | None, findings: Findings) -> None:
+def _judge(
+    subject: Subject,
+    found: formats.Detection | None,
+    findings: Findings,
+    host: Callable[[RankTable], HostState] | None,
+) -> None:
     if subject.kind == SERVICE:
         other_forms.check_service(subject, findings)
         return
     findings.run(rules_for(None), subject)
     if subject.kind is not None:
-        host_files.check(subject, findings)
+        host_files.check(subject, findings, host)
         return
     if found is not None and other_forms.is_one(subject, found):
         other_forms.check(subject, found, findings)

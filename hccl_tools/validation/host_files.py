@@ -10,9 +10,12 @@ from hccl_tools.formats.host_files import READERS, kind_of, kind_of_name
 from hccl_tools.rules.registry import Subject, rules_for
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hccl_tools.discover.facts import HostState
     from hccl_tools.formats.host_files import Kind
     from hccl_tools.rules.findings import Findings
-    from hccl_tools.table.model import Format
+    from hccl_tools.table.model import Format, RankTable
 
 #: The format of the table that HCCL makes of a root info, and the rules on values that apply to it.
 FORMAT: Format = "2.0"
@@ -38,15 +41,30 @@ def recognise(subject: Subject) -> Detection | None:
     return Detection(None, f"{_with_article(subject.kind)}: {reason}")
 
 
-def check(subject: Subject, findings: Findings) -> None:
-    """Collect the findings on such a file; values are checked only if the structure is right."""
+def check(subject: Subject, findings: Findings, host: Callable[[RankTable], HostState] | None) -> None:
+    """Collect the findings on such a file; values are checked only if the structure is right.
+
+    Args:
+        host: Returns the state of this host for the devices of a table, for the comparison with the file.
+    """
     rules = rules_for(subject.kind)
     early = [one for one in rules if one.stage in ("load", "structure")]
     if findings.run(early, subject):
         return
+    if host is not None:
+        subject.host = host(_devices_as_table(subject))
     findings.run((one for one in rules if one.stage not in ("load", "structure")), subject)
     if subject.kind == "rootinfo":
         _check_as_table(subject, findings)
+
+
+def _devices_as_table(subject: Subject) -> RankTable:
+    """Return a table with only the device ids of the file, which is all that the comparison reads."""
+    from hccl_tools.rules.host_files_local import device_ids  # noqa: PLC0415  (only for --local)
+    from hccl_tools.table.model import RankTable, Server  # noqa: PLC0415
+
+    ids = device_ids(subject)
+    return RankTable(FORMAT, [Server("", range(len(ids)))], {"device_id": list(ids)})
 
 
 def _check_as_table(subject: Subject, findings: Findings) -> None:

@@ -9,6 +9,7 @@ from hccl_tools.discover import host, host_state
 from hccl_tools.discover.recognition import Recognised, recognise
 from hccl_tools.discover.site import Site
 from hccl_tools.errors import DiscoveryError
+from hccl_tools.formats.host_files import READERS
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import LOCAL, Subject, rules_for
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS
@@ -60,6 +61,8 @@ class LocalCheck:
 
     def summary(self, report: Report) -> str:
         """Return the sentence that reports which server of a checked table is this host."""
+        if report.format in READERS:
+            return f"{report.file}: compared with the devices of this host"
         if report.table is None:
             return f"{report.file}: not compared with this host because the table cannot be read"
         found: Recognised = recognise(report.table, self.look(report.table))

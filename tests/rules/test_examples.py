@@ -22,7 +22,7 @@ ALL = [pytest.param(rule, id=rule_id) for rule_id, rule in RULES.items()]
 
 def report_of(rule: Rule, which: str, folder: Path) -> Report:
     shown = example(rule, which)
-    host = shown.host if rule.formats == LOCAL else None
+    host = shown.host if rule.formats == LOCAL or shown.is_local else None
     return validate(shown.write(folder), product=shown.product, env=shown.env, host=host)
 
 

@@ -58,9 +58,13 @@ class Example:
     #: Further files in the folder, by name.
     beside: dict[str, Any] = field(default_factory=dict)
     is_directory: bool = False
+    #: Whether the example is compared with a host.
+    is_local: bool = False
 
     def host(self, table: RankTable) -> HostState:
         """Return the host of the example: the table's first server, with the changes that it names."""
+        if self.beside:
+            return self._host_of_files()
         numbers, sdids = table.device_numbers, table.column("super_device_id")
         devices = {
             numbers[row] or 0: DeviceState(
@@ -72,6 +76,18 @@ class Example:
         for change in self.changes_of_host:
             _change_host(change, devices, own)
         return HostState(tuple(sorted(devices)), devices, frozenset({"node"}), own.__contains__)
+
+    def _host_of_files(self) -> HostState:
+        """Return the host of an example that changes a root info or an endpoint file."""
+        devices = {
+            rank["device_id"]: DeviceState(
+                tuple(one["addr"] for level in rank["level_list"] for one in level["rank_addr_list"])
+            )
+            for rank in host_files.root_info()["rank_list"]
+        }
+        for change in self.changes_of_host:
+            _change_host(change, devices, set())
+        return HostState(tuple(sorted(devices)), devices, frozenset(), lambda _ip: False)
 
     def write(self, folder: Path) -> str:
         """Write the example as a file and return its name."""
@@ -165,6 +181,7 @@ def _apply(found: Example, step: str, rule: Rule) -> None:
     elif verb == "directory":
         found.is_directory = True
     elif verb == "host":
+        found.is_local = True
         found.changes_of_host += [rest] if rest else []
     elif verb == "product":
         found.product = rest

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from hccl_tools.cli import cli
 from hccl_tools.errors import TableError
 from hccl_tools.validation.checker import load, validate
-from tests.support.host_files import root_info, topology, write_root_info
+from tests.support.host_files import root_info, topology, write_endpoint_files, write_root_info
+from tests.support.hosts import described, make_host
 from tests.support.tables import table
 
 if TYPE_CHECKING:
@@ -174,3 +175,30 @@ def test_show(tmp_path: Path) -> None:
     assert lines[8] == "  device_id 7  local_id 7  layer 0 (127.0.0.1): 7 addresses, layer 1 (0): 2 addresses"
     assert shown["format"] == "rootinfo"
     assert shown["devices"][7]["levels"][1]["addresses"][0]["ports"] == ["0/4", "0/5", "0/6", "0/7"]
+
+
+def test_local_compares_with_the_devices_of_this_host(tmp_path: Path) -> None:
+    made = make_host(tmp_path / "host", described("a5"), nodes=range(8))
+    value = root_info()
+    address(value).update(addr="000000000000002000100000dfdf1001")
+    rank(value, 7).update(device_id=9)
+    write_root_info(made.work, value)
+
+    done = made.run("validate", "--local", "-f", "concise", "hccl_rootinfo.json")
+
+    assert done.returncode == 1
+    assert "compared with the devices of this host" in done.stderr
+    assert [line.split()[2] for line in done.stdout.splitlines()] == ["HCC851", "HCC852", "HCC677"]
+    assert "no entry for device 7 of this host" in done.stdout
+    assert "there is no device 9 here: no /dev/davinci9" in done.stdout
+
+
+def test_local_of_the_files_of_this_host(tmp_path: Path) -> None:
+    made = make_host(tmp_path / "host", described("a5"), nodes=range(8))
+    write_root_info(made.work)
+    write_endpoint_files(made.work)
+
+    done = made.run("validate", "--local", "hccl_rootinfo.json", "ub_endpoint_npu_5.json")
+
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("no findings") == 2
