@@ -129,7 +129,7 @@ def _show_host_file(report: Report, file: str, output: str, given: list[str], *,
     if not isinstance(value, dict):
         raise TableError(f"{report.file} cannot be shown\n{_findings(report)}")
     _note_errors(report, noun, file)
-    path = None if is_stream(file) else file
+    path = None if is_stream(file) or report.origin is not None else file
     if report.is_service:
         from hccl_tools.draw import service  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Find the rank tables in a ConfigMap, by their content."""
+"""Find the tables in a ConfigMap by their content: rank tables, service tables and root infos."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hccl_tools.document.fast_parser import UNCLEAN, parse_clean
 from hccl_tools.document.reading import STDIN_SHOWN
 from hccl_tools.document.syntax_problem import KUBERNETES_HINT
 from hccl_tools.errors import InputError
+from hccl_tools.formats.host_files import kind_of
 from hccl_tools.kubernetes import config_maps
 from hccl_tools.notation.phrases import and_more, count
 from hccl_tools.notation.printable import escaped
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from hccl_tools.kubernetes.yaml_reading import Place
 
 #: A list of a rank table, in a text that may be broken JSON.
-_LIST = re.compile(rb'"(server|group|rank)_list"')
+_LIST = re.compile(rb'"(server|group|rank|server_group)_list"')
 #: Usual keys of rank tables: hccl.json, jobstart_hccl.json, ranktable.json, rank_table.json.
 _USUAL = re.compile(r".*(hccl|rank_?table).*", re.IGNORECASE)
 _SHOWN = 8
@@ -154,6 +155,8 @@ def _is_table(data: bytes) -> bool:
         if _LIST.search(data):
             return True
         value = Document.parse(data, "").value
+    if kind_of(value, None) is not None:
+        return True
     found = formats.detect(value)
     return found.format is not None or found.heterogeneous
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from hccl_tools.diagnostics import render
 from hccl_tools.errors import HcclToolsError
+from hccl_tools.table.model import SERVICE
 from hccl_tools.tablefiles.inputs import Inputs
 from hccl_tools.validation.checker import validate
 from hccl_tools.validation.config_maps import check_all
@@ -420,6 +421,28 @@ def test_damage_never_ends_in_a_traceback(
                 assert "".join(render(check_all(argument, validate)))
             with contextlib.suppress(HcclToolsError):
                 Inputs().table(argument)
+
+
+@pytest.mark.parametrize("write", [json.dumps, as_yaml])
+def test_a_service_table(command_line: CommandLine, write: Callable[[Any], str]) -> None:
+    """The ConfigMap of MindIE-Motor."""
+    text = json.dumps(table(SERVICE, 2, 8), indent=2)
+    command_line.write("cm.txt", write(config_map("global-ranktable", "mindie", table=text)))
+    command_line.write("table.json", text)
+
+    assert command_line("validate", "cm.txt").code == 0
+    assert command_line("show", "cm.txt").out.replace("cm.txt#table", "table.json") == (
+        command_line("show", "table.json").out
+    )
+    made = command_line("convert", "cm.txt", "--instance", "2", "--to", "1.0", "-o", "-")
+    assert made.code == 0
+    assert made.out == command_line("convert", "table.json", "--instance", "2", "--to", "1.0", "-o", "-").out
+    refused = command_line("convert", "cm.txt", "--to", "1.0")
+    assert refused.code == 1
+    assert refused.sentence.startswith("cm.txt#table cannot be used: ")
+    assert "--instance" in refused.err
+    command_line.write("cm.txt", write(config_map("global-ranktable", "mindie", table=text[:-20])))
+    assert "cm.txt#table:" in command_line("validate", "cm.txt", "-f", "concise").out
 
 
 def test_a_plain_table_pays_nothing(tmp_path: Path) -> None:
