@@ -84,14 +84,16 @@ def command(
     table_options.wait_for(file, wait)
     inputs = Inputs(product=settings["product"])
     if instance is None:
-        table = inputs.table(file)
+        table, is_mixture = inputs.table_or_mixture(file)
     else:
-        table = convert_instance.read(file, instance, target, renumber=renumber)
+        table, is_mixture = convert_instance.read(file, instance, target, renumber=renumber), False
+    if is_mixture:
+        click.echo("read as by xLLM: the servers of server_list, then those of group_list", err=True)
     pods = _super_pods(inputs, super_pods, target or table.format)
     made = table
     if target is not None:
         made = conversion.convert(table, to=target, super_pods=pods, renumber=renumber)
-        if instance is None or table.format != made.format:
+        if table.format != made.format or not (is_mixture or instance):
             _report(table, made)
     if settings["product"] is None and not os.environ.get(PRODUCT_VARIABLE):
         if table.format == "1.2":

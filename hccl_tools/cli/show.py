@@ -158,10 +158,34 @@ def _note_errors(report: Report, noun: str, file: str) -> None:
 
 
 def _table(report: Report, file: str) -> RankTable:
+    if (mixture := _mixture(report)) is not None:
+        return mixture
     if report.table is None or not report.table.servers:
         raise TableError(f"{report.file} cannot be shown\n{_findings(report)}")
     _note_errors(report, "table", file)
     return report.table
+
+
+def _mixture(report: Report) -> RankTable | None:
+    """Return the table that xLLM reads from server_list and group_list[].server_list, if HCCL reads none.
+
+    The fingerprint of a table that HCCL reads is that of HCCL's servers, so that hosts can compare it.
+    """
+    from hccl_tools.formats import StructureError, xllm  # noqa: PLC0415
+
+    value = report.document.value if report.document is not None else None
+    if not xllm.is_mixture(value):
+        return None
+    if report.table is not None:
+        note = "HCCL's servers are shown; xLLM also searches group_list"
+    else:
+        note = "shown as read by xLLM, from server_list and group_list; HCCL does not read it"
+    try:
+        table = xllm.read(value) if report.table is None else None
+    except StructureError:
+        return None
+    click.echo(f"note: {note}", err=True)
+    return table
 
 
 def _chosen(

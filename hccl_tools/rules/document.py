@@ -6,6 +6,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from hccl_tools.formats.detection import detect
+from hccl_tools.notation.number_list import fold
 from hccl_tools.rules.registry import COUNTED, Finding, Subject, rule
 from hccl_tools.table.products import assumed_for
 
@@ -108,3 +109,35 @@ def ignored_text(subject: Subject) -> Iterator[Finding]:
         offset = subject.document.trailing
         if offset is not None:
             yield Finding("HCCL ignores the text after the table", hint="delete the text", offset=offset)
+
+
+@rule(
+    "HCC661",
+    "xllm-groups",
+    "advice",
+    source="xllm collective_communicator.cpp:57-130, npu_rank_table_env.cpp",
+)
+def xllm_groups(subject: Subject) -> Iterator[Finding]:
+    """A group of group_list has a server_list: xLLM finds the hosts of ranks there, but HCCL does not read it.
+
+    xLLM searches server_list first, then the server_list of each group, and hands the same file to HCCL by
+    RANK_TABLE_FILE. No HCCL format has both lists.
+
+    Base: 1.0
+    Example: /group_list = [{"server_list": [{"server_id": "10.0.0.2", "device": [{"device_id": "0", "rank_id": "2"}]}]}]
+    Instead: table
+    Hint: list all servers in server_list; `hccl-tools convert FILE --to 1.0` writes this table
+    """
+    if not isinstance(subject.value, dict) or "group_list" not in subject.value:
+        return
+    from hccl_tools.formats import xllm  # noqa: PLC0415  (few files have this key)
+
+    if xllm.is_mixture(subject.value):
+        by_hccl, by_xllm = (
+            f"ranks {fold(sorted(one))}" if one else "no rank" for one in xllm.ranks(subject.value)
+        )
+        yield Finding(
+            f"xLLM finds {by_xllm} in server_list and group_list; HCCL reads {by_hccl}",
+            ("group_list",),
+            "list all servers in server_list; `hccl-tools convert FILE --to 1.0` writes this table",
+        )

@@ -15,13 +15,13 @@ from hccl_tools.document.document import Document
 from hccl_tools.document.fast_parser import UNCLEAN, parse_clean
 from hccl_tools.document.reading import STDIN, STDIN_SHOWN, is_stream, read_file, shown_name
 from hccl_tools.errors import TableError
-from hccl_tools.formats import StructureError
+from hccl_tools.formats import StructureError, xllm
 from hccl_tools.kubernetes import config_maps
 from hccl_tools.table.hccl_values import read_uint
 from hccl_tools.transform.collected import TableBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hccl_tools.diagnostics.diagnostic import Path, Report
     from hccl_tools.kubernetes.tables import TableText
@@ -109,8 +109,18 @@ class Inputs:
             TableError: The file is not a rank table, its counts are wrong, or its rank ids are not distinct
                 numbers; the message has the findings.
         """
+        return self._consistent(name, formats.read, self._value(name))
+
+    def table_or_mixture(self, name: str) -> tuple[RankTable, bool]:
+        """Return the table in a file, and whether it is xLLM's mixture, read as by xLLM; see ``table``."""
+        value = self._value(name)
+        if xllm.is_mixture(value):
+            return self._consistent(name, xllm.read, value), True
+        return self._consistent(name, formats.read, value), False
+
+    def _consistent(self, name: str, read: Callable[[Any], RankTable], value: Any) -> RankTable:
         try:
-            table = formats.read(self._value(name))
+            table = read(value)
         except StructureError:
             raise self.refusal(name) from None
         if not is_consistent(table):

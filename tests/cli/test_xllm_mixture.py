@@ -1,0 +1,114 @@
+"""xLLM's mixture of server_list and group_list[].server_list: what HCCL and xLLM read from it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_tools.formats import StructureError, xllm
+from hccl_tools.validation.checker import validate
+from tests.support.tables import JSON, table
+from tests.validation.test_service_tables import JUNK
+
+if TYPE_CHECKING:
+    from tests.support.commands import CommandLine
+
+SERVERS = table("1.0", 2, 8)["server_list"]
+HEAD = {"version": "1.0", "status": "completed"}
+#: Both servers in groups; with a version, without, and the first one in server_list.
+IN_GROUPS: JSON = {**HEAD, "group_list": [{"server_list": [server]} for server in SERVERS]}
+WITHOUT_VERSION = {key: value for key, value in IN_GROUPS.items() if key != "version"}
+MIXED: JSON = {**HEAD, "server_list": SERVERS[:1], "group_list": [{"server_list": SERVERS[1:]}]}
+
+
+def advice(value: Any) -> list[str]:
+    return [one.message for one in validate(value).findings if one.rule.id == "HCC661"]
+
+
+@pytest.mark.parametrize(
+    ("value", "by_hccl"),
+    [(MIXED, "ranks 0-7"), (IN_GROUPS, "no rank"), (WITHOUT_VERSION, "no rank")],
+)
+def test_validate_says_what_each_reader_takes(value: JSON, by_hccl: str) -> None:
+    expected = f"xLLM finds ranks 0-15 in server_list and group_list; HCCL reads {by_hccl}"
+
+    assert advice(value) == [expected]
+
+
+def test_the_verdict_stays_that_of_hccl() -> None:
+    assert validate(MIXED).verdict == "accepted"
+    assert validate(IN_GROUPS).verdict == "refused"
+
+
+@pytest.mark.parametrize("value", [table("1.0"), table("group_list"), {**table("1.0"), "group_list": 5}])
+def test_other_tables_are_no_mixture(value: JSON) -> None:
+    assert advice(value) == []
+
+
+@pytest.mark.parametrize("value", [MIXED, IN_GROUPS, WITHOUT_VERSION])
+def test_convert_lists_all_servers(command_line: CommandLine, value: JSON) -> None:
+    done = command_line("convert", command_line.write("t.json", value), "--to", "1.0", "-o", "-")
+
+    assert (done.code, json.loads(done.out)["server_list"]) == (0, SERVERS)
+    assert done.err == "read as by xLLM: the servers of server_list, then those of group_list\n"
+
+
+def test_show_has_the_servers_that_xllm_finds_if_hccl_reads_none(command_line: CommandLine) -> None:
+    done = command_line("show", command_line.write("t.json", IN_GROUPS))
+
+    assert (done.code, "rank 15  device 7" in done.out) == (0, True)
+    assert done.err == (
+        "note: shown as read by xLLM, from server_list and group_list; HCCL does not read it\n"
+    )
+
+
+def test_show_has_the_servers_of_hccl_otherwise(command_line: CommandLine) -> None:
+    done = command_line("show", command_line.write("t.json", MIXED))
+
+    assert (done.code, "10.0.0.2" in done.out) == (0, False)
+    assert done.err == "note: HCCL's servers are shown; xLLM also searches group_list\n"
+
+
+def test_the_first_entry_of_a_rank_counts_and_a_number_is_a_rank() -> None:
+    own: JSON = {"server_id": "10.0.0.1", "device": [{"device_id": "0", "rank_id": 0}]}
+    again = {"server_id": "10.0.0.2", "device": [{"device_id": "5", "rank_id": "0"}]}
+    more = {"server_id": "10.0.0.1", "device": [{"device_id": "1", "rank_id": "1"}]}
+
+    read = xllm.read({**HEAD, "server_list": [own], "group_list": [{"server_list": [again, more]}]})
+
+    assert [server.server_id for server in read.servers] == ["10.0.0.1"]
+    assert (read.rank_ids, read.device_ids) == (["0", "1"], ["0", "1"])
+
+
+@pytest.mark.parametrize("rank", ["01", " 1", "1a", -1, 1.0, True, None])
+def test_xllm_compares_ranks_as_text(rank: Any) -> None:
+    devices = [{"device_id": "0", "rank_id": "0"}, {"device_id": "1", "rank_id": rank}]
+    value = {**HEAD, "group_list": [{"server_list": [{"server_id": "10.0.0.1", "device": devices}]}]}
+
+    assert advice(value) == ["xLLM finds ranks 0 in server_list and group_list; HCCL reads no rank"]
+
+
+def test_a_damaged_mixture_is_refused_with_the_findings(command_line: CommandLine) -> None:
+    value = {**HEAD, "group_list": [{"server_list": [{"server_id": "a", "device": [{"rank_id": "0"}]}]}]}
+
+    done = command_line("convert", command_line.write("t.json", value), "--to", "1.0", "-o", "-")
+
+    assert (done.code, "error[HCC111]" in done.err) == (1, True)
+    assert command_line("show", "t.json").code == 1
+
+
+@given(
+    JUNK, JUNK, st.lists(st.dictionaries(st.sampled_from(["server_list", "x"]), JUNK, max_size=2), max_size=3)
+)
+def test_random_json_makes_no_traceback(own: Any, head: Any, groups: Any) -> None:
+    value = {"version": head, "server_list": own, "group_list": groups}
+    validate(value)
+    if xllm.is_mixture(value):
+        try:
+            xllm.read(value)
+        except StructureError:
+            return
