@@ -60,6 +60,7 @@ def exports(variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def _checked(file: str, product: str | None) -> RankTable:
+    from hccl_tools.diagnostics.wording import next_step  # noqa: PLC0415
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
     if file == "-":
@@ -67,11 +68,7 @@ def _checked(file: str, product: str | None) -> RankTable:
     report = validate(file, product=product)
     if report.table is None or not report.ok:
         first = report.errors[0]
-        details = f"hccl-tools validate {shlex.quote(file)}"
-        raise TableError(
-            f"HCCL would refuse {file}: {first.rule.id} {first.message}",
-            hint=first.hint if first.rule.name == "not-a-rank-table" else details,
-        )
+        raise TableError(f"HCCL would refuse {file}: {first.rule.id} {first.message}", hint=next_step(report))
     return report.table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import pointer
@@ -71,6 +72,17 @@ def conclusion(report: Report, counted: str) -> str:
     is_or_are = "is" if len(report.left_out) == 1 else "are"
     rules = f"{', '.join(report.left_out)} {is_or_are} {report.left_out_as}"
     return f"{counted or 'nothing shown'} ({rules}), but {verdict(report)}"
+
+
+def next_step(report: Report) -> str:
+    """Return what to do about a table with errors of which only the first is shown.
+
+    ``validate`` opens a ConfigMap, which a job cannot read, and so may find no error in it.
+    """
+    first = report.errors[0]
+    if first.rule.name == "not-a-rank-table" and first.hint:
+        return first.hint
+    return f"see `hccl-tools validate {quote(report.file)}`"
 
 
 def quoted(text: str) -> str:

@@ -28,6 +28,7 @@ class Case:
         start_port: The rendezvous port that was asked for.
         product_by_user: The product of ``--product``.
         table_problem: What ``validate`` says of the table; empty for a good one.
+        table_remedy: What to do about it.
     """
 
     seen: Observation
@@ -39,6 +40,7 @@ class Case:
     start_port: int | None = None
     product_by_user: str | None = None
     table_problem: str = ""
+    table_remedy: str = ""
     environ: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:

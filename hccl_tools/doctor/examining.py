@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
+from hccl_tools.diagnostics.wording import next_step
 from hccl_tools.discover.recognition import recognise
 from hccl_tools.doctor import table_comparison, ways
 from hccl_tools.doctor.between_checks import Silent, silence
@@ -134,8 +135,8 @@ def case_of(seen: Observation, job: Job) -> Case:
     devices = () if table is None else _devices_here(table, seen)
     product = seen.product or job.product or (job.report.product if job.report else None)
     path = job.report.file if job.report else ""
-    problem = _table_problem(job.report) if job.report else ""
-    return Case(seen, table, path, product, devices, job.target, job.start_port, job.product, problem)
+    problem, remedy = _table_problem(job.report) if job.report else ("", "")
+    return Case(seen, table, path, product, devices, job.target, job.start_port, job.product, problem, remedy)
 
 
 def _devices_here(table: RankTable, seen: Observation) -> tuple[int, ...]:
@@ -147,10 +148,10 @@ def _devices_here(table: RankTable, seen: Observation) -> tuple[int, ...]:
     return tuple(sorted(number for number in found if number is not None))
 
 
-def _table_problem(report: Report) -> str:
+def _table_problem(report: Report) -> tuple[str, str]:
     if report.ok:
-        return ""
+        return "", ""
     first = report.errors[0]
     total = sum(number for rule, number in report.counts.items() if rule.severity == "error")
     more = f" and {total - 1:,} more" if total > 1 else ""
-    return f"the table has errors: {first.rule.id} {first.message}{more}"
+    return f"the table has errors: {first.rule.id} {first.message}{more}", next_step(report)

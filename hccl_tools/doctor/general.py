@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def table_has_errors(case: Case) -> Iterator[Finding]:
     """Does the table pass `hccl-tools validate`?"""
     if case.table_problem:
-        yield Finding(case.table_problem, remedy=f"see `hccl-tools validate {case.table_path}`")
+        yield Finding(case.table_problem, remedy=case.table_remedy)
 
 
 @check(

@@ -370,6 +370,16 @@ def test_a_job_needs_the_table_itself(command_line: CommandLine) -> None:
     ]
 
 
+def test_doctor_needs_the_table_itself(command_line: CommandLine) -> None:
+    command_line.write("cm.json", config_map(hccl__json=GOOD))
+
+    done = command_line("doctor", "--local", "--select", "HCD002", "cm.json")
+
+    assert done.code == 1
+    assert "the rank table is the value of its key" in done.out
+    assert "  = help: extract the table: kubectl get configmap -n train rings-config-job " in done.out
+
+
 def test_a_large_list_takes_linear_time(command_line: CommandLine) -> None:
     """A quadratic search for positions or names would take minutes."""
     small = json.dumps(table("1.0", 1, 1))
