@@ -3,6 +3,8 @@
     python train_digits.py                                   one process
     hccl-tools launch --rank-table TABLE train_digits.py     one process for each rank of the table
 
+With --checkpoint FILE the training is saved after every epoch, and a new start continues from there.
+
 Each rank works on its own share of every batch and the gradients are averaged over all ranks, so the
 parameters stay equal everywhere: every rank prints their checksum at the end. The batch is divided among the
 ranks and does not grow with them, so the accuracy is much the same for any number of ranks.
@@ -14,6 +16,7 @@ import argparse
 import os
 import time
 import zlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mindspore as ms
@@ -40,6 +43,9 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--batch_size", type=int, default=128, help="images per step, all ranks together")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--checkpoint", metavar="FILE.ckpt", help="save here, where all ranks can read, and resume from here"
+    )
     return parser.parse_args()
 
 
@@ -88,6 +94,24 @@ def make_step(network: Any, optimizer: Any, ranks: int) -> Callable[[Any, Any], 
     return ms.jit(step)  # type: ignore[no-any-return]
 
 
+def save(path: str, optimizer: Any, step: int) -> None:
+    """Replace the checkpoint as a whole: an interrupted save leaves the earlier one."""
+    state = [each for each in optimizer.get_parameters() if each.name != "learning_rate"]  # follows --epochs
+    ms.save_checkpoint(state, f"{path}.new.ckpt", append_dict={"step": step})
+    Path(f"{path}.new.ckpt").replace(path)
+
+
+def resume(path: str, optimizer: Any) -> int:
+    """Load parameters and optimizer; return the number of steps done, 0 if there is no checkpoint."""
+    if not Path(path).exists():
+        return 0
+    saved = ms.load_checkpoint(path)
+    done = int(saved.pop("step").asnumpy())
+    ms.load_param_into_net(optimizer, saved, strict_load=True)
+    print(f"resumed from step {done}", flush=True)
+    return done
+
+
 def main() -> None:
     """Train, then let rank 0 say how well the network reads digits it has not seen."""
     args = parse_args()
@@ -109,16 +133,19 @@ def main() -> None:
         optimizer = nn.SGD(network.trainable_params(), rate, momentum=0.9)
     else:
         optimizer = nn.Adam(network.trainable_params(), rate)
+    done = resume(args.checkpoint, optimizer) if args.checkpoint else 0
     step = make_step(network, optimizer, ranks)
 
     started = time.perf_counter()
     network.set_train()
-    for epoch in range(args.epochs):
+    for epoch in range(done // steps, args.epochs):
         for batch in batches(images, labels, args.batch_size, slice(rank, None, ranks), [args.seed, epoch]):
             loss = step(*batch)
         if rank == 0:
             seconds = time.perf_counter() - started
             print(f"epoch {epoch + 1:2d}/{args.epochs}: loss {float(loss):.3f}, {seconds:.1f} s", flush=True)
+        if rank == 0 and args.checkpoint:
+            save(args.checkpoint, optimizer, (epoch + 1) * steps)
 
     network.set_train(False)
     checksum = 0

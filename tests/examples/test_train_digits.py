@@ -7,6 +7,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,48 @@ def test_ranks_of_a_table_learn_together(tmp_path: Path, accuracy_alone: float) 
     assert accuracy(terminal) == accuracy(logs[0]) >= 0.95
     assert abs(accuracy(terminal) - accuracy_alone) <= 0.03
     assert not any(ACCURACY.search(log) for log in logs[1:])
+
+
+CRASH = textwrap.dedent("""
+    import os, runpy, sys, threading, time
+    def crash():
+        while not os.path.exists("digits.ckpt"):
+            time.sleep(0.01)
+        os._exit(7)
+    if os.environ["RANK_ID"] == "1" and not os.path.exists("digits.ckpt"):
+        threading.Thread(target=crash, daemon=True).start()
+    sys.argv = [SCRIPT, "--checkpoint", "digits.ckpt"]
+    runpy.run_path(SCRIPT, run_name="__main__")
+""")
+
+
+def test_a_job_that_lost_a_rank_resumes_and_learns_as_much(tmp_path: Path, accuracy_alone: float) -> None:
+    (tmp_path / "crash.py").write_text(f"SCRIPT = {str(SCRIPT)!r}\n{CRASH}", encoding="utf-8")
+    run(
+        ["-m", "hccl_tools", "gen", "--simulate", "910a", "--device_num", "[4,6)", "-o", "table.json"],
+        tmp_path,
+    )
+    options = ["--rank-table", "table.json", "--python", sys.executable, "--cpu", "--max-restarts", "1"]
+
+    run(["-m", "hccl_tools", "launch", *options, "crash.py"], tmp_path)
+
+    for rank in range(2):
+        log = (tmp_path / "log" / "latest" / f"rank_{rank}.restart_1.log").read_text()
+        (step,) = re.findall(r"^resumed from step (\d+)$", log, re.MULTILINE)
+        assert 0 < int(step) < 12 * 11
+    first = (tmp_path / "log" / "latest" / "rank_0.restart_1.log").read_text()
+    assert abs(accuracy(first) - accuracy_alone) <= 0.03
+
+
+def test_a_finished_training_continues_with_more_epochs(tmp_path: Path) -> None:
+    options = ["--checkpoint", "digits.ckpt", "--optimizer", "adam"]
+    begun = run([str(SCRIPT), *options, "--epochs", "4"], tmp_path)
+
+    continued = run([str(SCRIPT), *options, "--epochs", "12"], tmp_path)
+
+    assert "resumed" not in begun
+    assert "resumed from step 44\nepoch  5/12: " in continued
+    assert accuracy(continued) >= 0.93
 
 
 def test_with_adam_it_learns_as_well(tmp_path: Path) -> None:
