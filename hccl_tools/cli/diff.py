@@ -63,11 +63,14 @@ def _read(file: str, product: str | None) -> tuple[str, RankTable]:
         UsageError: The file is no table, or its ranks or devices are not unique numbers.
     """
     from hccl_tools.diagnostics import render  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.diagnostics.wording import no_rank_table  # noqa: PLC0415
     from hccl_tools.table.difference import problem  # noqa: PLC0415
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
     from hccl_tools.validation.config_maps import check_one  # noqa: PLC0415
 
     report = check_one(file, partial(validate, product=product))
+    if other := no_rank_table(report):
+        raise UsageError(f"{report.file} cannot be compared: {other[0]}", hint=other[1])
     if report.table is None or not report.table.servers:
         findings = "".join(render([report], "text")).rstrip()
         raise UsageError(f"{report.file} cannot be compared\n{findings}")

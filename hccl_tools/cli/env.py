@@ -60,12 +60,14 @@ def exports(variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def _checked(file: str, product: str | None) -> RankTable:
-    from hccl_tools.diagnostics.wording import next_step  # noqa: PLC0415
+    from hccl_tools.diagnostics.wording import next_step, no_rank_table  # noqa: PLC0415
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
     if file == "-":
         raise TableError("the table of a job is a file that all ranks read, not standard input")
     report = validate(file, product=product)
+    if other := no_rank_table(report):
+        raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
     if report.table is None or not report.ok:
         first = report.errors[0]
         raise TableError(f"HCCL would refuse {file}: {first.rule.id} {first.message}", hint=next_step(report))

@@ -16,8 +16,8 @@ _VERDICTS = {
     "hangs": "{} waits 30 minutes for this {} and then fails",
 }
 #: Why a service table is no input of a command that needs a rank table, and what to do.
-NOT_FOR_HCCL = "it is a service table (server_group_list), which HCCL does not read"
-INSTANCE_HINT = "`hccl-tools convert FILE --instance N --to 1.0` writes the rank table of an instance"
+_NOT_FOR_HCCL = "it is a service table (server_group_list), which HCCL does not read"
+_INSTANCE_HINT = "`hccl-tools convert FILE --instance N --to 1.0` writes the rank table of an instance"
 #: Characters of a value that a message quotes; enough for a server_id (64 bytes) or several addresses.
 _LONGEST_QUOTE = 200
 #: From worst to mildest.
@@ -42,6 +42,19 @@ def _reaction(finding: Diagnostic) -> str:
     if consequence == "forbidden":
         return "accepts this, but the product's guide forbids it"
     return "accepts this"
+
+
+def no_rank_table(report: Report) -> tuple[str, str] | None:
+    """Return why a file is no input of a command that needs a rank table, and what to do, as phrases.
+
+    The result is None for a rank table, and for a file that ``validate`` does not know.
+    """
+    if report.is_service:
+        return _NOT_FOR_HCCL, _INSTANCE_HINT
+    if report.noun != "table":
+        article = "an" if report.noun[0] in "aeiou" else "a"
+        return f"it is {article} {report.noun}, not a rank table", "`hccl-tools show` and `validate` read it"
+    return None
 
 
 def verdict(report: Report) -> str:

@@ -168,12 +168,12 @@ class Inputs:
     def refusal(self, name: str) -> TableError:
         """Return the error for a file that cannot be used, with the findings of ``validate``."""
         from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
-        from hccl_tools.diagnostics.wording import INSTANCE_HINT, NOT_FOR_HCCL  # noqa: PLC0415
+        from hccl_tools.diagnostics.wording import no_rank_table  # noqa: PLC0415
         from hccl_tools.validation.config_maps import check_one  # noqa: PLC0415
 
         report = check_one(name, self._check)
-        if report.is_service:
-            return TableError(f"{report.file} cannot be used: {NOT_FOR_HCCL}", hint=INSTANCE_HINT)
+        if other := no_rank_table(report):
+            return TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
         return TableError(f"{report.file} cannot be used\n{''.join(render([report], 'text')).rstrip()}")
 
     def _check(self, source: Any) -> Report:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
 from hccl_tools.diagnostics.diagnostic import HCCL_CONSEQUENCES, KEPT, Diagnostic, Report, Verdict
-from hccl_tools.diagnostics.wording import INSTANCE_HINT, NOT_FOR_HCCL
+from hccl_tools.diagnostics.wording import no_rank_table
 from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.formats.host_files import READERS
@@ -112,13 +112,13 @@ def load(
         InputError: The file cannot be read.
     """
     report = validate(path, product=product, ignore=ignore, env=env)
+    if other := no_rank_table(report):
+        raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
     if not report.ok:
         from hccl_tools.diagnostics import render  # noqa: PLC0415  (only where something is wrong)
 
         text = "".join(render([report], "text", show_all=False, color=False)).rstrip()
         raise TableError(f"{report.file} cannot be used\n{text}")
-    if report.is_service:
-        raise TableError(f"{report.file} cannot be used: {NOT_FOR_HCCL}", hint=INSTANCE_HINT)
     if report.table is None:
         raise TableError(f"{report.file} cannot be used: {report.format_reason}")
     return report.table, report

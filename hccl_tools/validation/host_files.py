@@ -6,14 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.formats import Detection
-from hccl_tools.formats.host_files import READERS, kind_of, kind_of_name
+from hccl_tools.formats.host_files import kind_of, kind_of_name
 from hccl_tools.rules.registry import Subject, rules_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hccl_tools.discover.facts import HostState
-    from hccl_tools.formats.host_files import Kind
     from hccl_tools.rules.findings import Findings
     from hccl_tools.table.model import Format, RankTable
 
@@ -38,7 +37,7 @@ def recognise(subject: Subject) -> Detection | None:
     if found is None:
         return None
     subject.kind, reason = found
-    return Detection(None, f"{_with_article(subject.kind)}: {reason}")
+    return Detection(None, reason)
 
 
 def check(subject: Subject, findings: Findings, host: Callable[[RankTable], HostState] | None) -> None:
@@ -79,8 +78,3 @@ def _check_as_table(subject: Subject, findings: Findings) -> None:
         return  # the schema of root infos found it
     seen_as = Subject(subject.product, value, table=table, env=subject.env)
     findings.run((rule for rule in rules_for(FORMAT) if rule.facts.id in _OF_TABLES), seen_as)
-
-
-def _with_article(kind: Kind) -> str:
-    noun = READERS[kind][1]
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

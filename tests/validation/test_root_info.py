@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from hccl_tools.cli import cli
-from hccl_tools.errors import TableError
+from hccl_tools.errors import HcclToolsError, TableError
 from hccl_tools.validation.checker import load, validate
 from tests.support.host_files import root_info, topology, write_endpoint_files, write_root_info
 from tests.support.hosts import described, make_host
@@ -151,8 +151,27 @@ def test_a_rank_table_stays_a_rank_table(tmp_path: Path) -> None:
 
 
 def test_a_root_info_is_no_table_for_a_job(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="cannot be used: a root info"):
+    with pytest.raises(TableError, match="cannot be used: it is a root info, not a rank table"):
         load(write_root_info(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["convert", "{}", "--to", "1.0"],
+        ["merge", "{}"],
+        ["diff", "{}", "{}"],
+        ["env", "{}", "--target", "torch"],
+        ["launch", "--rank-table", "{}", "--dry-run", "train.py"],
+    ],
+)
+def test_commands_that_need_a_table_name_the_file(command: list[str], tmp_path: Path) -> None:
+    path = str(write_root_info(tmp_path))
+
+    result = CliRunner().invoke(cli, [word.format(path) for word in command])
+
+    assert isinstance(result.exception, HcclToolsError)
+    assert "it is a root info, not a rank table" in result.exception.message
 
 
 def test_many_devices_cost_little(tmp_path: Path) -> None:
