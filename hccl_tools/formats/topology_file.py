@@ -72,7 +72,11 @@ def load(path: str) -> TopologyFile:
         raise TopologyError(f"{path} is not a topology file: it is not an object")
     if value.get("version") != VERSION:
         raise TopologyError(f'{path} is not a topology file: its version is not "{VERSION}"')
-    return TopologyFile(path, _peers(value, path), tuple(_edges(value, path)))
+    peers, edges = _peers(value, path), _edges(value, path)
+    for edge in edges:
+        if not {edge.a, edge.a if edge.b is None else edge.b} <= peers:
+            raise TopologyError(f"{path} links local_id {edge.a} and {edge.b}, but not both are in peer_list")
+    return TopologyFile(path, peers, tuple(edges))
 
 
 def _peers(value: dict[str, Any], path: str) -> frozenset[int]:

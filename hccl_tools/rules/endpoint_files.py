@@ -41,7 +41,7 @@ def entry_path(one: Endpoint, key: str) -> Path:
     "endpoint-directory",
     "refused",
     stage="load",
-    source="vllm-ascend utils.py, observed with docker -v",
+    source="vllm-ascend utils.py, setup_ascend_local_comm_res (it opens the file)",
 )
 def endpoint_directory(subject: Subject) -> Iterator[Finding]:
     """A directory has the name of an endpoint file.

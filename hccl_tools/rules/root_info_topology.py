@@ -64,8 +64,8 @@ def topology_file(subject: Subject) -> Iterator[Finding]:
 @rule(
     "HCC848",
     "local-id-not-in-topology",
-    "refused",
-    source="hcomm topo_info.cc, VerifyEdges; rank graph of a job",
+    "fails-later",
+    source="hccl_rules, device counts on Ascend 950: local_id must be in the topology file",
 )
 def local_id_not_in_topology(subject: Subject) -> Iterator[Finding]:
     """The topology file has no device with the local_id of an entry.

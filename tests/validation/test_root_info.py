@@ -77,6 +77,7 @@ TOPOLOGY_DAMAGES: dict[str, tuple[Callable[[Any], Any], list[str]]] = {
     "a wrong count of edges": (lambda v: v.update(edge_count=1), ["HCC847"]),
     "a peer twice": (lambda v: v["peer_list"][1].update(local_id=0), ["HCC847"]),
     "too many peers": (lambda v: v.update(peer_list=[{"local_id": n} for n in range(66)]), ["HCC847"]),
+    "a link to no peer": (lambda v: v["edge_list"][0].update(local_b=40), ["HCC847"]),
     "no edges": (lambda v: v.pop("edge_list"), ["HCC847"]),
     "a text as port list": (lambda v: v["edge_list"][0].update(local_a_ports="0/0"), ["HCC847"]),
     "another port": (lambda v: v["edge_list"][0].update(local_a_ports=["1/8"]), ["HCC849", "HCC850"]),
