@@ -34,6 +34,13 @@ _PODS = (
     _SERVERS[1],
 )
 
+_SERVICE = '{"status":"completed","server_group_list":[', "]}"
+_SERVICE_DEVICES = (
+    _SERVICE[0] + '{"group_id":"2","server_list":[{"server_id":"a","server_ip":"b","device":[',
+    "]}]}" + _SERVICE[1],
+)
+_SERVICE_SERVERS = _SERVICE[0] + '{"group_id":"2","server_list":[', "]}" + _SERVICE[1]
+
 #: Name -> what stands around the repeated entries, and the entry of a number.
 TABLES: dict[str, tuple[tuple[str, str], Callable[[int], str]]] = {
     "empty servers": (_SERVERS, lambda _: "{}"),
@@ -86,6 +93,27 @@ TABLES: dict[str, tuple[tuple[str, str], Callable[[int], str]]] = {
     "keys that stand twice, deep inside": (
         ('{"k":[' * 200 + "{", "}" + "]}" * 200),
         lambda number: f'"{number:x}":1,"{number:x}":1',
+    ),
+    "empty service groups": (_SERVICE, lambda _: "{}"),
+    "service groups that are the same": (_SERVICE, lambda _: '{"group_id":"2","server_list":[]}'),
+    "empty service devices": (_SERVICE_DEVICES, lambda _: "{}"),
+    "service devices that are the same": (
+        _SERVICE_DEVICES,
+        lambda _: '{"device_id":"0","device_ip":"x","rank_id":"0"}',
+    ),
+    "service servers that are the same": (
+        _SERVICE_SERVERS,
+        lambda _: (
+            '{"server_id":"a","server_ip":"b","mgmt_port":"c","device":[{"device_id":"x","rank_id":"0"}]}'
+        ),
+    ),
+    "members of a super pod": (
+        (
+            _SERVICE[0] + '{"group_id":"2","server_list":[{"server_id":"a"}],"super_pod_list":'
+            '[{"super_pod_id":"0","server_list":[',
+            "]}]}" + _SERVICE[1],
+        ),
+        lambda number: f'{{"server_id":"{number}"}}',
     ),
     "numbers, cut off": (("[", ""), lambda _: "1"),
 }

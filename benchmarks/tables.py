@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
-from hccl_tools.table.model import Group, RankTable, Server, SuperPod
+from hccl_tools.table.model import SERVICE, Group, RankTable, Server, SuperPod
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import Column, Format
@@ -30,6 +31,32 @@ def large_table(table_format: Format, servers: int, *, wrong: bool = False) -> R
     if table_format == "group_list":
         table.groups = [Group("group", range(servers), {"device_count": str(count)})]
     return table
+
+
+def large_service(instances: int) -> dict[str, Any]:
+    """Return a service table of MindIE-Motor with a server of 8 devices per instance."""
+    groups: list[dict[str, Any]] = [
+        {"group_id": str(group), "server_count": "1", "server_list": [{"server_ip": f"10.255.0.{group + 1}"}]}
+        for group in range(2)
+    ]
+    for index in range(instances):
+        first = DEVICES_FROM + index * PER_SERVER
+        devices = [
+            {
+                "device_id": str(place), "device_ip": str(IPv4Address(first + place)),
+                "device_logical_id": str(place), "rank_id": str(place),
+            }
+            for place in range(PER_SERVER)
+        ]  # fmt: skip
+        address = str(IPv4Address(SERVERS_FROM + index))
+        server = {"server_id": address, "server_ip": address, "mgmt_port": "1026", "device": devices}
+        groups.append(
+            {
+                "group_id": str(index + 2), "deploy_server": "0", "server_count": "1",
+                "server_list": [server],
+            }
+        )  # fmt: skip
+    return {"version": "1.0", "status": "completed", SERVICE: groups}
 
 
 def _servers(table_format: str, servers: int) -> list[Server]:
@@ -95,6 +122,9 @@ def _levels(count: int) -> Column:
 def main() -> None:
     """Write the table that the command line names: FORMAT SERVERS FILE [wrong]."""
     table_format, servers, target, *rest = sys.argv[1:]
+    if table_format == SERVICE:
+        Path(target).write_text(json.dumps(large_service(int(servers)), indent=2), encoding="utf-8")
+        return
     table = large_table(table_format, int(servers), wrong="wrong" in rest)  # type: ignore[arg-type]
     Path(target).write_text("".join(formats.write(table)), encoding="utf-8")
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks import broken
 from benchmarks.measuring import Contender, Row, alternate, report
+from hccl_tools.table.model import SERVICE
 
 if TYPE_CHECKING:
     from benchmarks.measuring import Figures
@@ -79,10 +80,32 @@ def growth(folder: Path, runs: int) -> Row:
     )
 
 
+def service_rows(folder: Path, runs: int) -> list[Row]:
+    """Hold a service table of 1,024 instances against ``json.load``, our start (``--version``) taken off.
+
+    MindIE-Motor reads 98 groups, so that the table has one finding, whose line is looked up.
+    """
+    path = make(folder, SERVICE, 1024)
+    figures = alternate(
+        [
+            Contender("nothing", ["hccl-tools", "--version"]),
+            Contender("ours", ["hccl-tools", "validate", path], may_fail=(1,)),
+            Contender("load", [*LOAD, path]),
+        ],
+        runs,
+    )
+    ours, load = figures["ours"], figures["load"]
+    seconds = ours.seconds - figures["nothing"].seconds
+    return [
+        Row("server_group_list, 1,024 instances", seconds, "s", "json.load", load.seconds, 3),
+        Row("  peak memory", ours.megabytes, "MB", "json.load", load.megabytes, 2.1),
+    ]
+
+
 def broken_rows(folder: Path) -> list[Row]:
     """Return the lines of tables of a megabyte in which everything is wrong, the worst of all outputs.
 
-    Each of the 84 processes runs once: the worst of three against a limit needs no median.
+    Each of the processes runs once: the worst of three against a limit needs no median.
     """
     rows = []
     for name in broken.TABLES:
@@ -114,6 +137,7 @@ def main(runs: int) -> None:
         wrong = against_load(make(folder, "1.0", 8192, "wrong"), max(3, runs // 3), may_fail=(1,))
         rows += rows_of("1.0, 65,536 ranks, every device wrong", wrong, 25, 8)
         rows.append(growth(folder, runs))
+        rows += service_rows(folder, runs)
         report(f"validate: medians of {runs}, whole processes", rows)
         worst = broken_rows(folder)
         report("validate: 1 MB in which everything is wrong, the worst of all outputs", worst)

@@ -99,7 +99,7 @@ def is_well_formed(value: dict[str, Any], table: ServiceTable) -> bool:
         _texts(servers, _SERVER_TEXTS, 1)
         and all(map(_is_list_of_objects, with_devices))
         and all(0 < len(devices) <= MOST_DEVICES for devices in with_devices)
-        and _texts(table.devices, _DEVICE_TEXTS, _DEVICE_REQUIRED)
+        and _device_texts(table)
         and all(map(_are_super_pods, pods))
     )
 
@@ -118,6 +118,13 @@ def _texts(holders: list[Object], keys: Iterable[str], required: int) -> bool:
         if types - {str}:
             return False
     return True
+
+
+def _device_texts(table: ServiceTable) -> bool:
+    """Check the strings of the devices by their columns, which the rules need as well."""
+    rest = [key for key in _DEVICE_TEXTS[_DEVICE_REQUIRED:] if None in table.column(key)]
+    required = all(None not in table.column(key) for key in _DEVICE_TEXTS[:_DEVICE_REQUIRED])
+    return required and _texts(table.devices, rest, 0)
 
 
 def _are_super_pods(pods: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.service_structure import service_table
-from hccl_tools.table.addresses import packed
+from hccl_tools.table.addresses import is_v2_ipv4, packed
 from hccl_tools.table.hccl_values import read_int
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def address(subject: Subject) -> Iterator[Finding]:
             text = server.text(key)
             if text is not None and not _is_address(text):
                 yield Finding(f'{key} "{text}" is not an address', table.server_path(index, key), hint)
-    for row, text in enumerate(table.column("device_ip")):
+    column = table.column("device_ip")
+    plain = _UNSET.isdisjoint(column) and all(text is not None and is_v2_ipv4(text) for text in column)
+    for row, text in enumerate(() if plain else column):
         if text is not None and not _is_address(text):
             yield Finding(f'device_ip "{text}" is not an address', table.device_path(row, "device_ip"), hint)
 

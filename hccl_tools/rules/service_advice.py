@@ -121,6 +121,8 @@ def shared_device(subject: Subject) -> Iterator[Finding]:
     Hint: give each instance its own devices
     """
     table = service_table(subject)
+    if table.hosts_are_distinct:
+        return
     first: dict[tuple[str, int], tuple[int, int]] = {}
     for number, instance in enumerate(table.instances):
         for server in instance.servers:

@@ -59,6 +59,10 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
     Hint: correct one of the two device ids
     """
     table = service_table(subject)
+    if table.hosts_are_distinct and not any(
+        _has_twice(table, server) for server in range(len(table.servers))
+    ):
+        return
     for instance in table.instances:
         hosts = [table.servers[server].text("server_id") for server in instance.servers]
         keys: list[Hashable] = []
@@ -69,6 +73,11 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
                 for one in table.device_numbers[rows.start : rows.stop]
             ]
         yield from _twice(table, instance, keys, "device_id", "correct one of the two device ids")
+
+
+def _has_twice(table: ServiceTable, server: int) -> bool:
+    rows = table.servers[server].rows
+    return len(set(table.device_numbers[rows.start : rows.stop])) < len(rows)
 
 
 @rule("HCC723", "duplicate-service-rank", "fails-later", source="topoinfo_ranktableParser.cc (HCC203)")

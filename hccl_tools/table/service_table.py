@@ -84,13 +84,16 @@ class ServiceTable:
     servers: list[ServiceServer]
     devices: list[Object]
     fields: Object = field(default_factory=dict)
+    _columns: dict[str, list[str | None]] = field(default_factory=dict, init=False, repr=False)
 
     def column(self, key: str) -> list[str | None]:
         """Return one value per device; ``None`` for a device without a string under the key."""
-        values: Column = [device.get(key) for device in self.devices]
-        if set(map(type, values)) <= {str}:
-            return values
-        return [value if isinstance(value, str) else None for value in values]
+        if key not in self._columns:
+            values: Column = [device.get(key) for device in self.devices]
+            if not set(map(type, values)) <= {str}:
+                values = [value if isinstance(value, str) else None for value in values]
+            self._columns[key] = values
+        return self._columns[key]
 
     @cached_property
     def rank_numbers(self) -> list[int | None]:
@@ -104,12 +107,16 @@ class ServiceTable:
 
     @cached_property
     def instances(self) -> list[Instance]:
-        """The instances in file order.
+        """The instances with servers, in file order.
 
         Usually, an instance is a group. If a table of MindIE-Motor has only one group of instances, each of
         its servers is an instance if each has its own rank 0 (prefill and decode on single servers).
         """
-        groups = [(index, group) for index, group in enumerate(self.groups) if group.role == "instance"]
+        groups = [
+            (index, group)
+            for index, group in enumerate(self.groups)
+            if group.role == "instance" and group.servers
+        ]
         if len(groups) == 1 and self.reader == "MindIE-Motor":
             index, group = groups[0]
             if len(group.servers) > 1 and all(map(self._has_rank_0, group.servers)):
@@ -118,6 +125,12 @@ class ServiceTable:
                     for number, one in enumerate(group.servers)
                 ]
         return [Instance(index, group.servers, f"group {group.name}") for index, group in groups]
+
+    @cached_property
+    def hosts_are_distinct(self) -> bool:
+        """Whether no two servers of instances are on one host."""
+        hosts = [self.servers[one].text("server_id") for each in self.instances for one in each.servers]
+        return len(set(hosts)) == len(hosts)
 
     def _has_rank_0(self, server: int) -> bool:
         rows = self.servers[server].rows
