@@ -61,6 +61,8 @@ class LocalCheck:
 
     def summary(self, report: Report) -> str:
         """Return the sentence that reports which server of a checked table is this host."""
+        if report.is_service:
+            return f"{report.file}: not compared with this host because it is a service table"
         if report.format in READERS:
             return f"{report.file}: compared with the devices of this host"
         if report.table is None:

@@ -15,6 +15,7 @@ from hccl_tools.errors import TableError
 from hccl_tools.formats import schema, service
 from hccl_tools.table.model import SERVICE
 from hccl_tools.validation.checker import load, validate
+from hccl_tools.validation.local_check import LocalCheck
 from tests.support.tables import JSON, omni_service, super_pod_service, table
 
 if TYPE_CHECKING:
@@ -322,3 +323,11 @@ def test_random_json_makes_no_traceback(value: JSON) -> None:
     if report.is_service:
         violations = schema.Violations(value, SERVICE)
         assert service.is_well_formed(value, service.read(value)) == (not violations.kept)
+
+
+def test_a_service_table_is_not_compared_with_this_host() -> None:
+    check = LocalCheck()
+
+    assert check.summary(check.validate(table(SERVICE))) == (
+        "<object>: not compared with this host because it is a service table"
+    )
