@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hccl_tools.cli import options, table_options
+from hccl_tools.cli import options, show_picture, table_options
 from hccl_tools.cli.from_log import option as from_log_option
 from hccl_tools.cli.from_log import show as show_logs
 from hccl_tools.cli.table_servers import named, this_host
@@ -20,7 +20,9 @@ from hccl_tools.notation.phrases import count
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hccl_tools.cli.show_picture import PictureOptions
     from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.draw.showing import ShowOptions
     from hccl_tools.table.model import RankTable
 
 _EXAMPLES = """\
@@ -28,6 +30,7 @@ _EXAMPLES = """\
   hccl-tools show hccl_2s_16p.json --here             the server, devices and ranks of this host
   hccl-tools show hccl_2s_16p.json --rank 5 -f json   one rank, for a program
   hccl-tools show hccl_2s_16p.json -f matrix          how the devices communicate: HCCS, SIO, UB, RoCE
+  hccl-tools show hccl_2s_16p.json -o topo.svg        a picture: super pods, servers, devices, links
   hccl-tools show hccl_2s_16p.json --fingerprint      equal on hosts whose tables agree
   hccl-tools show --wait 600 /user/config/jobstart_hccl.json
 """
@@ -44,10 +47,11 @@ _EXAMPLES = """\
     "-f",
     "--format",
     "output",
-    type=Choice(["text", "matrix", "json"]),
-    default="text",
-    help="Output format. matrix: how the devices communicate, in the words of `npu-smi info -t topo`.",
+    type=Choice(["text", "matrix", "json", *show_picture.FORMATS]),
+    help="Output format; by default text, or the suffix of -o. matrix: how the devices communicate, in the "
+    "words of `npu-smi info -t topo`. svg: a picture for a page.",
 )
+@show_picture.options
 @from_log_option
 @table_options.wait
 @options.product
@@ -60,6 +64,7 @@ def command(
     only_hash: bool,
     unfold: bool,
     output: str,
+    picture: PictureOptions,
     from_log: tuple[str, ...],
     wait: float | None,
     product: str | None,
@@ -70,26 +75,26 @@ def command(
     one line. If the table has errors, the command shows the readable part; `validate` reports the errors.
     Of the root info and the endpoint files of an Ascend 950 host, it shows the devices and their addresses.
     """
+    is_picture = output in show_picture.FORMATS
     if from_log:
+        if is_picture:
+            raise UsageError("--from-log has no picture", hint="make a table first: `gen --from-log`")
         if file is not None:
             raise UsageError("FILE and --from-log exclude each other", hint="use one of them")
         show_logs(from_log, output)
         return
-    from hccl_tools.draw import description  # noqa: PLC0415
     from hccl_tools.draw.showing import ShowOptions  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table has half a million objects, but no reference cycles
-    given = {"--rank": rank is not None, "--server": server is not None, "--here": here}
-    named = [name for name, is_given in given.items() if is_given]
-    if len(named) > 1:
-        raise UsageError(f"{' and '.join(named)} exclude each other", hint=f"use {named[0]} alone")
-    if output == "matrix" and rank is not None:
-        raise UsageError("--rank has no matrix", hint="use --server ID for the server of the rank")
+    named = _selected({"--rank": rank is not None, "--server": server is not None, "--here": here})
+    if rank is not None and (output == "matrix" or is_picture):
+        noun = "picture" if is_picture else output
+        raise UsageError(f"--rank has no {noun}", hint="use --server ID for the server of the rank")
     file = table_options.from_environment() if file is None else file
     table_options.wait_for(file, wait)
     report = _checked(file, product)
     if report.format in READERS and report.document is not None:
-        further = {"--fingerprint": only_hash, "-f matrix": output == "matrix"}
+        further = {"--fingerprint": only_hash, f"-f {output}": output == "matrix" or is_picture}
         given_too = [*named, *(name for name in further if further[name])]
         _show_host_file(report, file, output, given_too, unfold=unfold)
         return
@@ -100,13 +105,32 @@ def command(
         click.echo(fingerprint(table))
         return
     chosen, way = _chosen(table, rank, server, here=here)
+    if is_picture:
+        show_picture.draw(report, table, chosen, picture, unfold=unfold)
+        return
     view = ShowOptions(report, table, rank, way if here else None, one_server=here or server is not None)
+    _print(view, output, chosen, unfold=unfold)
+
+
+def _selected(given: dict[str, bool]) -> list[str]:
+    """Return the name of the option that selects a part of the table, if one is given."""
+    named = [name for name, is_given in given.items() if is_given]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} exclude each other", hint=f"use {named[0]} alone")
+    return named
+
+
+def _print(view: ShowOptions, output: str, chosen: Sequence[int], *, unfold: bool) -> None:
+    from hccl_tools.draw import description  # noqa: PLC0415  (`--help` does not need it)
+
     if output == "matrix":
         options.write(line + "\n" for line in view.matrix_lines(chosen))
-    elif output == "json":
-        options.write([view.as_json(description.servers(table, chosen))])
+        return
+    servers = description.servers(view.table, chosen)
+    if output == "json":
+        options.write([view.as_json(servers)])
     else:
-        options.write(line + "\n" for line in view.lines(description.servers(table, chosen), unfold=unfold))
+        options.write(line + "\n" for line in view.lines(servers, unfold=unfold))
 
 
 def _checked(file: str, product: str | None) -> Report:

@@ -89,18 +89,20 @@ class Links:
 
         If they differ from device to device, all are named: ``RoCE/?``.
         """
-        found = {self._kind(one, other) for one in first for other in second}
+        found = {self.across(one, other) for one in first for other in second}
         return "/".join(sorted(found, key=_ORDER.index)) or UNKNOWN
 
     def server_key(self, server: Server) -> tuple[Any, ...]:
         """Return what the links of a server to other servers depend on; equal servers have equal keys."""
-        keys = (self._keys[row] for row in server.rows)
-        if self._table.format == "2.0":  # the first level is the server's own
-            keys = (key[1:] for key in keys)
-        return tuple(sorted(set(keys), key=repr))
+        return tuple(sorted(set(map(self.outer_key, server.rows)), key=repr))
 
-    def _kind(self, first: Any, second: Any) -> str:
-        """Return the link between devices of two servers, by their keys."""
+    def outer_key(self, row: int) -> Any:
+        """Return what the links of a device to other servers depend on; see ``across``."""
+        key = self._keys[row]
+        return key[1:] if self._table.format == "2.0" else key  # the first level is the server's own
+
+    def across(self, first: Any, second: Any) -> str:
+        """Return the link between devices of two different servers, by their ``outer_key``."""
         if self._table.format == "2.0":
             return self._by_levels(first, second)
         (pod, has_address), (other_pod, other_has_address) = first, second

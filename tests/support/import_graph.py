@@ -21,7 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("formats",),
     ("kubernetes",),
     ("rules", "transform"),
-    ("validation", "draw"),
+    ("validation", "draw", "pictures"),
     ("tablefiles",),
     ("launch.processes",),
     ("launch.model",),

@@ -1,0 +1,141 @@
+"""``show -f svg|html``: options of the pictures of a table, and where a picture is written."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hccl_tools.cli.options import together, write
+from hccl_tools.errors import UsageError
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hccl_tools.diagnostics.diagnostic import Report
+    from hccl_tools.pictures.marks import Mark
+    from hccl_tools.table.model import RankTable
+
+FORMATS = ("svg",)
+_SUFFIXES = {".svg": "svg"}
+#: Standard output in place of a file.
+_STDOUT = "-"
+
+_options = together(
+    click.option(
+        "-o",
+        "--output",
+        "path",
+        metavar="FILE|-",
+        help="Write a picture to this file; its suffix (.svg) is the format. - is stdout.",
+    ),
+    click.option("--findings", is_flag=True, help="Draw the findings of `validate` on the picture."),
+    click.option("--doctor", metavar="FILE", help="Draw the findings of `doctor -f json` on the picture."),
+    click.option("--explain", metavar="FILE", help="Draw what `explain -f json` has found on the picture."),
+)
+
+
+class PictureOptions(NamedTuple):
+    """The options that apply to pictures only."""
+
+    path: str | None
+    findings: bool
+    doctor: str | None
+    explain: str | None
+
+
+def options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of pictures to a command, which gets them as ``picture``, and the format to use."""
+
+    @wraps(function)
+    def run(
+        *,
+        output: str | None,
+        path: str | None,
+        findings: bool,
+        doctor: str | None,
+        explain: str | None,
+        **others: Any,
+    ) -> Any:
+        picture = PictureOptions(path, findings, doctor, explain)
+        return function(output=_format(output, picture), picture=picture, **others)
+
+    return _options(run)
+
+
+def _format(output: str | None, given: PictureOptions) -> str:
+    """Return the output format: that of ``-f``, else by the suffix of ``-o``, else text.
+
+    Raises:
+        UsageError: The suffix names no format, an option is for pictures only, or a picture would be printed
+            on a terminal.
+    """
+    path = given.path
+    if output is None and path not in (None, _STDOUT):
+        suffix = os.path.splitext(path)[1].lower()  # noqa: PTH122  (a name, not a file)
+        output = _SUFFIXES.get(suffix)
+        if output is None:
+            raise UsageError(
+                f"-o {path}: the suffix names no format of a picture",
+                hint=f"use {' or '.join(_SUFFIXES)}, or specify -f",
+            )
+    output = output or "text"
+    if output not in FORMATS:
+        names = {"-o": path is not None, "--findings": given.findings, "--doctor": given.doctor is not None,
+                 "--explain": given.explain is not None}  # fmt: skip
+        if wrong := [name for name, is_given in names.items() if is_given]:
+            raise UsageError(f"{wrong[0]} is for pictures only", hint="write a picture: -o FILE.svg")
+    elif path in (None, _STDOUT) and sys.stdout is not None and sys.stdout.isatty():
+        raise UsageError(f"{output} is not printed on a terminal", hint=f"use -o FILE.{output}")
+    return output
+
+
+def draw(
+    report: Report, table: RankTable, servers: Sequence[int], given: PictureOptions, *, unfold: bool
+) -> None:
+    """Write the picture of some servers of a report's table.
+
+    Raises:
+        InputError: The result of ``doctor`` or ``explain`` cannot be read.
+        WriteError: The file cannot be written.
+    """
+    from hccl_tools.pictures import svg  # noqa: PLC0415  (only for pictures)
+    from hccl_tools.pictures.subject import Subject  # noqa: PLC0415
+
+    path = given.path
+    read = (report.file, given.doctor, given.explain)
+    if path is not None and any(_is_same(path, one) for one in read):
+        raise UsageError(f"-o {path} is the file that is read", hint="write to another file")
+    marks = _marks(report, table, given)
+    text = svg.picture(Subject(report, table, servers, marks, time.strftime("%Y-%m-%d"), unfold))
+    if path is None or path == _STDOUT:
+        write([text])
+        return
+    from hccl_tools.document.writing import write_atomically  # noqa: PLC0415
+
+    click.echo(f"wrote {write_atomically(path, [text])}", err=True)
+
+
+def _marks(report: Report, table: RankTable, given: PictureOptions) -> list[Mark]:
+    from hccl_tools.pictures import marks, results  # noqa: PLC0415  (only for pictures)
+
+    found: list[Mark] = []
+    if given.explain is not None:
+        found += results.of_explain(given.explain, table)
+    if given.doctor is not None:
+        found += results.of_doctor(given.doctor, table)
+    if given.findings:
+        found += marks.of_findings(report)
+    return found
+
+
+def _is_same(path: str, other: str | None) -> bool:
+    try:
+        return other is not None and os.path.samefile(path, other)  # noqa: PTH121
+    except OSError:
+        return False

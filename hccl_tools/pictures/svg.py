@@ -1,0 +1,89 @@
+"""Write the picture of a table as SVG: one page in the proportions of A4, landscape."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET  # nosec B405  (written, never parsed)
+
+from hccl_tools.notation.printable import escaped
+from hccl_tools.pictures import marks as marking
+from hccl_tools.pictures.layout import arranged
+from hccl_tools.pictures.overview import height as overview_height
+from hccl_tools.pictures.overview import overview
+from hccl_tools.pictures.places import Rect
+from hccl_tools.pictures.scene import Selection, scene
+from hccl_tools.pictures.svg_boxes import Badges, Boxes
+from hccl_tools.pictures.svg_elements import STYLE, add, clipped, number, text
+from hccl_tools.pictures.svg_foot import Foot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.pictures.marks import Note
+    from hccl_tools.pictures.subject import Subject
+    from hccl_tools.table.model import RankTable
+
+#: A4, landscape, at 96 dots per inch.
+WIDTH, HEIGHT = 1123.0, 794.0
+_MARGIN, _HEAD = 20.0, 46.0
+#: No box is enlarged beyond this.
+_LARGEST = 1.6
+#: Marks whose servers are not folded.
+_IMPORTANT = {"cause", "error", "warning"}
+
+
+def picture(subject: Subject) -> str:
+    """Return the picture as an SVG file."""
+    table = subject.table
+    notes = marking.notes(subject.marks)
+    badges = Badges(notes, subject.silent())
+    important = _servers(table, [note for note in notes if note.kind in _IMPORTANT])
+    content = scene(
+        table,
+        subject.product,
+        Selection(subject.servers, important, _servers(table, notes), subject.unfold),
+    )
+    foot = Foot(content, notes, silent=bool(badges.silent))
+    width, top = WIDTH - 2 * _MARGIN, _MARGIN + _HEAD
+    strip = overview_height(len(subject.servers), width) if content.is_folded else 0.0
+    room = Rect(_MARGIN, top, width, HEIGHT - top - _MARGIN - foot.height - strip)
+    root = _page(subject)
+    layout = arranged(content, room.width, room.height)
+    scale = min(room.width / layout.width, room.height / layout.height, _LARGEST)
+    left = room.x + (room.width - layout.width * scale) / 2
+    group = add(root, "g", transform=f"translate({number(left)} {number(top)}) scale({scale:.3f})")
+    boxes = Boxes(table, badges)
+    boxes.write(group, layout)
+    boxes.failed(group, [pair for mark in subject.marks for pair in mark.peers])
+    if content.is_folded:
+        area = Rect(_MARGIN, room.y + room.height + 8, room.width, strip - 8)
+        overview(root, table, content.servers, badges, area)
+    foot.write(root, _MARGIN, HEIGHT - _MARGIN - foot.height, width)
+    ET.indent(root, " ")
+    return ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _page(subject: Subject) -> ET.Element:
+    """Return an empty page with its heading."""
+    view = f"0 0 {WIDTH:.0f} {HEIGHT:.0f}"
+    root = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "viewBox": view, "role": "img"})
+    file, facts = subject.report.file, subject.facts()
+    add(root, "title").text = escaped(f"The rank table {file}")
+    add(root, "desc").text = escaped(facts)
+    add(root, "style").text = STYLE
+    add(root, "rect", width=WIDTH, height=HEIGHT, class_="paper")
+    text(root, _MARGIN, _MARGIN + 14, clipped(file, 90), "head")
+    text(root, _MARGIN, _MARGIN + 33, facts, "line soft")
+    return root
+
+
+def _servers(table: RankTable, notes: Sequence[Note]) -> list[int]:
+    """Return the servers that notes are about, those of the most important note first."""
+    found: dict[int, None] = {}
+    owner = table.server_of_row
+    for note in notes:
+        for mark in note.marks:
+            found.update(dict.fromkeys(mark.servers))
+            found.update(dict.fromkeys(owner[row] for row in (*mark.rows, *chain(*mark.peers))))
+    return list(found)

@@ -1,0 +1,109 @@
+"""``hccl-tools show -o FILE.svg``: options, refusals, and what is written."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.pictures import doctored, explained, record
+from tests.support.tables import table
+
+if TYPE_CHECKING:
+    from tests.support.commands import CommandLine
+
+
+@pytest.fixture
+def run(command_line: CommandLine) -> CommandLine:
+    command_line.write("job.json", table("1.0", 2, 8))
+    return command_line
+
+
+def test_the_suffix_is_the_format(run: CommandLine) -> None:
+    done = run("show", "job.json", "-o", "topo.svg")
+
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "wrote topo.svg\n"
+    assert (run.folder / "topo.svg").read_text(encoding="utf-8").startswith("<svg ")
+
+
+def test_a_picture_can_be_piped(run: CommandLine) -> None:
+    assert run("show", "job.json", "-f", "svg").out.startswith("<svg ")
+    assert run("show", "job.json", "-f", "svg", "-o", "-").out.startswith("<svg ")
+
+
+def test_a_terminal_gets_no_picture(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    done = run("show", "job.json", "-f", "svg")
+
+    assert done.code == 2
+    assert done.sentence == "svg is not printed on a terminal"
+    assert "use -o FILE.svg" in done.err
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (["-o", "topo.png"], "-o topo.png: the suffix names no format of a picture"),
+        (["--findings"], "--findings is for pictures only"),
+        (["-f", "json", "-o", "x.json"], "-o is for pictures only"),
+        (["-f", "svg", "-o", "job.json"], "-o job.json is the file that is read"),
+        (["-o", "x.svg", "--rank", "3"], "--rank has no picture"),
+        (["-o", "x.svg", "--doctor", "job.json"], "job.json is not the JSON of `hccl-tools doctor`"),
+        (["-o", "x.svg", "--explain", "absent"], "no such file: absent"),
+    ],
+)
+def test_what_cannot_be_is_refused(run: CommandLine, args: list[str], sentence: str) -> None:
+    done = run("show", "job.json", *args)
+
+    assert done.code == 2
+    assert done.sentence == sentence
+    assert run.names == ["job.json"]
+
+
+def test_another_version_of_the_results_is_refused(run: CommandLine) -> None:
+    run.write("explain.json", {**explained([]), "schema_version": 2})
+    done = run("show", "job.json", "-o", "x.svg", "--explain", "explain.json")
+
+    assert done.sentence == "explain.json is not of schema_version 1"
+
+
+def test_damaged_records_do_no_harm(run: CommandLine) -> None:
+    wrong = {"rank": "3", "ranks": [{}], "peer": [], "at": 3, "hosts": 5, "devices": [None], "message": 1}
+    run.write("explain.json", {**explained([]), "causes": [wrong, 3], "consequences": [None, wrong]})
+    run.write("doctor.json", {**doctored(), "findings": [wrong, "x", {"hosts": ["10.0.0.1"]}]})
+    done = run("show", "job.json", "-o", "x.svg", "--explain", "explain.json", "--doctor", "doctor.json")
+
+    assert done.code == 0
+
+
+def test_all_three_are_drawn_together(run: CommandLine) -> None:
+    run.write("explain.json", explained([record(3, "Rank 3: lost.")]))
+    run.write("doctor.json", doctored({"hosts": ["10.0.0.1"], "devices": [3]}))
+    value = table("1.0", 2, 8)
+    value["server_list"][0]["device"][1]["device_ip"] = "10.0.0.300"
+    run.write("wrong.json", value)
+    done = run("show", "wrong.json", "-o", "x.svg", "--findings", "--explain", "explain.json",
+               "--doctor", "doctor.json")  # fmt: skip
+
+    svg = (run.folder / "x.svg").read_text(encoding="utf-8")
+    assert done.code == 0
+    for words in ("LNK001, cause: Rank 3: lost.", "HCD202, error: the link is DOWN", "HCC403, error: "):
+        assert words in svg
+
+
+def test_one_server_is_drawn_alone(run: CommandLine) -> None:
+    run("show", "job.json", "--server", "10.0.0.2", "-o", "x.svg")
+
+    svg = (run.folder / "x.svg").read_text(encoding="utf-8")
+    assert "10.0.0.2" in svg
+    assert "server 10.0.0.1" not in svg
+    assert "1 of them shown" in svg
+
+
+def test_a_file_that_is_no_table_has_no_picture(run: CommandLine) -> None:
+    run.write("logs.txt", "none")
+    done = run("show", "--from-log", "logs.txt", "-f", "svg")
+
+    assert done.sentence == "--from-log has no picture"
