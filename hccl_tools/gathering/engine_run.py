@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.gathering.messages import SurveyAnswer
 
+#: Linux refuses longer arguments (MAX_ARG_STRLEN: 128 KiB).
+LONGEST_ARGUMENT = 130_000
 #: Seconds after SIGTERM in which an engine can stop its processes on the other hosts.
 _GRACE_S = 3.0
 #: Variables that Open MPI and Slurm set for the processes they start; another engine must not inherit them.
@@ -59,7 +62,8 @@ def run(command: Sequence[str], seconds: float, environ: Mapping[str, str]) -> E
             text=True, encoding="utf-8", errors="replace", env=environment(environ), start_new_session=True,
         )  # fmt: skip
     except OSError as error:
-        raise DiscoveryError(f"cannot start {command[0]}: {error.strerror}") from error
+        hint = "specify --engine ssh, which has no such limit" if error.errno == errno.E2BIG else None
+        raise DiscoveryError(f"cannot start {command[0]}: {error.strerror}", hint=hint) from error
     output = EngineOutput()
     reader = threading.Thread(target=_read, args=(child, output), daemon=True)
     reader.start()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import hccl_tools
@@ -18,6 +21,8 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+#: The length of a request from which it is compressed, in characters.
+_LONG = 1 << 14
 #: The version of the messages.
 FORM = 1
 
@@ -45,23 +50,29 @@ class SurveyTask(NamedTuple):
 
     def to_json(self) -> str:
         """Return the task as one line."""
-        request = self.request._asdict()
-        if isinstance(self.request, SurveyRequest):
+        request: Any = self.request._asdict()
+        if isinstance(self.request, ObservationRequest):
+            request = _shortened(self.request)
+        elif isinstance(self.request, SurveyRequest):
             request["wanted"] = self.request.wanted._asdict()
             # Each host uses its own environment: its tools, its devices.
             request["site"] = {k: v for k, v in self.request.site._asdict().items() if k != "environ"}
-        return json.dumps({"form": FORM, **self._asdict(), "request": request}, separators=(",", ":"))
+        fields = {"form": FORM, **self._asdict(), "request": request}
+        return json.dumps(fields, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Parse a line written by :meth:`to_json` of the same version."""
         fields = json.loads(text)
         del fields["form"]
-        request = fields.pop("request")
+        request = _restored(fields.pop("request"))
         if "sha256" in request:
             return cls(**fields, request=CopyRequest(**_with_tuples(request)))
         if "wanted" not in request:
-            request["ping"] = [PingServer(*one) for one in request["ping"]]
+            request["ping"] = [
+                PingServer(tuple(names), pod, tuple(map(tuple, devices)))
+                for names, pod, devices in request["ping"]
+            ]
             return cls(**fields, request=ObservationRequest(**_with_tuples(request)))
         wanted, site = Wanted(**request.pop("wanted")), Site(**request.pop("site"))
         return cls(**fields, request=SurveyRequest(**request, wanted=wanted, site=site))
@@ -124,6 +135,24 @@ class SurveyAnswer(NamedTuple):
             return cls(
                 host, message="its answer cannot be read", hint="install the same hccl-tools everywhere"
             )
+
+
+@lru_cache(maxsize=1)
+def _shortened(request: ObservationRequest) -> dict[str, Any] | str:
+    """Return a long request as text that is a fraction as long: Linux limits an argument to 128 KiB.
+
+    All hosts get the same request, which is compressed once.
+    """
+    fields = request._asdict()
+    text = json.dumps(fields, separators=(",", ":"))
+    return fields if len(text) < _LONG else base64.b85encode(zlib.compress(text.encode())).decode()
+
+
+def _restored(request: dict[str, Any] | str) -> dict[str, Any]:
+    if isinstance(request, str):
+        found: dict[str, Any] = json.loads(zlib.decompress(base64.b85decode(request)))
+        return found
+    return request
 
 
 def _facts(fields: dict[str, Any]) -> HostFacts:

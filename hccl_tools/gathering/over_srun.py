@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from hccl_tools.gathering.table_copy import CopyRequest
     from hccl_tools.inspection.observation import ObservationRequest
 
-#: Linux refuses longer arguments (MAX_ARG_STRLEN: 128 KiB).
-_LONGEST_ARGUMENT = 130_000
-
 
 def survey(
     hosts: Sequence[str],
@@ -54,7 +51,7 @@ def survey(
     task = SurveyTask(
         place=min(places[host] for host in hosts), request=request, seconds=seconds, over_mpi=False
     )
-    if len(task.to_json()) > _LONGEST_ARGUMENT:
+    if len(task.to_json()) > engine_run.LONGEST_ARGUMENT:
         raise UsageError("the table is too large for srun's command line", hint="specify --engine ssh")
     argv = [sys.executable, "-c", PROGRAM, "", task.to_json()]
     ended = engine_run.run(commands.srun(program, hosts, argv), seconds, options.environ)

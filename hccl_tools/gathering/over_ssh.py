@@ -12,8 +12,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_this_host
+from hccl_tools.errors import UsageError
 from hccl_tools.gathering import engine_run
-from hccl_tools.gathering.engine_run import EngineOutcome
+from hccl_tools.gathering.engine_run import LONGEST_ARGUMENT, EngineOutcome
 from hccl_tools.gathering.failures import Failure
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
 from hccl_tools.gathering.stdout_framing import EngineOutput
@@ -102,6 +103,10 @@ def survey(
     if isinstance(request, CopyRequest) and request.content:  # too long for the command line of a process
         program = archive.make({PAYLOAD: request.content})
         request = request._replace(content="")
+    if len(SurveyTask(request=request).to_json()) > LONGEST_ARGUMENT:
+        raise UsageError(
+            "the table is too large for the pings between its servers", hint="leave them out: --ignore HCD6"
+        )
 
     def left() -> float:
         return max(1.0, until - time.monotonic())

@@ -15,7 +15,7 @@ from hccl_tools.discover.survey import SurveyRequest, survey
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.gathering import agreement, stdout_framing
 from hccl_tools.gathering.messages import SurveyAnswer, SurveyTask
-from hccl_tools.inspection.observation import DeviceObservation, Observation, ObservationRequest
+from hccl_tools.inspection.observation import DeviceObservation, Observation, ObservationRequest, PingServer
 
 
 @pytest.mark.parametrize("product", ["910a", "a2", "a3", "300i"])
@@ -121,3 +121,17 @@ def test_hosts_are_sorted_by_address_as_a_number() -> None:
     facts = [survey(SurveyRequest(simulate=f"910a:{machine}")) for machine in (10, 2, 1)]
 
     assert [one.server_id for one in agreement.by_address(facts)] == ["127.0.0.1", "127.0.0.2", "127.0.0.10"]
+
+
+def test_a_long_request_fits_an_argument_of_linux() -> None:
+    hosts = [f"{at // 250}.{at % 250}" for at in range(1024)]
+    servers = tuple(
+        PingServer((f"10.0.{host}",), "", tuple((device, f"10.{device + 1}.{host}") for device in range(8)))
+        for host in hosts
+    )
+    task = SurveyTask("node1", 3, ObservationRequest(ping=servers, addresses=("a",)))
+
+    text = task.to_json()
+
+    assert len(text) < 1 << 16
+    assert SurveyTask.from_json(text) == task
