@@ -115,7 +115,7 @@ class Connection:
     def _send_then(self) -> None:
         pipe = self.process.stdin
         if self._then and pipe is not None and not pipe.closed:
-            self._unsent = self._then
+            self._unsent, self._then = self._then, b""  # of thousands of connections, few are open at a time
             self._selector.register(pipe, selectors.EVENT_WRITE, partial(self._write, pipe))
 
     def _read_errors(self, pipe: IO[bytes]) -> None:
