@@ -46,6 +46,12 @@ _ENDINGS = {"1.0": "v1.0", "1.2": "v1.2", "2.0": "v2.0", "group_list": "group_li
 )
 @table_options.wait
 @table_options.writing
+@click.option(
+    "--target",
+    "framework",
+    type=table_options.TARGET,
+    help="Write the file as this framework requires it; a table that it would refuse is not written.",
+)
 @options.product
 @options.ignore
 def command(
@@ -77,7 +83,7 @@ def command(
     from hccl_tools.transform import conversion  # noqa: PLC0415  (`--help` does not need it)
 
     gc.disable()  # a large table has half a million objects, but no reference cycles
-    names = config_map_option.read(settings)
+    names, framework = config_map_option.read(settings), settings.pop("framework")
     if target is None and names is None:
         message = f"missing option --to: one of {', '.join(_ENDINGS)}; or --to-configmap NAME"
         raise UsageError(message, hint="see `hccl-tools convert --help`")
@@ -103,10 +109,25 @@ def command(
     if names is not None:
         config_map_option.deliver(made, names, **settings)
         return
+    if framework is not None:
+        _fit(made, framework, settings)
     path, _ = config_maps.split(file)
     stem = "table" if is_stream(path) else Path(path).stem
     stem += "" if instance is None else f".instance{instance.replace('/', '-')}"
     table_options.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
+
+
+def _fit(table: RankTable, framework: str, settings: dict[str, Any]) -> None:
+    """Add what a framework requires of the table and its file; refuse what it would refuse."""
+    from hccl_tools.tablefiles import export_targets  # noqa: PLC0415
+
+    found = export_targets.TARGETS[framework]
+    added = export_targets.add_container_ips(table) if found.container_ip else 0
+    if added:
+        click.echo(f"container_ip: the server_id, on {added} servers without one", err=True)
+    export_targets.check(found, table, settings["output"])
+    if found.mode is not None and settings["mode"] is None:
+        settings["mode"] = f"{found.mode:o}"
 
 
 def _super_pods(inputs: Inputs, file: str | None, target: str) -> dict[str, SuperPodMembership] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import gather_options, options
+from hccl_tools.cli import gather_options, options, table_options
 from hccl_tools.cli.values import Choice
 from hccl_tools.errors import HcclToolsError, UsageError
 
@@ -47,7 +47,7 @@ _EXAMPLES = """\
 @click.option("--force", is_flag=True, help="With --write: also replace a different file.")
 @click.option(
     "--target",
-    type=Choice(["mindspore", "torch", "mindie"]),
+    type=table_options.TARGET,
     help="The framework of the job: give the file the mode that it requires.",
 )
 @options.product
@@ -116,7 +116,7 @@ def _read(
         raise UsageError("the table from standard input has no path", hint="name the file with -o PATH")
     table, report = load(file, product=product, ignore=ignore)
     if target is not None:
-        check(TARGETS[target], table.format, None)
+        check(TARGETS[target], table, None)
     path = file if output is None else output
     if path.endswith("/"):
         path += os.path.basename(file)  # noqa: PTH119

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from hccl_tools.cli import gather_options, options
-from hccl_tools.cli.values import Choice, IntRange, Seconds
+from hccl_tools.cli import gather_options, options, table_options
+from hccl_tools.cli.values import IntRange, Seconds
 from hccl_tools.notation.printable import stdout_is_ascii
 
 _EXAMPLES = """\
@@ -41,7 +41,7 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 @options.product
 @click.option(
     "--target",
-    type=Choice(["mindspore", "torch", "mindie"]),
+    type=table_options.TARGET,
     help="The framework of the job: also check what it requires of the table's file and of variables.",
 )
 @click.option("--start-port", type=IntRange(1, 65535), metavar="PORT", help="The rendezvous port of the job.")

@@ -10,7 +10,6 @@ import click
 
 from hccl_tools.cli import options, table_options
 from hccl_tools.cli.table_servers import named, this_host
-from hccl_tools.cli.values import Choice
 from hccl_tools.errors import TableError
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ _EXAMPLES = """\
 @options.command("env", epilog=_EXAMPLES)
 @click.argument("table", required=False, metavar="[TABLE]")
 @click.option(
-    "--target", "name", type=Choice(["mindspore", "torch", "mindie"]), required=True,
+    "--target", "name", type=table_options.TARGET, required=True,
     help="The framework of the job.",
 )  # fmt: skip
 @click.option("--server", metavar="ID", help="For this server of the table. Default: this host.")
@@ -45,11 +44,12 @@ def command(*, table: str | None, name: str, server: str | None, product: str | 
 
     file = table_options.from_environment() if table is None else table
     target = export_targets.TARGETS[name]
-    read = _checked(file, product)
-    export_targets.check(target, read.format, None)
-    export_targets.check_file(target, file)
+    read = _checked(file, product, target)
     index = named(read, server) if server is not None else this_host(read)[0]
-    found = export_targets.variables(target, file, _address(target, read.servers[index]))
+    found = export_targets.variables(target, file, _address(read.servers[index]))
+    if sentence := export_targets.derived(target, read):
+        click.echo(f"note: {sentence}", err=True)
+    options.write(f"unset {variable}\n" for variable in export_targets.unset(target, os.environ))
     options.write(exports(found | export_targets.job_variables(target, read, os.environ)))
 
 
@@ -59,28 +59,25 @@ def exports(variables: Mapping[str, str]) -> Iterator[str]:
         yield f"export {name}={shlex.quote(value)}\n"
 
 
-def _checked(file: str, product: str | None) -> RankTable:
+def _checked(file: str, product: str | None, target: Target) -> RankTable:
     from hccl_tools.diagnostics.wording import next_step, no_rank_table  # noqa: PLC0415
+    from hccl_tools.tablefiles import export_targets  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
     if file == "-":
         raise TableError("the table of a job is a file that all ranks read, not standard input")
-    report = validate(file, product=product)
+    report = validate(file, product=product, target=target.name)
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
+    export_targets.require_no_error(target, report.findings)
     if report.table is None or not report.ok:
         first = report.errors[0]
         raise TableError(f"HCCL would refuse {file}: {first.rule.id} {first.message}", hint=next_step(report))
     return report.table
 
 
-def _address(target: Target, server: Server) -> str:
+def _address(server: Server) -> str:
     own = server.fields.get("container_ip")
     if isinstance(own, str) and own:
         return own
-    if target.container_ip:
-        raise TableError(
-            f"server {server.server_id} has no container_ip, which {target.title} requires",
-            hint="make the table with `hccl-tools gen --target mindie`",
-        )
     return server.server_id

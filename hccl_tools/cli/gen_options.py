@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hccl_tools.cli import table_options
 from hccl_tools.cli.options import together
-from hccl_tools.cli.values import Choice, IntRange
+from hccl_tools.cli.values import IntRange
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ contents = together(
     ),
     click.option(
         "--target",
-        type=Choice(["mindspore", "torch", "mindie"]),
+        type=table_options.TARGET,
         help="Write the table as this framework requires it (MindIE: mode 640, container_ip; torch: "
         "no symlink) and print the variables to export.",
     ),

@@ -127,7 +127,8 @@ GROUPS: dict[str, list[Option]] = {
     "Preview": [
         _option("--dry-run", type=Choice(["text", "json"]), metavar="[=json]",
                 help="Print the plan, start nothing."),
-        _option("--emit", type=Choice(["rank_loop", "mpirun", "slurm", "msrun", "torchrun"]),
+        _option("--emit",
+                type=Choice(["rank_loop", "mpirun", "slurm", "msrun", "torchrun", "xllm", "mindie"]),
                 help="Print a script or command for this launcher that starts the same job."),
     ],
     _HABITS: [

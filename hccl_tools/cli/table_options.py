@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hccl_tools.cli.options import together
-from hccl_tools.cli.values import Seconds
+from hccl_tools.cli.values import Choice, Seconds
 from hccl_tools.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ _output = click.option(
 )
 
 
+#: The frameworks of ``--target``.
+TARGET = Choice(["mindspore", "torch", "mindie", "xllm"])
 writing = together(mode, _force, _output)
 wait = click.option(
     "--wait", type=Seconds(), metavar="SECONDS", help="Wait up to SECONDS for an incomplete table."

@@ -24,6 +24,7 @@ _EXAMPLES = """\
   hccl-tools validate hccl_8p_01234567_10.0.0.1.json       one table
   hccl-tools validate --product a2 'tables/**/*.json'      many tables, for Atlas A2 machines
   hccl-tools validate --only-hccl rank_table.json          only faults that stop HCCL
+  hccl-tools validate --target mindie rank_table.json      also what MindIE requires of it
   hccl-tools validate --local rank_table.json              compare it with this host and its devices
   hccl-tools validate /etc/hixlep /etc/hccl_rootinfo.json  the other files of an Ascend 950 host
   cat rank_table.json | hccl-tools validate -              from a pipe
@@ -118,6 +119,11 @@ def _files(name: str) -> list[str]:
 @options.select
 @options.ignore
 @table_options.wait
+@click.option(
+    "--target",
+    type=table_options.TARGET,
+    help="Also check what this framework requires of the table and its file.",
+)
 @click.option("--local", is_flag=True, help="Also compare the tables with this host and its devices.")
 @click.option("--strict", is_flag=True, help="Count warnings as errors for the exit code.")
 @click.option(

@@ -53,6 +53,7 @@ class RuleFacts(NamedTuple):
             ``EXAMPLE_MARKS``.
         reader: The program that reads the files to which the rule applies.
         noun: The name of such a file in messages.
+        words: What that program prints about the fault, if it is not HCCL.
     """
 
     id: str
@@ -63,6 +64,7 @@ class RuleFacts(NamedTuple):
     doc: str = ""
     reader: str = "HCCL"
     noun: str = "table"
+    words: str = ""
 
     @property
     def title(self) -> str:

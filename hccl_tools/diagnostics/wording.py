@@ -34,10 +34,13 @@ def _reaction(finding: Diagnostic) -> str:
     consequence = finding.rule.consequence
     if consequence == "refused":
         refuses = f"refuses the {finding.rule.noun}"
+        if finding.rule.reader != "HCCL":
+            return f'{refuses} with "{finding.rule.words}"' if finding.rule.words else refuses
         return f"{refuses} with {code}" if code else f"{refuses}, with a message only in its log"
     if consequence == "hangs":
         return f"waits 30 minutes and then fails{f' with {code}' if code else ''}"
     if consequence == "fails-later":
+        code = f'"{finding.rule.words}"' if finding.rule.words else code
         return f"accepts this; the job fails later{f' with {code}' if code else ''}"
     if consequence == "forbidden":
         return "accepts this, but the product's guide forbids it"
@@ -68,6 +71,9 @@ def _verdict(report: Report) -> str:
     if report.verdict in _VERDICTS:
         return _VERDICTS[report.verdict].format(report.reader, report.noun)
     accepts = f"{report.reader} accepts this {report.noun}"
+    others = dict.fromkeys(one.rule.reader for one in report.errors if one.rule.reader != report.reader)
+    if others and not report.is_service:  # by a rule of `validate --target`
+        return f"{accepts}, but {' and '.join(others)} {'does' if len(others) == 1 else 'do'} not"
     consequences = {finding.rule.consequence for finding in report.errors}
     if "refused" in consequences:  # by a rule of `validate --local`: the verdict is on the table alone
         return f"{accepts}, but not on this host"

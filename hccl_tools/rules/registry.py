@@ -35,6 +35,8 @@ LEGACY = (*SERVER_LIST, "group_list")
 _ALL = (*LEGACY, "2.0")
 #: The formats of rules that compare a table of any format with this host.
 LOCAL = ("local",)
+#: The frameworks that read tables beside HCCL, with their names in messages. Each has rules of its own.
+TARGETS = {"mindspore": "MindSpore", "torch": "torch_npu", "mindie": "MindIE", "xllm": "xLLM"}
 _T = TypeVar("_T")
 #: The modules that declare the rules, with the formats of the rules; empty for documents of any kind.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -73,6 +75,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "service_devices": (SERVICE,),
     "service_addresses": (SERVICE,),
     "service_advice": (SERVICE,),
+    **{f"target_{name}": (name,) for name in TARGETS},
     "local_servers": LOCAL,
     "local_devices": LOCAL,
 }
@@ -193,6 +196,7 @@ def rule(
     formats: tuple[str, ...] | None = None,
     stage: Stage | None = None,
     needs: tuple[str, ...] = (),
+    words: str = "",
 ) -> Callable[[Callable[[Subject], Iterable[Finding]]], Callable[[Subject], Iterable[Finding]]]:
     """Declare a rule.
 
@@ -204,14 +208,16 @@ def rule(
         formats: The table formats or kinds of files to which the rule applies; by default those of its family.
         stage: When HCCL finds the fault; HCCL never finds a fault reported as advice.
         needs: The keys that must not be damaged for the rule to run.
+        words: What the reader of the file prints, if it is not HCCL.
     """
 
     def declare(check: Callable[[Subject], Iterable[Finding]]) -> Callable[[Subject], Iterable[Finding]]:
         if rule_id in _RULES:
             raise ValueError(f"{rule_id} is both {_RULES[rule_id].facts.name} and {name}")
         own = FAMILIES.get(check.__module__.rpartition(".")[2], ()) if formats is None else formats
-        reader = READERS.get(own[0] if own else "", ("HCCL", "table"))
-        facts = RuleFacts(rule_id, name, consequence, source, code, check.__doc__ or "", *reader)
+        read_by = TARGETS.get(own[0], "HCCL") if own else "HCCL"
+        reader = READERS.get(own[0] if own else "", (read_by, "table"))
+        facts = RuleFacts(rule_id, name, consequence, source, code, check.__doc__ or "", *reader, words)
         when = stage or ("none" if consequence == "advice" else "parse")
         _RULES[rule_id] = Rule(facts, check, own, when, needs)
         return check

@@ -9,72 +9,70 @@ HCCL_CONNECT_TIMEOUT to 7200; torch_npu warns below 300 if it uses a table.
 from __future__ import annotations
 
 import os
-import shlex
-import stat
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import TableError, UsageError
+from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
+from hccl_tools.rules.registry import TARGETS as NAMES
+from hccl_tools.validation.checker import for_target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from hccl_tools.diagnostics.diagnostic import Diagnostic
     from hccl_tools.table.model import RankTable
 
-TIMEOUT = "HCCL_CONNECT_TIMEOUT"
+TIMEOUT, MASTER_PORT = "HCCL_CONNECT_TIMEOUT", "MASTER_PORT"
+#: The port of MindIE's master: that of `launch` on several hosts. Any port that is free on all hosts will do.
+DEFAULT_PORT = "18118"
+#: Variables that keep MindIE's hosts from reaching each other.
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 class Target(NamedTuple):
-    """The requirements of one framework.
+    """What a command does for one framework; ``rules`` has what the framework requires of a table.
 
     Attributes:
         name: The value of ``--target``.
-        mode: The required file mode, None for any.
-        container_ip: Whether every server must have a container_ip.
+        mode: The file mode to write, None for the usual one.
+        container_ip: Whether to write a container_ip for every server.
         follows_links: Whether the framework opens a symbolic link.
         least_timeout: The least HCCL_CONNECT_TIMEOUT of a job on several hosts, in seconds; None for any.
         usual_timeout: The value to set if it is less.
     """
 
     name: str
-    title: str
     mode: int | None = None
     container_ip: bool = False
     follows_links: bool = True
-    formats: tuple[str, ...] = ("1.0", "1.2", "2.0", "group_list")
     least_timeout: int | None = None
     usual_timeout: int | None = None
+
+    @property
+    def title(self) -> str:
+        """The name of the framework in messages."""
+        return NAMES[self.name]
 
 
 TARGETS = {
     target.name: target
     for target in (
-        Target("mindspore", "MindSpore"),
-        Target("torch", "torch_npu", follows_links=False, least_timeout=300, usual_timeout=600),
-        Target(
-            "mindie",
-            "MindIE",
-            mode=0o640,
-            container_ip=True,
-            formats=("1.0", "1.2"),
-            least_timeout=300,
-            usual_timeout=7200,
-        ),
+        Target("mindspore"),
+        Target("torch", follows_links=False, least_timeout=300, usual_timeout=600),
+        Target("mindie", mode=0o640, container_ip=True, least_timeout=300, usual_timeout=7200),
+        Target("xllm", follows_links=False, least_timeout=300, usual_timeout=600),
     )
 }
 
 
-def check(target: Target, table_format: str, destination: str | None) -> None:
-    """Check the format and destination of a table for a framework.
+def check(target: Target, table: RankTable, destination: str | None) -> None:
+    """Check a table, and where it is to be written, for a framework.
 
     Raises:
-        UsageError: The framework cannot read the format, or cannot open the destination.
+        UsageError: The framework cannot open the destination.
+        TableError: The framework would refuse the table, or fail later.
     """
-    if table_format not in target.formats:
-        raise UsageError(
-            f"{target.title} does not read {table_format} tables",
-            hint=f"it reads {', '.join(target.formats)}",
-        )
     if destination == "-":
         raise UsageError(
             "--target sets the mode of a file and prints variables with its path, but -o - writes no file",
@@ -85,20 +83,20 @@ def check(target: Target, table_format: str, destination: str | None) -> None:
             f"{destination} is a symbolic link, which {target.title} refuses to open",
             hint=f"write to its target: -o {os.path.realpath(destination)}",
         )
+    require_no_error(target, for_target(table, target.name))
 
 
-def check_file(target: Target, path: str) -> None:
-    """Check the mode of a table's file for a framework.
+def require_no_error(target: Target, findings: Iterable[Diagnostic]) -> None:
+    """Raise the first finding of a framework's rules that is an error.
 
     Raises:
-        TableError: The framework refuses to open the file.
+        TableError: The framework would refuse the table, or fail later.
     """
-    mode = stat.S_IMODE(os.stat(path).st_mode)
-    if target.mode is not None and mode & ~target.mode:
-        raise TableError(
-            f"{path} has mode {mode:o}; {target.title} requires {target.mode:o}",
-            hint=f"chmod {target.mode:o} {shlex.quote(path)}",
-        )
+    wrong = [one for one in findings if one.rule.severity == "error" and one.rule.reader == target.title]
+    if wrong:
+        others = f" ({count(len(wrong) - 1, 'more finding')})" if len(wrong) > 1 else ""
+        message = f"{target.title} cannot use the table: {wrong[0].rule.id} {wrong[0].message}{others}"
+        raise TableError(message, hint=wrong[0].hint)
 
 
 def variables(target: Target, path: str, own_address: str | None) -> dict[str, str]:
@@ -124,9 +122,45 @@ def job_variables(target: Target, table: RankTable, environ: Mapping[str, str]) 
     """
     found = {}
     if target.name == "mindie" and len(table.servers) > 1:
-        found["MASTER_IP"] = table.servers[0].server_id
+        found["MASTER_IP"] = table.servers[_master(table)].server_id
+        if not environ.get(MASTER_PORT):
+            found[MASTER_PORT] = DEFAULT_PORT
     least = target.least_timeout if len(table.servers) > 1 else None
     text = environ.get(TIMEOUT, "")
     if least is not None and not (text.isdecimal() and int(text) >= least):
         found[TIMEOUT] = str(target.usual_timeout)
     return found
+
+
+def unset(target: Target, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the variables of this host that a framework's guide tells to unset."""
+    return tuple(name for name in PROXIES if environ.get(name)) if target.name == "mindie" else ()
+
+
+def derived(target: Target, table: RankTable) -> str:
+    """Return what a framework takes from the table in place of its configuration, as a sentence, or ""."""
+    if target.name != "mindie" or len(table.servers) < 2:
+        return ""
+    devices = sorted(
+        number for row in table.servers[0].rows if (number := table.device_numbers[row]) is not None
+    )
+    ids = ",".join(map(str, devices))
+    return f"MindIE takes from the table: worldSize {len(devices)}, npuDeviceIds [[{ids}]]"
+
+
+def _master(table: RankTable) -> int:
+    """Return the index of the server with rank 0, which MindIE takes as its master."""
+    ranks = table.rank_numbers
+    return table.server_of_row[ranks.index(0)] if 0 in ranks else 0
+
+
+def add_container_ips(table: RankTable) -> int:
+    """Give each server without a container_ip its own address: its containers share its network.
+
+    Returns:
+        The number of servers that were changed.
+    """
+    without = [server for server in table.servers if not server.fields.get("container_ip")]
+    for server in without:
+        server.fields["container_ip"] = server.server_id
+    return len(without)

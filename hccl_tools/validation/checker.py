@@ -18,7 +18,7 @@ from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import LOCAL, STAGES, Finding, Subject, chosen, rule_by_id, rules_for
+from hccl_tools.rules.registry import LOCAL, STAGES, TARGETS, Finding, Subject, chosen, rule_by_id, rules_for
 from hccl_tools.table.model import SERVICE
 from hccl_tools.table.products import assume
 from hccl_tools.validation import host_files, other_forms, product_choice
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from hccl_tools.discover.facts import HostState
     from hccl_tools.table.model import Format, RankTable
 
+#: The formats of rules that do not change HCCL's verdict on a table.
+_BESIDE_HCCL = {LOCAL, *((name,) for name in TARGETS)}
 _LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104", "HCC116", "HCC117"})
 #: The rules on limits of hccl-tools, which HCCL does not have.
 _OWN_LIMITS = frozenset({"HCC117"})
@@ -43,6 +45,7 @@ def validate(
     ignore: Iterable[str] = (),
     env: Mapping[str, str] | None = None,
     host: Callable[[RankTable], HostState] | None = None,
+    target: str | None = None,
     limit: int | None = KEPT,
 ) -> Report:
     """Check one rank table.
@@ -55,6 +58,7 @@ def validate(
         ignore: Ignore these rules.
         env: The job's environment variables. Four of them change the verdict of HCCL: HCCL_INTRA_ROCE_ENABLE,
             HCCL_INTRA_PCIE_ENABLE, HCCL_OP_EXPANSION_MODE, HCCL_OP_RETRY_ENABLE.
+        target: The framework that reads the table: also check what it requires (``registry.TARGETS``).
         host: Returns the state of this host, for the comparison with a table (``local_check``).
         limit: The number of findings per rule to keep; ``None`` keeps all. Verdict, ``ok`` and ``counts``
             cover all findings.
@@ -78,6 +82,9 @@ def validate(
         if host is not None and subject.table is not None:
             subject.host, subject.memo = host(subject.table), {}
             findings.run(rules_for(LOCAL[0]), subject)
+        if target is not None and subject.table is not None:
+            subject.memo = {}
+            findings.run(rules_for(target), subject)
         report = _report(subject, findings, file=file, found=found)
         return report._replace(left_out_as="not selected") if select else report
 
@@ -96,6 +103,13 @@ def check_table(
     _judge_table(subject, findings)
     found = formats.Detection(table.format, "it was made in this format")
     return _report(subject, findings, file="the table", found=found)
+
+
+def for_target(table: RankTable, target: str) -> tuple[Diagnostic, ...]:
+    """Return what the rules of a framework (``registry.TARGETS``) find in a table in memory."""
+    findings = Findings(KEPT, lambda _rule: True)
+    findings.run(rules_for(target), Subject(assume(table.format)[0], table=table))
+    return tuple(findings.kept)
 
 
 def load(
@@ -223,7 +237,7 @@ def _report(subject: Subject, findings: Findings, *, file: str, found: formats.D
     stopping = [
         rule
         for rule in findings.counts
-        if rule.consequence in HCCL_CONSEQUENCES and rule_by_id(rule.id).formats != LOCAL
+        if rule.consequence in HCCL_CONSEQUENCES and rule_by_id(rule.id).formats not in _BESIDE_HCCL
     ]
     reader, noun = READERS.get(subject.kind or "", ("HCCL", "table"))
     if subject.kind == SERVICE:

@@ -164,12 +164,12 @@ def test_the_mode_is_that_of_the_framework(cluster: Cluster) -> None:
     value = table("1.0", 2, 8)
     for number, server in enumerate(value["server_list"], 1):
         server["container_ip"] = f"10.0.0.{number}"
-    cluster.write_table(value)
+    cluster.table.write_text(json.dumps(value))
     cluster.file("node1").write_bytes(cluster.table.read_bytes())
     cluster.file("node1").chmod(0o644)
 
-    assert "with mode 644 in place of 640" in cluster.run("--target", "mindie", code=1).stdout
-    cluster.run("--target", "mindie", "--write", code=0)
+    assert "with mode 644 in place of 640" in cluster.run("node1,node2", "--target", "mindie", code=1).stdout
+    cluster.run("node1,node2", "--target", "mindie", "--write", code=0)
 
     assert [stat.S_IMODE(cluster.file(name).stat().st_mode) for name in NODES[:2]] == [0o640, 0o640]
 

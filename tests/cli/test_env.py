@@ -57,6 +57,7 @@ def test_mindie_gets_its_own_address_and_that_of_the_first_server(
         f"export RANKTABLEFILE='{table}'",
         "export MIES_CONTAINER_IP=172.17.0.1",
         "export MASTER_IP=10.1.0.1",
+        "export MASTER_PORT=18118",
         "export HCCL_CONNECT_TIMEOUT=7200",
     ]
 
@@ -89,7 +90,7 @@ def test_the_path_behind_a_link_is_printed(command_line: CommandLine, table: Pat
 @pytest.mark.parametrize(
     ("change", "words", "hint"),
     [
-        (("container_ip", "other_ip"), "no container_ip, which MindIE requires", "gen --target mindie"),
+        (("container_ip", "other_ip"), "MindIE cannot use the table: HCC864", "gen --target mindie"),
         (('"rank_id": "9"', '"rank_id": "8"'), "HCCL would refuse a table.json: HCC2", "hccl-tools validate"),
         (('"version": "1.0"', '"version" "1.0"'), "would refuse a table.json: HCC1", "hccl-tools validate"),
     ],
@@ -132,3 +133,16 @@ def test_this_host_is_recognised(
     done = env(command_line, "mindie", "--product", "a2")
 
     assert "export MIES_CONTAINER_IP=172.17.0.0" in done.out.splitlines(), done.err
+
+
+def test_mindie_has_its_proxies_unset_and_hears_what_the_table_decides(
+    command_line: CommandLine, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy:3128")
+    monkeypatch.setenv("MASTER_PORT", "7008")
+
+    done = env(command_line, "mindie")
+
+    assert done.out.splitlines()[0] == "unset https_proxy"
+    assert "MASTER_PORT" not in done.out
+    assert "MindIE takes from the table: worldSize 8, npuDeviceIds [[0,1,2,3,4,5,6,7]]" in done.err

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.rules.registry import LOCAL, Rule, all_rules
+from hccl_tools.rules.registry import LOCAL, TARGETS, Rule, all_rules
 from hccl_tools.validation.checker import validate
 from tests.support.rule_examples import example
 
@@ -23,7 +23,8 @@ ALL = [pytest.param(rule, id=rule_id) for rule_id, rule in RULES.items()]
 def report_of(rule: Rule, which: str, folder: Path) -> Report:
     shown = example(rule, which)
     host = shown.host if rule.formats == LOCAL or shown.is_local else None
-    return validate(shown.write(folder), product=shown.product, env=shown.env, host=host)
+    target = rule.formats[0] if rule.formats and rule.formats[0] in TARGETS else None
+    return validate(shown.write(folder), product=shown.product, env=shown.env, host=host, target=target)
 
 
 def found_by(rule: Rule, which: str, folder: Path) -> list[str]:

@@ -12,7 +12,7 @@ its only own address; ``host /devices/N = "ADDRESS"``: what a device really has 
 
 The bases ``endpoints`` and ``rootinfo`` are files of a host with eight devices. ``beside N /pointer = JSON``
 changes the endpoint file of another device, ``topology /pointer = JSON`` the topology file, and
-``directory`` makes a directory in place of the file.
+``directory`` makes a directory in place of the file, ``link`` a symbolic link; ``mode N`` sets permissions.
 """
 
 from __future__ import annotations
@@ -60,6 +60,9 @@ class Example:
     is_directory: bool = False
     #: Whether the example is compared with a host.
     is_local: bool = False
+    #: The permissions of the file, and whether a link has its name.
+    mode: int | None = None
+    is_link: bool = False
 
     def host(self, table: RankTable) -> HostState:
         """Return the host of the example: the table's first server, with the changes that it names."""
@@ -99,7 +102,12 @@ class Example:
             return str(file)
         if isinstance(self.value, dict) and self.value.get("topo_file_path") == host_files.TOPOLOGY_PLACE:
             self.value["topo_file_path"] = str(folder / "topo.json")
-        file.write_text(self.text if self.text is not None else json.dumps(self.value))
+        text = self.text if self.text is not None else json.dumps(self.value)
+        if self.is_link:
+            file.symlink_to("target.json")
+        file.write_text(text)
+        if self.mode is not None:
+            file.chmod(self.mode)
         return str(file)
 
 
@@ -178,6 +186,10 @@ def _apply(found: Example, step: str, rule: Rule) -> None:
             number, _, rest = rest.partition(" ")
             name = f"ub_endpoint_npu_{number}.json"
         _set(found.beside[name], rest)
+    elif verb == "mode":
+        found.mode = int(rest, 8)
+    elif verb == "link":
+        found.is_link = True
     elif verb == "directory":
         found.is_directory = True
     elif verb == "host":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError, UsageError
 from hccl_tools.launch.planning.environment import BACKEND_VARIABLE
+from hccl_tools.launch.render import serving
 from hccl_tools.records import NamedTuple
 from hccl_tools.version import IMPORT_ROOT
 
@@ -28,12 +29,14 @@ class Script(NamedTuple):
     takes_colons: bool = True
 
 
-#: The targets of ``--emit`` that are scripts. The others, msrun and torchrun, are command lines.
+#: The targets of ``--emit`` that are scripts. msrun and torchrun are command lines.
 SCRIPTS = {
     "rank_loop": Script("rank_loop.sh"),
     "mpirun": Script("mpirun.sh", takes_colons=False),
     "slurm": Script("slurm.sbatch"),
 }
+#: The targets that are services of their own, with a command per rank or host.
+SERVICES = ("xllm", "mindie")
 #: Options that ``--emit`` refuses, except for the given targets.
 _ACCEPTED_BY: Mapping[str, tuple[str, ...]] = {
     "--grace": ("rank_loop",),
@@ -83,6 +86,8 @@ def text(plan: Plan, target: str, options: ScriptOptions) -> str:
     Raises:
         LaunchError: The target cannot express the plan.
     """
+    if target in SERVICES:
+        return serving.text(plan, target)
     if target not in SCRIPTS:
         return command_line(plan, target, options)
     file = SCRIPTS[target].file

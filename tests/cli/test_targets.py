@@ -1,0 +1,255 @@
+"""``--target``: tables held against the conditions of the frameworks that read them."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hccl_tools.cli import table_options
+from hccl_tools.rules import registry
+from hccl_tools.tablefiles import export_targets
+from tests.support.tables import JSON, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.commands import CommandLine
+
+    Damage = Callable[[JSON, Path], Any]
+
+
+def good(target: str) -> JSON:
+    value: JSON = table("1.0", 2, 8)
+    for number, server in enumerate(value["server_list"]):
+        if target == "mindie":
+            server["container_ip"] = f"172.17.0.{number + 2}"
+    return value
+
+
+def servers(value: JSON) -> list[JSON]:
+    found: list[JSON] = value["server_list"]
+    return found
+
+
+def link(_value: JSON, path: Path) -> None:
+    path.symlink_to("target.json")
+
+
+def swap_ranks(value: JSON, _path: Path) -> None:
+    first, second = servers(value)[0]["device"][:2]
+    first["rank_id"], second["rank_id"] = second["rank_id"], first["rank_id"]
+
+
+def swap_servers(value: JSON, _path: Path) -> None:
+    first, second = servers(value)
+    first["server_id"], second["server_id"] = second["server_id"], first["server_id"]
+
+
+def of_format(*size: Any) -> Damage:
+    def change(value: JSON, _path: Path) -> None:
+        value.clear()
+        value.update(table(*size))
+
+    return change
+
+
+def many(number: int) -> Damage:
+    def change(value: JSON, _path: Path) -> None:
+        of_format("1.0", number, 8)(value, _path)
+        for server in servers(value):
+            server["container_ip"] = "172.17.0.2"
+
+    return change
+
+
+def without(*keys: Any) -> Damage:
+    def change(value: JSON, _path: Path) -> None:
+        holder: Any = servers(value)
+        for key in keys[:-1]:
+            holder = holder[key]
+        del holder[keys[-1]]
+
+    return change
+
+
+def with_value(value_: str, *keys: Any) -> Damage:
+    def change(value: JSON, _path: Path) -> None:
+        holder: Any = servers(value)
+        for key in keys[:-1]:
+            holder = holder[key]
+        holder[keys[-1]] = value_
+
+    return change
+
+
+BAD: list[tuple[str, Damage, int, str, str]] = [
+    ("mindie", lambda *_: None, 0o644, "HCC861", "chmod 640"),
+    ("mindie", of_format("group_list", 2, 8), 0o640, "HCC862", "Parameter server_list is invalid"),
+    ("mindie", many(61), 0o640, "HCC863", "server_count must be in range [2, 60]"),
+    ("mindie", without(1, "container_ip"), 0o640, "HCC864", "The containerIp in the server node is empty"),
+    ("mindie", without(1, "device", 7), 0o640, "HCC865", "The number of devices in every server node"),
+    ("mindie", without(0, "device", 3, "device_ip"), 0o640, "HCC867", "Parameter device_ip is invalid"),
+    ("mindie", with_value("node1", 0, "server_id"), 0o640, "HCC868", "not an IP address"),
+    ("mindie", with_value("00", 0, "device", 0, "rank_id"), 0o640, "HCC869", 'not "0"'),
+    ("xllm", link, 0o644, "HCC871", "rank_tablefile must not be a symlink"),
+    ("xllm", with_value("node1", 0, "server_id"), 0o644, "HCC872", "no address that other hosts reach"),
+    ("xllm", with_value("127.0.0.1", 0, "server_id"), 0o644, "HCC872", "no address that other hosts reach"),
+    ("xllm", with_value("01", 0, "device", 1, "rank_id"), 0o644, "HCC873", 'rank 1 is written "01"'),
+    ("xllm", of_format("2.0", 2, 2), 0o644, "HCC874", "no server_list"),
+    ("xllm", lambda *_: None, 0o244, "HCC875", "rank_tablefile is not readable"),
+    ("torch", link, 0o644, "HCC881", "The rank_table_file is not available, switch to original interface."),
+    ("torch", lambda *_: None, 0o244, "HCC882", "The rank_table_file is not available"),
+    ("torch", swap_ranks, 0o644, "HCC883", "ranktable config devId[..], but local devId[..]"),
+    ("torch", without(1, "device", 7), 0o644, "HCC884", "7, 8"),
+    ("mindspore", swap_servers, 0o644, "HCC891", "after server"),
+    ("mindspore", lambda *_: None, 0o244, "HCC892", "Get hccl rank_table_file failed"),
+]
+
+
+def made(run: CommandLine, target: str, damage: Damage, mode: int) -> None:
+    value, path = good(target), run.folder / "t.json"
+    damage(value, path)
+    run.write("t.json", value)
+    path.chmod(mode)
+
+
+@pytest.mark.parametrize("target", registry.TARGETS)
+def test_a_good_table(target: str, command_line: CommandLine) -> None:
+    made(command_line, target, lambda *_: None, 0o640)
+
+    done = command_line("validate", "t.json", "--target", target)
+
+    assert done.code == 0, done.out
+    assert "no findings: HCCL accepts this table" in done.out
+
+
+@pytest.mark.parametrize(("target", "damage", "mode", "rule", "words"), BAD)
+def test_a_bad_table(  # noqa: PLR0917
+    command_line: CommandLine, target: str, damage: Damage, mode: int, rule: str, words: str
+) -> None:
+    made(command_line, target, damage, mode)
+
+    product = "a5" if rule == "HCC874" else "a2"
+    done = command_line("validate", "t.json", "--target", target, "--product", product)
+
+    assert done.code == 1
+    assert f"[{rule}]" in done.out
+    assert words in done.out
+
+
+def test_the_verdict_names_the_framework(command_line: CommandLine) -> None:
+    made(command_line, "mindie", lambda *_: None, 0o644)
+
+    out = command_line("validate", "t.json", "--target", "mindie").out
+
+    assert out.splitlines()[-1] == "1 error: HCCL accepts this table, but MindIE does not"
+    assert "= MindIE: refuses the table" in out
+
+
+def test_without_a_target_nothing_is_asked(command_line: CommandLine) -> None:
+    made(command_line, "xllm", link, 0o600)
+
+    assert command_line("validate", "t.json").code == 0
+
+
+def test_one_server_is_a_warning_for_mindie(command_line: CommandLine) -> None:
+    value = table("1.0", 1, 8)
+    value["server_list"][0]["container_ip"] = "172.17.0.2"
+    command_line.write("t.json", value)
+    (command_line.folder / "t.json").chmod(0o640)
+
+    done = command_line("validate", "t.json", "--target", "mindie")
+
+    assert done.code == 0
+    assert "[HCC681]" in done.out
+    assert "unset RANK_TABLE_FILE" in done.out
+
+
+def test_convert_writes_what_mindie_requires(command_line: CommandLine) -> None:
+    command_line.write("g.json", table("group_list", 2, 8))
+
+    done = command_line("convert", "g.json", "--to", "1.0", "--target", "mindie", "-o", "t.json")
+
+    assert done.code == 0, done.err
+    assert "container_ip: the server_id, on 2 servers without one" in done.err
+    assert stat.S_IMODE((command_line.folder / "t.json").stat().st_mode) == 0o640
+    assert command_line("validate", "t.json", "--target", "mindie").code == 0
+
+
+def test_convert_writes_nothing_that_the_framework_refuses(command_line: CommandLine) -> None:
+    value = table("group_list", 2, 8)
+    for number, instance in enumerate(value["group_list"][0]["instance_list"]):
+        instance["server_id"] = f"node{number}"
+    command_line.write("g.json", value)
+
+    done = command_line("convert", "g.json", "--to", "1.0", "--target", "xllm", "-o", "t.json")
+
+    assert done.code == 1
+    assert "xLLM cannot use the table: HCC872" in done.err
+    assert command_line.names == ["g.json"]
+
+
+def test_gen_refuses_a_link_for_xllm(command_line: CommandLine) -> None:
+    (command_line.folder / "t.json").symlink_to("other.json")
+
+    done = command_line("gen", "--simulate", "910a", "--target", "xllm", "-o", "t.json")
+
+    assert done.code == 2
+    assert "symbolic link, which xLLM refuses to open" in done.err
+
+
+def test_the_commands_of_an_xllm_job(command_line: CommandLine) -> None:
+    command_line.write("t.json", table("1.0", 2, 8))
+
+    done = command_line(
+        "launch",
+        "--rank-table",
+        "t.json",
+        "--emit",
+        "xllm",
+        "--no-python",
+        "sh",
+        "--model",
+        "/m",
+        "--port=18100",
+    )
+
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert [line for line in lines if line.startswith("#")] == [
+        "# 10.0.0.1: ranks 0-7",
+        "# 10.0.0.2: ranks 8-15",
+    ]
+    (last,) = [line for line in lines if "--node_rank=15 " in line]
+    path = command_line.folder / "t.json"
+    assert last == (
+        "sh --model /m --host=10.0.0.2 --port=18107 --devices=npu:7 --master_node_addr=10.0.0.1:18118 "
+        f"--nnodes=16 --node_rank=15 --communication_backend=hccl --rank_tablefile={path} &"
+    )
+
+
+def test_the_commands_of_a_mindie_job(command_line: CommandLine) -> None:
+    made(command_line, "mindie", lambda *_: None, 0o640)
+
+    done = command_line("launch", "--rank-table", "t.json", "--emit", "mindie", "--no-python", "sh")
+
+    path = command_line.folder / "t.json"
+    assert done.out.splitlines()[:3] == [
+        "# 10.0.0.1: ranks 0-7",
+        f'eval "$(hccl-tools env {path} --target mindie --server 10.0.0.1)" &&',
+        "  sh",
+    ]
+
+
+def test_an_xllm_job_needs_a_table(command_line: CommandLine) -> None:
+    done = command_line("launch", "--nproc-per-node", "2", "--emit", "xllm", "--no-python", "sh")
+
+    assert done.code != 0
+    assert "--emit xllm needs a table" in done.err
+
+
+def test_all_parts_know_the_same_frameworks() -> None:
+    assert list(table_options.TARGET.choices) == list(registry.TARGETS) == list(export_targets.TARGETS)
