@@ -7,16 +7,18 @@ import stat
 from typing import TYPE_CHECKING
 
 from hccl_tools.doctor.registry import Example, Finding, check
+from hccl_tools.doctor.ways import stated_names
 from hccl_tools.rules import job_variables
-from hccl_tools.tablefiles.export_targets import TARGETS
+from hccl_tools.tablefiles.export_targets import TARGETS, TIMEOUT
+from hccl_tools.tablefiles.export_targets import job_variables as job_variables_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.doctor.case import Case
+    from hccl_tools.table.model import RankTable, Server
 
-#: torch_npu with a table needs this many seconds at least.
-_TORCH_TIMEOUT = 300
+_VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
 _TABLE_VARIABLES = ("RANK_TABLE_FILE", "RANKTABLEFILE", "MINDSPORE_HCCL_CONFIG_PATH")
 
 
@@ -40,18 +42,67 @@ def variables_contradict(case: Case) -> Iterator[Finding]:
 
 @check(
     "HCD311",
-    "timeout-too-short-for-torch",
+    "timeout-too-short-for-target",
     "may-stop",
     remedy="set HCCL_CONNECT_TIMEOUT=600 on all hosts",
-    source="torch_npu: with a table, HCCL_CONNECT_TIMEOUT must be at least 300 s",
+    source="torch_npu: with a table, HCCL_CONNECT_TIMEOUT must be at least 300 s; MindIE's guide sets 7200",
 )
-def timeout_too_short_for_torch(case: Case) -> Iterator[Finding]:
-    """With a table under torch_npu: is HCCL_CONNECT_TIMEOUT at least 300 s?"""
-    text = case.environ.get("HCCL_CONNECT_TIMEOUT", "")
-    if case.target == "torch" and case.table is not None and text.isdecimal() and int(text) < _TORCH_TIMEOUT:
+def timeout_too_short_for_target(case: Case) -> Iterator[Finding]:
+    """With a table under torch_npu, xLLM or MindIE: is HCCL_CONNECT_TIMEOUT at least 300 s?"""
+    text, target = case.environ.get(TIMEOUT, ""), TARGETS.get(case.target or "")
+    least = target.least_timeout if target is not None and case.table is not None else None
+    if target is not None and least is not None and text.isdecimal() and int(text) < least:
         yield Finding(
-            f"HCCL_CONNECT_TIMEOUT={text} is below {_TORCH_TIMEOUT} s, which torch_npu needs with a table"
+            f"{TIMEOUT}={text} is below {least} s, which {target.title} needs with a table",
+            remedy=f"set {TIMEOUT}={target.usual_timeout} on all hosts",
         )
+
+
+@check(
+    "HCD313",
+    "variables-of-target",
+    "stops",
+    remedy="set what `hccl-tools env TABLE --target NAME` prints",
+    source="MindIE-LLM ranktable_config.cpp (MIES_CONTAINER_IP); msrun_launcher.md (ASCEND_RT_VISIBLE_DEVICES)",
+)
+def variables_of_target(case: Case) -> Iterator[Finding]:
+    """Do the variables of the framework agree with the table?
+
+    A variable that is not set is no finding: hosts are usually asked without the environment of the job.
+    """
+    here = _server_here(case)
+    if case.table is None or here is None or case.target is None:
+        return
+    wanted = _wanted(case.target, case.table, here)
+    for name, expected in wanted.items():
+        found = case.environ.get(name)
+        if found and found != expected:
+            yield Finding(f"{name}={found}, but the table has {expected}", remedy=f"set {name}={expected}")
+    visible = case.environ.get(_VISIBLE, "")
+    if case.target == "mindspore" and case.devices and visible:
+        listed = sorted(int(word) for word in visible.split(",") if word.strip().isdecimal())
+        if listed != sorted(case.devices):
+            shown = ",".join(map(str, case.devices))
+            yield Finding(
+                f"{_VISIBLE}={visible}, but the table has devices {shown} here",
+                remedy=f"set {_VISIBLE}={shown}, or unset it",
+            )
+
+
+def _server_here(case: Case) -> Server | None:
+    names = {*case.seen.names, *case.seen.local_addresses}
+    servers = case.table.servers if case.table is not None else []
+    own = [server for server in servers if names & set(stated_names(server))]
+    return own[0] if len(own) == 1 else None
+
+
+def _wanted(target: str, table: RankTable, here: Server) -> dict[str, str]:
+    """Return the variables of a target whose values the table decides."""
+    if target != "mindie":
+        return {}
+    container_ip = here.fields.get("container_ip")
+    own = {"MIES_CONTAINER_IP": container_ip} if isinstance(container_ip, str) else {}
+    return own | {"MASTER_IP": job_variables_of(TARGETS[target], table, {}).get("MASTER_IP", here.server_id)}
 
 
 @check(

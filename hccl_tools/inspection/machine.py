@@ -34,7 +34,7 @@ _VERSION_FILES = {
     "driver": f"{DRIVER}/version.info",
     "CANN": "/usr/local/Ascend/ascend-toolkit/latest/ascend_toolkit_install.info",
 }
-_FAMILIES = ("HCCL_", "ASCEND_", "RANK", "MASTER_", "FLAGS_", "MIES_", "MS_", "GLOO_", "TP_")
+_FAMILIES = ("HCCL_", "ASCEND_", "RANK", "MASTER_", "FLAGS_", "MIES_", "MINDSPORE_", "MS_", "GLOO_", "TP_")
 
 
 def limits(site: Site) -> dict[str, int]:

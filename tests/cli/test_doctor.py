@@ -239,6 +239,32 @@ def test_mindie_requires_a_mode(a2: StandInHost) -> None:
     assert found[0]["remedy"] == f"`chmod 640 {path}`"
 
 
+@pytest.mark.parametrize(
+    ("target", "variables", "words"),
+    [
+        ("mindie", {"MIES_CONTAINER_IP": "172.17.0.9"}, "but the table has 172.17.0.2"),
+        ("mindie", {"MASTER_IP": "10.0.0.9"}, "MASTER_IP=10.0.0.9"),
+        ("mindie", {"MIES_CONTAINER_IP": "172.17.0.2", "MASTER_IP": "127.0.0.1"}, ""),
+        ("mindspore", {"ASCEND_RT_VISIBLE_DEVICES": "0,1"}, "but the table has devices 0,1,2,3 here"),
+        ("mindspore", {"ASCEND_RT_VISIBLE_DEVICES": "3,2,1,0"}, ""),
+        ("torch", {"ASCEND_RT_VISIBLE_DEVICES": "0,1"}, ""),
+    ],
+)
+def test_variables_of_the_framework(
+    a2: StandInHost, target: str, variables: dict[str, Any], words: str
+) -> None:
+    path = table(a2)
+    value = json.loads(path.read_text())
+    value["server_list"][0] |= {"server_id": "127.0.0.1", "container_ip": "172.17.0.2"}
+    path.write_text(json.dumps(value))
+    path.chmod(0o640)
+
+    _code, found = doctor(a2, str(path), "--target", target, **variables)
+
+    assert [one for one, _ in severe(found)] == (["HCD313"] if words else [])
+    assert words in (found[0]["message"] if words else "")
+
+
 def test_ports_in_use(a2: StandInHost) -> None:
     with socket.socket() as probe:
         probe.bind(("", 0))
