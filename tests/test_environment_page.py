@@ -72,6 +72,7 @@ def test_every_variable_on_the_page_is_in_the_code() -> None:
 #: In which starts each family is set.
 _STARTS = {
     "process": "all",
+    "supervision": "all",
     "rank": "all",
     "rank table": "`table`, `cluster`; `torch` with `--pass-table`",
     "cluster": "`cluster`; `mpi` with `--cpu`",

@@ -117,6 +117,8 @@ GROUPS: dict[str, list[Option]] = {
                 metavar="SECONDS", help="Warn when ranks still run this long after a rank exited with 0."),
         _option("--hang-warn", type=Seconds(), default=600.0, show_default=True, metavar="SECONDS",
                 help="Warn when no rank has written output or used the CPU for this time."),
+        _option("--hang-timeout", type=Seconds(1.0), metavar="SECONDS",
+                help="End the job (exit code 124) when its ranks have done nothing for this time."),
         _option("--host-timeout", type=Seconds(2.0, 3600.0), default=DEFAULT_SILENCE, show_default=True,
                 metavar="SECONDS", help="Time without an answer from a host until it counts as lost."),
         _option("--max-restarts", type=IntRange(min=0), default=0, show_default=True, metavar="N",
@@ -164,8 +166,8 @@ refuses them and reports what to use instead.
 """
 
 EPILOG = (
-    "Exit codes: the code of the first rank that failed (128+n for signal n); 124 timeout; 125 refused "
-    "before the start, or the log disk is full (--on-log-error stop); 126 the program cannot run; 127 the "
-    "program does not exist; 129, 130, 131, 143 the launcher received SIGHUP, Ctrl-C, SIGQUIT, SIGTERM; "
-    "137 a host or its launcher was lost; 2 wrong usage."
+    "Exit codes: the code of the first rank that failed (128+n for signal n); 124 timeout or hang; 125 "
+    "refused before the start, or the log disk is full (--on-log-error stop); 126 the program cannot run; "
+    "127 the program does not exist; 129, 130, 131, 143 the launcher received SIGHUP, Ctrl-C, SIGQUIT, "
+    "SIGTERM; 137 a host or its launcher was lost; 2 wrong usage."
 )

@@ -92,6 +92,7 @@ def _watch(options: dict[str, Any]) -> Watch:
         options["notify"],
         options["max_restarts"],
         options["host_timeout"],
+        options["hang_timeout"],
     )
 
 

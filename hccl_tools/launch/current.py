@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.model.variables import HEARTBEAT_VARIABLE
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -31,6 +33,21 @@ class CurrentRank(NamedTuple):
     launched: bool = False
     source: str = ""
     table: str | None = None
+
+    def heartbeat(self) -> None:
+        """Show that this rank makes progress; for every step of a training (one system call).
+
+        Under ``launch --hang-timeout`` a rank that has called this once, and then not for so long, hangs: the
+        job is ended, or restarted. Otherwise nothing happens. No error is raised.
+        """
+        path = os.environ.get(HEARTBEAT_VARIABLE)
+        if not path:
+            return
+        with suppress(OSError):
+            try:
+                os.utime(path)
+            except FileNotFoundError:
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666))
 
 
 class _Launcher(NamedTuple):

@@ -51,3 +51,13 @@ def fold(numbers: Iterable[int], separator: str = ",") -> str:
         else:
             spans.append([number, number])
     return separator.join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
+
+
+def rank_list(ranks: Iterable[int]) -> str:
+    """Return ranks as text: ``rank 3`` or ``ranks 0-2, 5``.
+
+    >>> rank_list([5, 0, 1, 2])
+    'ranks 0-2, 5'
+    """
+    words = fold(sorted(ranks), ", ")
+    return f"rank {words}" if words.isdigit() else f"ranks {words}"

@@ -203,3 +203,21 @@ def test_srun(two_nodes: TwoNodes) -> None:
 
 def test_outside_any_launcher() -> None:
     assert told([sys.executable, "who.py"]) == [CurrentRank()]
+
+
+def test_a_heartbeat_touches_the_file_of_the_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "heartbeat_0"
+    monkeypatch.setenv("HCCL_TOOLS_HEARTBEAT", str(file))
+    here = current_rank()
+
+    here.heartbeat()
+    os.utime(file, (0, 0))
+    here.heartbeat()
+
+    assert file.stat().st_mtime > 0
+
+
+@pytest.mark.parametrize("path", ["", "/no/such/folder/heartbeat"])
+def test_a_heartbeat_that_nobody_reads_does_nothing(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HCCL_TOOLS_HEARTBEAT", path)
+    current_rank().heartbeat()

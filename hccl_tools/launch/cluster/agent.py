@@ -164,7 +164,7 @@ class AgentLink:
         if outcome.first_failure is not None:
             killed = oom.kills().since(self._oom_kills)
             first = report.first_failure(outcome.first_failure, killed_by_oom=killed)
-        return Cause(self._host, outcome.reason, outcome.exit_code, outcome.detail, outcome.signal, first)
+        return outcome.cause(self._host, first)
 
     def _parent_ended(self, attempt: Attempt) -> None:
         parent = self._parent

@@ -6,10 +6,13 @@ The output of local MPI ranks is read from the run directory: mpirun's output in
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import engines
-from hccl_tools.launch.runs import names
+from hccl_tools.launch.model.outcome import RankEnd
+from hccl_tools.launch.runs import names, rank_processes
+from hccl_tools.launch.supervise.options import EngineRanks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,13 +24,27 @@ if TYPE_CHECKING:
     from hccl_tools.launch.supervise.options import Supervision
 
 
-def show_rank_logs(attempt: Attempt, plan: Plan, shown: Tail) -> None:
-    """Show the logs of the ranks in ``shown``."""
+def running_ranks(plan: Plan, attempt: Attempt) -> list[RankEnd]:
+    """Return the running ranks that the shims have started on this host."""
+    found = rank_processes.find(plan.run_dir, attempt.keeper.descendants())
+    return [
+        RankEnd(plan.ranks[rank], _log(attempt, plan, rank), pid)
+        for rank, pid in sorted(found.items())
+        if rank < plan.world_size
+    ]
+
+
+def _log(attempt: Attempt, plan: Plan, rank: int) -> str:
     engine = next(end for end in attempt.state.ends if end.process.rank >= 0)
     # "" or, after a restart, ".restart_1".
     generation = os.path.basename(engine.log)[len(os.path.splitext(names.ENGINE_LOG)[0]) : -len(".log")]
+    return os.path.join(plan.run_dir, f"rank_{rank}{generation}.log")
+
+
+def show_rank_logs(attempt: Attempt, plan: Plan, shown: Tail) -> None:
+    """Show the logs of the ranks in ``shown``."""
     for rank in range(plan.world_size) if shown == "all" else shown:
-        path = os.path.join(plan.run_dir, f"rank_{rank}{generation}.log")
+        path = _log(attempt, plan, rank)
         with open(path, "ab"):
             pass  # The shim may not have created the log yet.
         attempt.followers.follow(path, rank)
@@ -39,7 +56,11 @@ def shown_by(supervision: Supervision, plan: Plan, watch: Callable[[Attempt], No
     Supervisors write to the engine's output, in which MPICH's messages about killed processes are hidden.
     """
     if plan.supervisor:
-        return supervision._replace(tail=(0,), hidden=engines.of(plan).hidden_output, on_attempt=watch)
+        # Here is only the engine; the supervisor of each host watches its ranks.
+        alone = supervision.watch._replace(hang_warn=None, hang_timeout=None)
+        return supervision._replace(
+            watch=alone, tail=(0,), hidden=engines.of(plan).hidden_output, on_attempt=watch
+        )
     tail = supervision.tail
 
     def watch_and_show(attempt: Attempt) -> None:
@@ -47,4 +68,5 @@ def shown_by(supervision: Supervision, plan: Plan, watch: Callable[[Attempt], No
         show_rank_logs(attempt, plan, tail)
 
     style: Style = "prefix" if tail == "all" or len(tail) > 1 else "auto"
-    return supervision._replace(tail=(), log_style=style, on_attempt=watch_and_show)
+    ranks = EngineRanks(plan.world_size, partial(running_ranks, plan))
+    return supervision._replace(tail=(), log_style=style, on_attempt=watch_and_show, engine_ranks=ranks)

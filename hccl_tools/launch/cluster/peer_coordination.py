@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.cluster.peer_link import TIMING
-from hccl_tools.launch.model.outcome import Cause
+from hccl_tools.launch.model.outcome import RESTARTABLE, Cause
 from hccl_tools.launch.processes import signals as received
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signal_names import signal_name
@@ -158,8 +158,7 @@ class PeerCoordination:
             return
         self._announced = True
         first = None if outcome.first_failure is None else self._first_failure(outcome.first_failure)
-        own = link.hosts[link.own]
-        cause = Cause(own, outcome.reason, outcome.exit_code, outcome.detail, outcome.signal, first)
+        cause = outcome.cause(link.hosts[link.own], first)
         if link.is_leader:
             self._decide(cause, link.own)
         else:
@@ -176,7 +175,7 @@ class PeerCoordination:
 
     def _adopt_cause(self, cause: Cause) -> None:
         attempt = self._attempt
-        if attempt.state.ranks_ended_well and not (cause.reason == "failed" and self._may_restart):
+        if attempt.state.ranks_ended_well and not (cause.reason in RESTARTABLE and self._may_restart):
             attempt.say(f"{cause.message}, after all ranks of this host had exited with 0")
             attempt.end("ended")
             return

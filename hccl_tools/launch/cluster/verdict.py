@@ -118,7 +118,7 @@ def reason_to_end(outcome: Outcome) -> Cause:
         return outcome.remote_cause
     host = os.uname().nodename
     if outcome.reason not in {"ended", "failed"}:
-        return Cause(host, outcome.reason, outcome.exit_code, outcome.detail, outcome.signal)
+        return outcome.cause(host)
     engine = _engine(outcome)
     cause = Cause.lost(host, "daemon", f"{engine.process.name} exited before the job: {engine.description}")
     return cause._replace(exit_code=outcome.exit_code or cause.exit_code)

@@ -7,6 +7,7 @@ import signal
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from hccl_tools.launch.model.hang import MOST_RANKS, HungRank
 from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.records import NamedTuple
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.processes.procfs import Status
 
-Reason = Literal["ended", "failed", "timeout", "signal", "log-error", "keeper", "host", "daemon", "refused"]
+Reason = Literal[
+    "ended", "failed", "timeout", "hang", "signal", "log-error", "keeper", "host", "daemon", "refused"
+]
+#: The ends after which ``--max-restarts`` starts the job again.
+RESTARTABLE = frozenset({"failed", "hang"})
 
-#: The exit code of a job that exceeded its ``--timeout``, the same as that of timeout(1).
+#: The exit code of a job that exceeded ``--timeout`` or ``--hang-timeout``, the same as that of timeout(1).
 _TIMED_OUT = 124
 #: The exit code when the launcher itself cannot continue.
 _LAUNCHER_FAILED = 125
@@ -55,6 +60,13 @@ REASONS: dict[str, ReasonText] = {
         head="the job exceeded --timeout",
         verdict=": the job exceeded --timeout",
         state="timed out",
+    ),
+    "hang": ReasonText(
+        _TIMED_OUT,
+        message="the job hung on {host}: {detail}",
+        head="the job hung",
+        verdict=": the job hung: {detail}",
+        state="hung",
     ),
     "signal": ReasonText(
         128,
@@ -143,9 +155,9 @@ def _order(end: RankEnd) -> tuple[float, int]:
 class Outcome:
     """The end of the job on this host."""
 
-    #: Why the job ended: every rank exited, a rank failed, the time limit was exceeded, the launcher was
-    #: signalled, the logs could not be written, the keeper was killed, another host or a process of the
-    #: engine was lost, nothing could be started.
+    #: Why the job ended: every rank exited, a rank failed, the time limit was exceeded, the ranks made no
+    #: progress, the launcher was signalled, the logs could not be written, the keeper was killed, another
+    #: host or a process of the engine was lost, nothing could be started.
     reason: Reason
     ends: list[RankEnd]
     #: In seconds.
@@ -160,6 +172,8 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     #: The cause, if the job ended first on another host; ``first_failure`` and ``signal`` are then not set.
     remote_cause: Cause | None = None
+    #: The ranks of this host when the job hung, those that stopped first before the others.
+    hung: list[HungRank] = field(default_factory=list)
 
     @property
     def exit_code(self) -> int:
@@ -178,6 +192,11 @@ class Outcome:
         others = [end for end in self.ends if end.process.rank != first and end.status != 0]
         return sorted(others, key=_order)
 
+    def cause(self, host: str, first: RankFailure | None = None) -> Cause:
+        """Return why the job ended here, for the other hosts; ``first`` is the first failure."""
+        hung = tuple(self.hung[:MOST_RANKS])
+        return Cause(host, self.reason, self.exit_code, self.detail, self.signal, first, hung)
+
 
 class Cause(NamedTuple):
     """The reason for the end of a job, as one of its hosts reports it to the others."""
@@ -189,6 +208,8 @@ class Cause(NamedTuple):
     detail: str = ""
     signal: int = 0
     first_failure: RankFailure | None = None
+    #: The ranks of ``host`` when the job hung there, at most ``MOST_RANKS``.
+    hung: tuple[HungRank, ...] = ()
 
     @classmethod
     def from_json(cls, value: Any) -> Cause:
@@ -207,7 +228,9 @@ class Cause(NamedTuple):
             raise ValueError(value)
         if cause.first_failure is not None:
             cause = cause._replace(first_failure=RankFailure.parse(cause.first_failure))
-        return cause
+        if len(cause.hung) > MOST_RANKS:
+            raise ValueError(value)
+        return cause._replace(hung=tuple(map(HungRank.parse, cause.hung)))
 
     @classmethod
     def lost(cls, host: str, reason: Reason, detail: str) -> Cause:
@@ -216,7 +239,11 @@ class Cause(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the cause as a JSON object."""
-        return {**self._asdict(), "first_failure": self.first_failure and self.first_failure._asdict()}
+        first, hung = (
+            self.first_failure and self.first_failure._asdict(),
+            [one._asdict() for one in self.hung],
+        )
+        return {**self._asdict(), "first_failure": first, "hung": hung}
 
     @property
     def message(self) -> str:

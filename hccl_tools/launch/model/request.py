@@ -159,6 +159,8 @@ class Watch(NamedTuple):
     max_restarts: int = 0
     #: Without an answer from another host, until that host counts as lost.
     host_timeout: float = DEFAULT_SILENCE
+    #: Without output, CPU time or an expected heartbeat, until the job counts as hung and is ended.
+    hang_timeout: float | None = None
 
 
 class Part(NamedTuple):

@@ -9,3 +9,5 @@ LAUNCHER_VARIABLE = "HCCL_TOOLS_LAUNCHER"
 TABLE_FROM_LAUNCHER = "@launcher"
 #: The directory in which CANN writes the logs of a process. CANN creates the directory.
 LOG_PATH_VARIABLE = "ASCEND_PROCESS_LOG_PATH"
+#: The file that a rank touches to show that it makes progress; see ``CurrentRank.heartbeat``.
+HEARTBEAT_VARIABLE = "HCCL_TOOLS_HEARTBEAT"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import UsageError
-from hccl_tools.launch.planning import environment
+from hccl_tools.launch.planning import environment, inherited
 from hccl_tools.launch.planning.visible_devices import LIMITS
 from hccl_tools.launch.runs.names import RUN_VARIABLE
 from hccl_tools.records import NamedTuple
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.model.inheritance import Inheritance
-    from hccl_tools.launch.planning.environment import JobFacts, KeptMpi
+    from hccl_tools.launch.planning.environment import JobFacts
+    from hccl_tools.launch.planning.inherited import KeptMpi
     from hccl_tools.launch.planning.placement import RankPlacement
 
 
@@ -41,12 +42,12 @@ def compose(placements: Sequence[RankPlacement], facts: JobFacts) -> JobEnvironm
     also = LIMITS if facts.ignore_visible else ()
     as_mpi, keep = facts.start == "mpi", facts.keep_mpi
     kept: KeptMpi = "all" if keep or (as_mpi and facts.under_mpirun) else "settings" if as_mpi else "none"
-    inherited = environment.inheritance(facts.start, keep_mpi=kept, also=also)
-    passed_on = inherited
+    removed = inherited.inheritance(facts.start, keep_mpi=kept, also=also)
+    passed_on = removed
     if facts.under_mpirun:  # mpirun needs the user's settings, but not the variables of an outer mpirun.
-        passed_on = environment.inheritance("mpi", keep_mpi="all" if keep else "settings", also=also)
+        passed_on = inherited.inheritance("mpi", keep_mpi="all" if keep else "settings", also=also)
     return JobEnvironment(
-        inherited,
+        removed,
         passed_on,
         environment.rank_environment(placements[0], facts, shared=True),
         {one.rank: environment.rank_environment(one, on[one.server_index]) for one in placements},

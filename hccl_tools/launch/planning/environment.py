@@ -5,12 +5,10 @@ A new variable needs a row in ``VARIABLES`` and a row in docs/environment.md; a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from hccl_tools.launch.model.inheritance import Inheritance
-from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE, LOG_PATH_VARIABLE
-from hccl_tools.launch.runs import job_key
-from hccl_tools.launch.runs.names import RUN_VARIABLE, plog_folder
+from hccl_tools.launch.model.variables import HEARTBEAT_VARIABLE, LOG_PATH_VARIABLE
+from hccl_tools.launch.runs.names import RUN_VARIABLE, heartbeat, plog_folder
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -51,6 +49,8 @@ class JobFacts(NamedTuple):
     under_mpirun: bool = False
     #: Whether the ranks do not inherit the variables that limit the visible devices.
     ignore_visible: bool = False
+    #: Whether the launcher reads the heartbeats of the ranks.
+    heartbeats: bool = False
 
 
 class Variable(NamedTuple):
@@ -65,9 +65,8 @@ class Variable(NamedTuple):
     shared: bool = False
 
 
-#: The MPI variables that a process inherits.
-KeptMpi = Literal["none", "settings", "all"]
-#: The families of variables that a start sets, besides "process" and "logs". ``mpi`` keeps those of mpirun.
+#: The families of variables that a start sets, besides "process", "supervision" and "logs". ``mpi`` keeps
+#: those of mpirun.
 #: Paddle's names are set for any program, as Paddle's launcher does: ported scripts read them.
 FAMILIES: dict[Start, tuple[str, ...]] = {
     "table": ("rank", "rank table", "paddle"),
@@ -108,6 +107,10 @@ def _log_path(placement: RankPlacement, job: JobFacts) -> str | None:
     return f"{job.run_dir}/{plog_folder(placement.rank)}"
 
 
+def _heartbeat(placement: RankPlacement, job: JobFacts) -> str | None:
+    return f"{job.run_dir}/{heartbeat(placement.rank)}" if job.heartbeats and job.run_dir else None
+
+
 def _visible(_placement: RankPlacement, job: JobFacts) -> str | None:
     if "visible devices" not in FAMILIES[job.start] or job.cpu or job.devices_are_placeholders:
         return None
@@ -124,6 +127,13 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
             shared=True,
         ),
         Variable(RUN_VARIABLE, lambda _, job: job.run_dir, "the run directory", shared=True),
+    ),
+    "supervision": (
+        Variable(
+            HEARTBEAT_VARIABLE,
+            _heartbeat,
+            "the file that `current_rank().heartbeat()` touches; only with `--hang-timeout`",
+        ),
     ),
     "rank": (
         Variable("RANK_ID", lambda at, _: str(at.rank), "the rank, 0 to RANK_SIZE-1"),
@@ -205,18 +215,6 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
     ),
 }
 
-#: Variables that are removed in every start: left in the caller's shell by another launcher, a platform or an
-#: older run, they would mislead a rank.
-_STALE_FAMILIES = ("rank", "rank table", "cluster")
-_STALE_NAMES = ("MINDSPORE_HCCL_CONFIG_PATH", "MS_SERVER_NUM")
-_PADDLE_PREFIXES = ("PADDLE_", "FLAGS_selected_")
-#: The launcher's address; a launch inside a rank must not use it.
-_INTERNAL_PREFIXES = (LAUNCHER_VARIABLE,)
-#: What mpirun sets for its ranks (MPICH sets the last three); OMPI_MCA_* and OMPI_ALLOW_RUN_AS_ROOT* are
-#: the user's settings.
-MPI_PREFIXES = ("OMPI_", "PMIX_", "PRTE_", "PMI_", "HYDI_", "MPI_LOCAL")
-_USER_MPI_PREFIXES = ("OMPI_MCA_", "OMPI_ALLOW_RUN_AS_ROOT", "PRTE_MCA_", "PRTE_ALLOW", "PMIX_MCA_")
-
 
 def names(chosen: Iterable[str]) -> set[str]:
     """Return the names of the variables of some families."""
@@ -225,7 +223,7 @@ def names(chosen: Iterable[str]) -> set[str]:
 
 def families(job: JobFacts) -> set[str]:
     """Return the families of variables that this job sets."""
-    chosen = {"process", "logs", *FAMILIES[job.start]}
+    chosen = {"process", "supervision", "logs", *FAMILIES[job.start]}
     if job.start == "mpi" and job.cpu:
         # MindSpore's CPU back end has no MPI start: its ranks register with the scheduler.
         chosen.add("cluster")
@@ -256,23 +254,3 @@ def scheduler_environment(job: JobFacts) -> dict[str, str]:
         "RANK_SIZE": str(job.world_size),
         "DEVICE_ID": "0",
     }
-
-
-def inheritance(start: Start, *, keep_mpi: KeptMpi = "none", also: Iterable[str] = ()) -> Inheritance:
-    """Return which variables of the caller's environment the processes of a start do not inherit.
-
-    ``keep_mpi`` selects the variables of mpirun that are inherited: none, the user's ``settings``, or all.
-    """
-    torch = start == "torch"
-    own = (*_STALE_FAMILIES, "torch") if torch else _STALE_FAMILIES
-    return Inheritance(
-        # The job key is for launchers: programs print and record their environment.
-        names=(*sorted(names(own)), *_STALE_NAMES, *job_key.VARIABLES, *also),
-        prefixes=(
-            *_PADDLE_PREFIXES,
-            *_INTERNAL_PREFIXES,
-            *(("TORCHELASTIC_",) if torch else ()),
-            *(MPI_PREFIXES if keep_mpi != "all" else ()),
-        ),
-        exceptions=_USER_MPI_PREFIXES if keep_mpi == "settings" else (),
-    )

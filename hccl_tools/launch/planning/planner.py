@@ -200,4 +200,5 @@ def _facts(
         has_log_path=LOG_PATH_VARIABLE in {*around.environ, *request.variables.assigned},
         under_mpirun=engine.starts_mpi_ranks,
         ignore_visible=request.devices.ignore_visible,
+        heartbeats=request.watch.hang_timeout is not None,
     )

@@ -44,7 +44,8 @@ _ACCEPTED_BY: Mapping[str, tuple[str, ...]] = {
     "--engine": tuple(SCRIPTS),
     "--master-addr": ("msrun", "torchrun"),
     "--all-here": (),
-    "--timeout": (), "--early-exit-warn": (), "--hang-warn": (), "--notify": (), "--on-log-error": (),
+    "--timeout": (), "--early-exit-warn": (), "--hang-warn": (), "--hang-timeout": (), "--notify": (),
+    "--on-log-error": (),
     "--log-file": (), "--log-mode": (), "--flat-logs": (), "--buffered": (), "--tail": (), "--stdin": (),
     "--bind": (), "--keep-mpi": (), "--pass-table": (), "--mpirun": (), "--export": (), "--no-export": (),
 }  # fmt: skip

@@ -6,6 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import REASONS
 from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.model.variables import LOG_PATH_VARIABLE
@@ -53,6 +54,7 @@ def make(
         "restarts": outcome.restarts,
         "run_dir": run_dir,
         "first_failure": None,
+        "hung": [one._asdict() for one in _hung(outcome)],
         "consequences": [_end(end) for end in outcome.consequences],
         "stuck": [_stuck(process) for process in outcome.stuck],
         "ranks": [_end(end) for end in outcome.ends],
@@ -67,6 +69,10 @@ def make(
     this = {name: report[name] for name in ("reason", "exit_code", "first_failure", "warnings")}
     report["attempts"] = [*earlier, {"duration": round(outcome.duration, 3), **this}]
     return report
+
+
+def _hung(outcome: Outcome) -> Sequence[HungRank]:
+    return outcome.remote_cause.hung if outcome.remote_cause else outcome.hung
 
 
 def first_failure(first: RankEnd, *, killed_by_oom: bool | None) -> RankFailure:
@@ -182,6 +188,10 @@ def text(report: Mapping[str, Any], unwritten: str | None = None) -> str:
     lines: list[str] = []
     first = report["first_failure"]
     lines += failure_lines(RankFailure(**first), report["began_on"]) if first else [_head(report)]
+    if report["hung"]:
+        from hccl_tools.launch.report import hang  # noqa: PLC0415  (rare)
+
+        lines += hang.lines([HungRank(**one) for one in report["hung"]])
     lines += _consequences(report["consequences"], after_failure=bool(first))
     for process in report["stuck"]:
         whose = "" if process["rank"] is None else f" of rank {process['rank']}"

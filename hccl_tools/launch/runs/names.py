@@ -34,6 +34,11 @@ def rank_log(rank: int) -> str:
     return f"rank_{rank}.log"
 
 
+def heartbeat(rank: int) -> str:
+    """Return the name of the file that a rank touches to show that it makes progress."""
+    return f"heartbeat_{rank}"
+
+
 def plog_folder(rank: int) -> str:
     """Return the name of the folder in which CANN writes the logs of a rank."""
     return f"plog_rank_{rank}"

@@ -14,7 +14,7 @@ import signal
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.model.outcome import Outcome
+from hccl_tools.launch.model.outcome import RESTARTABLE, Outcome
 from hccl_tools.launch.processes import keeper_protocol
 from hccl_tools.launch.processes.process_limit import why_not_started
 from hccl_tools.launch.processes.signal_names import signal_name
@@ -24,6 +24,7 @@ from hccl_tools.launch.supervise.timing import TIMING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Cause, RankEnd, Reason
     from hccl_tools.launch.processes.keeper_protocol import Event
     from hccl_tools.launch.processes.procfs import Status
@@ -48,7 +49,7 @@ class JobState:
     """One start of a job's processes on this host.
 
     All times are ``time.monotonic()`` seconds. ``reason``, ``detail``, ``signal``, ``first_failure``,
-    ``remote_cause``, ``stuck`` and ``notes`` have the same meaning as in ``Outcome``.
+    ``remote_cause``, ``stuck``, ``notes`` and ``hung`` have the same meaning as in ``Outcome``.
 
     Attributes:
         ends: The end of each process, as far as events have reported it.
@@ -74,7 +75,7 @@ class JobState:
         self.detail, self.signal = "", 0
         self.first_failure: RankEnd | None = None
         self.remote_cause: Cause | None = None
-        self.stuck, self.notes = list["Status"](), list[str]()
+        self.stuck, self.notes, self.hung = list["Status"](), list[str](), list["HungRank"]()
         self._timing, self._began, self._end_began, self._interrupted = timing, now, _NEVER, -_NEVER
         #: Processes whose failure began before the first reported failure.
         self._failing: list[RankEnd] = []
@@ -106,7 +107,7 @@ class JobState:
         """Return the outcome of the job as far as it is known on this host."""
         return Outcome(
             self.reason, self.ends, now - self._began, self.first_failure, self.signal, self.stuck,
-            detail=self.detail, notes=self.notes, remote_cause=self.remote_cause,
+            detail=self.detail, notes=self.notes, remote_cause=self.remote_cause, hung=self.hung,
         )  # fmt: skip
 
     def apply(self, event: Event, now: float) -> list[Decision]:
@@ -186,11 +187,11 @@ class JobState:
         return self.end(cause.reason, cause.detail, now=now, number=cause.signal or signal.SIGTERM)
 
     def adopt_cause(self, cause: Cause, now: float) -> list[Decision]:
-        """Adopt the cause on which the hosts have agreed, in place of a failure of a rank on this host.
+        """Adopt the cause on which the hosts have agreed, in place of a failure or hang on this host.
 
         A signal to this launcher, or its own timeout, still determines its exit code.
         """
-        if self.reason not in {"ended", "failed"}:
+        if self.reason != "ended" and self.reason not in RESTARTABLE:
             return []
         decisions = self.end_for(cause, now)
         self.remote_cause, self.first_failure, self.reason = cause, None, cause.reason

@@ -46,6 +46,13 @@ class JoinPeers(Protocol):
 BeforeRestart: TypeAlias = "Callable[[int, Signals], Sequence[RankProcess]]"
 
 
+class EngineRanks(NamedTuple):
+    """The ranks that an engine has started on this host: their number, and those of an attempt that run."""
+
+    number: int
+    running: Callable[[Attempt], list[RankEnd]]
+
+
 class Supervision(NamedTuple):
     """The user's options, and the launcher's hooks, for supervising this host's part of a job."""
 
@@ -78,6 +85,8 @@ class Supervision(NamedTuple):
     on_attempt: Callable[[Attempt], None] | None = None
     #: Coordinates every start of the job with the launchers of other hosts, if each was started by hand.
     join_peers: JoinPeers | None = None
+    #: The ranks, if an engine on this host has started them.
+    engine_ranks: EngineRanks | None = None
 
 
 DEFAULTS = Supervision()

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch.logs.terminal import Console
-from hccl_tools.launch.model.outcome import Outcome, RankEnd
+from hccl_tools.launch.model.outcome import RESTARTABLE, Outcome, RankEnd
 from hccl_tools.launch.processes import keeper as keepers
 from hccl_tools.launch.processes.keeper_protocol import Task
 from hccl_tools.launch.processes.signals import Signals
 from hccl_tools.launch.runs import names
 from hccl_tools.launch.supervise.attempt import Attempt
+from hccl_tools.launch.supervise.hangs import HangWatch
 from hccl_tools.launch.supervise.options import DEFAULTS, Supervision
 from hccl_tools.launch.supervise.progress import Progress
 from hccl_tools.launch.supervise.reporter import Reporter
-from hccl_tools.launch.supervise.watchdogs import EarlyExit, Hang, LogSpace
+from hccl_tools.launch.supervise.watchdogs import EarlyExit, LogSpace
 from hccl_tools.programs.lookup import find_program
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class HostSupervision:
         """Start the processes, restart them after a failure if allowed, and report the end."""
         options, restarts = self.options, 0
         outcome = self.attempt(restarts, keeper, signals)
-        while outcome.reason == "failed" and not outcome.stuck and restarts < options.watch.max_restarts:
+        while outcome.reason in RESTARTABLE and not outcome.stuck and restarts < options.watch.max_restarts:
             self.reporter.report_attempt(outcome)
             if options.before_restart:
                 try:
@@ -146,8 +147,8 @@ class HostSupervision:
             attempt.call_later("timeout", left, lambda: attempt.end("timeout"))
         if options.watch.early_exit_warn is not None:
             EarlyExit(attempt, options.watch.early_exit_warn)
-        if options.watch.hang_warn is not None:
-            Hang(attempt, options.watch.hang_warn, self.run_dir)
+        if options.watch.hang_warn is not None or options.watch.hang_timeout is not None:
+            HangWatch(attempt, options, self.run_dir)
         if self.console.progress:
             Progress(attempt)
 

@@ -11,7 +11,8 @@ import pytest
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.model.inheritance import composed
 from hccl_tools.launch.planning import environment, ports
-from hccl_tools.launch.planning.environment import JobFacts, KeptMpi, inheritance, rank_environment
+from hccl_tools.launch.planning.environment import JobFacts, rank_environment
+from hccl_tools.launch.planning.inherited import KeptMpi, inheritance
 from hccl_tools.launch.planning.placement import RankPlacement
 from hccl_tools.launch.planning.visible_devices import VisibleDevices, visible_devices
 from hccl_tools.notation.assignments import read_environment_file

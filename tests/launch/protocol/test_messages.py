@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_exit import RankExit
 from hccl_tools.launch.protocol import messages
@@ -35,8 +36,16 @@ from hccl_tools.launch.protocol.messages import (
 TEXT = st.text(max_size=40)
 NUMBER = st.integers(-1, (1 << 31) - 1)
 INDEX = st.integers(0, (1 << 31) - 1)
-REASON = st.sampled_from(["host", "daemon", "signal", "refused"])
-CAUSE = st.builds(Cause, TEXT, REASON, st.integers(0, 255), TEXT, st.integers(0, 64), st.none())
+REASON = st.sampled_from(["host", "daemon", "signal", "refused", "hang"])
+SECONDS = st.floats(0, 1e9)
+HUNG = st.builds(
+    HungRank, INDEX, TEXT, TEXT, INDEX, st.booleans(), SECONDS, st.none() | SECONDS, TEXT, TEXT, TEXT,
+    st.lists(TEXT, max_size=3),
+)  # fmt: skip
+CAUSE = st.builds(
+    Cause, TEXT, REASON, st.integers(0, 255), TEXT, st.integers(0, 64), st.none(),
+    st.lists(HUNG, max_size=3).map(tuple),
+)  # fmt: skip
 EXIT = RankExit(3, 1234, 9, 1.5, was_terminated=False, log="rank_3.log")
 MESSAGES = st.one_of(
     st.builds(Table.of, st.binary(max_size=200)),

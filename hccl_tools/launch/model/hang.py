@@ -1,0 +1,77 @@
+"""What is known of the ranks of a job that hangs; report.json has the same fields."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from hccl_tools.notation.number_list import rank_list
+from hccl_tools.notation.phrases import time_span
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: The maximum number of ranks that a host reports to others.
+MOST_RANKS = 16
+
+
+class HungRank(NamedTuple):
+    """One rank of a job that hangs.
+
+    Attributes:
+        is_first: Whether the rank stopped first, as far as its host can tell.
+        idle: Seconds since the rank's last output, CPU time or heartbeat.
+        idle_heartbeat: Seconds since its last heartbeat, ``None`` if the rank has no heartbeats.
+        doing: What it does: ``sleeping in recvfrom() on a socket``, ``stopped``.
+        last_line: The last line of its log.
+        stack: Its Python stack, the lines of faulthandler or py-spy; empty if unknown.
+    """
+
+    rank: int
+    name: str
+    host: str
+    pid: int
+    is_first: bool
+    idle: float
+    idle_heartbeat: float | None
+    doing: str
+    log: str
+    last_line: str = ""
+    stack: list[str] = []  # noqa: RUF012  (read only)
+
+    @classmethod
+    def parse(cls, value: Any) -> HungRank:
+        """Return the record of a JSON object.
+
+        Raises:
+            TypeError, ValueError: A value is missing, unknown, of another type or out of range.
+        """
+        record = cls(**value)
+        kinds: dict[str, Any] = {**get_type_hints(cls), "stack": list, "idle": (int, float)}
+        kinds["idle_heartbeat"] = (int, float, type(None))
+        is_sound = all(isinstance(getattr(record, name), kind) for name, kind in kinds.items())
+        if not is_sound or not all(isinstance(line, str) for line in record.stack):
+            raise TypeError(value)
+        if not 0 <= record.idle < math.inf or not 0 <= (record.idle_heartbeat or 0) < math.inf:
+            raise ValueError(value)
+        return record
+
+
+def headline(hung: Sequence[HungRank]) -> str:
+    """Return the ranks that stopped first, and what they do, as a sentence."""
+    first = [one for one in hung if one.is_first]
+    if not first:
+        return "no rank has written or computed anything"
+    doing = {one.doing for one in first}
+    text = f"{rank_list(one.rank for one in first)} stopped first"
+    if len(first) == len(hung) > 1:
+        text = f"{rank_list(one.rank for one in first)} stopped at the same time"
+    return f"{text}: {doing.pop()}" if len(doing) == 1 else text
+
+
+def silence(one: HungRank) -> str:
+    """Return for how long a rank has done nothing: ``no heartbeat for 1m 2s``."""
+    if one.idle_heartbeat is not None and one.idle_heartbeat > one.idle:
+        return f"no heartbeat for {time_span(one.idle_heartbeat, 2)}"
+    return f"no output and no CPU time for {time_span(one.idle, 2)}"

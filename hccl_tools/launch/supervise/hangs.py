@@ -1,0 +1,186 @@
+"""Detect a job that hangs, tell which ranks stopped first and what each waits for, and end the job.
+
+A job hangs if no rank of this host has written output, used the CPU or sent a heartbeat for a time, or if a
+rank that sends heartbeats has sent none for that time: it may compute in an endless loop.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch.logs import excerpt
+from hccl_tools.launch.model import hang
+from hccl_tools.launch.processes import wait_state
+from hccl_tools.launch.processes.signals import spawn
+from hccl_tools.launch.supervise import first_hung
+from hccl_tools.launch.supervise.first_hung import Suspect
+from hccl_tools.launch.supervise.rank_activity import ActivityMonitor
+from hccl_tools.notation.phrases import time_span
+from hccl_tools.programs.lookup import find_program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hccl_tools.launch.model.hang import HungRank
+    from hccl_tools.launch.model.outcome import RankEnd
+    from hccl_tools.launch.processes.signals import Helper
+    from hccl_tools.launch.supervise.attempt import Attempt
+    from hccl_tools.launch.supervise.options import Supervision
+
+#: The minimum number of samples before a job counts as hanging.
+_MIN_SAMPLES = 8
+#: The maximum number of seconds between two samples.
+_MAX_INTERVAL = 30.0
+#: The maximum number of ranks listed in a warning.
+_MAX_SHOWN = 16
+#: Timeout of py-spy in seconds.
+_STACKS_TIMEOUT = 10.0
+#: Seconds, at most, for which a host whose ranks only wait leaves it to the other hosts to end the job: the
+#: rank for which they wait may be there.
+_OTHER_HOSTS_FIRST = 5.0
+
+
+class HangWatch:
+    """Warns about a job that hangs (``--hang-warn``), and ends it (``--hang-timeout``)."""
+
+    def __init__(self, attempt: Attempt, options: Supervision, run_dir: str) -> None:
+        self._attempt, self._run_dir = attempt, run_dir
+        self._warn_after, self._end_after = options.watch.hang_warn, options.watch.hang_timeout
+        self._engine_ranks = options.engine_ranks
+        limits = [limit for limit in (self._warn_after, self._end_after) if limit is not None]
+        self._interval = min(min(limits) / _MIN_SAMPLES, _MAX_INTERVAL)
+        has_other_hosts = options.join_peers is not None or not options.reports
+        self._patience = min(_OTHER_HOSTS_FIRST, limits[-1]) if has_other_hosts else 0.0
+        ranks: Iterable[int] = ()
+        if self._end_after is not None:  # Only then do the ranks have a heartbeat file.
+            own = options.engine_ranks
+            ranks = range(own.number) if own else [end.process.rank for end in attempt.state.ends]
+        self._monitor = ActivityMonitor(
+            self._running, attempt.keeper.descendants, run_dir, heartbeats_of=ranks
+        )
+        self._warnings = 0
+        self._warned = False
+        attempt.call_later("hang", self._interval, self._check)
+
+    def _running(self) -> list[RankEnd]:
+        own = self._engine_ranks
+        return own.running(self._attempt) if own else self._attempt.state.running
+
+    def _check(self) -> None:
+        running = self._monitor.sample(self._interval)
+        idle = time.monotonic() - self._monitor.active_at
+        if self._warn_after is not None:
+            if idle < self._warn_after:
+                self._warned = False
+            elif not self._warned:
+                self._warned = True
+                self._warn(running)
+        if self._end_after is not None and self._hangs(running, idle, self._end_after):
+            return
+        self._attempt.call_later("hang", self._interval, self._check)
+
+    def _hangs(self, running: Sequence[RankEnd], idle: float, limit: float) -> bool:
+        """End the job if it hangs; return whether it does."""
+        suspects = [self._suspect(end) for end in running if end.process.rank >= 0]
+        silent = [one for one in suspects if (one.since_beat or 0.0) >= limit]
+        if (idle < limit and not silent) or self._attempt.state.is_ending:
+            return False
+        longest = max([idle, *(one.since_beat or 0.0 for one in silent)])
+        first = first_hung.first(suspects, 2 * self._interval)
+        if longest < limit + self._patience and not any(one.is_culprit for one in first):
+            return False
+        self._end(suspects, {one.end.process.rank for one in first})
+        return True
+
+    def _suspect(self, end: RankEnd) -> Suspect:
+        now, activity = time.monotonic(), self._monitor.activity(end.process.rank)
+        since_beat = None if activity.beat_at is None else now - activity.beat_at
+        return Suspect(
+            end,
+            wait_state.of(end.pid),
+            now - activity.active_at,
+            since_beat,
+            activity.beat,
+            activity.computes,
+        )
+
+    def _end(self, suspects: Sequence[Suspect], first: set[int]) -> None:
+        hung = [_describe(one, is_first=one.end.process.rank in first) for one in suspects]
+        hung.sort(key=lambda one: not one.is_first)
+        attempt = self._attempt
+        attempt.state.hung = hung
+        attempt.say(
+            f"the job hangs (--hang-timeout {self._end_after:g} s): ending it"
+            f" (at most {attempt.state.grace:g} s)"
+        )
+        attempt.end("hang", hang.headline(hung))
+
+    def _warn(self, running: Sequence[RankEnd]) -> None:
+        lines = [_line(end) for end in running]
+        self._warnings += 1
+        path = f"{self._run_dir}/hang_{self._warnings}.txt"
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("\n".join(lines) + "\n")
+        except OSError:
+            path = ""
+        shown = [f"  {line}" for line in lines[:_MAX_SHOWN]]
+        if len(lines) > len(shown):
+            shown.append(f"  ... and {len(lines) - len(shown)} more in {path}")
+        pids = [end.pid for end in running if end.process.rank >= 0]
+        shown.append(self._stacks(pids, path))
+        self._attempt.say(
+            f"no rank has written or computed anything for {time_span(self._warn_after or 0, 2)}:\n"
+            + "\n".join(shown)
+        )
+
+    def _stacks(self, pids: list[int], path: str) -> str:
+        program = find_program("py-spy", os.environ.get("PATH", os.defpath))
+        if not program or not path:
+            return "  (with py-spy on the PATH the Python stacks would be shown, too)"
+        output = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        spies = [
+            spawn([program, "dump", "--nonblocking", "--pid", str(pid)], stdout=output, stderr=output)
+            for pid in pids[:_MAX_SHOWN]
+        ]
+        os.close(output)
+        self._attempt.helpers += spies
+        self._attempt.call_later("stacks", _STACKS_TIMEOUT, lambda: _end_all(spies))
+        return f"  Python stacks: {path}"
+
+
+def _end_all(helpers: list[Helper]) -> None:
+    for helper in helpers:
+        helper.end()
+
+
+def _line(end: RankEnd) -> str:
+    found = wait_state.of(end.pid)
+    return f"{end.process.name} (pid {end.pid}): {'ended' if found is None else found.description}"
+
+
+def _doing(one: Suspect) -> str:
+    if one.waits is None:
+        return "ended"
+    if one.computes and one.since_beat is not None:
+        return "computing, without a heartbeat"
+    return one.waits.description
+
+
+def _describe(one: Suspect, *, is_first: bool) -> HungRank:
+    end = one.end
+    lines = excerpt.last_lines(excerpt.log_end(end.log), 1)
+    return hang.HungRank(
+        rank=end.process.rank,
+        name=end.process.name,
+        host=end.process.host,
+        pid=end.pid,
+        is_first=is_first,
+        idle=round(one.idle, 3),
+        idle_heartbeat=None if one.since_beat is None else round(one.since_beat, 3),
+        doing=_doing(one),
+        log=end.log,
+        last_line=lines[0] if lines else "",
+    )

@@ -1,0 +1,133 @@
+"""Measure when each rank has last done something: output, CPU time, a heartbeat."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch.processes import procfs
+from hccl_tools.launch.runs import names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from hccl_tools.launch.model.outcome import RankEnd
+    from hccl_tools.launch.processes.procfs import Status
+
+#: A smaller part of one core counts as no CPU time: waiting threads use a little.
+_IDLE = 0.01
+
+
+@dataclass(slots=True)
+class Activity:
+    """What one rank has done so far; times are ``time.monotonic()`` seconds of the samples.
+
+    Attributes:
+        active_at: When it last wrote, used the CPU or sent a heartbeat.
+        beat_at: When it last sent a heartbeat, ``None`` before its first.
+        beat: The time of the last heartbeat as its file has it, in ns; comparable within the job.
+        computes: Whether it has used the CPU since the sample before.
+    """
+
+    active_at: float
+    cpu: int = 0
+    written: int = 0
+    beat: int = 0
+    beat_at: float | None = None
+    computes: bool = False
+
+
+class ActivityMonitor:
+    """Samples the ranks of this host; ``active_at`` is when any of them has last been active."""
+
+    def __init__(
+        self,
+        ranks: Callable[[], Sequence[RankEnd]],
+        processes: Callable[[], Sequence[Status]],
+        run_dir: str,
+        *,
+        heartbeats_of: Iterable[int] = (),
+    ) -> None:
+        """Begin with no activity; the heartbeats of the ranks ``heartbeats_of`` are read."""
+        self._ranks, self._processes, self._run_dir = ranks, processes, run_dir
+        self._heartbeats = frozenset(heartbeats_of)
+        self._total = 0
+        self._sampled_at = self.active_at = time.monotonic()
+        self._by_rank: dict[int, Activity] = {}
+        for rank in self._heartbeats:
+            with suppress(OSError):  # The heartbeat of an earlier start of the job.
+                os.unlink(os.path.join(run_dir, names.heartbeat(rank)))
+
+    def activity(self, rank: int) -> Activity:
+        """Return what a rank has done."""
+        return self._by_rank[rank]
+
+    def sample(self, interval: float) -> Sequence[RankEnd]:
+        """Measure all ranks, ``interval`` seconds after the last sample, and return the running ones."""
+        now, ranks = time.monotonic(), self._ranks()
+        late = now - self._sampled_at - interval
+        self._sampled_at = now
+        if late > max(interval, 1.0):
+            self._skip(late)  # The launcher itself was stopped (Ctrl-Z), and the ranks with it.
+        least = max(_IDLE * interval * procfs.CLOCK_TICKS, 1)
+        processes = self._processes()
+        total = sum(process.cpu for process in processes)
+        is_active = abs(total - self._total) > least
+        self._total = total
+        cpu = _cpu_by_process(processes, {end.pid for end in ranks})
+        for end in ranks:
+            is_active |= self._measure(end, cpu.get(end.pid, 0), least, now)
+        if is_active:
+            self.active_at = now
+        return ranks
+
+    def _skip(self, seconds: float) -> None:
+        self.active_at += seconds
+        for activity in self._by_rank.values():
+            activity.active_at += seconds
+            if activity.beat_at is not None:
+                activity.beat_at += seconds
+
+    def _measure(self, end: RankEnd, cpu: int, least: float, now: float) -> bool:
+        """Update the activity of a rank; return whether it has written or sent a heartbeat."""
+        rank, written = end.process.rank, _size(end.log)
+        activity = self._by_rank.setdefault(rank, Activity(now))
+        has_written = written != activity.written
+        activity.computes = abs(cpu - activity.cpu) > least
+        activity.cpu, activity.written = cpu, written
+        has_beaten = rank in self._heartbeats and self._read_beat(rank, activity, now)
+        if has_written or has_beaten or activity.computes:
+            activity.active_at = now
+        return has_written or has_beaten
+
+    def _read_beat(self, rank: int, activity: Activity, now: float) -> bool:
+        try:
+            beat = os.stat(os.path.join(self._run_dir, names.heartbeat(rank))).st_mtime_ns
+        except OSError:
+            return False
+        if beat == activity.beat:
+            return False
+        activity.beat, activity.beat_at = beat, now
+        return True
+
+
+def _cpu_by_process(processes: Sequence[Status], roots: set[int]) -> dict[int, int]:
+    """Return the clock ticks of each root with its descendants; ``processes`` has parents first."""
+    owner: dict[int, int] = {}
+    used: dict[int, int] = {}
+    for process in processes:
+        root = process.pid if process.pid in roots else owner.get(process.parent, 0)
+        if root:
+            owner[process.pid] = root
+            used[root] = used.get(root, 0) + process.cpu
+    return used
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

@@ -1,0 +1,151 @@
+"""A job that hangs is ended with the ranks that stopped first, for four kinds of hangs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.jobs import python, sh
+from tests.support.typed_jobs import Typed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.jobs import Jobs
+
+RANK = Path(__file__).parents[2] / "support" / "hanging_rank.py"
+SLEEP = sh("exec sleep 300")
+SPIN = python("while True: pass")
+
+
+def launch(*argv: str, ranks: int = 3, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """Launch ``hanging_rank.py`` in the working directory."""
+    here = ("--no-table", "--start", "table", "-n", str(ranks), "--python", sys.executable)
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "hccl_tools", "launch", *here, "--hang-timeout", "2", "--grace", "2"),
+            *(*options, str(RANK), *argv),
+        ],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+
+def report() -> dict[str, Any]:
+    """Return the last report."""
+    found: dict[str, Any] = json.loads(Path("log/latest/report.json").read_text())
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "beats", "first", "doing"),
+    [
+        ("deadlock", (), [0, 1, 2], "sleeping in recvfrom() on a socket"),
+        ("loop", ("--beats",), [1], "computing, without a heartbeat"),
+        ("stopped", (), [1], "stopped"),
+        ("stopped", ("--beats",), [1], "stopped"),
+        ("read", (), [1], "sleeping in read() on a pipe"),
+    ],
+)
+def test_a_hang_is_the_cause_and_names_the_rank_that_stopped_first(
+    kind: str, beats: tuple[str, ...], first: list[int], doing: str
+) -> None:
+    job = launch(kind, *beats)
+
+    assert job.returncode == 124, job.stderr
+    found = report()
+    assert (found["reason"], found["exit_code"]) == ("hang", 124)
+    assert [one["rank"] for one in found["hung"] if one["is_first"]] == first
+    assert {one["rank"] for one in found["hung"]} == {0, 1, 2}
+    assert {one["doing"] for one in found["hung"] if one["is_first"]} == {doing}
+    assert found["hung"][0]["last_line"] == "step 5"
+    names = "ranks 0-2 stopped at the same time" if len(first) > 1 else "rank 1 stopped first"
+    assert job.stderr.splitlines()[-1] == f"hccl-tools: exit code 124: the job hung: {names}: {doing}"
+    if len(first) == 1:
+        assert "  ranks 0, 2: sleeping in recvfrom() on a socket\n" in job.stderr
+
+
+def test_a_job_that_hangs_is_started_again() -> None:
+    job = launch("read", options=("--max-restarts", "1"))
+
+    assert job.returncode == 0, job.stderr
+    assert [one["reason"] for one in report()["attempts"]] == ["hang", "ended"]
+    assert "rank 1 stopped first" in job.stderr
+    assert "done" in Path("log/latest/rank_1.restart_1.log").read_text()
+
+
+def test_a_job_that_hangs_is_listed_as_hung() -> None:
+    launch("read")
+
+    jobs = subprocess.run(
+        [sys.executable, "-m", "hccl_tools", "jobs"], capture_output=True, text=True, check=True
+    )
+
+    assert "  hung  " in jobs.stdout
+
+
+def test_a_job_that_computes_without_heartbeats_goes_on(jobs: Jobs) -> None:
+    code, job = jobs.run(SPIN, SLEEP, hang_timeout=1.0, timeout=3.0, tail=[])
+    assert (code, job.report["reason"], job.report["hung"]) == (124, "timeout", [])
+
+
+def test_a_heartbeat_of_an_idle_rank_is_progress(jobs: Jobs) -> None:
+    beating = sh("while :; do touch heartbeat_0; sleep 0.2; done")
+    run_dir = jobs.folder / "beating"
+    code, job = jobs.run(
+        beating, SLEEP, hang_timeout=1.0, timeout=3.0, run_dir=run_dir, working_dir=str(run_dir)
+    )
+    assert (code, job.report["reason"]) == (124, "timeout")
+
+
+def test_a_stale_heartbeat_of_an_earlier_start_does_not_count(jobs: Jobs) -> None:
+    run_dir = jobs.folder / "stale"
+    run_dir.mkdir()
+    (run_dir / "heartbeat_0").touch()
+    code, job = jobs.run(SPIN, hang_timeout=1.0, timeout=3.0, run_dir=run_dir, tail=[])
+    assert (code, job.report["reason"]) == (124, "timeout")
+
+
+def test_without_the_option_no_rank_has_a_heartbeat_file(jobs: Jobs) -> None:
+    plan = [sys.executable, "-m", "hccl_tools", "launch", "--no-table", "--start", "table", "-n", "2"]
+
+    def shown(*options: str) -> str:
+        command = [*plan, *options, "--dry-run=json", "--no-python", "true"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    assert "HEARTBEAT" not in shown()
+    assert "/heartbeat_1" in shown("--hang-timeout", "60")
+
+
+@pytest.fixture
+def typed() -> Iterator[list[Typed]]:
+    jobs: list[Typed] = []
+    yield jobs
+    for job in jobs:
+        job.kill()
+
+
+STOPS = "[ $RANK = 1 ] && kill -STOP $$; echo waits; exec sleep 300"
+
+
+def test_the_host_of_the_stopped_rank_ends_the_job_on_all_hosts(typed: list[Typed]) -> None:
+    job = Typed(STOPS, "--hang-timeout", "2")
+    typed.append(job)
+    job.start(0)
+    job.start(1)
+
+    assert job.end() == [124, 124]
+    for host in (0, 1):
+        found = json.loads(Path(f"log{host}/latest/report.json").read_text())
+        assert found["reason"] == "hang"
+        assert [one["rank"] for one in found["hung"] if one["is_first"]] == [1]
+        assert "rank 1 stopped first" in job.said[host]
