@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -12,8 +13,8 @@ import pytest
 
 import hccl_tools
 from tests.beds.gather_cluster import HOSTS, VENV, Cluster, described, expected_rows, rows_of
+from tests.support.hosts import StandInHost, make_host
 from tests.support.hosts import described as machine_of
-from tests.support.hosts import make_host
 
 if TYPE_CHECKING:
     import subprocess
@@ -269,6 +270,23 @@ def test_a_table_is_copied_to_the_nodes_of_an_allocation(nodes: Any, tmp_path: P
     assert "asking 2 hosts with slurm" in done.stderr
     assert (work / "there.json").read_bytes() == (work / "job.json").read_bytes()
     assert sorted(path.name for path in work.iterdir()) == ["job.json", "there.json"]
+
+
+def test_doctor_asks_the_nodes_of_an_allocation(nodes: Any, tmp_path: Path) -> None:
+    assert nodes("gen", "--gather", "-o", "job.json").returncode == 0
+    second = StandInHost(tmp_path / "n2")
+    description = second.description
+    description["devices"]["3"]["link"] = "DOWN"
+    second.describe(description)
+
+    # The nodes share this machine: they have neither their addresses nor ports of their own.
+    done = nodes("doctor", "job.json", "-f", "json", "--ignore", "HCC642,HCD301,HCD302")
+
+    assert done.returncode == 1, done.stderr
+    assert "querying 2 hosts with slurm" in done.stderr
+    found = [one for one in json.loads(done.stdout)["findings"] if one["consequence"] != "note"]
+    assert [(one["check"], one["hosts"]) for one in found] == [("HCD202", ["n2"])]
+    assert "device 3 is DOWN" in found[0]["message"]
 
 
 def test_slurm_nodes_stand_in_the_order_of_the_list(nodes: Any, tmp_path: Path) -> None:
