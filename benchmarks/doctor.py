@@ -17,7 +17,7 @@ from benchmarks.measuring import Contender, Row, alternate, report
 from tests.support.hosts import described, make_host
 
 DEVICES = range(8)
-QUERIES = ("link", "net_health", "tls", "gateway", "netdetect")
+QUERIES = ("link", "net_health", "tls", "gateway", "netdetect", "speed", "stat")
 SSH = """\
 #!/bin/sh
 while [ "$1" != -- ]; do shift; done

@@ -158,3 +158,44 @@ def no_netdetect_address(case: Case) -> Iterator[Finding]:
             f"{devices(untested)} cannot test the network: no netdetect address is set (net_health: Init)",
             untested,
         )
+
+
+@check(
+    "HCD206",
+    "speed-differs",
+    "slows",
+    remedy="check the optical module, the cable, and the switch port of the device: `hccn_tool -i {device} -optical -g`",
+    commands=("hccn_tool -i {device} -optical -g",),
+    source="hccn_tool -speed; a collective is as fast as its slowest link",
+    example=Example("tool", "hccn_tool -i 3 -speed -g", "Speed: 100000 Mb/s\n"),
+)
+def speed_differs(case: Case) -> Iterator[Finding]:
+    """Do the links of all devices have the same speed?"""
+    known = {one.device: one.speed for one in _used(case) if one.speed and one.link != "DOWN"}
+    common = Counter(known.values()).most_common(1)
+    slow = tuple(device for device, speed in known.items() if speed < common[0][0])
+    if slow:
+        speeds = ", ".join(f"{known[device] // 1000} Gb/s" for device in slow[:1])
+        yield Finding(
+            f"the link of {devices(slow)} has {speeds}, those of the others {common[0][0] // 1000} Gb/s",
+            slow,
+            consequence="slows" if _network_fault(case) is None else "note",
+        )
+
+
+@check(
+    "HCD207",
+    "packets-faulty",
+    "note",
+    remedy="ask again later, and check cable and optical module if the number grows: "
+    "`hccn_tool -i {device} -stat -g`",
+    commands=("hccn_tool -i {device} -stat -g",),
+    source="hccn_tool -stat, roce_rx_err_pkt_num; the counter starts at the boot of the device",
+    example=Example("tool", "hccn_tool -i 3 -stat -g", "packet statistics:\nroce_rx_err_pkt_num:71\n"),
+)
+def packets_faulty(case: Case) -> Iterator[Finding]:
+    """Have the devices received faulty packets?"""
+    faulty = {one.device: one.errors for one in _used(case) if one.errors}
+    if faulty:
+        listed = ", ".join(f"device {device} {number:,}" for device, number in faulty.items())
+        yield Finding(f"faulty packets were received since the boot: {listed}", tuple(faulty))

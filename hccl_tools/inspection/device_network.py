@@ -35,6 +35,11 @@ _QUERIES = {
 _IN_SUPER_POD = {
     "vnic": ("-vnic", "the vnic address", re.compile(r"^vnic ipaddr\s*:\s*(\S+)", re.MULTILINE)),
 }
+#: Facts that not every version of the tool gives: nothing is reported where they are missing.
+_OPTIONAL = {
+    "speed": ("-speed", "the speed", re.compile(r"^Speed\s*:\s*(\d+)", re.MULTILINE)),
+    "errors": ("-stat", "the counters", re.compile(r"^roce_rx_err_pkt_num\s*:\s*(\d+)", re.MULTILINE)),
+}
 _NO_GATEWAY = "no gateway was preset"
 
 
@@ -55,7 +60,7 @@ def read_network(
     if tool is None:
         ids = tuple(one.device for one in devices)
         return list(devices), [Unknown("link, TLS switch and network health", hccn_tool.ABSENT, ids)]
-    queries = {**_QUERIES, **_IN_SUPER_POD} if super_pod else _QUERIES
+    queries = {**_QUERIES, **(_IN_SUPER_POD if super_pod else {}), **_OPTIONAL}
     found, unknown, stopped = [], list[Unknown](), ""
     for one in devices:
         values: dict[str, str | None] = {}
@@ -65,7 +70,7 @@ def read_network(
                 value, reason, goes_on = _query([tool, "-i", str(one.device), option, "-g"], pattern, site)
                 values[field] = value
                 stopped = "" if goes_on else reason
-            if reason:
+            if reason and field not in _OPTIONAL:
                 unknown.append(Unknown(topic, reason, (one.device,)))
         found.append(_with_values(one, values))
     return found, unknown
@@ -76,11 +81,17 @@ def _with_values(one: DeviceObservation, values: dict[str, str | None]) -> Devic
     return one._replace(
         link=values.get("link"),
         health=values.get("health"),
-        tls=None if tls is None else int(tls),
+        tls=_number(tls),
+        speed=_number(values.get("speed")),
+        errors=_number(values.get("errors")),
         gateway=values.get("gateway"),
         netdetect="" if netdetect == UNSET else netdetect,
         vnic=values.get("vnic"),
     )
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None else int(text)
 
 
 def _query(command: list[str], pattern: re.Pattern[str], site: Site) -> tuple[str | None, str, bool]:

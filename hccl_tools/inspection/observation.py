@@ -62,8 +62,8 @@ class DeviceObservation(NamedTuple):
 
     ``None`` means unknown. ``link`` is ``UP`` or ``DOWN``, ``health`` the word of ``-net_health``, ``tls``
     the number of the switch; ``gateway`` and ``netdetect`` are empty if none is set; ``vnic`` is the address
-    inside the super pod. ``ips``, ``configured``, ``problem`` and ``super_device_id`` are those of
-    ``DeviceState``.
+    inside the super pod, ``speed`` is in Mb/s, ``errors`` the number of faulty packets that were received.
+    ``ips``, ``configured``, ``problem`` and ``super_device_id`` are those of ``DeviceState``.
     """
 
     device: int
@@ -77,6 +77,8 @@ class DeviceObservation(NamedTuple):
     gateway: str | None = None
     netdetect: str | None = None
     vnic: str | None = None
+    speed: int | None = None
+    errors: int | None = None
 
 
 class NpuObservation(NamedTuple):

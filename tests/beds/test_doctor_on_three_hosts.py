@@ -162,6 +162,10 @@ def link_down(bed: Bed) -> None:
     bed.differ(1, 1, link="DOWN")
 
 
+def slow_link(bed: Bed) -> None:
+    bed.differ(1, 1, speed=100000)
+
+
 def bad_health(bed: Bed) -> None:
     bed.differ(1, 0, npu_health="Alarm")
 
@@ -231,6 +235,7 @@ def some_packets_lost(bed: Bed) -> None:
         (tls_on_one_device, 1, "HCD204", "TLS is on on device 1"),
         (tls_on_one_host, 2, "HCD504", "the TLS switch of the devices differs: on"),
         (link_down, 1, "HCD202", "device 1 is DOWN"),
+        (slow_link, 1, "HCD206", "device 1 has 100 Gb/s, those of the others 200 Gb/s"),
         (bad_health, 1, "HCD103", "device 0"),
         (other_table, 1, "HCD507", "the table differs"),
         (rootinfo_is_a_folder, 2, "HCD403", "hccl_rootinfo.json"),

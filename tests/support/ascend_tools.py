@@ -145,6 +145,11 @@ def hccs_ping(device: Host, address: str) -> NoReturn:
 def network_query(device: Host, query: list[str]) -> NoReturn:
     if query == ["-link", "-g"]:
         end(stdout=f"link status: {device.get('link', 'UP')}\n")
+    if query == ["-speed", "-g"]:
+        end(stdout=f"Speed: {device.get('speed', 200000)} Mb/s\n")
+    if query == ["-stat", "-g"]:
+        counters = {"mac_tx_mac_pause_num": 0, "roce_rx_err_pkt_num": device.get("errors", 0)}
+        end(stdout="packet statistics:\n" + "".join(f"{name}:{value}\n" for name, value in counters.items()))
     if query == ["-net_health", "-g"]:
         end(stdout=f"net health status: {device.get('health', 'Success')}\n")
     if query == ["-tls", "-g"]:
