@@ -18,6 +18,7 @@ _EXAMPLES = """\
   hccl-tools doctor --select HCD2           only the network of the devices
   hccl-tools doctor -f json rank_table.json for programs; also junit, github, sarif
   hccl-tools doctor --full -f matrix rank_table.json      which devices reach each other
+  hccl-tools doctor --bandwidth rank_table.json           also all_reduce_test between devices
   hccl-tools doctor --emit-remedies DIR rank_table.json   a script per host; nothing is run
   hccl-tools doctor --list                  the checks
 """
@@ -52,6 +53,11 @@ def _list(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     help="Each device pings all devices of the other servers. Default: one device of the next server. "
     "--ignore HCD6 leaves the pings out.",
 )  # fmt: skip
+@click.option(
+    "--bandwidth", is_flag=True,
+    help="Also measure the bandwidth of pairs of devices with CANN's all_reduce_test and mpirun. The devices "
+    "are busy meanwhile; hosts with processes on their devices are left out.",
+)  # fmt: skip
 @options.select
 @options.ignore
 @click.option("--strict", is_flag=True, help="Also count what may stop or slow the job, and what is unknown.")
@@ -81,6 +87,7 @@ def command(
     code: tuple[str, ...],
     data: tuple[str, ...],
     full: bool,
+    bandwidth: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     strict: bool,
@@ -98,7 +105,7 @@ def command(
     not needed. The exit code is 0 if nothing would stop the job, 1 if something would, 2 for wrong
     usage or a file that cannot be read.
     """
-    from hccl_tools.cli import doctor_run  # noqa: PLC0415  (`--help` does not need it)
+    from hccl_tools.cli import doctor_bandwidth, doctor_run  # noqa: PLC0415  (`--help` does not need it)
     from hccl_tools.doctor import examining, registry, table_comparison  # noqa: PLC0415
     from hccl_tools.doctor_report import render  # noqa: PLC0415
 
@@ -106,12 +113,17 @@ def command(
     report = doctor_run.checked_table(table, product)
     compared = {"code": doctor_run.absolute("--code", code), "data": doctor_run.absolute("--data", data)}
     pings = doctor_run.pings(selection, every=full)
-    job = examining.Job(report, product, target, start_port, **compared, pings=pings)
+    job = examining.Job(report, product, target, start_port, **compared, pings=pings, bandwidth=bandwidth)
+    if bandwidth:
+        doctor_bandwidth.require_table(job, selection, via=reaching["via"])
     if output_format == "matrix":
         doctor_run.require_several_servers(job)
     if prints_script := emit_remedies == doctor_run.STDOUT:
         doctor_run.require_one_host(doctor_run.hosts_to_ask(job, reaching, local=local))
     seen, silent = doctor_run.observed(job, reaching, tool_timeout=check_timeout, local=local)
+    if bandwidth:
+        alone = not doctor_run.hosts_to_ask(job, reaching, local=local)
+        seen = doctor_bandwidth.measure(job, seen, reaching["ssh"], alone=alone)
     result = examining.examine(seen, doctor_run.with_product_of(seen, job), selection, silent)
     if emit_remedies is not None:
         doctor_run.emit_remedies(result, emit_remedies)

@@ -13,6 +13,7 @@ from hccl_tools.cli.options import write
 from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.discover.site import Site
 from hccl_tools.doctor import registry, ways
+from hccl_tools.doctor.bandwidth import CHECKS
 from hccl_tools.doctor.between_checks import Silent
 from hccl_tools.errors import UsageError
 from hccl_tools.gathering import choice
@@ -118,8 +119,8 @@ def _pinged_in_super_pods(
 
 def pings(selection: registry.Selection, *, every: bool) -> Literal["none", "next", "all"]:
     """Return who pings whom: nobody if the results are not reported."""
-    checks = [one for one in registry.all_checks().values() if one.id.startswith(ways.FAMILY)]
-    if not any(selection.keeps(one.id, one.name) for one in checks):
+    checks = (one for one in registry.all_checks().values() if one.id.startswith(ways.FAMILY))
+    if not any(selection.keeps(one.id, one.name) for one in checks if one.id not in CHECKS):
         return "none"
     return "all" if every else "next"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.diagnostics.wording import next_step
 from hccl_tools.discover.recognition import recognise
-from hccl_tools.doctor import table_comparison, ways
+from hccl_tools.doctor import bandwidth, table_comparison, ways
 from hccl_tools.doctor.between_checks import Silent, silence
 from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.findings import Examination, HostFinding, checks_of, compare, folded, judge
@@ -39,6 +39,7 @@ class Job(NamedTuple):
         code: The paths of ``--code``, absolute.
         data: The paths of ``--data``, absolute.
         pings: Which devices of other servers each device pings: the ``next`` of its rail, ``all``, ``none``.
+        bandwidth: Whether the bandwidth of pairs of devices is measured.
     """
 
     report: Report | None = None
@@ -48,6 +49,7 @@ class Job(NamedTuple):
     code: tuple[str, ...] = ()
     data: tuple[str, ...] = ()
     pings: Literal["none", "next", "all"] = "none"
+    bandwidth: bool = False
 
     @property
     def table(self) -> RankTable | None:
@@ -118,7 +120,11 @@ def _asked(
     cases: Mapping[str, Case], job: Job, selection: Selection, *, many: bool
 ) -> dict[str, tuple[tuple[str, str], ...]]:
     """Return id and name of the checks asked of each host; ``many``: hosts were compared as well."""
-    shared = [(one.id, one.name) for one in all_checks().values() if one.between and many]
+    shared = [
+        (one.id, one.name)
+        for one in all_checks().values()
+        if one.between and (job.bandwidth if one.id in bandwidth.CHECKS else many)
+    ]
     shared += table_comparison.rules() if job.table is not None else []
     return {
         host: tuple(

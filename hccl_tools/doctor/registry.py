@@ -32,6 +32,7 @@ _MODULES = (
     "container_checks",
     "between_checks",
     "way_checks",
+    "bandwidth_checks",
 )
 _Find = TypeVar("_Find", bound="Callable[[Any], Iterator[Finding]]")
 

@@ -101,7 +101,7 @@ def most_pings(servers: Sequence[PingServer], *, every: bool, over: str = ROCE) 
 
 def servers_in_super_pods(table: RankTable, cases: Mapping[str, Case]) -> tuple[PingServer, ...]:
     """Return the servers that share a super pod with others, with the addresses that they have in it."""
-    pods, hosts_of = super_pods(table), _hosts_of_servers(table, cases)
+    pods, hosts_of = super_pods(table), hosts_of_servers(table, cases)
     found = []
     for index, server in enumerate(table.servers):
         case, pod = cases.get(hosts_of[index]), pods.get(server.server_id, "")
@@ -118,7 +118,7 @@ def servers_in_super_pods(table: RankTable, cases: Mapping[str, Case]) -> tuple[
 
 def measured(table: RankTable, cases: Mapping[str, Case]) -> Iterator[Measured]:
     """Yield the pings of all hosts to devices of the table."""
-    hosts_of, pods = _hosts_of_servers(table, cases), super_pods(table)
+    hosts_of, pods = hosts_of_servers(table, cases), super_pods(table)
     pod_of = [pods.get(server.server_id, "") for server in table.servers]
     ends: dict[tuple[str, Address], tuple[int, int]] = {}
     numbers = table.device_numbers
@@ -149,7 +149,7 @@ def ways(cases: Mapping[str, Case]) -> Iterator[Way]:
     table = next((case.table for case in cases.values() if case.table is not None), None)
     if table is None or not any(case.seen.pings for case in cases.values()):
         return
-    hosts_of = _hosts_of_servers(table, cases)
+    hosts_of = hosts_of_servers(table, cases)
     if len(cases) == 1:  # the others were not asked: they have their names in the table
         hosts_of = [host or server.server_id for host, server in zip(hosts_of, table.servers, strict=True)]
     real = {
@@ -168,7 +168,7 @@ def ways(cases: Mapping[str, Case]) -> Iterator[Way]:
             yield Way(*ends, answer.sent, answer.received, answer.over)
 
 
-def _hosts_of_servers(table: RankTable, cases: Mapping[str, Case]) -> list[str]:
+def hosts_of_servers(table: RankTable, cases: Mapping[str, Case]) -> list[str]:
     """Return for each server the name under which its host was asked; empty if it did not answer."""
     known = {name: host for host, case in cases.items() for name in (host, *case.seen.names)}
     known |= {name: host for host, case in cases.items() for name in case.seen.local_addresses}

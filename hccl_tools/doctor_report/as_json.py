@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hccl_tools.doctor.findings import Examination, HostFinding
-    from hccl_tools.inspection.observation import Observation
+    from hccl_tools.inspection.observation import BandwidthObservation, Observation
 
 SCHEMA_VERSION = 1
 
@@ -29,6 +29,18 @@ def _host(host: str, seen: Observation) -> dict[str, Any]:
         "product": seen.product,
         "devices": list(seen.nodes),
         "versions": dict(seen.versions),
+        **({"bandwidth": [_bandwidth(one) for one in seen.bandwidths]} if seen.bandwidths else {}),
+    }
+
+
+def _bandwidth(one: BandwidthObservation) -> dict[str, Any]:
+    return {
+        "device": one.device,
+        "peer_host": one.host,
+        "peer_device": one.peer,
+        "link": one.link,
+        "gigabytes_per_second": one.gigabytes,
+        "check_result": one.verdict,
     }
 
 

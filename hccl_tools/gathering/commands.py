@@ -1,4 +1,4 @@
-"""Build the command lines that start one process per host: Open MPI's mpirun 4.1 and 5, Slurm's srun."""
+"""Build the command lines that start one process per host: Open MPI's mpirun 4.1 and 5, MPICH, srun."""
 
 from __future__ import annotations
 
@@ -65,6 +65,16 @@ def mpirun(start: SshStart, members: Sequence[tuple[str, Sequence[str]]]) -> lis
         command += [":"] if number else []
         # The working directory may not exist on the other host.
         command += ["-n", "1", "--host", host, "--wdir", "/", *argv]
+    return command
+
+
+def mpiexec(path: str, members: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return the command with which MPICH starts processes over ssh, each on its host, in their order."""
+    # Hydra fills the hosts in this order, also one that is named twice.
+    command = [path, "-hosts", ",".join(f"{host}:1" for host, _argv in members), "-bind-to", "none"]
+    for number, (_host, argv) in enumerate(members):
+        command += [":"] if number else []
+        command += ["-n", "1", "-wdir", "/", *argv]
     return command
 
 

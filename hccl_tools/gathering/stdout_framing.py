@@ -7,10 +7,12 @@ sent in pieces: ``hccl-tools-gather HOST 1/3 TEXT``.
 from __future__ import annotations
 
 import sys
+from collections import deque
 
 _MARK = "hccl-tools-gather"
 _PIECE = 800
 _BEGAN = "began"
+_MOST_OTHER = 10_000
 
 
 def began(host: str) -> None:
@@ -32,12 +34,12 @@ class EngineOutput:
 
     Attributes:
         began: The hosts whose process has started.
-        other: The lines that do not belong to an answer.
+        other: The last lines that do not belong to an answer.
     """
 
     def __init__(self) -> None:
         self.began: set[str] = set()
-        self.other: list[str] = []
+        self.other: deque[str] = deque(maxlen=_MOST_OTHER)
         self._pieces: dict[str, dict[int, str]] = {}
         self._counts: dict[str, int] = {}
 

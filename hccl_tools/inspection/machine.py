@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ROOTINFO = "/etc/hccl_rootinfo.json"
 DRIVER = "/usr/local/Ascend/driver"
+#: Where CANN usually is, unless ASCEND_HOME_PATH is set; new versions are in the second folder.
+CANN_HOMES = ("/usr/local/Ascend/ascend-toolkit/latest", "/usr/local/Ascend/cann")
 #: The paths whose state is reported.
 PATHS = (hccn_conf.USUAL_PLACE, hccn_tool.USUAL_PLACE, npu_smi.USUAL_PLACE, DRIVER, ROOTINFO)
 #: The device nodes of the driver beside those of the devices.
@@ -32,7 +34,7 @@ _LIMITS = {
 }
 _VERSION_FILES = {
     "driver": f"{DRIVER}/version.info",
-    "CANN": "/usr/local/Ascend/ascend-toolkit/latest/ascend_toolkit_install.info",
+    "CANN": f"{CANN_HOMES[0]}/ascend_toolkit_install.info",
 }
 _FAMILIES = ("HCCL_", "ASCEND_", "RANK", "MASTER_", "FLAGS_", "MIES_", "MINDSPORE_", "MS_", "GLOO_", "TP_")
 

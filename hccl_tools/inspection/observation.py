@@ -115,6 +115,21 @@ class PingObservation(NamedTuple):
     over: str = ROCE
 
 
+class BandwidthObservation(NamedTuple):
+    """``all_reduce_test`` between a device of this host and the device ``peer`` of a host.
+
+    ``link`` is that of the table, ``gigabytes`` the bandwidth in GB/s, ``verdict`` that of the program on the
+    sum: ``success``, ``failed`` or ``NULL``.
+    """
+
+    device: int
+    host: str
+    peer: int
+    link: str
+    gigabytes: float
+    verdict: str
+
+
 class Unknown(NamedTuple):
     """A fact that could not be determined, and why."""
 
@@ -146,6 +161,7 @@ class Observation(NamedTuple):
         code: The summaries of the programs of the request, by path.
         data: The summaries of the data sets of the request, by path.
         pings: The answers to the pings of the request.
+        bandwidths: What ``doctor --bandwidth`` measured; no host measures it when it is asked.
     """
 
     names: tuple[str, ...] = ()
@@ -177,6 +193,7 @@ class Observation(NamedTuple):
     code: Mapping[str, str] = {}
     data: Mapping[str, str] = {}
     pings: tuple[PingObservation, ...] = ()
+    bandwidths: tuple[BandwidthObservation, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the observation, ready for JSON."""
@@ -192,6 +209,7 @@ _RECORDS = {
     "processes": DeviceProcess,
     "unknown": Unknown,
     "pings": PingObservation,
+    "bandwidths": BandwidthObservation,
 }
 _MAPPINGS = ("limits", "sizes", "kernel", "versions", "variables", "files", "code", "data")
 

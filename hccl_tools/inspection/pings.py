@@ -42,7 +42,7 @@ def targets(servers: Sequence[PingServer], own: int, *, every: bool, over: str =
         every: Ping all devices of all such servers instead.
     """
     found = []
-    others = list(_reached(servers, own, over))
+    others = list(reached(servers, own, over))
     for place, one in enumerate(servers[own].devices):
         for number in others if every else others[:1]:
             peers = servers[number].devices
@@ -50,7 +50,8 @@ def targets(servers: Sequence[PingServer], own: int, *, every: bool, over: str =
     return found
 
 
-def _reached(servers: Sequence[PingServer], own: int, over: str) -> Iterator[int]:
+def reached(servers: Sequence[PingServer], own: int, over: str) -> Iterator[int]:
+    """Yield the indices of the servers that a server reaches over a network, from the next one on."""
     pod = servers[own].super_pod
     for distance in range(1, len(servers)):
         number = (own + distance) % len(servers)

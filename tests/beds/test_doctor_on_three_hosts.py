@@ -104,9 +104,10 @@ class Bed:
         program.write_text(PYTHON.format(first=first))
         program.chmod(0o755)
 
-    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *args: str, **more: str) -> subprocess.CompletedProcess[str]:
         first = self.machines[0]
         command = ["env", f"PATH={first.bin}", f"HCCL_TOOLS_ROOT={first.root}", "HOME=/tmp"]
+        command += [f"{name}={value}" for name, value in more.items()]
         command += [sys.executable, "-m", "hccl_tools", "doctor", str(self.disk / "table.json")]
         command += ["--engine", "ssh", "--ssh", str(self.hosts.ssh), *args]
         return self.hosts.hosts[0].run(command, cwd=str(self.hosts.hosts[0].folder))
@@ -498,3 +499,40 @@ def test_nothing_is_left_after_ctrl_c(bed: Bed) -> None:
     assert "Traceback" not in err
     assert eventually(lambda: not is_hanging())
     assert eventually(lambda: set(Path("/tmp", second.namespace).iterdir()) == before)
+
+
+ALL_REDUCE_TEST = """\
+#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" = 0 ] || exit 0
+speed=67.10886
+[ "$(cat {disk}/number) $ASCEND_RT_VISIBLE_DEVICES" != "1 1" ] || speed=30.00000
+echo "data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:"
+echo "67108864          | 1000.00        | $speed             | success"
+"""
+
+
+@pytest.mark.skipif(not Path("/usr/bin/mpirun.openmpi").exists(), reason="no mpirun of the system")
+def test_bandwidth(bed: Bed) -> None:
+    for number in range(3):
+        bed.file(number, "number").write_text(str(number))
+        program = bed.file(number, "cann/tools/hccl_test/bin/all_reduce_test")
+        program.parent.mkdir(parents=True)
+        program.write_text(ALL_REDUCE_TEST.format(disk=bed.disk))
+        program.chmod(0o755)
+    first = bed.machines[0]
+    mpirun = first.folder / "mpirun"  # in a folder bin/, it would be an installation of its own
+    mpirun.write_text('#!/bin/sh\nexec /usr/bin/mpirun.openmpi "$@"\n')
+    mpirun.chmod(0o755)
+
+    done = bed.run(
+        *("--bandwidth", "--select", "HCD6", "--select", "HCD001"),
+        ASCEND_HOME_PATH=f"{bed.disk}/cann", PATH=f"{first.folder}:{first.bin}:/usr/bin:/bin",
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    slow = f"device 1 of {ADDRESSES[1]} and device 1 of {ADDRESSES[2]} (30.00 GB/s)"
+    assert done.stdout.startswith(
+        "slows[HCD605]: 1 of 6 pairs over RoCE between servers has less than 75% of the median of "
+        f"67.11 GB/s: {slow}\n"
+    ), done.stdout + done.stderr
+    assert "9 pairs measured" in done.stdout
