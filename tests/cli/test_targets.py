@@ -244,6 +244,41 @@ def test_the_commands_of_a_mindie_job(command_line: CommandLine) -> None:
     ]
 
 
+def test_the_commands_have_the_variables_of_the_job(command_line: CommandLine) -> None:
+    made(command_line, "mindie", lambda *_: None, 0o640)
+    start = ("launch", "--rank-table", "t.json", "--no-python", "--env", "A=b c", "--emit")
+
+    assert "\n  A='b c' sh\n" in command_line(*start, "mindie", "sh").out
+    assert "\nA='b c' sh --host=10.0.0.1 " in command_line(*start, "xllm", "sh").out
+
+
+@pytest.mark.parametrize(
+    ("target", "damage", "rule"),
+    [("xllm", link, "HCC871"), ("mindie", without(1, "container_ip"), "HCC864")],
+)
+def test_there_are_no_commands_for_a_table_that_the_service_refuses(
+    command_line: CommandLine, target: str, damage: Damage, rule: str
+) -> None:
+    made(command_line, target, damage, 0o640)
+
+    done = command_line("launch", "--rank-table", "t.json", "--emit", target, "--no-python", "sh")
+
+    assert (done.code, done.out) == (125, "")
+    assert rule in done.err
+
+
+@pytest.mark.parametrize("option", [("--cpu",), ("--log-dir", "logs")])
+def test_the_commands_of_a_service_have_no_place_for_some_options(
+    command_line: CommandLine, option: tuple[str, ...]
+) -> None:
+    made(command_line, "xllm", lambda *_: None, 0o640)
+
+    done = command_line("launch", "--rank-table", "t.json", *option, "--emit", "xllm", "--no-python", "sh")
+
+    assert done.code == 2
+    assert f"--emit xllm does not support {option[0]}" in done.err
+
+
 def test_an_xllm_job_needs_a_table(command_line: CommandLine) -> None:
     done = command_line("launch", "--nproc-per-node", "2", "--emit", "xllm", "--no-python", "sh")
 

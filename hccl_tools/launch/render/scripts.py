@@ -37,12 +37,16 @@ SCRIPTS = {
 }
 #: The targets that are services of their own, with a command per rank or host.
 SERVICES = ("xllm", "mindie")
+#: The targets that are other launchers.
+_LAUNCHERS = ("msrun", "torchrun")
 #: Options that ``--emit`` refuses, except for the given targets.
 _ACCEPTED_BY: Mapping[str, tuple[str, ...]] = {
     "--grace": ("rank_loop",),
     "--max-restarts": ("torchrun",),
     "--engine": tuple(SCRIPTS),
-    "--master-addr": ("msrun", "torchrun"),
+    "--master-addr": _LAUNCHERS,
+    "--cpu": (*SCRIPTS, *_LAUNCHERS),
+    "--log-dir": (*SCRIPTS, *_LAUNCHERS),
     "--all-here": (),
     "--timeout": (), "--early-exit-warn": (), "--hang-warn": (), "--hang-timeout": (), "--notify": (),
     "--on-log-error": (),
@@ -85,10 +89,10 @@ def text(plan: Plan, target: str, options: ScriptOptions) -> str:
     """Return the output of ``--emit`` for a plan.
 
     Raises:
-        LaunchError: The target cannot express the plan.
+        LaunchError: The target cannot express the plan, or would refuse the table.
     """
     if target in SERVICES:
-        return serving.text(plan, target)
+        return serving.text(plan, target, options.environment)
     if target not in SCRIPTS:
         return command_line(plan, target, options)
     file = SCRIPTS[target].file

@@ -9,11 +9,13 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from hccl_tools.errors import LaunchError
+from hccl_tools.errors import LaunchError, TableError
 from hccl_tools.notation.number_list import fold
+from hccl_tools.tablefiles.export_targets import TARGETS, require_no_error
+from hccl_tools.validation.checker import validate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Plan, RankProcess
 
@@ -23,18 +25,23 @@ _FIRST_PORT = 18000
 _MASTER_PORT = "18118"
 
 
-def text(plan: Plan, target: str) -> str:
-    """Return the commands for a plan.
+def text(plan: Plan, target: str, environment: Mapping[str, str]) -> str:
+    """Return the commands for a plan, each with the variables of ``environment``.
 
     Raises:
-        LaunchError: The job has no table.
+        LaunchError: The job has no table, or the service would refuse it or its file.
     """
     if not plan.table:
         raise LaunchError(f"--emit {target} needs a table", hint="name it with --rank-table FILE")
+    try:
+        require_no_error(TARGETS[target], validate(plan.table, target=target).findings)
+    except TableError as error:
+        raise LaunchError(error.message, hint=error.hint) from error
+    before = "".join(f"{name}={shlex.quote(value)} " for name, value in environment.items())
     blocks = []
     for processes in _by_host(plan):
         ranks = fold(process.rank for process in processes)
-        lines = _xllm(plan, processes) if target == "xllm" else _mindie(plan, processes)
+        lines = _xllm(plan, processes, before) if target == "xllm" else _mindie(plan, processes, before)
         blocks.append("\n".join([f"# {processes[0].host}: ranks {ranks}", *lines]) + "\n")
     return "\n".join(blocks)
 
@@ -46,7 +53,7 @@ def _by_host(plan: Plan) -> list[list[RankProcess]]:
     return list(found.values())
 
 
-def _xllm(plan: Plan, processes: Sequence[RankProcess]) -> Iterator[str]:
+def _xllm(plan: Plan, processes: Sequence[RankProcess], before: str) -> Iterator[str]:
     first = plan.ranks[0]
     port = first.environment.get("MASTER_PORT") or first.environment.get("MS_SCHED_PORT") or _MASTER_PORT
     for place, process in enumerate(processes):
@@ -61,7 +68,7 @@ def _xllm(plan: Plan, processes: Sequence[RankProcess]) -> Iterator[str]:
             "--communication_backend=hccl",
             f"--rank_tablefile={plan.table}",
         ]
-        yield f"{shlex.join([*argv, *options])} &"
+        yield f"{before}{shlex.join([*argv, *options])} &"
 
 
 def _without_port(argv: Sequence[str]) -> tuple[list[str], int]:
@@ -79,8 +86,8 @@ def _without_port(argv: Sequence[str]) -> tuple[list[str], int]:
     return kept, port
 
 
-def _mindie(plan: Plan, processes: Sequence[RankProcess]) -> Iterator[str]:
+def _mindie(plan: Plan, processes: Sequence[RankProcess], before: str) -> Iterator[str]:
     server = shlex.quote(processes[0].host)
     table = shlex.quote(plan.table or "")
     yield f'eval "$(hccl-tools env {table} --target mindie --server {server})" &&'
-    yield f"  {shlex.join(processes[0].argv)}"
+    yield f"  {before}{shlex.join(processes[0].argv)}"
