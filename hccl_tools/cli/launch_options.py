@@ -119,6 +119,8 @@ GROUPS: dict[str, list[Option]] = {
                 help="Warn when no rank has written output or used the CPU for this time."),
         _option("--hang-timeout", type=Seconds(1.0), metavar="SECONDS",
                 help="End the job (exit code 124) when its ranks have done nothing for this time."),
+        _flag("--faulthandler", help="Let the ranks' Python write its stacks to the log: in a crash, at the "
+              "end of a hang and on SIGUSR2."),
         _option("--host-timeout", type=Seconds(2.0, 3600.0), default=DEFAULT_SILENCE, show_default=True,
                 metavar="SECONDS", help="Time without an answer from a host until it counts as lost."),
         _option("--max-restarts", type=IntRange(min=0), default=0, show_default=True, metavar="N",

@@ -93,6 +93,7 @@ def _watch(options: dict[str, Any]) -> Watch:
         options["max_restarts"],
         options["host_timeout"],
         options["hang_timeout"],
+        options["faulthandler"],
     )
 
 

@@ -23,7 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("rules", "transform"),
     ("validation", "draw", "pictures"),
     ("tablefiles",),
-    ("launch.processes",),
+    ("launch.processes", "launch.rank_site"),
     ("launch.model",),
     ("launch.runs",),
     ("inspection",),

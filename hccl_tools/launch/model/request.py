@@ -161,6 +161,8 @@ class Watch(NamedTuple):
     host_timeout: float = DEFAULT_SILENCE
     #: Without output, CPU time or an expected heartbeat, until the job counts as hung and is ended.
     hang_timeout: float | None = None
+    #: Whether the ranks' Python writes its stacks to the log on SIGUSR2.
+    faulthandler: bool = False
 
 
 class Part(NamedTuple):

@@ -51,6 +51,11 @@ class JobFacts(NamedTuple):
     ignore_visible: bool = False
     #: Whether the launcher reads the heartbeats of the ranks.
     heartbeats: bool = False
+    #: The folder that is put at the front of PYTHONPATH, and the user's PYTHONPATH; ``None`` without
+    #: ``--faulthandler``.
+    python_path: str | None = None
+    #: Whether the user has set PYTHONFAULTHANDLER.
+    has_faulthandler: bool = False
 
 
 class Variable(NamedTuple):
@@ -127,6 +132,19 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
             shared=True,
         ),
         Variable(RUN_VARIABLE, lambda _, job: job.run_dir, "the run directory", shared=True),
+        Variable(
+            "PYTHONFAULTHANDLER",
+            lambda _, job: None if job.python_path is None or job.has_faulthandler else "1",
+            "`1`: a crash writes the Python stacks to the log; only with `--faulthandler`",
+            shared=True,
+        ),
+        Variable(
+            "PYTHONPATH",
+            lambda _, job: job.python_path,
+            "yours, after a folder whose `sitecustomize` registers SIGUSR2 for stack dumps; only with "
+            "`--faulthandler`",
+            shared=True,
+        ),
     ),
     "supervision": (
         Variable(

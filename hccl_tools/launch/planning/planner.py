@@ -24,6 +24,7 @@ from hccl_tools.launch.planning import (
 )
 from hccl_tools.launch.planning import job as jobs
 from hccl_tools.launch.planning.visible_devices import surroundings
+from hccl_tools.launch.processes import rank_site
 from hccl_tools.launch.runs import directory, names
 from hccl_tools.records import NamedTuple
 
@@ -179,6 +180,7 @@ def _facts(
         ranks_meet=composition.ranks_meet(start, cpu=request.start.cpu),
     )
     notes += warnings
+    assigned = request.variables.assigned
     return environment.JobFacts(
         start=start,
         world_size=len(job.placements),
@@ -197,8 +199,12 @@ def _facts(
         else ports.endpoints(job.placements, master=job.master, port=port, servers=job.server_count),
         run_dir=run_dir,
         buffered=request.variables.buffered or "PYTHONUNBUFFERED" in around.environ,
-        has_log_path=LOG_PATH_VARIABLE in {*around.environ, *request.variables.assigned},
+        has_log_path=LOG_PATH_VARIABLE in {*around.environ, *assigned},
         under_mpirun=engine.starts_mpi_ranks,
         ignore_visible=request.devices.ignore_visible,
         heartbeats=request.watch.hang_timeout is not None,
+        python_path=rank_site.python_path({**around.environ, **assigned}.get("PYTHONPATH", ""))
+        if request.watch.faulthandler
+        else None,
+        has_faulthandler="PYTHONFAULTHANDLER" in {*around.environ, *assigned},
     )

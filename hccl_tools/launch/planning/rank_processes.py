@@ -38,7 +38,9 @@ def processes(
     variables: Mapping[int, dict[str, str]],
 ) -> tuple[RankProcess, ...]:
     """Return the ranks, preceded by the scheduler if one is needed."""
-    argv, assigned = interpreter.command(request.program, python.path), request.variables.assigned
+    argv, assigned = interpreter.command(request.program, python.path), dict(request.variables.assigned)
+    if facts.python_path is not None:
+        assigned.pop("PYTHONPATH", None)  # It is part of the launcher's value.
     ranks = tuple(
         RankProcess(
             rank=one.rank,

@@ -49,7 +49,7 @@ _ACCEPTED_BY: Mapping[str, tuple[str, ...]] = {
     "--log-dir": (*SCRIPTS, *_LAUNCHERS),
     "--all-here": (),
     "--timeout": (), "--early-exit-warn": (), "--hang-warn": (), "--hang-timeout": (), "--notify": (),
-    "--on-log-error": (),
+    "--on-log-error": (), "--faulthandler": (),
     "--log-file": (), "--log-mode": (), "--flat-logs": (), "--buffered": (), "--tail": (), "--stdin": (),
     "--bind": (), "--keep-mpi": (), "--pass-table": (), "--mpirun": (), "--export": (), "--no-export": (),
 }  # fmt: skip

@@ -16,6 +16,7 @@ from hccl_tools.launch.processes import wait_state
 from hccl_tools.launch.processes.signals import spawn
 from hccl_tools.launch.supervise import first_hung
 from hccl_tools.launch.supervise.first_hung import Suspect
+from hccl_tools.launch.supervise.hung_stacks import HungStacks
 from hccl_tools.launch.supervise.rank_activity import ActivityMonitor
 from hccl_tools.notation.phrases import time_span
 from hccl_tools.programs.lookup import find_program
@@ -110,12 +111,16 @@ class HangWatch:
         hung = [_describe(one, is_first=one.end.process.rank in first) for one in suspects]
         hung.sort(key=lambda one: not one.is_first)
         attempt = self._attempt
-        attempt.state.hung = hung
         attempt.say(
             f"the job hangs (--hang-timeout {self._end_after:g} s): ending it"
             f" (at most {attempt.state.grace:g} s)"
         )
-        attempt.end("hang", hang.headline(hung))
+        HungStacks(attempt, hung, self._finish)
+
+    def _finish(self, hung: list[HungRank]) -> None:
+        if not self._attempt.state.is_ending:
+            self._attempt.state.hung = hung
+            self._attempt.end("hang", hang.headline(hung))
 
     def _warn(self, running: Sequence[RankEnd]) -> None:
         lines = [_line(end) for end in running]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,15 @@ def launch(*argv: str, ranks: int = 3, options: tuple[str, ...] = ()) -> subproc
             *(sys.executable, "-m", "hccl_tools", "launch", *here, "--hang-timeout", "2", "--grace", "2"),
             *(*options, str(RANK), *argv),
         ],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+
+def run(*argv: str) -> subprocess.CompletedProcess[str]:
+    """Launch one rank in the working directory."""
+    here = ("--no-table", "--start", "table", "-n", "1", "--python", sys.executable, "--grace", "2")
+    return subprocess.run(
+        [sys.executable, "-m", "hccl_tools", "launch", *here, *argv],
         capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
 
@@ -72,6 +82,94 @@ def test_a_hang_is_the_cause_and_names_the_rank_that_stopped_first(
     assert job.stderr.splitlines()[-1] == f"hccl-tools: exit code 124: the job hung: {names}: {doing}"
     if len(first) == 1:
         assert "  ranks 0, 2: sleeping in recvfrom() on a socket\n" in job.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "function"),
+    [
+        (("deadlock",), "deadlock"),
+        (("loop", "--beats"), "endless_loop"),
+        (("stopped",), "hang"),
+        (("read",), "endless_read"),
+    ],
+)
+def test_the_stack_of_the_rank_that_stopped_first_is_in_its_log(kind: tuple[str, ...], function: str) -> None:
+    job = launch(*kind, options=("--faulthandler",))
+
+    assert job.returncode == 124, job.stderr
+    assert f" in {function}\n" in Path("log/latest/rank_1.log").read_text()
+    (stack,) = [one["stack"] for one in report()["hung"] if one["rank"] == 1]
+    assert stack[0].endswith(f" in {function}")
+    assert stack[-1].endswith(" in <module>")
+    assert f"    | {stack[0]}\n" in job.stderr
+
+
+def test_a_rank_that_is_no_python_gets_no_signal_and_its_report_says_why_it_has_no_stack() -> None:
+    job = run("--hang-timeout", "1", "--faulthandler", "--no-python", "sleep", "300")
+
+    assert job.returncode == 124
+    assert report()["reason"] == "hang"
+    assert report()["ranks"][0]["signal"] == "SIGTERM"
+    assert "no Python stack of the rank that stopped first: its Python was not started with" in job.stderr
+
+
+def test_the_user_s_own_sitecustomize_and_path_are_used(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sitecustomize.py").write_text("print('my sitecustomize')\n")
+    (tmp_path / "show.py").write_text("import sitecustomize, sys; print(sitecustomize.__file__, sys.path)\n")
+
+    job = run("--faulthandler", "--env", f"PYTHONPATH={tmp_path}/own", "show.py")
+
+    said, shown = job.stdout.splitlines()
+    assert said == "my sitecustomize"
+    assert shown.startswith(f"{tmp_path}/own/sitecustomize.py ")
+    assert "rank_site" not in shown
+
+
+def test_a_python_without_a_sitecustomize_starts(tmp_path: Path) -> None:
+    (tmp_path / "show.py").write_text("import sys; print('rank_site' in str(sys.path))\n")
+    job = run("--faulthandler", "--env", "PYTHONPATH=", "show.py")
+    assert (job.returncode, job.stdout) == (0, "False\n")
+
+
+PY_SPY = {
+    "dumps": ("echo Process 1: python; echo; echo 'Thread 1 (idle):'; echo '    recv (a.py:3)'\n", ""),
+    "is denied": (
+        "echo 'Error: Permission Denied: Try running again'\nexit 1\n",
+        "py-spy may not look at it: ptrace is denied here (Error: Permission Denied: Try running again)",
+    ),
+    "fails": (
+        "echo 'Error: Failed to find python version'\nexit 1\n",
+        "py-spy: Error: Failed to find python",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PY_SPY)
+def test_py_spy_is_used_where_it_is_installed(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, problem = PY_SPY[case]
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "py-spy").write_text(f"#!/bin/sh\n{script}")
+    (tmp_path / "bin" / "py-spy").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+
+    job = run("--hang-timeout", "1", "--no-python", "sleep", "300")
+
+    assert job.returncode == 124
+    said = f"no Python stack of the rank that stopped first: {problem}"
+    assert (said in job.stderr) == bool(problem)
+    assert ("    recv (a.py:3)\n" in Path("log/latest/rank_0.log").read_text()) == (not problem)
+    assert bool(report()["hung"][0]["stack"]) == (not problem)
+
+
+def test_the_option_sets_nothing_unless_it_is_used() -> None:
+    plan = ("--dry-run=json", "--no-python", "true")
+    plain, used = run(*plan), run("--faulthandler", *plan)
+    assert "rank_site" not in plain.stdout
+    assert "PYTHONFAULTHANDLER" not in plain.stdout
+    assert "rank_site" in used.stdout
 
 
 def test_a_job_that_hangs_is_started_again() -> None:

@@ -1,0 +1,177 @@
+"""Get the Python stacks of running processes: by the signal of ``launch --faulthandler``, else by py-spy."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hccl_tools.launch.processes import procfs, rank_site, signals, wait_state
+from hccl_tools.programs.lookup import find_program
+from hccl_tools.records import NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hccl_tools.launch.processes.signals import Helper
+
+#: Seconds for faulthandler to write a dump.
+SIGNAL_SECONDS = 2.0
+#: Seconds for py-spy.
+SPY_SECONDS = 10.0
+#: The maximum number of lines of a stack.
+_MOST_LINES = 60
+#: Bytes read of a dump.
+_LARGEST = 1 << 20
+_HEADER = re.compile(r"^(Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):$")
+_NO_SPY = "its Python was not started with launch --faulthandler, and py-spy is not installed"
+
+
+class Target(NamedTuple):
+    """A process, and the log to which its standard error goes."""
+
+    pid: int
+    log: str
+
+
+class Stack(NamedTuple):
+    """The Python stack of a process: lines, where they come from, or why there are none.
+
+    Attributes:
+        source: ``faulthandler``, ``py-spy``, or "" without a stack.
+        problem: Why there is no stack, "" with one.
+    """
+
+    lines: tuple[str, ...] = ()
+    source: str = ""
+    problem: str = ""
+
+
+class StackDump:
+    """The stacks of some processes, while they are being written."""
+
+    def __init__(self, targets: Sequence[Target], *, wake: bool = False) -> None:
+        """Request the stacks; ``wake`` continues stopped processes that can write their stack themselves."""
+        self.helpers: list[Helper] = []
+        self._signalled: dict[Target, int] = {}
+        self._spies: dict[Target, tuple[Helper, int]] = {}
+        self._problems: dict[Target, str] = {}
+        self._by_target: dict[Target, Stack] = {}
+        program = find_program("py-spy", os.environ.get("PATH", os.defpath))
+        for target in targets:
+            state = wait_state.of(target.pid)
+            is_stopped = state is not None and state.is_stopped
+            if (wake or not is_stopped) and writes_stacks(target.pid):
+                self._signal(target)
+            elif program:
+                self._start_spy(program, target)
+            else:
+                self._problems[target] = (
+                    "it is stopped, and py-spy is not installed" if is_stopped else _NO_SPY
+                )
+
+    @property
+    def seconds(self) -> float:
+        """The maximum time until the stacks are complete."""
+        return SPY_SECONDS if self._spies else SIGNAL_SECONDS if self._signalled else 0.0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all stacks have been written."""
+        spies_ended = all(helper.ended() for helper, _ in self._spies.values())
+        return spies_ended and all(_dumped(target, begin) for target, begin in self._signalled.items())
+
+    def finish(self) -> dict[Target, Stack]:
+        """Return what has been written; later stacks are lost."""
+        found = {target: Stack(problem=problem) for target, problem in self._problems.items()}
+        for target, begin in self._signalled.items():
+            lines = tuple(_main_thread(_since(target.log, begin)))
+            problem = "" if lines else "it has not written its stack: it is inside compiled code, or stopped"
+            found[target] = Stack(lines[:_MOST_LINES], "faulthandler" if lines else "", problem)
+        for target, (helper, output) in self._spies.items():
+            is_complete = helper.ended()
+            helper.end()
+            os.lseek(output, 0, os.SEEK_SET)
+            text = os.read(output, _LARGEST).decode(errors="replace")
+            os.close(output)
+            found[target] = _spy_stack(text, helper.code if is_complete else None)
+        self._spies.clear()
+        return found
+
+    def _signal(self, target: Target) -> None:
+        self._signalled[target] = _size(target.log)
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(target.pid, signal.SIGUSR2)
+            os.kill(target.pid, signal.SIGCONT)
+
+    def _start_spy(self, program: str, target: Target) -> None:
+        output = os.memfd_create("py-spy")
+        argv = [program, "dump", "--nonblocking", "--pid", str(target.pid)]
+        try:
+            helper = signals.spawn(argv, stdout=output, stderr=output)
+        except OSError as error:
+            os.close(output)
+            self._problems[target] = f"py-spy cannot be started: {error.strerror}"
+            return
+        self.helpers.append(helper)
+        self._spies[target] = (helper, output)
+
+
+def writes_stacks(pid: int) -> bool:
+    """Return whether a process was started with ``--faulthandler`` and handles its signal."""
+    return rank_site.is_used(procfs.environment(pid)) and wait_state.catches(pid, signal.SIGUSR2)
+
+
+def _spy_stack(text: str, code: int | None) -> Stack:
+    if code is None:
+        return Stack(problem=f"py-spy has not ended within {SPY_SECONDS:g} s")
+    lines = text.split("\n")
+    if code == 0:
+        start = next((at for at, line in enumerate(lines) if line.startswith("Thread ")), 0)
+        return Stack(tuple(line for line in lines[start:] if line.strip())[:_MOST_LINES], "py-spy")
+    said = next((line.strip() for line in lines if line.strip()), f"exit code {code}")
+    if "permission" in text.lower():
+        return Stack(problem=f"py-spy may not look at it: ptrace is denied here ({said})")
+    return Stack(problem=f"py-spy: {said}")
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _since(log: str, begin: int) -> str:
+    try:
+        with open(log, "rb") as file:
+            file.seek(begin)
+            return file.read(_LARGEST).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _dumped(target: Target, begin: int) -> bool:
+    """Return whether the stack of the main thread, which comes last, has been written."""
+    text = _since(target.log, begin)
+    _, found, rest = text.rpartition("\nCurrent thread 0x")
+    if not found and text.startswith("Current thread 0x"):
+        rest = text
+    return "\n  File " in rest and rest.endswith("\n")
+
+
+def _main_thread(text: str) -> list[str]:
+    """Return the stack of the thread that has handled the signal, the main thread."""
+    found: list[str] = []
+    is_inside = False
+    for line in text.split("\n"):
+        if _HEADER.match(line):
+            is_inside = line.startswith("Current thread")
+            found = [] if is_inside else found
+        elif is_inside and line.startswith("  "):
+            found.append("".join(character if character.isprintable() else "?" for character in line))
+        elif is_inside and line:
+            is_inside = False
+    return found
