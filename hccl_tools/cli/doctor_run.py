@@ -15,6 +15,7 @@ from hccl_tools.discover.site import Site
 from hccl_tools.doctor import registry, ways
 from hccl_tools.doctor.bandwidth import CHECKS
 from hccl_tools.doctor.between_checks import Silent
+from hccl_tools.doctor.examining import case_of
 from hccl_tools.errors import UsageError
 from hccl_tools.gathering import choice
 from hccl_tools.inspection.observation import Unknown
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.doctor import examining
     from hccl_tools.doctor.findings import Examination
+    from hccl_tools.gathering.failures import Failure
     from hccl_tools.inspection.observation import Observation, ObservationRequest
+
+    Answers = tuple[dict[str, Observation], list[Failure]]
 
 #: Standard output in place of a folder.
 STDOUT = "-"
@@ -76,45 +80,25 @@ def observed(
         UsageError: The options contradict each other.
         GatheringError: The hosts cannot be asked.
     """
-    request = job.request(tool_timeout)
-    _announce_pings(request)
     hosts = hosts_to_ask(job, options, local=local)
-    if not hosts:
-        return {os.uname().nodename: observe(request, Site())}, []
-    if request.ping:
-        options = options | {"gather_timeout": options["gather_timeout"] + request.ping_time}
-    seen, failures = gather_options.observe(hosts, request, options)
-    if job.pings != "none":
-        seen |= _pinged_in_super_pods(job, seen, options, tool_timeout)
-    return seen, [Silent(one.host, one.message, one.hint) for one in failures]
 
+    def ask(hosts: Sequence[str], request: ObservationRequest) -> Answers:
+        _announce_pings(request)
+        if not hosts:
+            return {os.uname().nodename: observe(request, Site())}, []
+        longer = {"gather_timeout": options["gather_timeout"] + (request.ping_time if request.ping else 0)}
+        return gather_options.observe(hosts, request, options | longer)
 
-def _pinged_in_super_pods(
-    job: examining.Job, seen: Mapping[str, Observation], options: dict[str, Any], tool_timeout: float
-) -> dict[str, Observation]:
-    """Ask again for the pings over HCCS: their addresses are known once all hosts have answered."""
-    from hccl_tools.doctor.examining import case_of  # noqa: PLC0415  (only for hosts of a super pod)
-
-    if job.table is None or not any(one.vnic for host in seen.values() for one in host.devices):
-        return {}
+    seen, failures = ask(hosts, job.request(tool_timeout))
     cases = {host: case_of(one, job) for host, one in seen.items()}
-    servers = ways.servers_in_super_pods(job.table, cases)
-    if not servers:
-        return {}
-    request = job.request_in_super_pods(servers, tool_timeout)
-    _announce_pings(request)
-    hosts = [server.names[0] for server in servers]
-    more = {"gather_timeout": options["gather_timeout"] + request.ping_time}
-    found, failures = gather_options.observe(hosts, request, options | more)
-    lost = {one.host: Unknown("the way over HCCS", one.message) for one in failures}
-    return {
-        host: seen[host]._replace(
-            pings=seen[host].pings + (found[host].pings if host in found else ()),
-            unknown=seen[host].unknown + (found[host].unknown if host in found else (lost[host],)),
-        )
-        for host in hosts
-        if host in found or host in lost
-    }
+    request = job.request_in_super_pods(cases, tool_timeout)
+    if request is not None:  # the addresses in a super pod are known once all hosts have answered
+        again = [host for server in request.ping for host in server.names[:1]] if hosts else []
+        found, silent = ask(again, request)
+        seen |= {host: seen[host].with_pings(one) for host, one in found.items()}
+        lost = {one.host: Unknown("the way over HCCS", one.message) for one in silent}
+        seen |= {host: seen[host]._replace(unknown=(*seen[host].unknown, one)) for host, one in lost.items()}
+    return seen, [Silent(one.host, one.message, one.hint) for one in failures]
 
 
 def pings(selection: registry.Selection, *, every: bool) -> Literal["none", "next", "all"]:
@@ -165,7 +149,6 @@ def require_several_servers(job: examining.Job) -> None:
 
 def matrix(seen: Mapping[str, Observation], job: examining.Job) -> Iterator[str]:
     """Yield the text of the matrices: what the table states, and what the pings found."""
-    from hccl_tools.doctor.examining import case_of  # noqa: PLC0415
     from hccl_tools.doctor_report import as_matrix  # noqa: PLC0415  (only for this format)
 
     job = with_product_of(seen, job)

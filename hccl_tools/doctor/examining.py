@@ -12,7 +12,7 @@ from hccl_tools.doctor.between_checks import Silent, silence
 from hccl_tools.doctor.case import Case
 from hccl_tools.doctor.findings import Examination, HostFinding, checks_of, compare, folded, judge
 from hccl_tools.doctor.registry import all_checks
-from hccl_tools.inspection.observation import HCCS, Observation, ObservationRequest, PingServer
+from hccl_tools.inspection.observation import HCCS, Observation, ObservationRequest
 from hccl_tools.inspection.pings import USUAL_TIME
 from hccl_tools.records import NamedTuple
 
@@ -80,17 +80,27 @@ class Job(NamedTuple):
         )
 
     def request_in_super_pods(
-        self, servers: tuple[PingServer, ...], tool_timeout: float
-    ) -> ObservationRequest:
-        """Return the request for the pings over HCCS between servers, by their addresses in the super pod."""
+        self, cases: Mapping[str, Case], tool_timeout: float
+    ) -> ObservationRequest | None:
+        """Return the request for the pings over HCCS, at the addresses that the devices have in a super pod.
+
+        Args:
+            cases: The hosts that answered the first request; None is returned if there is nothing to ping.
+        """
         every = self.pings == "all"
+        if self.table is None or self.pings == "none":
+            return None
+        servers = ways.servers_in_super_pods(self.table, cases, every=every)
+        number = ways.most_pings(servers, every=every, over=HCCS)
+        if number == 0:
+            return None
         return ObservationRequest(
             addresses=tuple(name for server in servers for name in server.names),
             tool_timeout=tool_timeout,
             ping=servers,
             ping_all=every,
             ping_over=HCCS,
-            ping_time=_PING_SLACK * USUAL_TIME * ways.most_pings(servers, every=every, over=HCCS),
+            ping_time=_PING_SLACK * USUAL_TIME * number,
         )
 
 

@@ -87,17 +87,17 @@ def device_unreachable(cases: Cases) -> Iterator[Finding]:
     device is named. A ping to or from a device whose link is down, or whose address differs from that of
     the table, is not counted: that is a finding of its own.
     """
-    yield from _unreachable(_faults(cases, ROCE))
+    yield from _unreachable(_faults(cases, ROCE), "server")
 
 
-def _unreachable(faults: _Faults) -> Iterator[Finding]:
+def _unreachable(faults: _Faults, others: str) -> Iterator[Finding]:
     dead: dict[str, list[int]] = defaultdict(list)
     for end in faults.dead:
         dead[end.host].append(end.device)
     for host, ids in dead.items():
-        subject = "reaches no other server, and no other server reaches it"
+        subject = f"reaches no other {others}, and no other {others} reaches it"
         if len(ids) > 1:
-            subject = "reach no other server, and no other server reaches them"
+            subject = f"reach no other {others}, and no other {others} reaches them"
         yield Finding(f"{devices(ids)} {subject}", tuple(ids), hosts=(host,))
     both = {(one.source, one.target) for one in faults.pairs}
     pairs: dict[tuple[str, str, bool], list[Way]] = defaultdict(list)
@@ -177,7 +177,7 @@ def packets_lost(cases: Cases) -> Iterator[Finding]:
 def super_pod_unreachable(cases: Cases) -> Iterator[Finding]:
     """Does each device of a super pod reach its peer on the next server of the super pod over HCCS?
 
-    The answers are read by the numbers of packets: the tool prints that it succeeded in any case. The
+    With --full, each pings all others of the super pod, those of its own server as well. The answers are read by the numbers of packets: the tool prints that it succeeded in any case. The
     addresses are those that the devices have inside the super pod (`hccn_tool -vnic`).
     """
     faults = _faults(cases, HCCS)
@@ -185,5 +185,5 @@ def super_pod_unreachable(cases: Cases) -> Iterator[Finding]:
         hosts = tuple(dict.fromkeys(host for one in own for host in (one.source.host, one.target.host)))
         message = f"over HCCS, none of {len(own)} pings between devices {device} of the servers is answered"
         yield Finding(message, (device,), hosts=hosts)
-    for found in _unreachable(faults):
+    for found in _unreachable(faults, "device of the super pod"):
         yield found._replace(message=f"over HCCS, {found.message}")

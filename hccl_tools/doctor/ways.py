@@ -99,8 +99,14 @@ def most_pings(servers: Sequence[PingServer], *, every: bool, over: str = ROCE) 
     )
 
 
-def servers_in_super_pods(table: RankTable, cases: Mapping[str, Case]) -> tuple[PingServer, ...]:
-    """Return the servers that share a super pod with others, with the addresses that they have in it."""
+def servers_in_super_pods(
+    table: RankTable, cases: Mapping[str, Case], *, every: bool
+) -> tuple[PingServer, ...]:
+    """Return the servers with devices to ping over HCCS, and their addresses in the super pod.
+
+    Args:
+        every: Whether the devices of one server ping each other as well.
+    """
     pods, hosts_of = super_pods(table), hosts_of_servers(table, cases)
     found = []
     for index, server in enumerate(table.servers):
@@ -113,7 +119,7 @@ def servers_in_super_pods(table: RankTable, cases: Mapping[str, Case]) -> tuple[
         names = (hosts_of[index], *case.seen.names, *case.seen.local_addresses)
         found.append(PingServer(names, pod, devices))
     shared = Counter(one.super_pod for one in found)
-    return tuple(one for one in found if one.devices and shared[one.super_pod] > 1)
+    return tuple(one for one in found if one.devices and (every or shared[one.super_pod] > 1))
 
 
 def measured(table: RankTable, cases: Mapping[str, Case]) -> Iterator[Measured]:

@@ -195,6 +195,10 @@ class Observation(NamedTuple):
     pings: tuple[PingObservation, ...] = ()
     bandwidths: tuple[BandwidthObservation, ...] = ()
 
+    def with_pings(self, later: Observation) -> Observation:
+        """Return this observation with the pings of a later one of the same host."""
+        return self._replace(pings=self.pings + later.pings, unknown=self.unknown + later.unknown)
+
     def as_json(self) -> dict[str, Any]:
         """Return the observation, ready for JSON."""
         fields = self._asdict()

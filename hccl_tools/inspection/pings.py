@@ -39,9 +39,11 @@ def targets(servers: Sequence[PingServer], own: int, *, every: bool, over: str =
 
     Args:
         own: The index of the server.
-        every: Ping all devices of all such servers instead.
+        every: Ping all devices of all such servers instead; over HCCS, the other devices of the own server
+            as well.
     """
-    found = []
+    own_devices = servers[own].devices if every and over == HCCS else ()
+    found = [Target(one[0], other[1]) for one in own_devices for other in own_devices if one[0] != other[0]]
     others = list(reached(servers, own, over))
     for place, one in enumerate(servers[own].devices):
         for number in others if every else others[:1]:

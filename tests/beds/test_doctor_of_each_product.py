@@ -108,7 +108,7 @@ def test_a_device_that_its_super_pod_does_not_reach(ready: Callable[[str], Bed])
     found = bed.findings()
 
     assert [(check, hosts) for check, hosts, _ in found] == [("HCD604", [ADDRESSES[1]])]
-    assert "over HCCS, device 5 reaches no other server" in found[0][2]
+    assert "over HCCS, device 5 reaches no other device of the super pod" in found[0][2]
 
 
 def test_the_matrix_of_a_super_pod(ready: Callable[[str], Bed]) -> None:

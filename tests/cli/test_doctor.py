@@ -265,6 +265,26 @@ def test_variables_of_the_framework(
     assert words in (found[0]["message"] if words else "")
 
 
+def test_all_devices_of_one_server_ping_each_other_over_hccs(tmp_path: Path) -> None:
+    description = described("a3")
+    first, second = (description["devices"][device]["vnic"] for device in ("1", "2"))
+    description["devices"]["1"]["lost_over_hccs"] = {second: 3}
+    description["devices"]["2"]["lost_over_hccs"] = {first: 3}
+    host = make_host(tmp_path / "host", description, nodes=range(4))
+    made = host.run("gen", "--server_ip", own_address()[0], "--devices", "0-3", "-o", "t.json")
+    assert made.returncode == 0, made.stderr
+    ask = ["doctor", "--local", "-f", "json", "t.json", *WITHOUT_PORTS, "--ignore", "HCC642"]
+
+    quiet = host.run(*ask)
+    done = host.run(*ask, "--full")
+
+    assert severe(json.loads(quiet.stdout)["findings"]) == []
+    (found,) = [one for one in json.loads(done.stdout)["findings"] if one["consequence"] != "note"]
+    assert (found["check"], done.returncode) == ("HCD604", 1)
+    assert "device 1 to device 2, in either direction" in found["message"]
+    assert "pinging" not in quiet.stderr
+
+
 def test_ports_in_use(a2: StandInHost) -> None:
     with socket.socket() as probe:
         probe.bind(("", 0))
