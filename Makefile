@@ -13,6 +13,9 @@ MINDSPORE := mindspore==2.10.0
 # (0.2 GB): the usual one for Linux brings several GB of CUDA along.
 TORCH := torch==2.13.0+cpu
 export HCCL_TOOLS_TORCH_PYTHON ?= $(abspath $(VENV))/torch/bin/python
+# What the tests of pages need beside Debian's Chromium; Debian's Node.js 18 runs these.
+BROWSER_MODULES := puppeteer-core@24.8.2 axe-core@4.10.3
+BROWSER := $(VENV)/browser/.installed
 TORCHRUN := $(dir $(HCCL_TOOLS_TORCH_PYTHON))torchrun
 # An editable install leaves it to the first start, which PYTHONDONTWRITEBYTECODE keeps from doing it.
 COMPILE := $(BIN)/python -m compileall -q hccl_tools
@@ -31,7 +34,7 @@ help:  ## list the targets
 demo: $(VENV)/.demo-installed  ## make a table, check it, train on four ranks from it (on the CPU)
 	@DEMO_INSTALLED_IN="$$(cat $<)" PATH="$(abspath $(BIN)):$$PATH" examples/demo.sh
 
-test: lint typecheck $(TORCHRUN)  ## run every check and every test
+test: lint typecheck $(TORCHRUN) $(BROWSER)  ## run every check and every test
 	@$(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal $(PYTEST_ARGS)
 
 check: $(VENV)/.test-installed  ## run lint, typecheck and the quick tests (at most 90 s on two cores)
@@ -50,7 +53,7 @@ typecheck: $(VENV)/.test-installed  ## check the types
 	@$(BIN)/mypy
 
 bench: $(VENV)/.test-installed $(TORCHRUN)  ## take the figures of the README
-	@for figure in gen validate merge launch; do \
+	@for figure in gen validate merge pictures launch; do \
 	  PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m "benchmarks.$$figure"; done
 
 clean:  ## remove what the other targets made
@@ -75,3 +78,9 @@ $(abspath $(VENV))/torch/bin/torchrun: | $(BIN)/python
 	@$(BIN)/python -m venv $(VENV)/torch
 	@$(VENV)/torch/bin/python -m pip install --quiet '$(TORCH)' numpy || { rm -rf $(VENV)/torch; \
 	  echo "no $(TORCH): what needs it is left out (PIP_EXTRA_INDEX_URL can name PyTorch's index of such builds)"; }
+
+# Without npm the tests in a browser are left out.
+$(BROWSER): Makefile | $(BIN)/python
+	@if command -v npm >/dev/null; then echo 'installing $(BROWSER_MODULES) into $(VENV)/browser'; mkdir -p $(dir $@); \
+	npm install --prefix $(dir $@) --no-save --no-audit --no-fund --ignore-scripts --loglevel=error $(BROWSER_MODULES) \
+	</dev/null && touch $@; else echo 'npm is not installed: the tests in a browser are left out'; fi

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 pytest_plugins = [
     *("tests.beds.two_hosts", "tests.beds.three_hosts", "tests.beds.two_nodes", "tests.beds.slurm_cluster"),
+    "tests.beds.browser",
     "tests.support.golden",
     "tests.support.strangers",
 ]
@@ -38,7 +39,7 @@ FOREIGN_NAMES = {
 BEDS_REQUIRED = os.environ.get("HCCL_TOOLS_REQUIRE_BEDS") == "1"
 NEVER_LEFT_OUT_IN_CI = ("bed", "mindspore", "mpi")
 #: Fixtures that start a bed or act as another user: a test that uses one, also indirectly, is marked ``bed``.
-BED_FIXTURES = {"two_hosts", "three_hosts", "two_nodes", "slurm_cluster", "stranger"}
+BED_FIXTURES = {"browser", "two_hosts", "three_hosts", "two_nodes", "slurm_cluster", "stranger"}
 #: Fixtures that start jobs and wait for what happens to them: a test that uses one is marked ``slow``.
 SLOW_FIXTURES = {"jobs"}
 

@@ -31,6 +31,8 @@ LAUNCHERS = {
     for path in (ROOT / "launchers").glob(pattern)
 }
 
+PAGE = {str(path.relative_to(ROOT)) for path in (ROOT / "hccl_tools" / "pictures" / "page").iterdir()}
+
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -84,13 +86,13 @@ def run(argv: Sequence[str], *, code: int = 0, **options: Any) -> str:
     return str(done.stdout)
 
 
-def test_the_wheel_holds_code_schemas_and_launchers_and_nothing_else(distributions: Path) -> None:
+def test_the_wheel_holds_code_and_data_and_nothing_else(distributions: Path) -> None:
     (wheel,) = distributions.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
 
     assert wheel.name.endswith("-py3-none-any.whl")
-    assert SCHEMAS | LAUNCHERS | {"hccl_tools/py.typed"} <= names
+    assert SCHEMAS | LAUNCHERS | PAGE | {"hccl_tools/py.typed"} <= names
     assert {name.split("/")[0] for name in names} == {"hccl_tools"}
     assert {name for name in names if name.endswith(".py")} == {
         str(path.relative_to(ROOT)) for path in (ROOT / "hccl_tools").rglob("*.py")
@@ -122,10 +124,12 @@ def test_the_installed_wheel_makes_checks_and_plans_from_a_table(installed: Path
     (tmp_path / "broken.json").write_text(json.dumps({**made, "server_list": "none"}))
     checked = hccl_tools("validate", "-f", "json", "table.json")
     broken = hccl_tools("validate", "-f", "json", "broken.json", code=1)
+    run([str(installed / "hccl-tools"), "show", "table.json", "-o", "topo.html"], cwd=tmp_path, env=env)
     plan = hccl_tools("launch", "--rank-table", "table.json", "--cpu", "--dry-run=json", "train.py")
 
     assert [device["device_id"] for device in made["server_list"][0]["device"]] == ["4", "5", "6", "7"]
     assert checked["files"][0]["verdict"] == "accepted"
     assert broken["files"][0]["findings"][0]["pointer"] == "/server_list"
     assert [rank["environment"]["DEVICE_ID"] for rank in plan["processes"]] == ["4", "5", "6", "7"]
+    assert (tmp_path / "topo.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert not (tmp_path / "log").exists()

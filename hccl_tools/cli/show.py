@@ -31,6 +31,7 @@ _EXAMPLES = """\
   hccl-tools show hccl_2s_16p.json --rank 5 -f json   one rank, for a program
   hccl-tools show hccl_2s_16p.json -f matrix          how the devices communicate: HCCS, SIO, UB, RoCE
   hccl-tools show hccl_2s_16p.json -o topo.svg        a picture: super pods, servers, devices, links
+  hccl-tools show hccl_2s_16p.json -o topo.html       a page to search, fold and zoom
   hccl-tools show hccl_2s_16p.json --fingerprint      equal on hosts whose tables agree
   hccl-tools show --wait 600 /user/config/jobstart_hccl.json
 """
@@ -49,7 +50,7 @@ _EXAMPLES = """\
     "output",
     type=Choice(["text", "matrix", "json", *show_picture.FORMATS]),
     help="Output format; by default text, or the suffix of -o. matrix: how the devices communicate, in the "
-    "words of `npu-smi info -t topo`. svg: a picture for a page.",
+    "words of `npu-smi info -t topo`. svg: a picture for a page. html: a page to search, fold and zoom.",
 )
 @show_picture.options
 @from_log_option
@@ -100,16 +101,22 @@ def command(
         return
     table = _table(report, file)
     if only_hash:
-        from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415
-
-        click.echo(fingerprint(table))
+        _print_hash(table)
         return
     chosen, way = _chosen(table, rank, server, here=here)
     if is_picture:
-        show_picture.draw(report, table, chosen, picture, unfold=unfold)
+        from hccl_tools.pictures.subject import Subject  # noqa: PLC0415  (only for pictures)
+
+        show_picture.draw(Subject(report, table, chosen, unfold=unfold), output, picture)
         return
     view = ShowOptions(report, table, rank, way if here else None, one_server=here or server is not None)
     _print(view, output, chosen, unfold=unfold)
+
+
+def _print_hash(table: RankTable) -> None:
+    from hccl_tools.table.fingerprint import fingerprint  # noqa: PLC0415  (only for --fingerprint)
+
+    click.echo(fingerprint(table))
 
 
 def _selected(given: dict[str, bool]) -> list[str]:

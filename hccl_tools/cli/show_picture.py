@@ -15,14 +15,13 @@ from hccl_tools.errors import UsageError
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
-    from hccl_tools.diagnostics.diagnostic import Report
     from hccl_tools.pictures.marks import Mark
-    from hccl_tools.table.model import RankTable
+    from hccl_tools.pictures.subject import Subject
 
-FORMATS = ("svg",)
-_SUFFIXES = {".svg": "svg"}
+FORMATS = ("svg", "html")
+_SUFFIXES = {".svg": "svg", ".html": "html", ".htm": "html"}
 #: Standard output in place of a file.
 _STDOUT = "-"
 
@@ -32,7 +31,7 @@ _options = together(
         "--output",
         "path",
         metavar="FILE|-",
-        help="Write a picture to this file; its suffix (.svg) is the format. - is stdout.",
+        help="Write a picture to this file; its suffix (.svg, .html) is the format. - is stdout.",
     ),
     click.option("--findings", is_flag=True, help="Draw the findings of `validate` on the picture."),
     click.option("--doctor", metavar="FILE", help="Draw the findings of `doctor -f json` on the picture."),
@@ -82,55 +81,62 @@ def _format(output: str | None, given: PictureOptions) -> str:
         if output is None:
             raise UsageError(
                 f"-o {path}: the suffix names no format of a picture",
-                hint=f"use {' or '.join(_SUFFIXES)}, or specify -f",
+                hint="use .svg or .html, or specify -f",
             )
     output = output or "text"
     if output not in FORMATS:
         names = {"-o": path is not None, "--findings": given.findings, "--doctor": given.doctor is not None,
                  "--explain": given.explain is not None}  # fmt: skip
         if wrong := [name for name, is_given in names.items() if is_given]:
-            raise UsageError(f"{wrong[0]} is for pictures only", hint="write a picture: -o FILE.svg")
+            raise UsageError(
+                f"{wrong[0]} is for pictures only", hint="write a picture: -o FILE.svg or -o FILE.html"
+            )
     elif path in (None, _STDOUT) and sys.stdout is not None and sys.stdout.isatty():
         raise UsageError(f"{output} is not printed on a terminal", hint=f"use -o FILE.{output}")
     return output
 
 
-def draw(
-    report: Report, table: RankTable, servers: Sequence[int], given: PictureOptions, *, unfold: bool
-) -> None:
-    """Write the picture of some servers of a report's table.
+def draw(subject: Subject, output: str, given: PictureOptions) -> None:
+    """Write the picture of a subject, with what the options mark on it.
 
     Raises:
         InputError: The result of ``doctor`` or ``explain`` cannot be read.
         WriteError: The file cannot be written.
     """
-    from hccl_tools.pictures import svg  # noqa: PLC0415  (only for pictures)
-    from hccl_tools.pictures.subject import Subject  # noqa: PLC0415
-
     path = given.path
-    read = (report.file, given.doctor, given.explain)
+    read = (subject.report.file, given.doctor, given.explain)
     if path is not None and any(_is_same(path, one) for one in read):
         raise UsageError(f"-o {path} is the file that is read", hint="write to another file")
-    marks = _marks(report, table, given)
-    text = svg.picture(Subject(report, table, servers, marks, time.strftime("%Y-%m-%d"), unfold))
+    drawn = subject._replace(marks=_marks(subject, given), date=time.strftime("%Y-%m-%d"))
+    pieces = _pieces(drawn, output)
     if path is None or path == _STDOUT:
-        write([text])
+        write(pieces)
         return
     from hccl_tools.document.writing import write_atomically  # noqa: PLC0415
 
-    click.echo(f"wrote {write_atomically(path, [text])}", err=True)
+    click.echo(f"wrote {write_atomically(path, pieces)}", err=True)
 
 
-def _marks(report: Report, table: RankTable, given: PictureOptions) -> list[Mark]:
+def _pieces(subject: Subject, output: str) -> Iterable[str]:
+    if output == "html":
+        from hccl_tools.pictures import html_page  # noqa: PLC0415  (only for pages)
+
+        return html_page.page(subject)
+    from hccl_tools.pictures import svg  # noqa: PLC0415  (only for pictures)
+
+    return [svg.picture(subject)]
+
+
+def _marks(subject: Subject, given: PictureOptions) -> list[Mark]:
     from hccl_tools.pictures import marks, results  # noqa: PLC0415  (only for pictures)
 
     found: list[Mark] = []
     if given.explain is not None:
-        found += results.of_explain(given.explain, table)
+        found += results.of_explain(given.explain, subject.table)
     if given.doctor is not None:
-        found += results.of_doctor(given.doctor, table)
+        found += results.of_doctor(given.doctor, subject.table)
     if given.findings:
-        found += marks.of_findings(report)
+        found += marks.of_findings(subject.report)
     return found
 
 

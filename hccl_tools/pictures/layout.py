@@ -14,8 +14,9 @@ from hccl_tools.pictures.places import BUS, GAP, PAD, FoldPlace, Layout, PodPlac
 from hccl_tools.pictures.scene import Fold, ServerBox
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from hccl_tools.pictures.places import ServerPlace
     from hccl_tools.pictures.scene import PodBox, Scene
 
 _POD_HEAD = 20.0
@@ -25,38 +26,49 @@ _PER_ROW = (128, 16, 8, 4, 2)
 _LONGEST_WHOLE = 19
 #: The scale beyond which a larger picture is not better.
 _LARGE = 1.5
+#: With more servers, fewer arrangements are tried.
+_MANY = 64
 
 
 def arranged(scene: Scene, width: float, height: float) -> Layout:
     """Return the arrangement of a scene that fits a page of the given size best."""
+    servers = [item for pod in scene.pods for item in pod.items if isinstance(item, ServerBox)]
     most = max((len(pod.items) for pod in scene.pods), default=1)
-    sizes = {len(item.npus) for pod in scene.pods for item in pod.items if isinstance(item, ServerBox)}
-    largest = max(sizes, default=1)
-    groups = {size for pod in scene.pods for item in pod.items if isinstance(item, ServerBox)
-              for name, size in item.groups if name}  # fmt: skip
-    least = max(groups, default=1)  # a group stays in one row
-    rows = [number for number in _PER_ROW if least <= number < largest] + [largest]
     best, best_scale = Layout([], None, 1, 1), 0.0
-    addresses = (text for pod in scene.pods for item in pod.items if isinstance(item, ServerBox)
-                 for npu in item.npus for text in npu.addresses[:1])  # fmt: skip
-    ways = (True, False) if all(len(text) <= _LONGEST_WHOLE for text in addresses) else (False,)
-    choices = product(ways, sorted(set(rows), reverse=True), _columns(most), _columns(len(scene.pods)))
-    for whole, per_row, columns, pods in choices:
-        found = _layout(scene, per_row, columns, pods, whole=whole)
-        # Whole addresses are worth a somewhat smaller picture, beyond a good size nothing is.
-        scale = min(width / found.width, height / found.height, _LARGE) * (1.1 if whole else 1)
-        if scale > best_scale * 1.001:
-            best, best_scale = found, scale
+    for whole, per_row in product(_ways(servers), _per_row(servers)):
+        style = server_layout.style(scene, per_row, whole=whole)
+        drawn = {server.number: server_layout.placed(server, style) for server in servers}
+        for columns, pods in product(_columns(most), _columns(len(scene.pods))):
+            found = _layout(scene, drawn, columns, pods)
+            # Whole addresses are worth a somewhat smaller picture, beyond a good size nothing is.
+            scale = min(width / found.width, height / found.height, _LARGE) * (1.1 if whole else 1)
+            if scale > best_scale * 1.001:
+                best, best_scale = found, scale
     return best
+
+
+def _ways(servers: Sequence[ServerBox]) -> tuple[bool, ...]:
+    """Return whether addresses can be drawn as a whole, and in part."""
+    if len(servers) > _MANY:
+        return (False,)
+    addresses = (text for server in servers for npu in server.npus for text in npu.addresses[:1])
+    return (True, False) if all(len(text) <= _LONGEST_WHOLE for text in addresses) else (False,)
+
+
+def _per_row(servers: Sequence[ServerBox]) -> list[int]:
+    """Return how many devices may be in a row, the most first; a group stays in one row."""
+    largest = max((len(server.npus) for server in servers), default=1)
+    least = max((size for server in servers for name, size in server.groups if name), default=1)
+    found = [largest, *(number for number in _PER_ROW if least <= number < largest)]
+    return found[:2] if len(servers) > _MANY else found
 
 
 def _columns(count: int) -> list[int]:
     return sorted({min(count, number) for number in (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 64, 128)}) or [1]
 
 
-def _layout(scene: Scene, per_row: int, columns: int, pods: int, *, whole: bool) -> Layout:
-    style = server_layout.style(scene, per_row, whole=whole)
-    placed = [_pod(pod, columns, style) for pod in scene.pods]
+def _layout(scene: Scene, drawn: Mapping[int, ServerPlace], columns: int, pods: int) -> Layout:
+    placed = [_pod(pod, drawn, columns) for pod in scene.pods]
     spots, rail, width, height = _grid(
         [one.rect for one in placed], pods, scene.link if len(placed) > 1 else ""
     )
@@ -64,13 +76,11 @@ def _layout(scene: Scene, per_row: int, columns: int, pods: int, *, whole: bool)
     return Layout(moved, rail, max(width, 1), max(height, 1))
 
 
-def _pod(pod: PodBox, columns: int, style: server_layout.Style) -> PodPlace:
+def _pod(pod: PodBox, drawn: Mapping[int, ServerPlace], columns: int) -> PodPlace:
     framed = pod.name is not None
     pad, head = (PAD, _POD_HEAD) if framed else (0.0, 0.0)
-    drawn = {
-        item.number: server_layout.placed(item, style) for item in pod.items if isinstance(item, ServerBox)
-    }
-    tall = max((place.rect.height for place in drawn.values()), default=_FOLD_HEIGHT)
+    own = [drawn[item.number].rect.height for item in pod.items if isinstance(item, ServerBox)]
+    tall = max(own, default=_FOLD_HEIGHT)
     boxes = [
         FoldPlace(item, Rect(0, 0, _FOLD_WIDTH, tall)) if isinstance(item, Fold) else drawn[item.number]
         for item in pod.items

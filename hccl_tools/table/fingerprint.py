@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from socket import AF_INET, inet_pton
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.table.addresses import packed
@@ -33,8 +34,9 @@ _TEXTS = ("net_position", "net_protocol")
 def fingerprint(table: RankTable) -> str:
     """Return the fingerprint of a table: ``LENGTH`` hex digits."""
     digest = hashlib.sha256(_EDITION.encode())
+    encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
     for line in _lines(table):
-        digest.update(json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n")
+        digest.update(encode(line).encode() + b"\n")
     return digest.hexdigest()[:LENGTH]
 
 
@@ -105,7 +107,12 @@ def normal_address(text: str) -> str:
 
 
 def _addresses(value: Any) -> Any:
-    return [normal_address(text) for text in value.split(",")] if isinstance(value, str) and value else None
+    if not isinstance(value, str):
+        return None
+    try:  # one IPv4 address, as almost always: a third of the time of what follows
+        return [inet_pton(AF_INET, value).hex() + "%"]
+    except (OSError, ValueError):
+        return [normal_address(text) for text in value.split(",")] if value else None
 
 
 def _levels(levels: list[dict[str, Any]]) -> list[Any]:

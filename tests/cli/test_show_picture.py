@@ -28,18 +28,26 @@ def test_the_suffix_is_the_format(run: CommandLine) -> None:
     assert (run.folder / "topo.svg").read_text(encoding="utf-8").startswith("<svg ")
 
 
+def test_a_page_is_written(run: CommandLine) -> None:
+    done = run("show", "job.json", "-o", "topo.HTML", "--findings")
+
+    assert (done.code, done.err) == (0, "wrote topo.HTML\n")
+    assert (run.folder / "topo.HTML").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
 def test_a_picture_can_be_piped(run: CommandLine) -> None:
     assert run("show", "job.json", "-f", "svg").out.startswith("<svg ")
     assert run("show", "job.json", "-f", "svg", "-o", "-").out.startswith("<svg ")
 
 
-def test_a_terminal_gets_no_picture(run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("output", ["svg", "html"])
+def test_a_terminal_gets_no_picture(run: CommandLine, monkeypatch: pytest.MonkeyPatch, output: str) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    done = run("show", "job.json", "-f", "svg")
+    done = run("show", "job.json", "-f", output)
 
     assert done.code == 2
-    assert done.sentence == "svg is not printed on a terminal"
-    assert "use -o FILE.svg" in done.err
+    assert done.sentence == f"{output} is not printed on a terminal"
+    assert f"use -o FILE.{output}" in done.err
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,218 @@
+/* The nested boxes. A box makes what is in it when it is unfolded for the first time. */
+
+const PER_CHUNK = 64;
+const UNFOLDED_SERVERS = 16;
+const MOST_DEVICES = 256;
+
+const picture = document.getElementById("picture");
+/* Boxes by key: pod 0, chunk 0 64, server 5, device 40. */
+const boxes = new Map();
+
+/* A box that can be folded. `fill` adds its contents to its body. */
+function foldable(kind, key, name, sub, servers, fill) {
+  const element = make("div", `box ${kind}`);
+  const head = button("head");
+  head.append(make("span", "name", name), make("span", "sub", sub));
+  head.setAttribute("aria-expanded", "false");
+  const body = make("div", "body");
+  body.hidden = true;
+  element.append(head, body);
+  const box = { kind, key, element, head, body, servers, fill, isFilled: false, around: null };
+  head.dataset.box = key;
+  head.tabIndex = -1;
+  boxes.set(key, box);
+  addServerMarks(box);
+  return box;
+}
+
+function addServerMarks(box) {
+  const marked = box.servers.filter((server) => marks.inServer.has(server));
+  if (!marked.length) {
+    return;
+  }
+  const kinds = marked.map((server) => marks.inServer.get(server).kind);
+  const worst = KINDS.find((kind) => kinds.includes(kind));
+  const text = box.kind === "server" ? raw.kinds[worst] : `${raw.kinds[worst]}, ${counted(marked.length, "server")} marked`;
+  box.head.append(make("span", `badge ${worst}`, `${SYMBOLS[worst]} ${text}`));
+  if (box.kind !== "server" || marks.ofServer.has(box.servers[0])) {
+    box.element.classList.add(worst);
+  }
+}
+
+function isOpen(box) {
+  return !box.body.hidden;
+}
+
+function unfold(box) {
+  if (!box.isFilled) {
+    box.fill(box);
+    box.isFilled = true;
+  }
+  box.body.hidden = false;
+  box.head.setAttribute("aria-expanded", "true");
+}
+
+function fold(box) {
+  box.body.hidden = true;
+  box.head.setAttribute("aria-expanded", "false");
+}
+
+function addBoxes(parent, around, made) {
+  const row = make("div", "row");
+  for (const box of made) {
+    box.around = around;
+    row.append(box.element);
+  }
+  parent.append(row);
+}
+
+function addBetween(parent, servers, what) {
+  const words = servers.length > 1 ? table.between(servers) : "";
+  if (words) {
+    parent.append(make("p", "between", `between ${what}: ${words}`));
+  }
+}
+
+/* Fill a box with servers, in parts of 64 if there are many. */
+function fillServers(parent, around, servers) {
+  if (servers.length <= PER_CHUNK) {
+    addBoxes(parent, around, servers.map(serverBox));
+    return;
+  }
+  const chunks = [];
+  for (let start = 0; start < servers.length; start += PER_CHUNK) {
+    chunks.push(chunkBox(servers.slice(start, start + PER_CHUNK)));
+  }
+  addBoxes(parent, around, chunks);
+}
+
+function chunkBox(own) {
+  const name = `${table.servers[own[0]]} to ${table.servers[own[own.length - 1]]}`;
+  const sub = `${counted(own.length, "server")}, ${ranksOf(own)}`;
+  return foldable("chunk", `chunk ${own[0]}`, name, sub, own, (box) => fillServers(box.body, box, own));
+}
+
+function podBox(pod, place) {
+  const name = pod.name === null ? "in no super pod" : `super pod ${pod.name}`;
+  const sub = `${counted(pod.servers.length, "server")}, ${ranksOf(pod.servers)}`;
+  return foldable("pod", `pod ${place}`, name, sub, pod.servers, (box) => {
+    addBetween(box.body, pod.servers, "its servers");
+    fillServers(box.body, box, pod.servers);
+  });
+}
+
+function serverBox(server) {
+  return foldable("server", `server ${server}`, table.servers[server], ranksOf([server]), [server], (box) =>
+    fillDevices(box, server),
+  );
+}
+
+function fillDevices(box, server) {
+  const devices = table.devicesOf(server);
+  const shown = devices.slice(0, MOST_DEVICES);
+  const groups = make("div", "groups");
+  const groupOf = (device) => Math.floor((table.id(device) ?? -1) / raw.groupSize);
+  for (let start = 0; start < shown.length; ) {
+    let end = raw.groupSize === null ? shown.length : start + 1;
+    while (end < shown.length && groupOf(shown[end]) === groupOf(shown[start])) {
+      end += 1;
+    }
+    groups.append(groupBox(box, server, shown.slice(start, end)));
+    start = end;
+  }
+  box.body.append(groups);
+  if (devices.length > shown.length) {
+    box.body.append(make("p", "between", `${devices.length - shown.length} more devices`));
+  }
+}
+
+function groupBox(box, server, devices) {
+  const group = make("div", raw.groupSize === null ? "group plain" : "group");
+  if (raw.groupSize !== null) {
+    const low = Math.floor((table.id(devices[0]) ?? -1) / raw.groupSize) * raw.groupSize;
+    group.append(make("div", "title", low < 0 ? "in no group" : `group ${low}-${low + raw.groupSize - 1}`));
+  }
+  const perRow = Math.min(devices.length, 8);
+  for (let start = 0; start < devices.length; start += perRow) {
+    const row = devices.slice(start, start + perRow);
+    const grid = make("div", "devices");
+    grid.style.gridTemplateColumns = `repeat(${perRow}, auto)`;
+    row.forEach((device) => grid.append(deviceBox(box, device)));
+    addLinkBars(grid, server, row);
+    group.append(grid);
+  }
+  return group;
+}
+
+/* Below the devices: a bar for each set that a link joins, over the part of it in this row. */
+function addLinkBars(grid, server, row) {
+  const inner = raw.links.inner[shared(raw.links.innerOf, server)];
+  const first = row[0] - table.starts[server];
+  let line = 1;
+  let kind = null;
+  for (const [word, places] of inner ? inner.joined : []) {
+    const own = places.filter((place) => place >= first && place < first + row.length);
+    if (own.length) {
+      line += word === kind ? 0 : 1;
+      kind = word;
+      const name = raw.links.words[word][0];
+      const bar = make("div", `bar-of ${name}`, name);
+      bar.style.gridColumn = `${own[0] - first + 1} / ${own[own.length - 1] - first + 2}`;
+      bar.style.gridRow = `${line}`;
+      grid.append(bar);
+    }
+  }
+}
+
+function deviceBox(around, device) {
+  const entries = marks.ofDevice.get(device);
+  const notes = notesOf(entries);
+  const element = button(`npu ${notes.length ? notes[0].kind : ""}`);
+  const [address = ""] = raw.addresses[device].split(" ");
+  if (raw.notes.length) {
+    const badges = make("span", "badges");
+    addBadges(badges, notes);
+    element.append(badges);
+  }
+  element.append(make("span", "rank", table.rankName(device)));
+  element.append(make("span", "id", table.idName(device)), make("span", "address", address));
+  const words = [`rank ${table.rankName(device)}`, table.idName(device), address, ...markWords(entries)];
+  element.setAttribute("aria-label", words.filter(Boolean).join(", "));
+  element.title = table.lines === null ? raw.file : `${raw.file}:${table.lines[device]}`;
+  element.tabIndex = -1;
+  element.dataset.box = `device ${device}`;
+  boxes.set(`device ${device}`, { kind: "device", key: `device ${device}`, element, head: element, device, around });
+  return element;
+}
+
+/* Unfold what is around a server and return its box. */
+function reveal(server) {
+  const pod = table.podOf(server);
+  const outer = boxes.get(`pod ${raw.pods.length && pod === -1 ? raw.pods.length : pod}`);
+  if (outer) {
+    unfold(outer);
+  }
+  for (const box of boxes.values()) {
+    if (box.kind === "chunk" && box.servers.includes(server)) {
+      unfold(box);
+    }
+  }
+  return boxes.get(`server ${server}`);
+}
+
+function revealDevice(device) {
+  const box = reveal(table.serverOf(device));
+  unfold(box);
+  return boxes.get(`device ${device}`) ?? box;
+}
+
+function fillPicture() {
+  const everything = table.servers.map((_, index) => index);
+  if (raw.pods.length) {
+    addBetween(picture, everything, "servers");
+    addBoxes(picture, null, table.pods.map(podBox));
+  } else {
+    addBetween(picture, everything, "servers");
+    fillServers(picture, null, everything);
+  }
+}

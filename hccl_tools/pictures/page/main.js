@@ -1,0 +1,129 @@
+/* Start the page: fill it, and connect search, notes and buttons. */
+
+const query = document.getElementById("query");
+const results = document.getElementById("results");
+const found = document.getElementById("found");
+/* Unfold makes at most so many devices at once. */
+const MOST_UNFOLDED = 2048;
+
+function showView(name) {
+  document.getElementById("boxes").hidden = name !== "boxes";
+  linksPart.hidden = name !== "links";
+  document.getElementById("view-boxes").setAttribute("aria-pressed", `${name === "boxes"}`);
+  document.getElementById("view-links").setAttribute("aria-pressed", `${name === "links"}`);
+  if (name === "links") {
+    centreLinks(current);
+    drawLinks();
+  }
+}
+
+function goTo(hit) {
+  showView("boxes");
+  if (hit.kind === "note") {
+    const [mark] = hit.note.marks;
+    if (mark.rows.length) {
+      go(revealDevice(mark.rows[0]));
+    } else if (mark.servers.length) {
+      go(reveal(mark.servers[0]));
+    }
+  } else {
+    go(hit.kind === "device" ? revealDevice(hit.index) : reveal(hit.index));
+  }
+}
+
+function showResults() {
+  const { hits, total } = search(query.value);
+  results.replaceChildren(
+    ...hits.map((hit) => {
+      const item = make("li");
+      const link = button("", resultText(hit));
+      link.addEventListener("click", () => goTo(hit));
+      item.append(link);
+      return item;
+    }),
+  );
+  results.hidden = hits.length === 0;
+  found.textContent = query.value.trim() ? `${total.toLocaleString("en")} found` : "";
+  return hits;
+}
+
+query.addEventListener("input", showResults);
+query.addEventListener("keydown", (event) => {
+  if (event.key === "Enter") {
+    const [first] = showResults();
+    if (first) {
+      goTo(first);
+    }
+  }
+});
+
+function fillNotes() {
+  document.getElementById("notes-part").hidden = raw.notes.length === 0;
+  for (const note of raw.notes) {
+    const others = note.count > 1 ? ` (${counted(note.count, "time")})` : "";
+    const words = note.kind === "silent" ? `${counted(note.marks[0].rows.length, "rank")}: ${note.marks[0].sentence}` : markWords([{ note, mark: note.marks[0] }])[0];
+    const link = button(note.kind, `${symbolText(note)} ${words}${others}`);
+    link.addEventListener("click", () => goTo({ kind: "note", note }));
+    const item = make("li");
+    item.append(link);
+    document.getElementById("notes").append(item);
+  }
+}
+
+/* Unfold the next level of boxes, as far as that is not too much. */
+function unfoldMore() {
+  let devices = 0;
+  for (const box of [...boxes.values()]) {
+    if (box.kind !== "device" && !isOpen(box) && (!box.around || isOpen(box.around))) {
+      devices += box.kind === "server" ? table.devicesOf(box.servers[0]).length : 0;
+      if (devices > MOST_UNFOLDED) {
+        return;
+      }
+      unfold(box);
+    }
+  }
+}
+
+function foldAll() {
+  for (const box of boxes.values()) {
+    if (box.kind !== "device") {
+      fold(box);
+    }
+  }
+  go(boxes.values().next().value);
+}
+
+/* Unfold all boxes of a small table, and what has a cause or an error. */
+function unfoldFirst() {
+  if (table.servers.length <= UNFOLDED_SERVERS) {
+    table.servers.forEach((_, server) => unfold(reveal(server)));
+    return;
+  }
+  for (const note of raw.notes.filter(({ kind }) => kind === "cause" || kind === "error").slice(0, 4)) {
+    note.marks[0].rows.slice(0, 4).forEach(revealDevice);
+    note.marks[0].peers.slice(0, 4).flat().forEach(revealDevice);
+    note.marks[0].servers.slice(0, 4).forEach((server) => unfold(reveal(server)));
+  }
+}
+
+function setTheme(name) {
+  document.documentElement.dataset.theme = name;
+  document.getElementById("theme").textContent = name === "dark" ? "Light" : "Dark";
+}
+
+document.getElementById("file").textContent = raw.file;
+document.getElementById("facts").textContent = raw.facts;
+document.getElementById("view-boxes").addEventListener("click", () => showView("boxes"));
+document.getElementById("view-links").addEventListener("click", () => showView("links"));
+document.getElementById("unfold").addEventListener("click", unfoldMore);
+document.getElementById("fold").addEventListener("click", foldAll);
+document.getElementById("theme").addEventListener("click", () =>
+  setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"),
+);
+setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+linksPart.tabIndex = 0;
+fillPicture();
+fillNotes();
+fillLegend();
+unfoldFirst();
+select(boxes.values().next().value);
