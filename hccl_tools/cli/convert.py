@@ -106,18 +106,18 @@ def command(
             settings["product"] = assumed_for("1.2").name  # the servers are in super pods, in any format
         elif instance is not None:
             settings["product"] = convert_instance.PRODUCT
+    if framework is not None:
+        _fit(made, framework, settings, in_config_map=names is not None)
     if names is not None:
         config_map_option.deliver(made, names, **settings)
         return
-    if framework is not None:
-        _fit(made, framework, settings)
     path, _ = config_maps.split(file)
     stem = "table" if is_stream(path) else Path(path).stem
     stem += "" if instance is None else f".instance{instance.replace('/', '-')}"
     table_options.deliver(made, name=f"{stem}.{_ENDINGS[target]}.json", **settings)
 
 
-def _fit(table: RankTable, framework: str, settings: dict[str, Any]) -> None:
+def _fit(table: RankTable, framework: str, settings: dict[str, Any], *, in_config_map: bool) -> None:
     """Add what a framework requires of the table and its file; refuse what it would refuse."""
     from hccl_tools.tablefiles import export_targets  # noqa: PLC0415
 
@@ -125,9 +125,11 @@ def _fit(table: RankTable, framework: str, settings: dict[str, Any]) -> None:
     added = export_targets.add_container_ips(table) if found.container_ip else 0
     if added:
         click.echo(f"container_ip: the server_id, on {added} servers without one", err=True)
-    export_targets.check(found, table, settings["output"])
-    if found.mode is not None and settings["mode"] is None:
-        settings["mode"] = f"{found.mode:o}"
+    export_targets.check(found, table, None if in_config_map else settings["output"])
+    if not in_config_map:
+        settings["mode"] = export_targets.mode_to_write(found, settings["mode"])
+    elif how := export_targets.how_to_mount(found):
+        click.echo(f"note: {how}", err=True)
 
 
 def _super_pods(inputs: Inputs, file: str | None, target: str) -> dict[str, SuperPodMembership] | None:

@@ -63,11 +63,10 @@ def target(options: dict[str, Any], *, many: bool) -> Target | None:
             )
     if options["target"] is None:
         return None
-    from hccl_tools.tablefiles.export_targets import TARGETS  # noqa: PLC0415  (only with --target)
+    from hccl_tools.tablefiles.export_targets import TARGETS, mode_to_write  # noqa: PLC0415  (only with --target)
 
     found = TARGETS[options["target"]]
-    if found.mode is not None and options["mode"] is None:
-        options["mode"] = f"{found.mode:o}"
+    options["mode"] = mode_to_write(found, options["mode"])
     if found.container_ip and options["container_ip"] is None:
         options["container_ip"] = "auto"
     return found

@@ -102,17 +102,17 @@ def container_ip(subject: Subject) -> Iterator[Finding]:
     Base: 1.0 2x2
     Example: table
     Instead: /server_list/0/container_ip = "10.0.0.1"; /server_list/1/container_ip = "10.0.0.2"
-    Hint: add the address of the server's container, or make the table with `hccl-tools gen --target mindie`
+    Hint: add it; `hccl-tools convert FILE --to 1.0 --target mindie` takes the server_id
     """
     for index, server in enumerate(subject.table.servers):
         own = server.fields.get("container_ip")
         if (isinstance(own, str) and own) or subject.table.format not in SERVER_LIST:
             continue
-        hint = "add the address of the server's container, or make the table with "
+        convert = f"`hccl-tools convert FILE --to {subject.table.format} --target mindie`"
         yield Finding(
             f'server "{server.server_id}" has no container_ip',
             subject.server_path(index),
-            f"{hint}`hccl-tools gen --target mindie`",
+            f"add it; {convert} takes the server_id",
         )
 
 

@@ -15,6 +15,7 @@ from hccl_tools.errors import TableError, UsageError
 from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import TARGETS as NAMES
+from hccl_tools.tablefiles.outputs import parse_mode
 from hccl_tools.validation.checker import for_target
 
 if TYPE_CHECKING:
@@ -84,6 +85,33 @@ def check(target: Target, table: RankTable, destination: str | None) -> None:
             hint=f"write to its target: -o {os.path.realpath(destination)}",
         )
     require_no_error(target, for_target(table, target.name))
+
+
+def mode_to_write(target: Target, given: str | None) -> str | None:
+    """Return the file mode for a framework as octal digits: that of ``--mode``, else the usual one.
+
+    Raises:
+        UsageError: The framework would refuse a file with the mode of ``--mode``.
+    """
+    if target.mode is None:
+        return given
+    if given is not None and parse_mode(given) & ~target.mode:
+        raise UsageError(
+            f"--mode {given} allows more than {target.title} does", hint=f"omit --mode: it is {target.mode:o}"
+        )
+    return f"{target.mode:o}" if given is None else given
+
+
+def how_to_mount(target: Target) -> str:
+    """Return how a pod must mount a ConfigMap so that a framework opens the table in it, or "".
+
+    Kubernetes makes each key a symbolic link with mode 644, and a file if it is mounted with subPath.
+    """
+    if not target.follows_links:
+        return f"mount it with subPath: {target.title} opens no symbolic link"
+    if target.mode is not None:
+        return f"mount it with defaultMode 0{target.mode:o}: {target.title} refuses 0644"
+    return ""
 
 
 def require_no_error(target: Target, findings: Iterable[Diagnostic]) -> None:

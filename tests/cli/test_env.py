@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,20 @@ def table(command_line: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def env(command_line: CommandLine, target: str, *args: str) -> Done:
     return command_line("env", NAME, "--target", target, *(args or ("--server", "10.1.0.2")))
+
+
+def test_one_server_needs_no_table_for_mindie(command_line: CommandLine, table: Path) -> None:
+    value = fields() | {"server_count": "1", "server_list": fields()["server_list"][:1]}
+    table.write_text(json.dumps(value))
+
+    done = env(command_line, "mindie", "--server", "10.1.0.1")
+
+    assert done.code == 0
+    assert "export RANK_TABLE_FILE=" in done.out
+    assert done.err.splitlines() == [
+        "warning: the table has one server; MindIE reads tables of 2 to 60 (HCC681)",
+        "  help: unset RANK_TABLE_FILE, or list all servers of the job",
+    ]
 
 
 def test_mindie_gets_its_own_address_and_that_of_the_first_server(
@@ -90,7 +105,7 @@ def test_the_path_behind_a_link_is_printed(command_line: CommandLine, table: Pat
 @pytest.mark.parametrize(
     ("change", "words", "hint"),
     [
-        (("container_ip", "other_ip"), "MindIE cannot use the table: HCC864", "gen --target mindie"),
+        (("container_ip", "other_ip"), "MindIE cannot use the table: HCC864", "convert FILE --to 1.0"),
         (('"rank_id": "9"', '"rank_id": "8"'), "HCCL would refuse a table.json: HCC2", "hccl-tools validate"),
         (('"version": "1.0"', '"version" "1.0"'), "would refuse a table.json: HCC1", "hccl-tools validate"),
     ],

@@ -192,6 +192,29 @@ def test_convert_writes_nothing_that_the_framework_refuses(command_line: Command
     assert command_line.names == ["g.json"]
 
 
+def test_a_config_map_has_what_mindie_requires(command_line: CommandLine) -> None:
+    command_line.write("t.json", table("1.0", 2, 8))
+    convert = ("convert", "t.json", "--to-configmap", "job", "--target")
+
+    done = command_line(*convert, "mindie", "-o", "-")
+
+    assert done.code == 0, done.err
+    assert done.out.count("container_ip") == 2
+    assert "note: mount it with defaultMode 0640: MindIE refuses 0644" in done.err
+    assert "note: mount it with subPath: xLLM opens no symbolic link" in command_line(*convert, "xllm").err
+
+
+@pytest.mark.parametrize("command", [("gen", "--simulate", "a2"), ("convert", "g.json", "--to", "1.0")])
+def test_a_mode_that_mindie_refuses(command_line: CommandLine, command: tuple[str, ...]) -> None:
+    command_line.write("g.json", table("group_list", 2, 8))
+
+    done = command_line(*command, "--target", "mindie", "--mode", "644", "-o", "t.json")
+
+    assert (done.code, done.out) == (2, "")
+    assert "--mode 644 allows more than MindIE does" in done.err
+    assert command_line.names == ["g.json"]
+
+
 def test_gen_refuses_a_link_for_xllm(command_line: CommandLine) -> None:
     (command_line.folder / "t.json").symlink_to("other.json")
 
