@@ -51,6 +51,12 @@ def are_wanted(settings: dict[str, Any], given: Sequence[str]) -> bool:
         if settings["topology"] is not None:
             raise UsageError("--topology is for --rootinfo-out and --endpoints", hint="omit --topology")
         return False
+    for name in wanted:
+        if settings[name] == "-":
+            raise UsageError(
+                f"--{name.replace('_', '-')} - is no path: these files are not printed",
+                hint="specify a path; `./-` is a file with this name",
+            )
     other = next((name for name in given if name in _OF_TABLES), None)
     if other is not None:
         first, second = (f"--{name.replace('_', '-')}" for name in (wanted[0], other))

@@ -151,6 +151,7 @@ class Report(NamedTuple):
         reader: The program that reads such a file.
         noun: The name of such a file in messages.
         origin: The position of the document, if it is a part of another file.
+        also_for: The framework of ``target``, if all its rules were applied.
     """
 
     file: str
@@ -170,6 +171,7 @@ class Report(NamedTuple):
     reader: str = "HCCL"
     noun: str = "table"
     origin: Origin | None = None
+    also_for: str = ""
 
     @property
     def counts(self) -> Counter[RuleFacts]:

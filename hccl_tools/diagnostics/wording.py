@@ -81,7 +81,7 @@ def _verdict(report: Report) -> str:
         return f"{accepts}, but the job fails later"
     if consequences:
         return f"{accepts}, but the guide for {report.product} forbids it"
-    return accepts
+    return f"{report.reader} and {report.also_for} accept this {report.noun}" if report.also_for else accepts
 
 
 def conclusion(report: Report, counted: str) -> str:

@@ -82,10 +82,10 @@ def validate(
         if host is not None and subject.table is not None:
             subject.host, subject.memo = host(subject.table), {}
             findings.run(rules_for(LOCAL[0]), subject)
+        also_for = ""
         if target is not None and subject.table is not None:
-            subject.memo = {}
-            findings.run(rules_for(target), subject)
-        report = _report(subject, findings, file=file, found=found)
+            also_for = _judge_for(target, subject, findings)
+        report = _report(subject, findings, file=file, found=found)._replace(also_for=also_for)
         return report._replace(left_out_as="not selected") if select else report
 
 
@@ -206,6 +206,14 @@ def _judge(
         _judge_damaged(subject, found.format, findings)
     else:
         _judge_table(subject, findings)
+
+
+def _judge_for(target: str, subject: Subject, findings: Findings) -> str:
+    """Apply the rules of a framework to the table, and return its name if all are chosen, else ""."""
+    subject.memo = {}
+    rules = rules_for(target)
+    findings.run(rules, subject)
+    return TARGETS[target] if all(findings.chosen(rule.facts) for rule in rules) else ""
 
 
 def _judge_table(subject: Subject, findings: Findings, damaged: frozenset[str] = frozenset()) -> None:

@@ -63,6 +63,8 @@ class LocalCheck:
         """Return the sentence that reports which server of a checked table is this host."""
         if report.is_service:
             return f"{report.file}: not compared with this host because it is a service table"
+        if report.format in READERS and not self._has_devices():
+            return f"{report.file}: not compared: this host has no Ascend device (no /dev/davinciN)"
         if report.format in READERS:
             return f"{report.file}: compared with the devices of this host"
         if report.table is None:
@@ -73,6 +75,12 @@ class LocalCheck:
             return f"{report.file}: this host matches {'several' if names else 'none'} of its servers"
         server = report.table.servers[found.servers[0]]
         return f'{report.file}: this host is server "{server.server_id}", by {found.way}'
+
+    def _has_devices(self) -> bool:
+        """Return whether a look at this host found a device node, or an address of a device."""
+        return any(
+            state.nodes or any(one.ips for one in state.devices.values()) for state in self._looks.values()
+        )
 
     def _product(self) -> tuple[str | None, str]:
         try:

@@ -123,7 +123,7 @@ def test_a_good_table(target: str, command_line: CommandLine) -> None:
     done = command_line("validate", "t.json", "--target", target)
 
     assert done.code == 0, done.out
-    assert "no findings: HCCL accepts this table" in done.out
+    assert f"no findings: HCCL and {registry.TARGETS[target]} accept this table" in done.out
 
 
 @pytest.mark.parametrize(("target", "damage", "mode", "rule", "words"), BAD)
@@ -147,6 +147,14 @@ def test_the_verdict_names_the_framework(command_line: CommandLine) -> None:
 
     assert out.splitlines()[-1] == "1 error: HCCL accepts this table, but MindIE does not"
     assert "= MindIE: refuses the table" in out
+
+
+def test_the_verdict_names_the_framework_only_if_it_was_asked(command_line: CommandLine) -> None:
+    made(command_line, "mindie", lambda *_: None, 0o644)
+
+    out = command_line("validate", "t.json", "--target", "mindie", "--ignore", "HCC861").out
+
+    assert out.splitlines()[-1] == "no findings: HCCL accepts this table"
 
 
 def test_without_a_target_nothing_is_asked(command_line: CommandLine) -> None:

@@ -213,6 +213,16 @@ def test_local_compares_with_the_devices_of_this_host(tmp_path: Path) -> None:
     assert "there is no device 9 here: no /dev/davinci9" in done.stdout
 
 
+def test_local_on_a_host_without_devices(tmp_path: Path) -> None:
+    made = make_host(tmp_path / "host", described("a5"), tools=())
+    write_root_info(made.work)
+
+    done = made.run("validate", "--local", "hccl_rootinfo.json")
+
+    assert done.returncode == 0
+    assert "hccl_rootinfo.json: not compared: this host has no Ascend device" in done.stderr
+
+
 def test_local_of_the_files_of_this_host(tmp_path: Path) -> None:
     made = make_host(tmp_path / "host", described("a5"), nodes=range(8))
     write_root_info(made.work)
