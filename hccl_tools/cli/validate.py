@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hccl_tools.cli import options, table_options
-from hccl_tools.errors import InputError
+from hccl_tools.errors import InputError, UsageError
 from hccl_tools.notation.printable import stdout_is_ascii
 
 if TYPE_CHECKING:
@@ -161,6 +161,11 @@ def command(
     """
     from hccl_tools.diagnostics import limit, render  # noqa: PLC0415  (`--help` does not need it)
 
+    if only_hccl and checks["target"] is not None:
+        raise UsageError(
+            "--only-hccl and --target exclude each other: the framework refuses what HCCL accepts",
+            hint="omit one of them",
+        )
     # A large table has half a million objects, but no cycles: collecting takes longer than checking.
     gc.disable()
     checks["limit"] = limit(output_format, show_all=show_all)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import Report
 
+#: The longest value that is shown, in characters: a path. Columns are as wide as their widest value.
+_LONGEST = 256
+
 
 def lines(report: Report, value: dict[str, Any], path: str | None) -> list[str]:
     """Return the lines of text.
@@ -64,15 +67,14 @@ def _root_info_facts(value: dict[str, Any]) -> dict[str, Any]:
 def _root_info_lines(report: Report, value: dict[str, Any]) -> Iterator[str]:
     ranks = _objects(value, "rank_list")
     yield (
-        f"{report.file}: root info, version {value.get('version')}, {count(len(ranks), 'device')}, "
-        f"topology file {value.get('topo_file_path')}"
+        f"{report.file}: root info, version {_shown(value.get('version'))}, {count(len(ranks), 'device')}, "
+        f"topology file {_shown(value.get('topo_file_path'))}"
     )
     rows = []
     for rank in ranks:
         levels = [_level_text(level) for level in _objects(rank, "level_list")]
-        rows.append(
-            (f"device_id {rank.get('device_id')}", f"local_id {rank.get('local_id')}", ", ".join(levels))
-        )
+        ids = [f"{key} {_shown(rank.get(key))}" for key in ("device_id", "local_id")]
+        rows.append((*ids, ", ".join(levels)))
     if rows:
         yield from (f"  {line}" for line in aligned(rows))
 
@@ -80,7 +82,13 @@ def _root_info_lines(report: Report, value: dict[str, Any]) -> Iterator[str]:
 def _level_text(level: dict[str, Any]) -> str:
     number = len(_objects(level, "rank_addr_list"))
     addresses = f"{number} address{'' if number == 1 else 'es'}"
-    return f"layer {level.get('net_layer')} ({level.get('net_instance_id')}): {addresses}"
+    return f"layer {_shown(level.get('net_layer'))} ({_shown(level.get('net_instance_id'))}): {addresses}"
+
+
+def _shown(value: object) -> str:
+    """Return a value on one line: ``?`` if there is none, cut if a damaged file has a long one."""
+    text = "?" if value is None or value == "" else str(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _objects(holder: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -108,10 +116,13 @@ def _endpoint_lines(report: Report, value: dict[str, Any], path: str | None) -> 
     device = None if path is None else device_of(path)
     owner = "" if device is None else f" of device {device}"
     yield (
-        f"{report.file}: endpoint file{owner}, version {value.get('version')}, network instance "
-        f"{value.get('net_instance_id')}, {count(len(listed), 'endpoint')}"
+        f"{report.file}: endpoint file{owner}, version {_shown(value.get('version'))}, network instance "
+        f"{_shown(value.get('net_instance_id'))}, {count(len(listed), 'endpoint')}"
     )
-    rows = [(one.placement, one.protocol, one.comm_id, _other_end(one, peers)) for one in listed]
+    rows = [
+        (_shown(one.placement), _shown(one.protocol), _shown(one.comm_id), _other_end(one, peers))
+        for one in listed
+    ]
     if rows:
         yield from (f"  {line}" for line in aligned(rows))
 

@@ -157,6 +157,15 @@ def test_the_verdict_names_the_framework_only_if_it_was_asked(command_line: Comm
     assert out.splitlines()[-1] == "no findings: HCCL accepts this table"
 
 
+def test_a_target_adds_to_what_hccl_refuses(command_line: CommandLine) -> None:
+    made(command_line, "mindie", lambda *_: None, 0o644)
+
+    done = command_line("validate", "t.json", "--target", "mindie", "--only-hccl")
+
+    assert done.code == 2
+    assert "--only-hccl and --target exclude each other" in done.err
+
+
 def test_without_a_target_nothing_is_asked(command_line: CommandLine) -> None:
     made(command_line, "xllm", link, 0o600)
 

@@ -197,6 +197,18 @@ def test_show(tmp_path: Path) -> None:
     assert shown["devices"][7]["levels"][1]["addresses"][0]["ports"] == ["0/4", "0/5", "0/6", "0/7"]
 
 
+def test_show_a_damaged_one(tmp_path: Path) -> None:
+    value = root_info()
+    del rank(value, 0)["local_id"]
+    rank(value, 1)["device_id"] = "x" * 100_000
+
+    out = CliRunner().invoke(cli, ["show", str(write_root_info(tmp_path, value))]).output
+
+    assert "local_id ?" in out
+    assert "None" not in out
+    assert len(out) < 10_000
+
+
 def test_local_compares_with_the_devices_of_this_host(tmp_path: Path) -> None:
     made = make_host(tmp_path / "host", described("a5"), nodes=range(8))
     value = root_info()
