@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from hccl_tools.pictures.scene import PodBox, Scene
 
 _POD_HEAD = 20.0
-_FOLD_WIDTH, _FOLD_HEIGHT = 190.0, 76.0
-_PER_ROW = (128, 16, 8, 4, 2)
+_FOLD_WIDTH, _FOLD_HEIGHT = 140.0, 90.0
+_PER_ROW = (128, 16, 8, 4)
 #: An address of more characters is not drawn as a whole.
 _LONGEST_WHOLE = 19
 #: The scale beyond which a larger picture is not better.

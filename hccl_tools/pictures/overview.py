@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from xml.etree import ElementTree as ET  # nosec B405  (written, never parsed)
 
     from hccl_tools.pictures.marks import Note
+    from hccl_tools.pictures.scene import Scene
     from hccl_tools.pictures.svg_boxes import Badges
     from hccl_tools.table.model import RankTable
 
@@ -34,13 +35,16 @@ def height(servers: int, width: float) -> float:
     return _TITLE + -(-cells // columns) * tall + _BELOW
 
 
-def overview(root: ET.Element, table: RankTable, indices: Sequence[int], badges: Badges, area: Rect) -> None:
+def overview(root: ET.Element, table: RankTable, content: Scene, badges: Badges, area: Rect) -> None:
     """Add a cell for each server; with very many servers, a cell is several of them."""
+    indices = content.servers
     per_cell = -(-len(indices) // _MOST_CELLS)
     cells = [indices[start : start + per_cell] for start in range(0, len(indices), per_cell)]
     group = add(root, "g")
     size = "each cell is a server" if per_cell == 1 else f"each cell is {count(per_cell, 'server')}"
-    text(group, area.x, area.y + 10, f"all {len(indices):,} servers with their ranks: {size}", "soft")
+    hidden = f"; {count(content.unseen, 'super pod')} not drawn above" if content.unseen else ""
+    words = f"all {len(indices):,} servers with their ranks: {size}{hidden}"
+    text(group, area.x, area.y + 10, words, "soft")
     columns, wide, tall = _cell_size(len(cells), area.width)
     for place, own in enumerate(cells):
         x = area.x + place % columns * wide

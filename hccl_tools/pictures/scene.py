@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: The greatest number of servers that are all drawn; with more, equal ones are folded.
 MOST_UNFOLDED = 16
 #: The greatest number of servers that are drawn beside folds, and of super pods.
-MOST_DRAWN, MOST_PODS = 12, 6
+MOST_DRAWN, MOST_PODS = 12, 4
 #: The greatest number of servers that are drawn because of a mark.
 MOST_MARKED = 6
 #: The greatest number of devices that are drawn of a server: no machine has as many.
@@ -118,15 +118,15 @@ def scene(table: RankTable, product: Product, selection: Selection) -> Scene:
     everything = selection.unfold or len(indices) <= MOST_UNFOLDED
     wanted = set([index for index in selection.important if index in chosen][:MOST_MARKED])
     shown = dict(members) if everything else _shown_pods(members, wanted)
-    room = MOST_DRAWN // len(shown)
-    pods = [
-        PodBox(
-            name,
-            [maker.server(index) for index in own] if everything else maker.folded(own, wanted, marked, room),
-            maker.between([own]),
-        )
-        for name, own in shown.items()
-    ]
+    pods = []
+    for name, own in shown.items():
+        if everything:
+            items: list[ServerBox | Fold] = [maker.server(index) for index in own]
+        elif len(members) > 1:
+            items = maker.brief(own, wanted, marked)
+        else:
+            items = maker.folded(own, wanted, marked)
+        pods.append(PodBox(name, items, maker.between([own])))
     return Scene(pods, maker.between(list(members.values())), len(members) - len(shown), indices)
 
 
@@ -184,10 +184,10 @@ class _Maker:
             for number, own in groupby(numbers)
         ]  # fmt: skip
 
-    def folded(self, own: Sequence[int], wanted: set[int], marked: set[int], room: int) -> list[Any]:
-        """Return the servers with equal neighbours folded, and those beyond ``room`` as well."""
+    def folded(self, own: Sequence[int], wanted: set[int], marked: set[int]) -> list[ServerBox | Fold]:
+        """Return the servers with equal neighbours folded, and those beyond ``MOST_DRAWN`` as well."""
         items: list[ServerBox | Fold] = []
-        spare = max(2, room - len(wanted.intersection(own)))
+        spare = MOST_DRAWN - len(wanted.intersection(own))
         for (alone, _), group in groupby(
             own, key=lambda index: (index in wanted and index, self._key(index))
         ):
@@ -195,15 +195,28 @@ class _Maker:
             middle = run[1:-1]
             if alone is not False:
                 items.append(self.server(run[0]))
-            elif spare <= 0:
+            elif spare <= 1:
                 items.append(_fold(run, marked, alike=False))
-            elif len(middle) >= _LEAST_FOLDED or len(run) > spare:
+            elif len(middle) >= _LEAST_FOLDED:
                 items += [self.server(run[0]), _fold(middle, marked, alike=True), self.server(run[-1])]
                 spare -= 2
             else:
                 items += map(self.server, run)
                 spare -= len(run)
         return list(_joined(items))
+
+    def brief(self, own: Sequence[int], wanted: set[int], marked: set[int]) -> list[ServerBox | Fold]:
+        """Return the first server and those with a mark; the others are folded."""
+        shown = {own[0], *wanted}
+        items: list[ServerBox | Fold] = []
+        for alone, group in groupby(own, key=lambda index: index in shown):
+            run = list(group)
+            if alone:
+                items += map(self.server, run)
+            else:
+                alike = all(self._key(index) == self._key(own[0]) for index in run)
+                items.append(_fold(run, marked, alike=alike))
+        return items
 
     def _key(self, index: int) -> tuple[Any, ...]:
         rows = self._rows(index)[:MOST_DEVICES]

@@ -58,7 +58,7 @@ def picture(subject: Subject) -> str:
     boxes.failed(group, [pair for mark in subject.marks for pair in mark.peers])
     if content.is_folded:
         area = Rect(_MARGIN, room.y + room.height + 8, room.width, strip - 8)
-        overview(root, table, content.servers, badges, area)
+        overview(root, table, content, badges, area)
     foot.write(root, _MARGIN, HEIGHT - _MARGIN - foot.height, width)
     ET.indent(root, " ")
     return ET.tostring(root, encoding="unicode") + "\n"

@@ -92,12 +92,14 @@ class Boxes:
             rank for one in indices for row in table.servers[one].rows
             if (rank := table.rank_numbers[row]) is not None
         ]  # fmt: skip
-        room = rect.width - 16
-        text(group, rect.x + 8, rect.y + 20, f"{len(indices):,} {more}", "name")
-        text(group, rect.x + 8, rect.y + 36, " to ".join(dict.fromkeys(names)), "soft", room=room)
-        text(group, rect.x + 8, rect.y + 50, f"ranks {fold(sorted(ranks))}", "soft", room=room)
-        if place.fold.marked:
-            text(group, rect.x + 8, rect.y + 66, f"{place.fold.marked:,} of them marked", "strong", room=room)
+        lines = [
+            (f"{len(indices):,} {more}", "name"),
+            *((name, "soft") for name in (names[0], f"to {names[1]}")[: len(indices)]),
+            (f"ranks {fold(sorted(ranks))}", "soft"),
+            *([(f"{place.fold.marked:,} of them marked", "strong")] if place.fold.marked else []),
+        ]
+        for number, (words, style) in enumerate(lines):
+            text(group, rect.x + 8, rect.y + 20 + 14 * number, words, style, room=rect.width - 16)
 
     def _server(self, group: ET.Element, place: ServerPlace, corner: tuple[float, float]) -> None:
         server = place.server

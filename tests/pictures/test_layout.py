@@ -109,6 +109,17 @@ def test_a_table_of_different_servers_has_a_bound_of_boxes() -> None:
     assert drawn == 600
 
 
+def test_many_super_pods_show_the_first_the_last_and_those_with_a_mark() -> None:
+    one = subject(table("1.2", 40, 2, 20))
+    found = scene(one.table, one.product, Selection(one.servers, [21], [21]))
+
+    assert [pod.name for pod in found.pods] == ["0", "1", "10", "19"]
+    assert found.unseen == 16
+    assert found.link == "RoCE"
+    assert [type(item).__name__ for item in found.pods[2].items] == ["ServerBox", "ServerBox"]
+    assert [type(item).__name__ for item in found.pods[3].items] == ["ServerBox", "Fold"]
+
+
 def test_a_server_with_too_many_devices_hides_some() -> None:
     value = table("1.0", 1, 2)
     value["server_list"][0]["device"] *= 200

@@ -3,6 +3,8 @@
 const PER_CHUNK = 64;
 const UNFOLDED_SERVERS = 16;
 const MOST_DEVICES = 256;
+/* Of a longer address, such as an EID, the end is shown. */
+const MOST_LETTERS = 15;
 
 const picture = document.getElementById("picture");
 /* Boxes by key: pod 0, chunk 0 64, server 5, device 40. */
@@ -66,8 +68,8 @@ function addBoxes(parent, around, made) {
   parent.append(row);
 }
 
-function addBetween(parent, servers, what) {
-  const words = servers.length > 1 ? table.between(servers) : "";
+function addBetween(parent, servers, what, homeOf) {
+  const words = table.between(servers, homeOf);
   if (words) {
     parent.append(make("p", "between", `between ${what}: ${words}`));
   }
@@ -96,7 +98,7 @@ function podBox(pod, place) {
   const name = pod.name === null ? "in no super pod" : `super pod ${pod.name}`;
   const sub = `${counted(pod.servers.length, "server")}, ${ranksOf(pod.servers)}`;
   return foldable("pod", `pod ${place}`, name, sub, pod.servers, (box) => {
-    addBetween(box.body, pod.servers, "its servers");
+    addBetween(box.body, pod.servers, "its servers", (server) => server);
     fillServers(box.body, box, pod.servers);
   });
 }
@@ -168,7 +170,8 @@ function deviceBox(around, device) {
   const entries = marks.ofDevice.get(device);
   const notes = notesOf(entries);
   const element = button(`npu ${notes.length ? notes[0].kind : ""}`);
-  const [address = ""] = raw.addresses[device].split(" ");
+  const [whole] = raw.addresses[device].split(" ");
+  const address = whole.length > MOST_LETTERS ? `…${whole.slice(1 - MOST_LETTERS)}` : whole;
   if (raw.notes.length) {
     const badges = make("span", "badges");
     addBadges(badges, notes);
@@ -176,7 +179,7 @@ function deviceBox(around, device) {
   }
   element.append(make("span", "rank", table.rankName(device)));
   element.append(make("span", "id", table.idName(device)), make("span", "address", address));
-  const words = [`rank ${table.rankName(device)}`, table.idName(device), address, ...markWords(entries)];
+  const words = [`rank ${table.rankName(device)}`, table.idName(device), whole, ...markWords(entries)];
   element.setAttribute("aria-label", words.filter(Boolean).join(", "));
   element.title = table.lines === null ? raw.file : `${raw.file}:${table.lines[device]}`;
   element.tabIndex = -1;
@@ -206,13 +209,25 @@ function revealDevice(device) {
   return boxes.get(`device ${device}`) ?? box;
 }
 
+/* All devices are as wide as the longest first address needs, up to a limit. */
+function setDeviceWidth() {
+  let most = 0;
+  for (const text of raw.addresses) {
+    const end = text.indexOf(" ");
+    most = Math.max(most, end === -1 ? text.length : end);
+  }
+  const letters = Math.min(most, MOST_LETTERS);
+  picture.style.setProperty("--npu-width", `${Math.max(letters * 0.46, 3.6)}em`);
+}
+
 function fillPicture() {
   const everything = table.servers.map((_, index) => index);
+  setDeviceWidth();
   if (raw.pods.length) {
-    addBetween(picture, everything, "servers");
+    addBetween(picture, everything, "super pods", table.podOf);
     addBoxes(picture, null, table.pods.map(podBox));
   } else {
-    addBetween(picture, everything, "servers");
+    addBetween(picture, everything, "servers", (server) => server);
     fillServers(picture, null, everything);
   }
 }

@@ -111,22 +111,22 @@ table.link = (one, other) => {
   return Number(raw.links.across[shared(raw.links.outerOf, one)][shared(raw.links.outerOf, other)]);
 };
 
-/* The words for the links between different servers, in the order of the legend. */
-table.between = (servers) => {
+/* The words for the links between servers with different homes (servers or super pods), as in the legend. */
+table.between = (servers, homeOf) => {
   if (raw.links.across === null) {
     return "";
   }
-  const classes = new Map(); // class -> its server, or -1 if it has several
+  const homes = new Map(); // class -> its home, or null if it has several
   for (const server of servers) {
     for (let device = table.starts[server]; device < table.starts[server + 1]; device += 1) {
       const own = shared(raw.links.outerOf, device);
-      classes.set(own, classes.has(own) && classes.get(own) !== server ? -1 : server);
+      homes.set(own, homes.has(own) && homes.get(own) !== homeOf(server) ? null : homeOf(server));
     }
   }
   const found = new Set();
-  for (const [one, home] of classes) {
-    for (const [other, place] of classes) {
-      if (home === -1 || home !== place) {
+  for (const [one, home] of homes) {
+    for (const [other, place] of homes) {
+      if (home === null || home !== place) {
         found.add(Number(raw.links.across[one][other]));
       }
     }
