@@ -29,6 +29,7 @@ COMMANDS = {
     "diff": "Compare two tables: servers, ranks and addresses that differ.",
     "launch": "Start one process per rank and supervise the job.",
     "jobs": "List runs: which are running, and how the others ended.",
+    "stacks": "Show what each rank of a running job does, and its Python stack.",
     "logs": "Print or follow the log of a rank of a run.",
     "distribute": "Compare a table with the files of its hosts, or copy it to them.",
     "env": "Print the variables that a framework needs on this host.",

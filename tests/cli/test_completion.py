@@ -76,7 +76,7 @@ def test_words(typed: str, words: list[str]) -> None:
     assert completed(f"hccl-tools {typed}") == [f"plain,{word}" for word in words]
 
 
-@pytest.mark.parametrize("command", ["logs", "stop"])
+@pytest.mark.parametrize("command", ["logs", "stacks", "stop"])
 def test_runs(command_line: CommandLine, command: str) -> None:
     for name in ("20010101-101530-a1b2", "20010102-093012-77e0"):
         command_line.write(f"log/{name}/plan.json", {})

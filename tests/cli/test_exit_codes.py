@@ -12,6 +12,7 @@ import subprocess
 import sys
 import termios
 from array import array
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -66,6 +67,7 @@ CASES = {
     ("jobs", 2): ["jobs --log-dir absent", "jobs now"],
     ("logs", 0): ["logs", "logs --rank 0"],
     ("logs", 2): ["logs absent", "logs --rank 7"],
+    ("stacks", 2): ["stacks", "stacks absent", "stacks -f xml"],
     ("stop", 0): ["stop"],
     ("stop", 2): ["stop absent", "stop --wait soon"],
     ("key", 0): ["key create --force", "key status", "key copy localhost"],
@@ -191,7 +193,7 @@ def test_the_guide_has_every_command_once() -> None:
 
 
 def test_every_code_in_the_guide_is_tried() -> None:
-    assert documented() == {*CASES, ("stop", 1)}
+    assert documented() == {*CASES, ("stop", 1), ("stacks", 0), ("stacks", 1)}
     header = "`launch`, and `python -m hccl_tools.launch.rank`:\n\n| code |"
     launch = " ".join(code for code, _ in rows(header))
     assert {int(code) for code in re.findall(r"\d{3}", launch)} - {255} <= {*LAUNCH_CASES, 137}
@@ -223,6 +225,24 @@ def test_launch_ends_with_the_codes_of_the_guide(folder: CommandLine, code: int)
             _, err = job.communicate(timeout=60)
 
         assert job.returncode == code, f"{call}: {job.returncode}\n{err}"
+
+
+def test_stacks_of_a_rank_that_has_ended_are_1(folder: CommandLine) -> None:
+    folder.write(
+        "one_ends.py", "import os, time\nprint('up')\nif os.environ['RANK_ID'] == '0': time.sleep(60)"
+    )
+    for call, code in ((_LAUNCH, 0), (_LAUNCH.replace("-n 1", "-n 2"), 1)):
+        with started(f"{call} one_ends.py", stdout=subprocess.PIPE) as job:
+            assert job.stdout is not None
+            assert job.stdout.readline() == "up\n"
+
+            assert eventually(partial(_stacks_end_with, folder, code))
+            assert folder("stop", "--now").code == 0
+            job.communicate(timeout=60)
+
+
+def _stacks_end_with(folder: CommandLine, code: int) -> bool:
+    return folder("stacks").code == code
 
 
 def test_stop_of_a_run_that_does_not_end_is_1(folder: CommandLine) -> None:

@@ -28,7 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("launch.runs",),
     ("inspection",),
     ("launch.engines", "launch.logs", "doctor"),
-    ("doctor_report", "explain", "launch.planning", "launch.report"),
+    ("doctor_report", "explain", "launch.planning", "launch.report", "launch.stacks"),
     ("launch.preflight", "launch.render", "launch.supervise", "launch.mpi"),
     ("launch.protocol",),
     ("launch.cluster",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ _MOST_LINES = 60
 #: Bytes read of a dump.
 _LARGEST = 1 << 20
 _HEADER = re.compile(r"^(Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):$")
+#: The number of a thread, which differs between ranks with equal stacks.
+_THREAD = re.compile(r"^Thread (0x)?[0-9A-Fa-f]+")
 _NO_SPY = "its Python was not started with launch --faulthandler, and py-spy is not installed"
 
 
@@ -64,7 +67,7 @@ class StackDump:
             state = wait_state.of(target.pid)
             is_stopped = state is not None and state.is_stopped
             if (wake or not is_stopped) and writes_stacks(target.pid):
-                self._signal(target)
+                self._signal(target, wake=wake)
             elif program:
                 self._start_spy(program, target)
             else:
@@ -100,11 +103,16 @@ class StackDump:
         self._spies.clear()
         return found
 
-    def _signal(self, target: Target) -> None:
-        self._signalled[target] = _size(target.log)
+    def _signal(self, target: Target, *, wake: bool) -> None:
+        begin = _size(target.log)
+        if begin < 0:
+            self._problems[target] = "its standard error is not a file"
+            return
+        self._signalled[target] = begin
         with suppress(ProcessLookupError, PermissionError):
             os.kill(target.pid, signal.SIGUSR2)
-            os.kill(target.pid, signal.SIGCONT)
+            if wake:
+                os.kill(target.pid, signal.SIGCONT)
 
     def _start_spy(self, program: str, target: Target) -> None:
         output = os.memfd_create("py-spy")
@@ -130,7 +138,8 @@ def _spy_stack(text: str, code: int | None) -> Stack:
     lines = text.split("\n")
     if code == 0:
         start = next((at for at, line in enumerate(lines) if line.startswith("Thread ")), 0)
-        return Stack(tuple(line for line in lines[start:] if line.strip())[:_MOST_LINES], "py-spy")
+        shown = (_THREAD.sub("Thread", line) for line in lines[start:] if line.strip())
+        return Stack(tuple(shown)[:_MOST_LINES], "py-spy")
     said = next((line.strip() for line in lines if line.strip()), f"exit code {code}")
     if "permission" in text.lower():
         return Stack(problem=f"py-spy may not look at it: ptrace is denied here ({said})")
@@ -138,10 +147,12 @@ def _spy_stack(text: str, code: int | None) -> Stack:
 
 
 def _size(path: str) -> int:
+    """Return the size of a regular file, -1 if there is none."""
     try:
-        return os.stat(path).st_size
+        found = os.stat(path)
     except OSError:
-        return 0
+        return -1
+    return found.st_size if stat.S_ISREG(found.st_mode) else -1
 
 
 def _since(log: str, begin: int) -> str:

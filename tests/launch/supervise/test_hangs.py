@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.hanging import without_py_spy
 from tests.support.jobs import python, sh
 from tests.support.typed_jobs import Typed
 
@@ -54,6 +55,7 @@ def report() -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    without_py_spy(monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_a_python_without_a_sitecustomize_starts(tmp_path: Path) -> None:
 
 
 PY_SPY = {
-    "dumps": ("echo Process 1: python; echo; echo 'Thread 1 (idle):'; echo '    recv (a.py:3)'\n", ""),
+    "dumps": ("echo Process 1: python; echo; echo 'Thread 0x7F12 (idle):'; echo '    recv (a.py:3)'\n", ""),
     "is denied": (
         "echo 'Error: Permission Denied: Try running again'\nexit 1\n",
         "py-spy may not look at it: ptrace is denied here (Error: Permission Denied: Try running again)",
@@ -161,7 +163,7 @@ def test_py_spy_is_used_where_it_is_installed(
     said = f"no Python stack of the rank that stopped first: {problem}"
     assert (said in job.stderr) == bool(problem)
     assert ("    recv (a.py:3)\n" in Path("log/latest/rank_0.log").read_text()) == (not problem)
-    assert bool(report()["hung"][0]["stack"]) == (not problem)
+    assert report()["hung"][0]["stack"] == ([] if problem else ["Thread (idle):", "    recv (a.py:3)"])
 
 
 def test_the_option_sets_nothing_unless_it_is_used() -> None:

@@ -1,0 +1,117 @@
+"""Collect what the ranks of a running job do: on this host, and on the others over ssh or srun."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.errors import InputError, UsageError
+from hccl_tools.launch.logs import remote
+from hccl_tools.launch.processes import wait_state
+from hccl_tools.launch.processes.stack_dump import Stack, StackDump, Target
+from hccl_tools.launch.runs import files, hosts, index, rank_processes
+from hccl_tools.launch.stacks.rank_stack import RankStack
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hccl_tools.launch.logs.remote import RemoteLogs
+    from hccl_tools.launch.runs.index import Run
+
+#: Seconds between two checks.
+_PAUSE = 0.02
+#: Seconds for another host to answer.
+_HOST_SECONDS = 40.0
+#: The maximum size of the answer of a host in bytes.
+_LARGEST = 1 << 26
+
+
+def collect(run: Run, typed_ssh: str | None = None) -> list[RankStack]:
+    """Return what each rank of a run does, in rank order; the ranks of a host that fails have the problem.
+
+    Raises:
+        UsageError: The run has ended, or ssh is missing.
+    """
+    if index.is_over(run):
+        raise UsageError(
+            f"{run.name} has ended: only a running job has stacks",
+            hint="`hccl-tools logs` prints its logs, and `hccl-tools explain` what they say",
+        )
+    own: list[Mapping[str, Any]] = []
+    others: dict[str, list[int]] = {}
+    for process in files.plan(run.path).get("processes", []):
+        if process["rank"] < 0:
+            continue
+        if hosts.is_on_this_host(run, process):
+            own.append(process)
+        else:
+            others.setdefault(process["host"], []).append(process["rank"])
+    command = ["stacks", remote.SERVE]
+    connections = {host: remote.run_there(run, host, command, typed_ssh) for host in others}
+    try:
+        found = _here(run, own)
+        deadline = time.monotonic() + _HOST_SECONDS
+        for host, connection in connections.items():
+            found += _answer(host, connection, others[host], deadline)
+    finally:
+        for connection in connections.values():
+            connection.close()
+    return sorted(found, key=lambda one: one.rank)
+
+
+def serve(path: str) -> list[RankStack]:
+    """Return what the ranks of a run on this host do, for the reader on another host.
+
+    Raises:
+        InputError: The run does not exist on this host.
+    """
+    if not files.is_run(path):
+        raise InputError(f"there is no run in {path} on this host")
+    ranks = rank_processes.find(path)
+    planned = files.plan(path).get("processes", [])
+    return _here(index.read(path), [process for process in planned if process["rank"] in ranks])
+
+
+def _here(run: Run, planned: list[Mapping[str, Any]]) -> list[RankStack]:
+    pids = rank_processes.find(run.path) if planned else {}
+    states = {pid: wait_state.of(pid) for pid in pids.values()}
+    # The link stays valid if the log is in another mount namespace (a container).
+    targets = {pid: Target(pid, f"/proc/{pid}/fd/2") for pid in pids.values()}
+    dump = StackDump(list(targets.values()))
+    try:
+        deadline = time.monotonic() + dump.seconds
+        while not dump.is_complete and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
+    finally:
+        stacks = dump.finish()
+    found = []
+    for process in planned:
+        rank, host = process["rank"], process["host"]
+        pid = pids.get(rank, 0)
+        state = states.get(pid)
+        if state is None:
+            found.append(RankStack(rank, host, problem="it has no process on its host"))
+            continue
+        stack: Stack = stacks[targets[pid]]
+        found.append(RankStack(rank, host, pid, state.description, stack.lines, stack.source, stack.problem))
+    return found
+
+
+def _answer(host: str, connection: RemoteLogs, ranks: list[int], deadline: float) -> list[RankStack]:
+    data = b""
+    problem = f"{host} has not answered within {_HOST_SECONDS:g} s"
+    while time.monotonic() < deadline and len(data) <= _LARGEST:
+        data += connection.read(last=False)
+        if connection.ended:
+            problem = connection.error.message if connection.error else ""
+            break
+        time.sleep(_PAUSE)
+    found: dict[int, RankStack] = {}
+    try:
+        if not problem:
+            found = {one.rank: one for one in map(RankStack.parse, json.loads(data))}
+            problem = "it has no process on its host"
+    except (ValueError, TypeError, RecursionError):
+        problem = f"{host} has not sent stacks"
+    return [found.get(rank, RankStack(rank, host, problem=problem)) for rank in ranks]

@@ -1,0 +1,165 @@
+"""``hccl-tools stacks``: what the ranks of a running job do."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_tools.launch.stacks import rendering
+from hccl_tools.launch.stacks.rank_stack import RankStack
+from tests.support.hanging import without_py_spy
+from tests.support.jobs import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RANK = Path(__file__).parents[2] / "support" / "hanging_rank.py"
+HCCL_TOOLS = (sys.executable, "-m", "hccl_tools")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    without_py_spy(monkeypatch)
+
+
+@contextmanager
+def hanging(kind: str, *options: str) -> Iterator[None]:
+    """Run a job of 4 ranks that hangs in step 5."""
+    here = ("--no-table", "--start", "table", "-n", "4", "--python", sys.executable, "--grace", "1")
+    job = subprocess.Popen(
+        [*HCCL_TOOLS, "launch", *here, *options, str(RANK), kind],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        log = Path("log/latest/rank_1.log")
+        assert eventually(lambda: log.exists() and "step 5" in log.read_text())
+        yield
+    finally:
+        job.terminate()
+        job.wait(60)
+
+
+def stacks(*options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*HCCL_TOOLS, "stacks", *options], capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def as_json() -> dict[int, dict[str, Any]]:
+    return {one["rank"]: one for one in json.loads(stacks("-f", "json").stdout)["ranks"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "doing", "function"),
+    [
+        ("read", "sleeping in read() on a pipe", "endless_read"),
+        ("loop", "running", "endless_loop"),
+        ("deadlock", "sleeping in recvfrom() on a socket", "deadlock"),
+    ],
+)
+def test_each_rank_is_shown_with_its_stack(kind: str, doing: str, function: str) -> None:
+    with hanging(kind, "--faulthandler"):
+        assert eventually(lambda: as_json()[1]["doing"] == doing)
+        found = as_json()
+        text = stacks()
+
+    assert [one["source"] for one in found.values()] == ["faulthandler"] * 4
+    assert found[1]["stack"][0].endswith(f" in {function}")
+    assert found[0]["stack"][0].endswith(" in all_reduce")
+    assert found[2]["stack"] == found[3]["stack"]
+    assert (text.returncode, text.stderr) == (0, "")
+    assert re.search(rf"^rank 1 \(localhost, pid \d+\): {re.escape(doing)}$", text.stdout, re.MULTILINE)
+    assert "\nranks 2-3 (localhost): sleeping in recvfrom() on a socket\n    File " in text.stdout
+
+
+def test_a_stopped_rank_is_shown_as_such_and_stays_stopped() -> None:
+    with hanging("stopped", "--faulthandler"):
+        assert eventually(lambda: as_json()[1]["doing"] == "stopped")
+        again = stacks()
+
+    assert again.returncode == 0
+    assert "): stopped\n  no Python stack: it is stopped, and py-spy is not installed\n" in again.stdout
+    assert "step 6" not in Path("log/latest/rank_1.log").read_text()
+
+
+def test_without_the_option_the_states_are_shown() -> None:
+    with hanging("read"):
+        assert eventually(lambda: "sleeping in read() on a pipe" in stacks().stdout)
+        found = stacks()
+
+    assert found.returncode == 0
+    assert (
+        "its Python was not started with launch --faulthandler, and py-spy is not installed" in found.stdout
+    )
+    assert "ranks 0, 2-3 (localhost): " in found.stdout
+
+
+def test_a_py_spy_that_is_denied_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "py-spy").write_text("#!/bin/sh\necho 'Error: Permission Denied'\nexit 1\n")
+    (tmp_path / "bin" / "py-spy").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    with hanging("read"):
+        found = stacks()
+
+    assert "py-spy may not look at it: ptrace is denied here (Error: Permission Denied)" in found.stdout
+
+
+def test_a_run_that_has_ended_is_refused() -> None:
+    with hanging("read"):
+        pass
+    assert eventually(lambda: Path("log/latest/report.json").exists())
+
+    done = stacks()
+
+    assert done.returncode == 2
+    assert "has ended: only a running job has stacks\n  help: `hccl-tools logs`" in done.stderr
+
+
+def test_equal_stacks_are_shown_once() -> None:
+    recv = ("  File a.py, line 3 in recv",)
+    shown = rendering.as_text(
+        [
+            RankStack(0, "a", 10, "sleeping in futex()", recv, "py-spy"),
+            RankStack(1, "a", 11, "stopped", problem="no py-spy"),
+            RankStack(2, "b", 12, "running", recv, "py-spy"),
+            RankStack(3, "b", 13, "sleeping in futex()", recv, "py-spy"),
+            RankStack(4, "c", problem="c has not answered"),
+        ]
+    )
+    assert shown == (
+        "ranks 0, 2-3 (a, b): ranks 0, 3 sleeping in futex(); rank 2 running\n"
+        "    File a.py, line 3 in recv\n\n"
+        "rank 1 (a, pid 11): stopped\n  no Python stack: no py-spy\n\n"
+        "rank 4 (c):\n  c has not answered\n"
+    )
+
+
+_ANY = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=9)
+    | st.lists(st.text(max_size=3), max_size=2)
+)
+
+
+@given(st.dictionaries(st.sampled_from([*RankStack._fields, "more"]), _ANY))
+def test_a_record_of_another_host_is_read_or_refused(value: dict[str, Any]) -> None:
+    try:
+        read = RankStack.parse(value)
+    except TypeError:
+        return
+    assert rendering.as_text([read])
+    assert json.loads(rendering.as_json("/run", [read]))["ranks"][0]["rank"] == read.rank
