@@ -16,7 +16,7 @@ from hccl_tools.notation.phrases import count
 from hccl_tools.records import NamedTuple
 from hccl_tools.rules.registry import TARGETS as NAMES
 from hccl_tools.tablefiles.outputs import parse_mode
-from hccl_tools.validation.checker import for_target
+from hccl_tools.validation.target_check import for_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -21,7 +21,7 @@ from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import LOCAL, STAGES, TARGETS, Finding, Subject, chosen, rule_by_id, rules_for
 from hccl_tools.table.model import SERVICE
 from hccl_tools.table.products import assume
-from hccl_tools.validation import host_files, other_forms, product_choice
+from hccl_tools.validation import host_files, other_forms, product_choice, target_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -84,7 +84,7 @@ def validate(
             findings.run(rules_for(LOCAL[0]), subject)
         also_for = ""
         if target is not None and subject.table is not None:
-            also_for = _judge_for(target, subject, findings)
+            also_for = target_check.check(target, subject, findings)
         report = _report(subject, findings, file=file, found=found)._replace(also_for=also_for)
         return report._replace(left_out_as="not selected") if select else report
 
@@ -103,13 +103,6 @@ def check_table(
     _judge_table(subject, findings)
     found = formats.Detection(table.format, "it was made in this format")
     return _report(subject, findings, file="the table", found=found)
-
-
-def for_target(table: RankTable, target: str) -> tuple[Diagnostic, ...]:
-    """Return what the rules of a framework (``registry.TARGETS``) find in a table in memory."""
-    findings = Findings(KEPT, lambda _rule: True)
-    findings.run(rules_for(target), Subject(assume(table.format)[0], table=table))
-    return tuple(findings.kept)
 
 
 def load(
@@ -206,14 +199,6 @@ def _judge(
         _judge_damaged(subject, found.format, findings)
     else:
         _judge_table(subject, findings)
-
-
-def _judge_for(target: str, subject: Subject, findings: Findings) -> str:
-    """Apply the rules of a framework to the table, and return its name if all are chosen, else ""."""
-    subject.memo = {}
-    rules = rules_for(target)
-    findings.run(rules, subject)
-    return TARGETS[target] if all(findings.chosen(rule.facts) for rule in rules) else ""
 
 
 def _judge_table(subject: Subject, findings: Findings, damaged: frozenset[str] = frozenset()) -> None:
