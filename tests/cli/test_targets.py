@@ -48,6 +48,13 @@ def swap_servers(value: JSON, _path: Path) -> None:
     first["server_id"], second["server_id"] = second["server_id"], first["server_id"]
 
 
+def reverse_ranks(value: JSON, _path: Path) -> None:
+    """Number the devices of the second server from the last to the first."""
+    devices = servers(value)[1]["device"]
+    for device, rank in zip(devices, range(15, 7, -1), strict=True):
+        device["rank_id"] = str(rank)
+
+
 def of_format(*size: Any) -> Damage:
     def change(value: JSON, _path: Path) -> None:
         value.clear()
@@ -104,8 +111,13 @@ BAD: list[tuple[str, Damage, int, str, str]] = [
     ("torch", lambda *_: None, 0o244, "HCC882", "The rank_table_file is not available"),
     ("torch", swap_ranks, 0o644, "HCC883", "ranktable config devId[..], but local devId[..]"),
     ("torch", without(1, "device", 7), 0o644, "HCC884", "7, 8"),
+    ("torch", without(0, "device", 0), 0o644, "HCC884", "7"),
+    ("torch", reverse_ranks, 0o644, "HCC883", "ranktable config devId[..], but local devId[..]"),
     ("mindspore", swap_servers, 0o644, "HCC891", "after server"),
+    ("mindspore", with_value("10.0.0.0", 1, "server_id"), 0o644, "HCC891", "after server"),
+    ("mindspore", with_value("9.0.0.1", 0, "server_id"), 0o644, "HCC891", "after server"),
     ("mindspore", lambda *_: None, 0o244, "HCC892", "Get hccl rank_table_file failed"),
+    ("mindspore", lambda *_: None, 0o044, "HCC892", "Get hccl rank_table_file failed"),
 ]
 
 
