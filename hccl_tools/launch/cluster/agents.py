@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.launch.protocol.connection import broadcast
 from hccl_tools.launch.protocol.messages import Release
 
 if TYPE_CHECKING:
@@ -30,33 +31,88 @@ class Agent:
 
 
 class Agents:
-    """The agents of one start of the job: a supervisor for each server, or a shim for each rank."""
+    """The agents of one start of the job: a supervisor for each server, or a shim for each rank.
+
+    Each agent connects, reports and disconnects once, so none of these may take time for each other agent.
+
+    Attributes:
+        hosts: The host of each expected supervisor, by its number.
+        numbers: The numbers of the expected agents.
+        missing: The numbers of agents that have not connected yet.
+        done: The numbers of agents that have reported.
+        gone: The numbers of agents whose connection has closed.
+    """
 
     def __init__(self, plan: Plan) -> None:
         ranks = plan.ranks
+        self.hosts = {process.server_index: process.host for process in ranks}
         self.numbers = {process.server_index if plan.supervisor else process.rank for process in ranks}
-        self.connected: list[Agent] = []
-        #: The numbers of agents that have reported, and of agents whose connection has closed.
+        self.missing = set(self.numbers)
         self.done: set[int] = set()
         self.gone: set[int] = set()
+        self._connected: dict[int, Agent] = {}
+        #: Of these, by descriptor, the agents that have not reported, and those that have no Release yet.
+        self._running: dict[int, Agent] = {}
+        self._unreleased: dict[int, Agent] = {}
 
     @property
-    def missing(self) -> set[int]:
-        """The numbers of agents that have not connected yet."""
-        return self.numbers - {agent.number for agent in self.connected} - self.gone
+    def connected(self) -> list[Agent]:
+        """The connected agents, in order of their connections."""
+        return list(self._connected.values())
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no agent is connected."""
+        return not self._connected
+
+    def of(self, descriptor: int) -> Agent | None:
+        """Return the connected agent with a descriptor."""
+        return self._connected.get(descriptor)
+
+    def add(self, agent: Agent) -> None:
+        """Add an agent that has connected."""
+        for agents in (self._connected, self._running, self._unreleased):
+            agents[agent.descriptor] = agent
+
+    def identify(self, agent: Agent, number: int) -> None:
+        """Record which agent this is.
+
+        Raises:
+            ValueError: The job has no such agent.
+        """
+        if number not in self.numbers:
+            raise ValueError(number)
+        agent.number = number
+        self.missing.discard(number)
+
+    def report(self, agent: Agent) -> None:
+        """Record that an agent has reported how its ranks exited."""
+        agent.done = True
+        self.done.add(agent.number)
+        self._running.pop(agent.descriptor, None)
+
+    def remove(self, agent: Agent) -> None:
+        """Remove an agent whose connection has closed."""
+        for agents in (self._connected, self._running, self._unreleased):
+            agents.pop(agent.descriptor, None)
+        if agent.number >= 0:
+            self.gone.add(agent.number)
 
     @property
     def have_all_reported(self) -> bool:
         """Whether every expected agent has reported."""
-        return self.numbers <= self.done
+        return len(self.done) == len(self.numbers)
 
     @property
     def all_done(self) -> bool:
         """Whether every connected agent has reported."""
-        return all(agent.done for agent in self.connected)
+        return not self._running
 
     def broadcast(self, message: Message) -> None:
-        """Send ``Release`` to all agents, any other message to the agents that have not reported."""
-        for agent in self.connected:
-            if agent.number >= 0 and (isinstance(message, Release) or not agent.done):
-                agent.connection.send(message)
+        """Send a message to the agents that have not reported."""
+        broadcast([agent.connection for agent in self._running.values() if agent.number >= 0], message)
+
+    def release(self) -> None:
+        """Send Release to each agent that has not received it."""
+        broadcast([agent.connection for agent in self._unreleased.values() if agent.number >= 0], Release())
+        self._unreleased.clear()

@@ -26,7 +26,7 @@ from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.protocol.listener import Listener
-from hccl_tools.launch.protocol.messages import Ended, EndedByEngine, Ending, Join, Kill, Table
+from hccl_tools.launch.protocol.messages import Ended, EndedByEngine, Ending, Join, Kill, Table, to_json
 from hccl_tools.launch.runs import node_names
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Controller:
             self._port = self._listener.listen(bindings(plan.hosts, self._addresses))
         else:
             self._listener.listen_locally(self._name)
-        self._table = Table.of(table) if self._has_supervisors and table is not None else None
+        self._table = to_json(Table.of(table)) if self._has_supervisors and table is not None else None
         #: epoll lists ready descriptors in order of time: the first of two losses is the cause.
         self._order = select.epoll()
         self._reset()
@@ -127,7 +127,7 @@ class Controller:
             attempt.state.grace + TIMING.report if left_running and self._has_supervisors else TIMING.drain
         )
         deadline = time.monotonic() + seconds
-        while self._agents.connected and (left := deadline - time.monotonic()) > 0:
+        while not self._agents.is_empty and (left := deadline - time.monotonic()) > 0:
             wait_readable(left, attempt.signals, self._order)
             if ENDING & set(attempt.signals.read()):
                 self._agents.broadcast(Kill())
@@ -160,9 +160,10 @@ class Controller:
         for guest in self._listener.guests():
             agent = Agent(guest.connection)
             if self._table is not None:
-                agent.connection.send(self._table)
-            self._agents.connected.append(agent)
-            self._order.register(agent.descriptor, select.EPOLLIN)
+                agent.connection.send_content(self._table)
+            self._agents.add(agent)
+            unsent = select.EPOLLOUT if agent.connection.waiting else 0  # A table of a thousand hosts.
+            self._order.register(agent.descriptor, select.EPOLLIN | unsent)
             self._handle_all(agent, guest.messages)
         for cause in host_status.other_versions(self._plan, self._listener.other_versions):
             self._end_for(cause)
@@ -170,10 +171,14 @@ class Controller:
             self._attempt.call_later("listener", wait, self._accept)
 
     def _read_ready(self) -> None:
-        agents = {agent.descriptor: agent for agent in self._agents.connected}
-        for descriptor, _ in self._order.poll(0):
-            if descriptor in agents:
-                self._read(agents[descriptor])
+        for descriptor, events in self._order.poll(0):
+            if (agent := self._agents.of(descriptor)) is None:
+                continue
+            if events & select.EPOLLOUT:
+                agent.connection.flush()
+                if not agent.connection.waiting:
+                    self._order.modify(descriptor, select.EPOLLIN)
+            self._read(agent)
 
     def _read(self, agent: Agent) -> None:
         self._handle_all(agent, agent.connection.messages())
@@ -200,18 +205,15 @@ class Controller:
             self._record_ends(agent, [host_status.rank_end(self._plan, one) for one in message.ranks])
 
     def _identify(self, agent: Agent, message: Join) -> None:
-        if message.number not in self._agents.numbers:
-            raise ValueError(message)
-        agent.number, agent.pid, agent.parent = message.number, message.pid, message.parent
+        self._agents.identify(agent, message.number)
+        agent.pid, agent.parent = message.pid, message.parent
         if self._has_supervisors:
-            host = host_status.name(self._plan, agent.number)
-            node_names.record_node(self._plan.run_dir, host, message.node)
+            node_names.record_node(self._plan.run_dir, self._agents.hosts[agent.number], message.node)
             if self._ending is not None:
                 self._ending.agent_connected()
 
     def _record_ends(self, agent: Agent, ends: list[RankEnd]) -> None:
-        agent.done = True
-        self._agents.done.add(agent.number)
+        self._agents.report(agent)
         self._reports.ranks |= {end.process.rank: end for end in ends}
         if not self._has_supervisors:
             for end in ends:
@@ -221,7 +223,7 @@ class Controller:
             self._ending.release()
 
     def _record(self, agent: Agent, cause: Cause, end: RankEnd | None = None, *, lost: bool = False) -> None:
-        if end is not None and any(finding.agent == agent.number for finding in self._reports.findings):
+        if end is not None and self._reports.has(agent.number):
             return  # The agent has reported more than the failure of its rank.
         if cause.reason == "daemon" and not lost and self._is_engine(agent.parent):
             agent.ended_by_engine = True
@@ -239,12 +241,10 @@ class Controller:
         return parent in [(os.uname().nodename, end.pid) for end in ends if end.process.rank >= 0]
 
     def _agent_lost(self, agent: Agent) -> None:
-        self._agents.connected.remove(agent)
+        self._agents.remove(agent)
         self._order.unregister(agent.descriptor)
-        if agent.number >= 0:
-            self._agents.gone.add(agent.number)
-            if not agent.done:
-                self._record(agent, host_status.loss(self._plan, agent.number, agent.pid), lost=True)
+        if agent.number >= 0 and not agent.done:
+            self._record(agent, host_status.loss(self._plan, agent.number, agent.pid), lost=True)
         agent.connection.close()
         if self._ending is not None:
             self._ending.release()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch.cluster import verdict
 from hccl_tools.launch.processes import timing
-from hccl_tools.launch.protocol.messages import End, Kill, Release
+from hccl_tools.launch.protocol.messages import End, Kill
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class EngineEnd:
         attempt, agents = self._attempt, self._agents
         if not agents.all_done or (attempt.state.is_ending and agents.missing and not self._given_up):
             return
-        agents.broadcast(Release())
+        agents.release()
         if attempt.state.is_ending:
             attempt.call_later("engine", TIMING.end, partial(attempt.keeper.signal, signal.SIGTERM))
             attempt.call_later("kill", 2 * TIMING.end, attempt.kill)

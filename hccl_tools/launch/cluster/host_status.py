@@ -31,7 +31,7 @@ def rank_end(plan: Plan, reported: RankExit) -> RankEnd:
     if reported.rank >= plan.world_size:
         raise ValueError(reported)
     return RankEnd(
-        process=plan.ranks[reported.rank],
+        process=plan.rank(reported.rank),
         log=reported.log,
         pid=reported.pid,
         ended=reported.duration,

@@ -44,16 +44,23 @@ class Reports:
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
+        #: The index of each agent's finding.
+        self._of_agent: dict[int, int] = {}
         self.ranks: dict[int, RankEnd] = {}
 
     def add(self, finding: Finding) -> None:
         """Add a finding; except for a loss, it replaces an earlier finding of the same agent."""
-        for index, earlier in enumerate(self.findings):
-            if earlier.agent == finding.agent >= 0:
-                if not finding.lost:
-                    self.findings[index] = finding
-                return
-        self.findings.append(finding)
+        index = self._of_agent.get(finding.agent)
+        if index is None:
+            if finding.agent >= 0:
+                self._of_agent[finding.agent] = len(self.findings)
+            self.findings.append(finding)
+        elif not finding.lost:
+            self.findings[index] = finding
+
+    def has(self, agent: int) -> bool:
+        """Return whether an agent has a finding."""
+        return agent in self._of_agent
 
     def first(self) -> Finding | None:
         """Return the finding that explains the others.

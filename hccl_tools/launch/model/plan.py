@@ -111,6 +111,10 @@ class Plan(NamedTuple):
         """The ranks without the scheduler, in rank order."""
         return tuple(process for process in self.processes if process.rank >= 0)
 
+    def rank(self, number: int) -> RankProcess:
+        """Return a rank by its number, below ``world_size``."""
+        return self.processes[number + (self.processes[0].rank < 0)]
+
     @property
     def local(self) -> tuple[RankProcess, ...]:
         """The processes of this host, including the scheduler if rank 0 is here."""

@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.plan import DEFAULT_SILENCE
 from hccl_tools.launch.processes.reactor import wait_readable
+from hccl_tools.launch.protocol.messages import to_json
 from hccl_tools.launch.protocol.session import Session
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hccl_tools.launch.protocol.messages import Message
     from hccl_tools.launch.protocol.session import Problem
 
@@ -89,7 +92,11 @@ class Connection:
 
     def send(self, message: Message) -> None:
         """Queue a message and send as much as the kernel accepts now."""
-        self._session.send(message)
+        self.send_content(to_json(message))
+
+    def send_content(self, content: bytes) -> None:
+        """Queue a message in the form of ``to_json``, and send as much as the kernel accepts now."""
+        self._session.send_content(content)
         self.flush()
 
     def flush(self) -> None:
@@ -202,6 +209,13 @@ class Unproved:
             entry.connection.close()
         self._entries.clear()
         self._of_address.clear()
+
+
+def broadcast(connections: Iterable[Connection], message: Message) -> None:
+    """Send a message, which is converted once: a thousand hosts get the same run directories or table."""
+    content = to_json(message)
+    for connection in connections:
+        connection.send_content(content)
 
 
 def connect(

@@ -87,9 +87,12 @@ class Session:
 
     def send(self, message: Message) -> None:
         """Append a message to ``outgoing``; it is dropped once the session has ended."""
+        self.send_content(messages.to_json(message))
+
+    def send_content(self, content: bytes) -> None:
+        """Append a message in the form of ``to_json``; it is dropped once the session has ended."""
         if self.problem is not None or not self.is_proved:
             return
-        content = messages.to_json(message)
         if self._key is not None:
             content = _mac(self._send_key, self._sent.to_bytes(8, "big") + content) + content
             self._sent += 1

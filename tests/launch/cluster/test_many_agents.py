@@ -1,0 +1,115 @@
+"""A controller with large tables and many agents, over real connections."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hccl_tools.launch.cluster.agents import Agent, Agents
+from hccl_tools.launch.model.plan import Plan, RankProcess
+from hccl_tools.launch.protocol.connection import Connection, connect, proved
+from hccl_tools.launch.protocol.messages import LARGEST_FROM_CONTROLLER, Kill, Message, Release, Table
+from hccl_tools.launch.protocol.session import Session
+from tests.support.jobs import LONG, eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SRUN = '#!/bin/sh\nprintf %s "$HCCL_TOOLS_LAUNCHER" > new && mv new launcher\nexec sleep 600\n'
+
+
+@pytest.mark.slow
+def test_a_table_larger_than_the_buffers_of_the_kernel_arrives(own_directory: Path) -> None:
+    device = {"device_id": "0", "device_ip": "192.168.0.1", "rank_id": "0"}
+    server = {"server_id": "10.0.0.1", "device": [device], "host_nic_ip": "reserve"}
+    other = {**device, "device_ip": "192.168.0.2", "rank_id": "1"}
+    servers = [server, {**server, "server_id": "10.0.0.2", "device": [other]}]
+    note = secrets.token_hex(4 << 20)  # cannot be compressed to less than 4 MiB
+    table = {"version": "1.0", "server_count": "2", "status": "completed", "server_list": servers}
+    Path("table.json").write_text(json.dumps({**table, "note": note}))
+    Path("srun").write_text(SRUN)
+    Path("srun").chmod(0o755)
+    launch = [*("--engine", "slurm", "--product", "910b4", "--cpu", "--start", "table", "true")]
+    launcher = subprocess.Popen(
+        [sys.executable, "-m", "hccl_tools", "launch", "--rank-table", "table.json", "--no-python", *launch],
+        env={**os.environ, "SLURM_JOB_ID": "1", "PATH": f"{own_directory}:{os.environ['PATH']}"},
+    )
+    try:
+        assert eventually(lambda: Path("launcher").exists())
+        key, port, _ = Path("launcher").read_text().split("@")
+        agent = connect(
+            ("127.0.0.1", int(port)),
+            bytes.fromhex(key),
+            silence=12,
+            seconds=5,
+            largest=LARGEST_FROM_CONTROLLER,
+        )
+        assert agent is not None
+        found = proved(agent, LONG)
+        assert found is not None
+        deadline = time.monotonic() + LONG
+        while not found and time.monotonic() < deadline:
+            found += agent.messages()
+        agent.close()
+    finally:
+        launcher.terminate()
+        launcher.wait()
+
+    assert isinstance(found[0], Table)
+    assert found[0].data() == Path("table.json").read_bytes()
+
+
+@pytest.fixture
+def three() -> Iterator[tuple[Agents, list[Connection]]]:
+    """The agents of a job on three hosts, all connected and known, and the other ends."""
+    count = 3
+    ranks = [RankProcess(n, f"10.0.0.{n}", n, 0, 0, {}, ("true",), f"rank_{n}.log") for n in range(count)]
+    agents = Agents(Plan(tuple(ranks), "torch", "slurm", "/log", "/", count, supervisor=("x",)))
+    others, ends = list[Connection](), list[Connection]()
+    for number in range(count):
+        here, there = socket.socketpair()
+        ends.append(Connection(here, Session(None, listens=True)))
+        agent = Agent(ends[-1])
+        agents.add(agent)
+        agents.identify(agent, number)
+        others.append(Connection(there, Session(None, listens=False)))
+    yield agents, others
+    for connection in (*others, *ends):
+        connection.close()
+
+
+def received(others: list[Connection]) -> list[list[Message]]:
+    return [other.messages() for other in others]
+
+
+def test_each_agent_is_released_once(three: tuple[Agents, list[Connection]]) -> None:
+    agents, others = three
+    assert (agents.missing, agents.all_done, agents.have_all_reported) == (set(), False, False)
+    for agent in agents.connected[:2]:
+        agents.report(agent)
+    agents.broadcast(Kill())
+    assert received(others) == [[], [], [Kill()]]
+
+    agents.report(agents.connected[2])
+    assert (agents.all_done, agents.have_all_reported) == (True, True)
+    for _ in range(3):  # Each disconnection asks for it again.
+        agents.release()
+        agents.remove(agents.connected[0])
+
+    assert received(others) == [[Release()]] * 3
+    assert (agents.is_empty, agents.gone) == (True, {0, 1, 2})
+
+
+def test_an_agent_of_another_job_is_not_identified(three: tuple[Agents, list[Connection]]) -> None:
+    agents, _ = three
+    with pytest.raises(ValueError, match="3"):
+        agents.identify(agents.connected[0], 3)
