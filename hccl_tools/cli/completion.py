@@ -67,6 +67,7 @@ def _keys(module: str, name: str) -> Values:
 #: The name of a parameter, or of command and parameter -> the function that returns its values.
 _VALUES: dict[str, Values] = {
     "logs run": _runs,
+    "stacks run": _runs,
     "stop run": _runs,
     "explain what": _runs,
     "rules name": _rules,

@@ -24,6 +24,7 @@ _OUT_OF_MEMORY = "kernel's out-of-memory killer (its count has increased)"
 _REASONS = {
     "host": "HCM823",
     "timeout": "HCM827",
+    "hang": "HCM833",
     "keeper": "HCM828",
     "daemon": "HCM828",
     "signal": "HCM829",
@@ -98,13 +99,22 @@ def _is_rank(end: Mapping[str, Any]) -> bool:
     return isinstance(end.get("rank"), int) and end["rank"] >= 0
 
 
+def _first_hung(report: Mapping[str, Any]) -> int | None:
+    """Return the rank that stopped first in a job that hung, ``None`` if several did."""
+    found = report.get("hung")
+    ranks = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    first = [one["rank"] for one in ranks if one.get("is_first") is True and _is_rank(one)]
+    return first[0] if len(first) == 1 else None
+
+
 def _events(report: Mapping[str, Any], file: int) -> list[Event]:
     """Return events for how the job ended, as far as no log says it."""
     known = messages()
     if (reason := report.get("reason")) in _REASONS:
         detail = str(report.get("detail") or "")
         fields = {"server": str(report.get("began_on") or ""), "reason": detail}
-        return [Event(known[_REASONS[reason]], fields, (), file, 0, text=detail or str(reason))]
+        rank = _first_hung(report)
+        return [Event(known[_REASONS[reason]], fields, (), file, 0, rank=rank, text=detail or str(reason))]
     first = report.get("first_failure")
     if not first:
         return []

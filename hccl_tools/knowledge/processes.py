@@ -128,6 +128,13 @@ MESSAGES = (
         source="report.json of the run",
     ),
     Message(
+        "HCM833", "job-hung", "error",
+        "the job was ended because it hung (--hang-timeout)",
+        "look at what the rank that stopped first was doing: state, last line and stack are in report.json (`hung`);"
+        " `launch --faulthandler` adds the stack",
+        explains=_LATER, source="report.json of the run",
+    ),
+    Message(
         "HCM828", "process-lost", "error",
         "a process that the job needs was lost",
         "look for who killed it: the out-of-memory killer (`dmesg`), a batch system or a user",

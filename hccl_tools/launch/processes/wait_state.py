@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 
 from hccl_tools.launch.processes import procfs
 from hccl_tools.records import NamedTuple
@@ -103,7 +102,7 @@ def _call(pid: int) -> tuple[str, str]:
     words = procfs.read(f"/proc/{pid}/syscall").split()
     if len(words) < 2 or not words[0].isdecimal():
         return "", ""
-    call = _CALLS.get(platform.machine(), {}).get(int(words[0]), "")
+    call = _CALLS.get(os.uname().machine, {}).get(int(words[0]), "")
     if call not in _ON_DESCRIPTOR:
         return call, ""
     try:

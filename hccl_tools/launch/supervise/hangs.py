@@ -10,13 +10,11 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.logs import excerpt
 from hccl_tools.launch.model import hang
 from hccl_tools.launch.processes import wait_state
 from hccl_tools.launch.processes.signals import spawn
 from hccl_tools.launch.supervise import first_hung
 from hccl_tools.launch.supervise.first_hung import Suspect
-from hccl_tools.launch.supervise.hung_stacks import HungStacks
 from hccl_tools.launch.supervise.rank_activity import ActivityMonitor
 from hccl_tools.notation.phrases import time_span
 from hccl_tools.programs.lookup import find_program
@@ -115,6 +113,8 @@ class HangWatch:
             f"the job hangs (--hang-timeout {self._end_after:g} s): ending it"
             f" (at most {attempt.state.grace:g} s)"
         )
+        from hccl_tools.launch.supervise.hung_stacks import HungStacks  # noqa: PLC0415  (few jobs hang)
+
         HungStacks(attempt, hung, self._finish)
 
     def _finish(self, hung: list[HungRank]) -> None:
@@ -175,6 +175,8 @@ def _doing(one: Suspect) -> str:
 
 
 def _describe(one: Suspect, *, is_first: bool) -> HungRank:
+    from hccl_tools.launch.logs import excerpt  # noqa: PLC0415  (few jobs hang)
+
     end = one.end
     lines = excerpt.last_lines(excerpt.log_end(end.log), 1)
     return hang.HungRank(

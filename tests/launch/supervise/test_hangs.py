@@ -193,6 +193,18 @@ def test_a_job_that_hangs_is_listed_as_hung() -> None:
     assert "  hung  " in jobs.stdout
 
 
+def test_explain_names_the_rank_that_stopped_first() -> None:
+    job = launch("read")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "hccl_tools", "explain"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Rank 1 (device 1 of localhost): the job was ended because it hung")
+    assert "the job was ended because it hung" in job.stderr
+
+
 def test_a_job_that_computes_without_heartbeats_goes_on(jobs: Jobs) -> None:
     code, job = jobs.run(SPIN, SLEEP, hang_timeout=1.0, timeout=3.0, tail=[])
     assert (code, job.report["reason"], job.report["hung"]) == (124, "timeout", [])
