@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET  # nosec B405  (written, never parsed)
 
@@ -29,6 +29,8 @@ WIDTH, HEIGHT = 1123.0, 794.0
 _MARGIN, _HEAD = 20.0, 46.0
 #: No box is enlarged beyond this.
 _LARGEST = 1.6
+#: The greatest number of lines between devices that did not communicate, of each kind.
+_MOST_LINES = 64
 #: Marks whose servers are not folded.
 _IMPORTANT = {"cause", "error", "warning"}
 
@@ -55,7 +57,9 @@ def picture(subject: Subject) -> str:
     group = add(root, "g", transform=f"translate({number(left)} {number(top)}) scale({scale:.3f})")
     boxes = Boxes(table, badges)
     boxes.write(group, layout)
-    boxes.failed(group, [pair for mark in subject.marks for pair in mark.peers])
+    for kind in ("consequence", "cause"):  # what is more important is drawn over the rest
+        peers = (pair for mark in subject.marks if mark.kind == kind for pair in mark.peers)
+        boxes.failed(group, islice(peers, _MOST_LINES), kind)
     if content.is_folded:
         area = Rect(_MARGIN, room.y + room.height + 8, room.width, strip - 8)
         overview(root, table, content, badges, area)

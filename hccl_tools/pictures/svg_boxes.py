@@ -11,7 +11,7 @@ from hccl_tools.pictures.places import LETTER, PAD
 from hccl_tools.pictures.svg_elements import add, box, rail, symbol, text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from xml.etree import ElementTree as ET  # nosec B405  (written, never parsed)
 
     from hccl_tools.pictures.marks import Note
@@ -59,12 +59,14 @@ class Boxes:
         for pod in layout.pods:
             self._pod(add(parent, "g", transform=_moved(pod.rect.x, pod.rect.y)), pod)
 
-    def failed(self, parent: ET.Element, pairs: Sequence[tuple[int, int]]) -> None:
+    def failed(self, parent: ET.Element, pairs: Iterable[tuple[int, int]], mark: str) -> None:
         """Add a line between each pair of devices that are both drawn."""
         for pair in pairs:
             drawn = [self._rects[row] for row in pair if row in self._rects]
             if len(drawn) == 2:
-                add(parent, "path", class_="failed", d=_curve(*sorted(drawn, key=lambda rect: rect.y)))
+                add(
+                    parent, "path", class_=f"failed {mark}", d=_curve(*sorted(drawn, key=lambda rect: rect.y))
+                )
 
     def _pod(self, group: ET.Element, place: PodPlace) -> None:
         if place.pod.name is not None:

@@ -61,6 +61,7 @@ text { font: 10px Arial, Helvetica, "Liberation Sans", "DejaVu Sans", sans-serif
 .npu.note { stroke: var(--soft); stroke-dasharray: 1.5 2; }
 .npu.silent { fill: var(--silent); stroke-dasharray: 1 3; }
 .failed { stroke: var(--cause); stroke-width: 3.5; stroke-dasharray: 8 4; fill: none; }
+.failed.consequence { stroke: var(--soft); stroke-width: 1.2; }
 .symbol { stroke: var(--cause); fill: var(--cause); }
 .symbol.warning { stroke: var(--warning); fill: var(--warning); }
 .symbol.consequence, .symbol.note { stroke: var(--soft); fill: var(--paper); }

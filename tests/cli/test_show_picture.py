@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.pictures import doctored, explained, record
+from tests.support.plogs import Plogs
 from tests.support.tables import table
 
 if TYPE_CHECKING:
@@ -97,8 +98,24 @@ def test_all_three_are_drawn_together(run: CommandLine) -> None:
 
     svg = (run.folder / "x.svg").read_text(encoding="utf-8")
     assert done.code == 0
-    for words in ("LNK001, cause: Rank 3: lost.", "HCD202, error: the link is DOWN", "HCC403, error: "):
+    for words in ("HCM217, cause: Rank 3: lost.", "HCD202, error: the link is DOWN", "HCC403, error: "):
         assert words in svg
+
+
+def test_what_explain_prints_is_what_is_drawn(run: CommandLine) -> None:
+    job = Plogs(run.folder / "logs", 16, 8).start()
+    job.error(5, 5, f"socket type[0], listen on ip[{job.address(5)}] and specific port[16666] fail.")
+    for rank in (0, 1, 8, 9):
+        job.no_link(rank, 5, 125)
+    run.write("explain.json", run("explain", "logs", "--rank-table", "job.json", "-f", "json").out)
+    run("show", "job.json", "-o", "x.svg", "--explain", "explain.json")
+
+    svg = (run.folder / "x.svg").read_text(encoding="utf-8")
+    assert "HCM207, cause: Rank 5 (device 5 of 10.0.0.1" in svg
+    assert svg.count('class="npu cause"') == 1
+    assert svg.count('class="npu consequence"') == 4
+    assert svg.count('class="npu silent"') == 11
+    assert svg.count('class="failed consequence"') == 4
 
 
 def test_one_server_is_drawn_alone(run: CommandLine) -> None:

@@ -125,7 +125,7 @@ def test_a_finding_and_a_cause_are_shown(browser: Browser, failed: Path) -> None
         DETAILS,
     )
 
-    assert notes[0] == "⬢1 LNK001, cause: Rank 42: the link of its device is down. (plog.log:7)"
+    assert notes[0] == "⬢1 HCM217, cause: Rank 42: the link of its device is down. (plog.log:7)"
     assert notes[1].startswith('■2 HCC403, error: "10.0.0.300" is not an IP address (job.json:')
     assert notes[-1] == "∅ 254 ranks: no record in the logs"
     assert (cause, peer, wrong) == ("npu cause", "npu silent", "npu error")
@@ -160,6 +160,7 @@ def test_links_are_rank_by_rank_in_blocks(browser: Browser, failed: Path) -> Non
     assert "rank 0 to rank 3: HCCS|HCCS" in cells
     assert "rank 0 to rank 4: ?|?" in cells
     assert "rank 0 to rank 8: RoCE|RoCE" in cells
+    assert "rank 17 to rank 42: RoCE|⬢ RoCE" in cells
     assert "rank 63 to rank 63: X|X" in cells
 
 

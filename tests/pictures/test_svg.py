@@ -52,23 +52,16 @@ def test_two_servers(golden: Callable[[str, str], None]) -> None:
 
 def test_a_cause_in_a_folded_picture(golden: Callable[[str, str], None], tmp_path: Path) -> None:
     one = subject(table("1.0", 32, 8), name="hccl_32s_256p.json")
-    peer = {"rank": 17, "host": None, "device": None, "address": None}
-    lost = (
-        "Rank 42 (device 2 of 10.0.0.6): the connection to rank 17 timed out; the link of the device is down."
-    )
-    cause = record(42, lost, message="LNK001", peer=peer)
+    lost = "Rank 42 (device 2 of 10.0.0.6): the link of the device was down before the job started (EJ0002)."
+    cause = record(42, lost, message="HCM217")
     cause["at"]["file"] = "plog-42.log"
-    waiting = [
-        record(rank, "waited for rank 42 until the timeout", message="TMO001")
-        for rank in range(96)
-        if rank != 42
-    ]
+    text = "a rank waited for the connection of another rank until the time limit"
+    waiting = [record(rank, text, message="HCM222") for rank in range(96) if rank != 42]
+    waiting[17]["peer"] = {"rank": 42, "host": None, "device": None, "address": None}
     (tmp_path / "explain.json").write_text(json.dumps(explained([cause], waiting)))
+    found = results.of_explain(str(tmp_path / "explain.json"), one.table)
 
-    golden(
-        f"{DOCS}/cause.svg",
-        picture(marked(one, results.of_explain(str(tmp_path / "explain.json"), one.table))),
-    )
+    golden(f"{DOCS}/cause.svg", picture(marked(one, found)))
 
 
 def test_super_pods_with_findings(golden: Callable[[str, str], None]) -> None:
@@ -123,9 +116,9 @@ def test_a_cause_is_marked_above_its_consequences(tmp_path: Path) -> None:
     assert classes(svg, 9) == "npu cause"
     assert classes(svg, 0) == "npu consequence"
     assert classes(svg, 12) == "npu silent"
-    assert "LNK001, cause: Rank 9: its link is down. (plog.log:7)" in texts(svg)
+    assert "HCM217, cause: Rank 9: its link is down. (plog.log:7)" in texts(svg)
     assert "grey: no record in the logs" in texts(svg)
-    assert svg.count('class="failed"') == 1
+    assert svg.count('class="failed cause"') == 1
 
 
 def test_findings_of_doctor_are_on_their_device_or_server(tmp_path: Path) -> None:

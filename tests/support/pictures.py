@@ -33,7 +33,7 @@ def record(rank: int | None, sentence: str, **others: Any) -> JSON:
     unknown: JSON = {"host": None, "device": None, "address": None, "peer": None, "table": None, "codes": []}
     at = {"file": "plog.log", "line": 7, "time": None, "text": "text"}
     return {
-        **unknown, "message": "LNK001", "rank": rank, "at": at, "confidence": "named", "sentence": sentence,
+        **unknown, "message": "HCM217", "rank": rank, "at": at, "confidence": "named", "sentence": sentence,
         "remedy": "nothing", **others,
     }  # fmt: skip
 

@@ -48,9 +48,10 @@ function linkCell(one, other) {
   const word = table.link(one, other);
   const name = word === null ? "" : raw.links.words[word][0];
   const cell = make("td", `k${name} ${isFirst(other) ? "first" : ""}`, name);
-  if (marks.failed.has(`${one} ${other}`)) {
-    cell.classList.add("failed");
-    cell.textContent = `${SYMBOLS.cause} ${name}`;
+  const failed = marks.failed.get(`${one} ${other}`);
+  if (failed) {
+    cell.classList.add("failed", failed);
+    cell.textContent = `${SYMBOLS[failed]} ${name}`;
   }
   cell.title = `rank ${table.rankName(one)} to rank ${table.rankName(other)}: ${name || "not in this page, use -f matrix"}`;
   return cell;

@@ -20,7 +20,7 @@ function button(className, text) {
   return element;
 }
 
-const marks = { ofDevice: new Map(), ofServer: new Map(), inServer: new Map(), failed: new Set() };
+const marks = { ofDevice: new Map(), ofServer: new Map(), inServer: new Map(), failed: new Map() };
 
 function addTo(map, key, value) {
   if (map.has(key)) {
@@ -50,7 +50,11 @@ for (const note of raw.notes) {
       noteServer(server, note.kind, 1);
     }
     for (const [one, other] of mark.peers) {
-      marks.failed.add(`${one} ${other}`).add(`${other} ${one}`);
+      for (const pair of [`${one} ${other}`, `${other} ${one}`]) {
+        if (marks.failed.get(pair) !== "cause") {
+          marks.failed.set(pair, note.kind);
+        }
+      }
     }
   }
 }
