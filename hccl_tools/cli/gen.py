@@ -135,7 +135,7 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
         path = outputs.target(settings["output"], table, name=name)
         named = product if settings["product"] or settings["simulate"] else None
         saved = outputs.save(table, path, force=settings["force"], mode=mode, product=named)
-        click.echo(saved.summary(), err=True)
+        click.echo(saved.summary(target.service if target is not None else None), err=True)
         if target is not None:
             gen_options.print_variables(target, path, facts)
     ctx.exit(0)

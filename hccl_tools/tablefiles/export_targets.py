@@ -51,6 +51,11 @@ class Target(NamedTuple):
     usual_timeout: int | None = None
 
     @property
+    def service(self) -> str | None:
+        """The value of ``launch --emit`` for a service that starts its own processes; None for training."""
+        return self.name if self.name in {"mindie", "xllm"} else None
+
+    @property
     def title(self) -> str:
         """The name of the framework in messages."""
         return NAMES[self.name]

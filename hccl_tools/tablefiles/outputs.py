@@ -32,14 +32,19 @@ class Saved(NamedTuple):
     unchanged: bool = False
     product: str | None = None
 
-    def summary(self) -> str:
-        """Return the result and the next command."""
+    def summary(self, service: str | None = None) -> str:
+        """Return the result and the next command.
+
+        Args:
+            service: The target of ``launch --emit`` for a table that a service reads.
+        """
         from shlex import quote  # noqa: PLC0415  (not needed for -o -)
 
         done = "already up to date:" if self.unchanged else "wrote"
         product = f" --product {self.product}" if self.product else ""
+        program = f"--no-python --emit {service} PROGRAM" if service else "train.py"
         return (
-            f"{done} {self.path}\nnext: hccl-tools launch --rank-table {quote(self.path)}{product} train.py"
+            f"{done} {self.path}\nnext: hccl-tools launch --rank-table {quote(self.path)}{product} {program}"
         )
 
 

@@ -244,6 +244,14 @@ def test_a_mode_that_mindie_refuses(command_line: CommandLine, command: tuple[st
     assert command_line.names == ["g.json"]
 
 
+def test_gen_names_the_next_command_of_a_service(command_line: CommandLine) -> None:
+    service = command_line("gen", "--simulate", "910a", "--target", "mindie", "-o", "m.json")
+    training = command_line("gen", "--simulate", "910a", "--target", "torch", "-o", "t.json")
+
+    assert "next: hccl-tools launch --rank-table m.json --no-python --emit mindie PROGRAM" in service.err
+    assert "next: hccl-tools launch --rank-table t.json train.py" in training.err
+
+
 def test_gen_refuses_a_link_for_xllm(command_line: CommandLine) -> None:
     (command_line.folder / "t.json").symlink_to("other.json")
 
