@@ -26,8 +26,8 @@ _EXAMPLES = """\
 def command(ctx: click.Context, log_dir: str, running: bool, form: str) -> None:
     """List the runs of a log directory, and other runs that are running on this host, newest first.
 
-    The state of a run is running, ended, failed, stopped, timed out or launcher killed. The age is the time
-    since its start. The exit code is the exit code of the job.
+    The state of a run is running, ended, failed, stopped, timed out, hung or launcher killed. The age is the
+    time since its start. The exit code is the exit code of the job.
     """
     from hccl_tools.launch.runs import index, listing  # noqa: PLC0415  (`--help` does not need it)
 

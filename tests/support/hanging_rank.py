@@ -75,6 +75,7 @@ def hang(connections: list[socket.socket]) -> None:
         deadlock(connections)
     elif KIND == "stopped":
         os.kill(os.getpid(), signal.SIGSTOP)
+        signal.pause()  # If it is continued for its stack, it must not end before the job is ended.
 
 
 def main() -> None:
