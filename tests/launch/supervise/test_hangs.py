@@ -13,12 +13,14 @@ import pytest
 
 from tests.support.hanging import without_py_spy
 from tests.support.jobs import python, sh
+from tests.support.mpiruns import every_mpirun
 from tests.support.typed_jobs import Typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.support.jobs import Jobs
+    from tests.support.mpiruns import Mpirun
 
 RANK = Path(__file__).parents[2] / "support" / "hanging_rank.py"
 SLEEP = sh("exec sleep 300")
@@ -27,7 +29,8 @@ SPIN = python("while True: pass")
 
 def launch(*argv: str, ranks: int = 3, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
     """Launch ``hanging_rank.py`` in the working directory."""
-    here = ("--no-table", "--start", "table", "-n", str(ranks), "--python", sys.executable)
+    start = () if "--cpu" in options else ("--start", "table")
+    here = ("--no-table", *start, "-n", str(ranks), "--python", sys.executable)
     return subprocess.run(
         [
             *(sys.executable, "-m", "hccl_tools", "launch", *here, "--hang-timeout", "2", "--grace", "2"),
@@ -191,6 +194,17 @@ def test_a_job_that_hangs_is_listed_as_hung() -> None:
     )
 
     assert "  hung  " in jobs.stdout
+
+
+@pytest.mark.mpi
+@every_mpirun
+def test_ranks_that_mpirun_has_started_are_watched_as_well(mpirun: Mpirun) -> None:
+    job = launch("loop", "--beats", options=("--cpu", "--faulthandler", *mpirun.for_launch))
+
+    assert job.returncode == 124, job.stderr
+    (first,) = [one for one in report()["hung"] if one["is_first"]]
+    assert (first["rank"], first["doing"]) == (1, "computing, without a heartbeat")
+    assert first["stack"][0].endswith(" in endless_loop")
 
 
 def test_explain_names_the_rank_that_stopped_first() -> None:
