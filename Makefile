@@ -83,4 +83,5 @@ $(abspath $(VENV))/torch/bin/torchrun: | $(BIN)/python
 $(BROWSER): Makefile | $(BIN)/python
 	@if command -v npm >/dev/null; then echo 'installing $(BROWSER_MODULES) into $(VENV)/browser'; mkdir -p $(dir $@); \
 	npm install --prefix $(dir $@) --no-save --no-audit --no-fund --ignore-scripts --loglevel=error $(BROWSER_MODULES) \
-	</dev/null && touch $@; else echo 'npm is not installed: the tests in a browser are left out'; fi
+	</dev/null && touch $@ || echo 'npm cannot install them: the tests in a browser are left out'; \
+	else echo 'npm is not installed: the tests in a browser are left out'; fi

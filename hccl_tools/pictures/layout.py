@@ -10,17 +10,17 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from hccl_tools.pictures import server_layout
+from hccl_tools.pictures.boxes import Fold, ServerBox
 from hccl_tools.pictures.places import BUS, GAP, PAD, FoldPlace, Layout, PodPlace, Rail, Rect
-from hccl_tools.pictures.scene import Fold, ServerBox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hccl_tools.pictures.boxes import PodBox, Scene
     from hccl_tools.pictures.places import ServerPlace
-    from hccl_tools.pictures.scene import PodBox, Scene
 
 _POD_HEAD = 20.0
-_FOLD_WIDTH, _FOLD_HEIGHT = 140.0, 90.0
+_FOLD_WIDTH, _FOLD_HEIGHT = 156.0, 90.0
 _PER_ROW = (128, 16, 8, 4)
 #: An address of more characters is not drawn as a whole.
 _LONGEST_WHOLE = 19

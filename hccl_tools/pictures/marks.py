@@ -50,10 +50,14 @@ class Mark(NamedTuple):
 
 
 class Note(NamedTuple):
-    """Marks with equal kind and label, as one line of a picture: its number, and all their marks."""
+    """Marks with equal kind and label, as one line of a picture: its number, and all their marks.
+
+    ``omitted`` is the number of further findings that the report counted but did not keep.
+    """
 
     number: int
     marks: list[Mark]
+    omitted: int = 0
 
     @property
     def kind(self) -> str:
@@ -61,15 +65,21 @@ class Note(NamedTuple):
         return self.marks[0].kind
 
 
-def notes(marks: Iterable[Mark]) -> list[Note]:
-    """Return the marks as numbered notes, the most important first; silent ranks are not numbered."""
+def notes(marks: Iterable[Mark], omitted: Mapping[str, int]) -> list[Note]:
+    """Return the marks as numbered notes, the most important first; silent ranks are not numbered.
+
+    Args:
+        omitted: The number of findings that have no mark, by the label of their rule.
+    """
     found: dict[tuple[int, str, str], list[Mark]] = {}
     for mark in marks:
         if mark.kind != "silent":
             alone = mark.sentence if mark.kind == "cause" else ""
             found.setdefault((KINDS.index(mark.kind), mark.label, alone), []).append(mark)
     ordered = sorted(found.items(), key=lambda item: item[0][0])
-    return [Note(number, own) for number, (_, own) in enumerate(ordered, start=1)]
+    return [
+        Note(number, own, omitted.get(own[0].label, 0)) for number, (_, own) in enumerate(ordered, start=1)
+    ]
 
 
 def of_findings(report: Report) -> list[Mark]:

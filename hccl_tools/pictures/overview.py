@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from xml.etree import ElementTree as ET  # nosec B405  (written, never parsed)
 
+    from hccl_tools.pictures.boxes import Scene
     from hccl_tools.pictures.marks import Note
-    from hccl_tools.pictures.scene import Scene
     from hccl_tools.pictures.svg_boxes import Badges
     from hccl_tools.table.model import RankTable
 
@@ -71,7 +71,8 @@ def _cell(group: ET.Element, table: RankTable, own: Sequence[int], badges: Badge
     if rect.height >= _TEXT_HEIGHT and rect.width > 3 * LETTER:
         text(group, rect.x + 4, rect.y + rect.height / 2 + 3.5, ranks, "soft", room=rect.width - 6)
     if notes:
-        symbol(group, rect.x + rect.width - 8, rect.y + rect.height / 2, mark, str(notes[0].number))
+        symbol(group, rect.x + rect.width - 8, rect.y + rect.height / 2, mark, str(notes[0].number),
+               scale=min(1, rect.height / 18))  # fmt: skip
 
 
 def _notes(own: Sequence[int], rows: Sequence[int], badges: Badges) -> list[Note]:

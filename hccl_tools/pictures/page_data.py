@@ -106,7 +106,7 @@ def _notes(subject: Subject, rows: Sequence[int], *, in_order: bool) -> list[dic
     """Return the notes with their marks, and last the devices without a record."""
     place_of = None if in_order else {row: place for place, row in enumerate(rows)}
     server_of = {index: place for place, index in enumerate(subject.servers)}
-    found = [_note(note, place_of, server_of) for note in marking.notes(subject.marks)]
+    found = [_note(note, place_of, server_of) for note in subject.notes()]
     silent = _places(subject.silent(), place_of)
     if silent:
         mark = {
@@ -116,7 +116,7 @@ def _notes(subject: Subject, rows: Sequence[int], *, in_order: bool) -> list[dic
             "servers": [],
             "peers": [],
         }
-        found.append({"number": 0, "kind": "silent", "label": "", "count": 1, "marks": [mark]})
+        found.append({"number": 0, "kind": "silent", "label": "", "count": 1, "omitted": 0, "marks": [mark]})
     return found
 
 
@@ -125,7 +125,8 @@ def _note(note: Note, place_of: dict[int, int] | None, server_of: dict[int, int]
         "number": note.number,
         "kind": note.kind,
         "label": escaped(note.marks[0].label),
-        "count": len(note.marks),
+        "count": len(note.marks) + note.omitted,
+        "omitted": note.omitted,
         "marks": [_mark(mark, place_of, server_of) for mark in note.marks[:_MOST_MARKS]],
     }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from hccl_tools.pictures.scene import Fold, Npu, PodBox, ServerBox
+    from hccl_tools.pictures.boxes import Fold, Npu, PodBox, ServerBox
 
 #: The width of a character of the small text; that of most fonts is a little less.
 LETTER = 6.2

@@ -9,14 +9,15 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.discover.recognition import listed_addresses
+from hccl_tools.pictures.boxes import Fold, Npu, PodBox, Scene, ServerBox
 from hccl_tools.pictures.buses import buses
-from hccl_tools.records import NamedTuple
 from hccl_tools.table.fingerprint import super_pods
 from hccl_tools.table.links import MEANINGS, UNKNOWN, Links
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from hccl_tools.pictures.boxes import Selection
     from hccl_tools.pictures.buses import Bus
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
@@ -34,76 +35,6 @@ _MOST_KEYS = 32
 #: Fewer equal servers in a row are not folded.
 _LEAST_FOLDED = 2
 _KINDS = tuple(MEANINGS)
-
-
-class Npu(NamedTuple):
-    """One device; ``rank`` and ``device`` are None if HCCL cannot read them."""
-
-    row: int
-    rank: int | None
-    device: int | None
-    addresses: list[str]
-
-
-class ServerBox(NamedTuple):
-    """A server that is drawn.
-
-    ``npus`` is sorted by device id; ``hidden`` is the number of devices that are not in it. ``groups`` has a
-    name and the number of devices of each group, in the same order.
-    """
-
-    number: int
-    server_id: str
-    npus: list[Npu]
-    hidden: int
-    groups: list[tuple[str, int]]
-    buses: list[Bus]
-
-
-class Fold(NamedTuple):
-    """Servers that are not drawn, ``marked`` of them with a mark; ``alike``: equal to their neighbours."""
-
-    indices: list[int]
-    marked: int
-    alike: bool
-
-
-class PodBox(NamedTuple):
-    """A super pod, or all servers of a table without super pods; ``link`` is that between its servers."""
-
-    name: str | None
-    items: list[ServerBox | Fold]
-    link: str
-
-
-class Scene(NamedTuple):
-    """All that is drawn; ``link`` is that between the super pods, ``unseen`` counts super pods left out."""
-
-    pods: list[PodBox]
-    link: str
-    unseen: int
-    servers: Sequence[int]
-
-    @property
-    def is_folded(self) -> bool:
-        """Whether some servers are not drawn."""
-        return self.unseen > 0 or any(isinstance(item, Fold) for pod in self.pods for item in pod.items)
-
-
-class Selection(NamedTuple):
-    """The servers to draw.
-
-    Attributes:
-        servers: The indices of the servers of the picture.
-        important: The servers that are not folded because of a mark, the most important first.
-        marked: All servers with a mark.
-        unfold: Whether all servers are drawn.
-    """
-
-    servers: Sequence[int]
-    important: Sequence[int] = ()
-    marked: Collection[int] = ()
-    unfold: bool = False
 
 
 def scene(table: RankTable, product: Product, selection: Selection) -> Scene:

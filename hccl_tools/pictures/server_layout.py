@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hccl_tools.pictures.boxes import ServerBox
 from hccl_tools.pictures.places import BUS, GAP, LETTER, PAD, NpuPlace, Rail, Rect, ServerPlace
-from hccl_tools.pictures.scene import ServerBox
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hccl_tools.pictures.scene import Npu, Scene
+    from hccl_tools.pictures.boxes import Npu, Scene
 
 _NPU_WIDTH, _NPU_HEIGHT = 46.0, 54.0
 _WIDEST_NPU = 130.0

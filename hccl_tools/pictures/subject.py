@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation.phrases import count
+from hccl_tools.pictures.marks import notes
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.fingerprint import fingerprint
 from hccl_tools.table.product_names import read_name
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.diagnostics.diagnostic import Report
-    from hccl_tools.pictures.marks import Mark
+    from hccl_tools.pictures.marks import Mark, Note
     from hccl_tools.table.model import RankTable
     from hccl_tools.table.products import Product
 
@@ -49,6 +50,10 @@ class Subject(NamedTuple):
         shown = "" if len(self.servers) == len(table.servers) else f", {len(self.servers):,} of them shown"
         made = f"fingerprint {fingerprint(table)}, drawn {self.date}"
         return f"format {table.format}, product {self.report.product}, {size}{shown}, {made}"
+
+    def notes(self) -> list[Note]:
+        """Return the marks as notes, with the number of findings that are not among them."""
+        return notes(self.marks, {rule.id: number for rule, number in self.report.omitted.items()})
 
     def silent(self) -> list[int]:
         """Return the devices without a record in the logs."""

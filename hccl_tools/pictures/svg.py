@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET  # nosec B405  (written, never parsed)
 
 from hccl_tools.notation.printable import escaped
-from hccl_tools.pictures import marks as marking
+from hccl_tools.pictures.boxes import Selection
 from hccl_tools.pictures.layout import arranged
 from hccl_tools.pictures.overview import height as overview_height
 from hccl_tools.pictures.overview import overview
 from hccl_tools.pictures.places import Rect
-from hccl_tools.pictures.scene import Selection, scene
+from hccl_tools.pictures.scene import scene
 from hccl_tools.pictures.svg_boxes import Badges, Boxes
 from hccl_tools.pictures.svg_elements import STYLE, add, clipped, number, text
 from hccl_tools.pictures.svg_foot import Foot
@@ -38,7 +38,7 @@ _IMPORTANT = {"cause", "error", "warning"}
 def picture(subject: Subject) -> str:
     """Return the picture as an SVG file."""
     table = subject.table
-    notes = marking.notes(subject.marks)
+    notes = subject.notes()
     badges = Badges(notes, subject.silent())
     important = _servers(table, [note for note in notes if note.kind in _IMPORTANT])
     content = scene(

@@ -6,8 +6,8 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation.printable import escaped
+from hccl_tools.pictures.boxes import ServerBox
 from hccl_tools.pictures.marks import MEANINGS as MARK_MEANINGS
-from hccl_tools.pictures.scene import ServerBox
 from hccl_tools.pictures.svg_elements import add, clipped, link_class, number, symbol, text
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.links import MEANINGS
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from xml.etree import ElementTree as ET  # nosec B405  (written, never parsed)
 
+    from hccl_tools.pictures.boxes import Scene
     from hccl_tools.pictures.marks import Note
-    from hccl_tools.pictures.scene import Scene
 
 _LINE, _NOTE_LINE = 15.0, 17.0
 _ABOVE = 14.0
@@ -83,10 +83,11 @@ def _links(content: Scene) -> list[tuple[str, str]]:
 def _lines(notes: Sequence[Note]) -> Iterator[Line]:
     for note in notes[:_MOST_NOTES]:
         mark = note.marks[0]
-        others = len(note.marks) - 1
+        others = len(note.marks) + note.omitted - 1
         where = f" ({mark.place})" if mark.place else ""
         label = f"{mark.label}, {note.kind}" if mark.label else note.kind
         more = f", and {others:,} more" if others else ""
+        more += f"; only the first {len(note.marks):,} are marked" if note.omitted else ""
         words = f"{label}: {mark.sentence}{where}{more}"
         if note.kind == "cause":
             cut = wrap(escaped(words), _CAUSE_WIDTH) or [""]

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hccl_tools.pictures.boxes import Fold, Selection, ServerBox
 from hccl_tools.pictures.layout import arranged
 from hccl_tools.pictures.places import Rect
-from hccl_tools.pictures.scene import MOST_DEVICES, MOST_UNFOLDED, Fold, Selection, ServerBox, scene
+from hccl_tools.pictures.scene import MOST_DEVICES, MOST_UNFOLDED, scene
 from tests.support.pictures import subject
 from tests.support.tables import table
 

@@ -104,6 +104,18 @@ def test_a_finding_has_a_number_a_sentence_and_a_rule() -> None:
     assert svg.count("symbol error") == 3  # the two devices and the sentence
 
 
+def test_findings_that_are_counted_only_are_not_kept_quiet() -> None:
+    value = table("1.0", 200, 8)
+    for server in value["server_list"]:
+        for device in server["device"]:
+            device["device_ip"] = "10.0.0.300"
+    one = subject(value)
+    svg = picture(marked(one, of_findings(one.report)))
+
+    (line,) = [text for text in texts(svg) if text.startswith("HCC403")]
+    assert line.endswith(", and 1,599 more; only the first 1,000 are marked")
+
+
 def test_a_cause_is_marked_above_its_consequences(tmp_path: Path) -> None:
     one = subject(table("1.0", 2, 8))
     peer = {"rank": 3, "host": None, "device": None, "address": None}

@@ -5,6 +5,8 @@ const results = document.getElementById("results");
 const found = document.getElementById("found");
 /* Unfold makes at most so many devices at once. */
 const MOST_UNFOLDED = 2048;
+/* Further notes are found by search, and on their devices. */
+const MOST_NOTES = 200;
 
 function showView(name) {
   document.getElementById("boxes").hidden = name !== "boxes";
@@ -59,8 +61,9 @@ query.addEventListener("keydown", (event) => {
 
 function fillNotes() {
   document.getElementById("notes-part").hidden = raw.notes.length === 0;
-  for (const note of raw.notes) {
-    const others = note.count > 1 ? ` (${counted(note.count, "time")})` : "";
+  for (const note of raw.notes.slice(0, MOST_NOTES)) {
+    const some = note.omitted ? `, the first ${(note.count - note.omitted).toLocaleString("en")} are marked` : "";
+    const others = note.count > 1 ? ` (${counted(note.count, "time")}${some})` : "";
     const words = note.kind === "silent" ? `${counted(note.marks[0].rows.length, "rank")}: ${note.marks[0].sentence}` : markWords([{ note, mark: note.marks[0] }])[0];
     const link = button(note.kind, `${symbolText(note)} ${words}${others}`);
     link.addEventListener("click", () => goTo({ kind: "note", note }));
