@@ -280,3 +280,19 @@ def test_the_rank_that_failed_on_another_host_is_shown_with_host_and_path(cluste
     assert "| no data here" in said
     path = f"{cluster.bed.login.disk}/{cluster.place}/log/"
     assert f"from 10.79.0.2:{path}" in said
+
+
+#: Rank 3, on the second node, is stopped; the others wait.
+STOPS = "echo up; [ $RANK_ID = 3 ] && kill -STOP $$; exec sleep 6464"
+
+
+def test_a_stopped_rank_ends_the_job_as_a_hang_and_stacks_show_it_before(cluster: Cluster) -> None:
+    with cluster.running(STOPS, "--hang-timeout", "20") as job:
+        assert eventually(lambda: "): stopped\n" in cluster.tool("stacks").stdout)
+        _, said = job.communicate(timeout=120)
+
+    assert job.returncode == 124, said
+    assert "rank 3 stopped first" in said
+    report = json.loads(cluster.log(cluster.bed.login, "report.json"))
+    assert [one["rank"] for one in report["hung"] if one["is_first"]] == [3]
+    assert not cluster.ranks()

@@ -67,6 +67,9 @@ def test_the_ranks_of_both_hosts_are_shown(
     try:
         assert eventually(lambda: all(log.exists() and "up" in log.read_text() for log in logs))
         tool = [sys.executable, "-m", "hccl_tools"]
+        assert eventually(
+            lambda: "): stopped\n" in two_hosts.first.run([*tool, "stacks"], env=environ).stdout
+        )
         done = two_hosts.first.run([*tool, "stacks", "-f", "json"], env=environ)
         two_hosts.first.run([*tool, "stop"], env=environ)
     finally:
