@@ -104,7 +104,8 @@ def draw(subject: Subject, output: str, given: PictureOptions) -> None:
         WriteError: The file cannot be written.
     """
     path = given.path
-    read = (subject.report.file, given.doctor, given.explain)
+    origin = subject.report.origin
+    read = (subject.report.file, origin and origin.file, given.doctor, given.explain)
     if path is not None and any(_is_same(path, one) for one in read):
         raise UsageError(f"-o {path} is the file that is read", hint="write to another file")
     drawn = subject._replace(marks=_marks(subject, given), date=time.strftime("%Y-%m-%d"))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: The greatest number of symbols on a device or a server.
 _MOST_SYMBOLS = 3
+#: The part of the letters that fit if they are of a name, which is larger and bold.
+_BOLD = 0.75
 
 
 class Badges:
@@ -113,7 +115,7 @@ class Boxes:
         wide = place.rect.width
         listed = f"ranks {fold(sorted(ranks))}"
         text(group, PAD, 14, server.server_id, "name",
-             room=(wide - 2 * PAD - min(len(listed), 16) * LETTER - 18 * len(own)) * 0.85)  # fmt: skip
+             room=(wide - 2 * PAD - min(len(listed), 16) * LETTER - 18 * len(own)) * _BOLD)  # fmt: skip
         text(group, wide - PAD - 18 * len(own), 14, listed, "end soft", room=min(16 * LETTER, wide / 2))
         if place.prefix:
             text(group, PAD, 27, f"addresses {place.prefix}*", "soft", room=wide - 2 * PAD)

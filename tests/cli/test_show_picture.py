@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.config_maps import config_map
 from tests.support.pictures import doctored, explained, record
 from tests.support.plogs import Plogs
 from tests.support.tables import table
@@ -69,6 +71,23 @@ def test_what_cannot_be_is_refused(run: CommandLine, args: list[str], sentence: 
     assert done.code == 2
     assert done.sentence == sentence
     assert run.names == ["job.json"]
+
+
+def test_a_config_map_is_not_replaced_by_its_picture(run: CommandLine) -> None:
+    name = run.write("cm.json", config_map(**{"hccl.json": json.dumps(table())}))
+    done = run("show", name, "-f", "svg", "-o", name)
+
+    assert done.sentence == "-o cm.json is the file that is read"
+
+
+def test_a_device_without_readable_ids_is_drawn(run: CommandLine) -> None:
+    value = table("1.0", 1, 2)
+    value["server_list"][0]["device"][1] |= {"rank_id": "x", "device_id": "y"}
+    run.write("odd.json", value)
+
+    assert run("show", "odd.json", "-o", "x.svg", "--findings").code == 0
+    assert run("show", "odd.json", "-o", "x.html", "--findings").code == 0
+    assert "NPU?" in (run.folder / "x.svg").read_text(encoding="utf-8")
 
 
 def test_another_version_of_the_results_is_refused(run: CommandLine) -> None:

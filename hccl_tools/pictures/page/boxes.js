@@ -217,7 +217,7 @@ function setDeviceWidth() {
     most = Math.max(most, end === -1 ? text.length : end);
   }
   const letters = Math.min(most, MOST_LETTERS);
-  picture.style.setProperty("--npu-width", `${Math.max(letters * 0.46, 3.6)}em`);
+  picture.style.setProperty("--npu-width", `${Math.max(letters * 0.45 + 0.9, 3.6)}em`);
 }
 
 function fillPicture() {
