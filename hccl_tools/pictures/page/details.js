@@ -82,7 +82,9 @@ function markDetails(entries) {
 function fillLegend() {
   const used = new Set();
   raw.links.inner.forEach(({ words }) => words.forEach((line) => [...line].forEach((digit) => used.add(Number(digit)))));
-  (raw.links.across ?? []).forEach((line) => [...line].forEach((digit) => used.add(Number(digit))));
+  if (table.servers.length > 1) {
+    (raw.links.across ?? []).forEach((line) => [...line].forEach((digit) => used.add(Number(digit))));
+  }
   raw.links.words.forEach(([word, meaning], index) => {
     if (used.has(index) && index !== 0) {
       const item = make("li");
