@@ -44,13 +44,17 @@ def time_span(seconds: float, decimals: int = 0) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def and_more(names: Sequence[str], most: int = 4) -> str:
+def and_more(names: Sequence[str], most: int = 4, *, unlisted: int = 0) -> str:
     """Return at most ``most`` names with commas, and the number of further names.
+
+    ``unlisted`` is a number of further names that are not in ``names``.
 
     >>> and_more(["a", "b", "c"], 2)
     'a, b and 1 more'
+    >>> and_more(["a"], unlisted=3)
+    'a and 3 more'
     """
-    others = len(names) - most
+    others = max(0, len(names) - most) + unlisted
     return ", ".join(names[:most]) + (f" and {others:,} more" if others > 0 else "")
 
 

@@ -62,8 +62,7 @@ class PeerCoordination:
         attempt.on_end.append(self._rank_ended)
         if link.is_leader:
             attempt.state.scheduler_wait = float("inf")  # Remote ranks may need the scheduler for long.
-        for server in link.others:
-            attempt.on_readable(link.connections[server].fileno(), self._read)
+        attempt.on_readable(link.fileno(), self._read)
         attempt.call_later("peers", 0.0, self._read)  # Messages that arrived while this start was prepared.
 
     def wait_for_peers(self, signals: Signals) -> Outcome:
@@ -74,8 +73,7 @@ class PeerCoordination:
         began = time.monotonic()
         self._deadline = began + TIMING.acknowledge
         while not self._is_released():
-            peers = (self._link.connections[server] for server in self._link.others)
-            wait_readable(TIMING.poll, signals, *peers)
+            wait_readable(TIMING.poll, signals, self._link)
             for number in signals.read():
                 self._handle_signal(number)
             self._read()
@@ -107,15 +105,10 @@ class PeerCoordination:
     def _read(self) -> None:
         for server, message in self._link.receive(self._restart):
             self._handle(server, message)
-        waiting = False
-        for server, connection in self._link.connections.items():
-            if connection.closed and server not in self._disconnected:
-                self._disconnected.add(server)
-                self._attempt.on_readable(connection.fileno(), None)
-                self._peer_lost(server)
-            connection.flush()
-            waiting = waiting or (connection.waiting and not connection.closed)
-        if waiting:
+        for server in self._link.lost():
+            self._disconnected.add(server)
+            self._peer_lost(server)
+        if self._link.flush():
             self._attempt.call_later("peers", TIMING.flush, self._read)
 
     def _handle(self, server: int, message: Message) -> None:
@@ -147,7 +140,7 @@ class PeerCoordination:
             self._release_scheduler()
 
     def _release_scheduler(self) -> None:
-        if self._link.is_leader and self._others() <= self._ended_well:
+        if self._link.is_leader and len(self._ended_well) == len(self._link.connections):
             self._attempt.state.scheduler_wait = TIMING.scheduler
             if self._attempt.state.ranks_ended_well:
                 self._attempt.call_later("scheduler", TIMING.scheduler, lambda: self._attempt.end("ended"))

@@ -7,6 +7,7 @@ for all hosts. If a connection closes unexpectedly, a launcher was killed or its
 from __future__ import annotations
 
 import json
+import select
 import time
 from collections import deque
 from contextlib import suppress
@@ -20,6 +21,7 @@ from hccl_tools.launch.processes import timing
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.launch.processes.signals import ENDING
+from hccl_tools.launch.protocol.connection import broadcast
 from hccl_tools.launch.protocol.messages import End, Ending, Ready, Start
 from hccl_tools.launch.runs import directory, names
 from hccl_tools.notation.phrases import and_more
@@ -82,10 +84,35 @@ class PeerLink:
         self.own, self.hosts, self.describe_loss = own, hosts, describe_loss
         self.connections, self.run_dirs = joined.connections, joined.run_dirs
         self.is_leader = own == master
+        #: Of the connections: one event must not take time for each host.
+        self._poller = select.epoll()
+        self._servers: dict[int, int] = {}
+        for server, connection in self.connections.items():
+            self._servers[connection.fileno()] = server
+            self._poller.register(connection.fileno(), select.EPOLLIN)
+        self._unsent = [one for one in self.connections.values() if one.waiting]
+        #: Servers whose connection has closed, not handled yet.
+        self._lost: list[int] = []
         #: Messages not handled yet, each with the server that sent it.
         self._unread: deque[tuple[int, Message]] = deque(maxlen=_MOST_UNREAD)
         #: The values of hosts that are ready to restart, by number of the restart and server.
         self._ready: dict[tuple[int, int], dict[str, str]] = {}
+
+    def fileno(self) -> int:
+        """Return a descriptor that is readable if a connection is."""
+        return self._poller.fileno()
+
+    def lost(self) -> list[int]:
+        """Return the servers whose connection has closed since the last call."""
+        lost, self._lost = self._lost, []
+        return lost
+
+    def flush(self) -> bool:
+        """Send queued data; return whether some is left."""
+        for connection in self._unsent:
+            connection.flush()
+        self._unsent = [one for one in self._unsent if one.waiting and not one.closed]
+        return bool(self._unsent)
 
     @property
     def others(self) -> list[int]:
@@ -94,13 +121,19 @@ class PeerLink:
 
     def broadcast(self, message: Message, *to: int) -> None:
         """Send a message to the given servers, by default to all other servers."""
-        for server in to or self.others:
-            self.connections[server].send(message)
+        connections = [self.connections[server] for server in to or self.others]
+        broadcast(connections, message)
+        self._unsent += [one for one in connections if one.waiting]
 
     def receive(self, restart: int) -> Iterator[tuple[int, Message]]:
         """Yield the messages about this start of the job, each with the server that sent it."""
-        for server, connection in self.connections.items():
+        for descriptor, _ in self._poller.poll(0):
+            server = self._servers[descriptor]
+            connection = self.connections[server]
             self._unread += [(server, message) for message in connection.messages()]
+            if connection.closed:
+                self._poller.unregister(descriptor)
+                self._lost.append(server)
         for _ in range(len(self._unread)):
             server, message = self._unread.popleft()
             number = getattr(message, "restart", -1)
@@ -128,6 +161,7 @@ class PeerLink:
         """Close all connections."""
         for connection in self.connections.values():
             connection.close()
+        self._poller.close()
 
     def barrier(
         self, restart: int, values: dict[str, str], *, signals: Signals, notify: Callable[[str], None]
@@ -149,7 +183,7 @@ class PeerLink:
             if time.monotonic() > notify_at:
                 notify("waiting for the other hosts to end their ranks")
                 notify_at = float("inf")
-            wait_readable(1.0, signals, *(self.connections[server] for server in self.others))
+            wait_readable(1.0, signals, self)
 
     def _all_ready(self, restart: int, values: dict[str, str]) -> bool:
         for _, message in self.receive(restart):

@@ -151,7 +151,7 @@ class RendezvousClient:
                     return True
                 if not isinstance(message, Waiting):
                     return False  # Another job's rendezvous.
-                answer_by, missing = float("inf"), and_more(list(message.hosts))
+                answer_by, missing = float("inf"), and_more(message.hosts, unlisted=message.more)
             if missing and time.monotonic() > self.notify_at:
                 self.notify_once(
                     f"{self.master} waits for {missing} to start its part (port {self.address[1]})"

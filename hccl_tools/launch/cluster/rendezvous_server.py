@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import select
 import time
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
@@ -20,7 +22,7 @@ from hccl_tools.launch.cluster.membership import (
     refusal,
 )
 from hccl_tools.launch.planning import ports
-from hccl_tools.launch.processes.reactor import wait_readable
+from hccl_tools.launch.protocol.connection import broadcast
 from hccl_tools.launch.protocol.listener import Listener
 from hccl_tools.launch.protocol.messages import Join, Leave, Ready, Refused, Start, Waiting
 from hccl_tools.notation.phrases import and_more
@@ -31,10 +33,13 @@ if TYPE_CHECKING:
     from hccl_tools.launch.cluster.credentials import Credentials
     from hccl_tools.launch.cluster.job_hosts import JobHosts
     from hccl_tools.launch.protocol.connection import Connection
+    from hccl_tools.launch.protocol.listener import Guest
     from hccl_tools.launch.protocol.messages import Message
 
 #: The number of messages with which a host joins.
 _JOINING = 2
+#: The number of missing hosts that each host is told by name.
+_MOST_NAMED = 4
 
 
 class RendezvousServer:
@@ -42,13 +47,18 @@ class RendezvousServer:
 
     def __init__(self, own: HostManifest, hosts: JobHosts, credentials: Credentials) -> None:
         self.own, self.hosts = own, hosts
-        self.missing = set(range(len(hosts.names))) - {own.server}
+        #: The servers that have not joined, in order; those that have joined and left come last.
+        self.missing = dict.fromkeys(server for server in range(len(hosts.names)) if server != own.server)
         self.members: dict[int, Connection] = {}
         self.run_dirs = {own.server: own.run_dir}
-        #: The connections that have not joined, each with its messages and its port.
-        self.joining: dict[Connection, tuple[list[Message], int]] = {}
+        #: By descriptor, the servers of members, and the connections that have not joined.
+        self.server_of: dict[int, int] = {}
+        self.joining: dict[int, Guest] = {}
         self.credentials = credentials
         self.listener = Listener(credentials.secret, silence=credentials.silence, allows=credentials.allows)
+        #: Of the listener and all connections: a turn must not take time for each host that has joined.
+        self.poller = select.epoll()
+        self.poller.register(self.listener.fileno(), select.EPOLLIN)
         self.discovery_port = 0
         self.refusal: Refused | None = None
         self.complete = False
@@ -83,8 +93,10 @@ class RendezvousServer:
 
     def close(self) -> None:
         """Close the listener, joining connections and, unless all hosts have joined, all others."""
+        self.poller.close()
         self.listener.close()
-        for other in [*self.joining, *(() if self.complete else self.members.values())]:
+        joining = (guest.connection for guest in self.joining.values())
+        for other in [*joining, *(() if self.complete else self.members.values())]:
             other.close()
 
     def wait_for_all(self, wait: float, notify: Callable[[str], None]) -> Membership:
@@ -115,8 +127,7 @@ class RendezvousServer:
         self.complete = True
         if strangers := self.listener.strangers():
             notify(strangers)
-        for other in self.members.values():
-            other.send(Start(run_dirs=self.run_dirs))
+        broadcast(self.members.values(), Start(run_dirs=self.run_dirs))
         return Membership(self.members, self.run_dirs)
 
     def names(self, servers: Iterable[int]) -> list[str]:
@@ -125,29 +136,48 @@ class RendezvousServer:
 
     def poll_once(self) -> None:
         """Wait once and handle new, readable and closed connections."""
-        wait_readable(TIMING.poll, self.listener, *self.joining, *self.members.values())
-        for server, member in list(self.members.items()):
-            if member.messages() or member.closed:  # A member sends nothing until it is released.
-                member.close()
-                del self.members[server]
-                self.missing.add(server)
+        ready = [descriptor for descriptor, _ in self.poller.poll(TIMING.poll)]
+        for descriptor in ready:
+            if (server := self.server_of.get(descriptor)) is not None:
+                self.read_member(server)
         for guest in self.listener.guests():
-            self.joining[guest.connection] = (guest.messages, guest.port)
+            descriptor = guest.connection.fileno()
+            self.joining[descriptor] = guest
+            self.poller.register(descriptor, select.EPOLLIN)
+            ready.append(descriptor)  # Its first messages may have arrived with its proof.
         if conflict := self.credentials.conflict(self.listener):
             self.refuse_all(Refused(conflict))
-        for connection, (messages, port) in list(self.joining.items()):
-            messages.extend(connection.messages())
-            if len(messages) >= _JOINING or connection.closed:
-                del self.joining[connection]
-                if len(messages) < _JOINING or not self.admit(connection, messages, port):
-                    connection.close()
+        for descriptor in ready:
+            if descriptor in self.joining:
+                self.read_guest(descriptor)
+
+    def read_member(self, server: int) -> None:
+        """Drop a member that has disconnected or sends something before it is released."""
+        member = self.members[server]
+        if member.messages() or member.closed:
+            del self.members[server], self.server_of[member.fileno()]
+            self.missing[server] = None
+            self.disconnect(member)
+
+    def read_guest(self, descriptor: int) -> None:
+        """Read from a connection that has not joined; admit or close it once it has sent enough."""
+        connection, messages, port = self.joining[descriptor]
+        messages.extend(connection.messages())
+        if len(messages) >= _JOINING or connection.closed:
+            del self.joining[descriptor]
+            if len(messages) < _JOINING or not self.admit(connection, messages, port):
+                self.disconnect(connection)
+
+    def disconnect(self, connection: Connection) -> None:
+        """Close a connection of the poller."""
+        self.poller.unregister(connection.fileno())
+        connection.close()
 
     def refuse_all(self, why: Refused) -> None:
         """Refuse all members, unless they have been refused already."""
         if self.refusal is None:
             self.refusal = why
-            for member in self.members.values():
-                member.send(why)
+            broadcast(self.members.values(), why)
 
     def admit(self, newcomer: Connection, messages: Sequence[Message], port: int) -> bool:
         """Handle the first messages of a connection; return whether the connection was admitted."""
@@ -159,7 +189,7 @@ class RendezvousServer:
             return False
         name = names[join.number]
         if isinstance(message, Refused):
-            self.missing.discard(join.number)
+            self.missing.pop(join.number, None)
             self.refuse_all(Refused(f"{name} does not start its part: {message.why}", join.number))
             return False
         other = HostManifest(join.number, name, dict(message.values), join.run_dir)
@@ -170,11 +200,13 @@ class RendezvousServer:
         known = self.members.get(other.server)
         if why := difference(other if known else self.own, other):
             self.refuse_all(Refused(why))
-        self.missing.discard(other.server)
+        self.missing.pop(other.server, None)
         if self.refusal:
             newcomer.send(self.refusal)
             return False
-        newcomer.send(Waiting(tuple(self.names(self.missing))))
+        first = self.names(islice(self.missing, _MOST_NAMED))
+        newcomer.send(Waiting(tuple(first), len(self.missing) - len(first)))
         self.members[other.server] = newcomer
+        self.server_of[newcomer.fileno()] = other.server
         self.run_dirs[other.server] = other.run_dir
         return True

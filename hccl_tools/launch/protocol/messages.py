@@ -77,9 +77,10 @@ class Ready(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Controller: these hosts have not joined yet."""
+    """Controller: these hosts, and ``more`` others, have not joined yet."""
 
     hosts: tuple[str, ...]
+    more: int = 0
 
 
 class Refused(NamedTuple):
@@ -235,7 +236,7 @@ _READERS: dict[type, dict[str, Callable[[Any], Any]]] = {
     Table: {"packed": _bytes},
     Join: {"number": _number, "pid": _number, "parent": _parent, "node": _text, "run_dir": _text},
     Ready: {"values": _by_name, **_RESTART},
-    Waiting: {"hosts": _several(_text)},
+    Waiting: {"hosts": _several(_text), "more": _number},
     Refused: {"why": _text, "number": _number},
     Start: {"run_dirs": _by_number, **_RESTART},
     Ending: _CAUSE,

@@ -9,20 +9,35 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from hccl_tools.launch.cluster.agents import Agent, Agents
+from hccl_tools.launch.cluster.credentials import Credentials
+from hccl_tools.launch.cluster.job_hosts import JobHosts
+from hccl_tools.launch.cluster.membership import HostManifest
+from hccl_tools.launch.cluster.rendezvous_server import RendezvousServer
 from hccl_tools.launch.model.plan import Plan, RankProcess
+from hccl_tools.launch.planning.ports import free_port
 from hccl_tools.launch.protocol.connection import Connection, connect, proved
-from hccl_tools.launch.protocol.messages import LARGEST_FROM_CONTROLLER, Kill, Message, Release, Table
+from hccl_tools.launch.protocol.messages import (
+    LARGEST_FROM_CONTROLLER,
+    Join,
+    Kill,
+    Message,
+    Ready,
+    Release,
+    Table,
+    Waiting,
+)
 from hccl_tools.launch.protocol.session import Session
 from tests.support.jobs import LONG, eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 SRUN = '#!/bin/sh\nprintf %s "$HCCL_TOOLS_LAUNCHER" > new && mv new launcher\nexec sleep 600\n'
 
@@ -113,3 +128,30 @@ def test_an_agent_of_another_job_is_not_identified(three: tuple[Agents, list[Con
     agents, _ = three
     with pytest.raises(ValueError, match="3"):
         agents.identify(agents.connected[0], 3)
+
+
+def test_a_host_learns_the_first_missing_hosts_and_the_number_of_the_others() -> None:
+    names = tuple(f"host-{number}" for number in range(8))
+    address, credentials = ("127.0.0.1", free_port()), Credentials("host-0", b"", 12.0, None)
+    server = RendezvousServer(
+        HostManifest(0, names[0], {}), JobHosts(0, 0, names, address, None), credentials
+    )
+    with closing(server):
+        server.listen(free_port())
+        host = connect(address, b"", silence=12, seconds=5, largest=LARGEST_FROM_CONTROLLER)
+        assert host is not None
+        heard: list[Message] = []
+
+        def served(done: Callable[[], object]) -> bool:
+            server.poll_once()
+            heard.extend(host.messages())
+            return bool(done())
+
+        assert eventually(lambda: served(lambda: host.is_proved))
+        host.send(Join(2, 1, ("", 0)))
+        host.send(Ready())
+        assert eventually(lambda: served(lambda: heard))
+        assert heard == [Waiting(("host-1", "host-3", "host-4", "host-5"), more=2)]
+
+        host.close()
+        assert eventually(lambda: served(lambda: 2 in server.missing))
