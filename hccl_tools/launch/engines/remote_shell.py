@@ -36,7 +36,8 @@ try:
 except OSError as error:
     sys.exit(f"{{os.uname().nodename}}: {{error.filename or job['argv'][0]}}: {{error.strerror}}")
 """
-_CHUNK = 1 << 16
+#: A longer line is shown in parts.
+_LONGEST_LINE = 1 << 20
 #: Seconds from SIGTERM to SIGKILL of the connections.
 _GRACE_SECONDS = 2.0
 _PAUSE_SECONDS = 0.01
@@ -51,7 +52,7 @@ class _Shown(Connection):
         """Write complete lines, so that no line of one host splits a line of another."""
         self._rest += data
         end = max(self._rest.rfind(b"\n"), self._rest.rfind(b"\r")) + 1
-        if not data or len(self._rest) - end > _CHUNK:
+        if not data or len(self._rest) - end > _LONGEST_LINE:
             end = len(self._rest)
         shown, self._rest = self._rest[:end], self._rest[end:]
         while shown:
