@@ -13,7 +13,7 @@ import select
 import socket
 import struct
 import time
-from collections import Counter
+from collections import Counter, deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_tools.launch.model.rank_exit import RankExit
@@ -37,6 +37,8 @@ _READ = 1 << 18
 _SAMPLED = 64
 #: As in RendezvousClient.
 _RETRY_SECONDS = 0.2
+#: As in AgentLink: for the proof of the controller, until a host connects again.
+_ANSWER_SECONDS = 5.0
 _SO_ATTACH_FILTER = 26
 #: As long as the path of a real one, and like a real one different on each host.
 _RUN_DIR = "/home/user/work/log/20261124-030000-{:032x}"
@@ -164,12 +166,14 @@ class Crowd:
         self.counts: Counter[str] = Counter()
         self.last: dict[str, float] = {}
         self.dropped, self.is_ending = 0, False
-        self._retry: list[tuple[float, Host]] = []
+        self._retry: deque[tuple[float, Host]] = deque()
+        self._unproved: deque[tuple[float, Host, int]] = deque()
         self._poll = select.epoll()
 
     def add(self, host: Host) -> None:
         """Serve a host that has begun to connect."""
         self.hosts[host.socket.fileno()] = host
+        self._unproved.append((time.monotonic() + _ANSWER_SECONDS, host, host.tries))
         self._poll.register(host.socket.fileno(), select.EPOLLIN)
 
     def run(self, what: str, done: Callable[[], bool], seconds: float = 300.0) -> None:
@@ -183,21 +187,34 @@ class Crowd:
             now = time.monotonic()
             if now > deadline:
                 raise SystemExit(f"{what}: not within {seconds:g} s; {dict(self.counts)}")
-            while self._retry and self._retry[0][0] <= now:
-                host = self._retry.pop(0)[1]
-                host.connect()
-                self.add(host)
+            self._reconnect(now)
             for descriptor, _ in self._poll.poll(0.02, 512):
-                self._serve(self.hosts[descriptor])
+                if descriptor in self.hosts:
+                    self._serve(self.hosts[descriptor])
+
+    def _reconnect(self, now: float) -> None:
+        while self._unproved and self._unproved[0][0] <= now:
+            _, host, tries = self._unproved.popleft()
+            if host.tries == tries and not host.session.is_proved:
+                self._drop(host)
+        while self._retry and self._retry[0][0] <= now:
+            host = self._retry.popleft()[1]
+            host.connect()
+            self.add(host)
+
+    def _drop(self, host: Host) -> None:
+        self.leave(host)
+        self.dropped += 1
+        self._retry.append((time.monotonic() + _RETRY_SECONDS, host))
 
     def _serve(self, host: Host) -> None:
         try:
             kinds = host.read()
         except OSError:
-            self.leave(host)
-            if not self.is_ending:
-                self.dropped += 1
-                self._retry.append((time.monotonic() + _RETRY_SECONDS, host))
+            if self.is_ending:
+                self.leave(host)
+            else:
+                self._drop(host)
             return
         for kind in kinds:
             self.counts[kind] += 1

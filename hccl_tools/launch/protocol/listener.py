@@ -37,7 +37,9 @@ _PAUSE_SECONDS = 0.2
 #: Addresses whose problem is kept, and addresses in the line of the report.
 _MOST_KEPT = 1024
 _MOST_NAMED = 3
-_BACKLOG = 1024
+#: Connections that wait for accept(); the kernel's limit is lower (net.core.somaxconn, 4096 by default). A
+#: host that finds no place learns it only after seconds.
+_BACKLOG = 1 << 14
 _BIND_ATTEMPTS = 10
 _CREDENTIALS = struct.Struct("3i")
 
