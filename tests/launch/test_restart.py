@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.support.mpiruns import Mpirun, Ssh
 
 #: Rank 1 fails, once all ranks are up, until it has been started for the second time.
-ONCE = """echo up; touch up.$RANK_ID; [ "$RANK_ID" != 1 ] || [ -e been.here ] || {
+ONCE = """echo up $HCCL_TOOLS_RESTART; touch up.$RANK_ID; [ "$RANK_ID" != 1 ] || [ -e been.here ] || {
     while [ "$(ls up.* | wc -l)" -lt "$RANK_SIZE" ]; do sleep 0.01; done; touch been.here; exit 7; }"""
 LAUNCH = (sys.executable, "-m", "hccl_tools", "launch", "--max-restarts", "2", "--grace", "2")
 
@@ -43,8 +43,8 @@ def launch(*args: str, mpirun: str = "") -> subprocess.CompletedProcess[str]:
 def check(run_dir: Path) -> None:
     """Both starts have logs of their own, and the report tells of the second."""
     for rank in (0, 1):
-        assert (run_dir / f"rank_{rank}.log").read_text() == "up\n"
-        assert (run_dir / f"rank_{rank}.restart_1.log").read_text() == "up\n"
+        assert (run_dir / f"rank_{rank}.log").read_text() == "up 0\n"
+        assert (run_dir / f"rank_{rank}.restart_1.log").read_text() == "up 1\n"
     report = json.loads((run_dir / "report.json").read_text())
     assert (report["exit_code"], report["restarts"]) == (0, 1)
 
@@ -121,4 +121,4 @@ def test_all_ranks_of_all_hosts_start_again(two_hosts: TwoHosts, engine: Mpirun 
     assert done.returncode == 0, done.stdout + done.stderr
     run_dir = Path("log/latest").resolve()
     check(run_dir)
-    assert (run_dir / "rank_3.restart_1.log").read_text() == "up\n"
+    assert (run_dir / "rank_3.restart_1.log").read_text() == "up 1\n"

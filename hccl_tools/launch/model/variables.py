@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 #: Where the launcher listens: for other hosts key, port and addresses, separated by ``@``; for shims the name
 #: of a local socket.
 LAUNCHER_VARIABLE = "HCCL_TOOLS_LAUNCHER"
@@ -11,3 +16,12 @@ TABLE_FROM_LAUNCHER = "@launcher"
 LOG_PATH_VARIABLE = "ASCEND_PROCESS_LOG_PATH"
 #: The file that a rank touches to show that it makes progress; see ``CurrentRank.heartbeat``.
 HEARTBEAT_VARIABLE = "HCCL_TOOLS_HEARTBEAT"
+#: The number of restarts of the job before this start; the second one is torch's name.
+RESTART_VARIABLE = "HCCL_TOOLS_RESTART"
+TORCH_RESTART_VARIABLE = "TORCHELASTIC_RESTART_COUNT"
+
+
+def of_restart(environment: Mapping[str, str], restart: int) -> dict[str, str]:
+    """Return the variables for a start after ``restart`` restarts; variables that are not set stay unset."""
+    counted = {RESTART_VARIABLE, TORCH_RESTART_VARIABLE} & environment.keys()
+    return {**environment, **dict.fromkeys(counted, str(restart))}

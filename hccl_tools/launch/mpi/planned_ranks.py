@@ -48,12 +48,13 @@ def pack(plan: Plan, table: bytes | None, restart: int = 0) -> bytes:
 
     ``table`` is the content of the table in the run directory, ``restart`` the number of restarts so far.
     """
+    from hccl_tools.launch.model.variables import of_restart  # noqa: PLC0415
     from hccl_tools.launch.runs import names  # noqa: PLC0415
 
     path = os.path.join(plan.run_dir, names.TABLE)
     hashed = (path, sha256(table)) if table is not None else None
     facts = (os.uname().nodename, plan.world_size, plan.run_dir, hashed)
-    shared = (*facts, dict(plan.common), tuple(plan.inheritance), restart)
+    shared = (*facts, of_restart(plan.common, restart), tuple(plan.inheritance), restart)
     parts = [marshal.dumps(shared, _MARSHAL)]
     parts += [
         marshal.dumps(

@@ -100,6 +100,7 @@ def _facts(found: RankJob, options: RankOptions, world: MpiWorld, run_dir: str) 
         has_log_path=LOG_PATH_VARIABLE in found.around.environ,
         under_mpirun=True,
         ignore_visible=options.ignore_visible,
+        restart=options.restart,
     )
 
 
@@ -160,6 +161,6 @@ def _scheduler(
         return None
     from hccl_tools.launch.planning import rank_processes  # noqa: PLC0415  (rank 0 only)
 
-    variables = environment.scheduler_environment(facts)
+    variables = composition.scheduler_environment(facts)
     argv = (python.path, "-c", rank_processes.SCHEDULER_PROGRAM)
     return argv, whole(variables)

@@ -92,3 +92,17 @@ def wants_scheduler(facts: JobFacts, frameworks: Mapping[str, str]) -> bool:
 def ranks_meet(start: str, *, cpu: bool) -> bool:
     """Return whether the ranks of a start need a rendezvous port on rank 0's host."""
     return start in {"cluster", "torch"} or (start == "mpi" and cpu)
+
+
+def scheduler_environment(job: JobFacts) -> dict[str, str]:
+    """Return the variables of MindSpore's scheduler."""
+    return {
+        "MS_ROLE": "MS_SCHED",
+        "MS_WORKER_NUM": str(job.world_size),
+        "MS_SCHED_HOST": job.master,
+        "MS_SCHED_PORT": str(job.port),
+        "MS_NODE_ID": "sched",
+        "RANK_ID": "0",
+        "RANK_SIZE": str(job.world_size),
+        "DEVICE_ID": "0",
+    }

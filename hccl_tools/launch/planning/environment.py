@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.model.variables import HEARTBEAT_VARIABLE, LOG_PATH_VARIABLE
+from hccl_tools.launch.model.variables import (
+    HEARTBEAT_VARIABLE,
+    LOG_PATH_VARIABLE,
+    RESTART_VARIABLE,
+    TORCH_RESTART_VARIABLE,
+)
 from hccl_tools.launch.runs.names import RUN_VARIABLE, heartbeat, plog_folder
 from hccl_tools.records import NamedTuple
 
@@ -56,6 +61,8 @@ class JobFacts(NamedTuple):
     python_path: str | None = None
     #: Whether the user has set PYTHONFAULTHANDLER.
     has_faulthandler: bool = False
+    #: The number of restarts before this start.
+    restart: int = 0
 
 
 class Variable(NamedTuple):
@@ -133,6 +140,9 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
         ),
         Variable(RUN_VARIABLE, lambda _, job: job.run_dir, "the run directory", shared=True),
         Variable(
+            RESTART_VARIABLE, lambda _, job: str(job.restart), "the number of restarts so far", shared=True
+        ),
+        Variable(
             "PYTHONFAULTHANDLER",
             lambda _, job: None if job.python_path is None or job.has_faulthandler else "1",
             "`1`: a crash writes the Python stacks to the log; only with `--faulthandler`",
@@ -185,6 +195,12 @@ VARIABLES: dict[str, tuple[Variable, ...]] = {
         ),
         Variable("MASTER_ADDR", lambda _, job: job.master, "torch: the rendezvous address"),
         Variable("MASTER_PORT", lambda _, job: str(job.port), "torch: the rendezvous port"),
+        Variable(
+            TORCH_RESTART_VARIABLE,
+            lambda _, job: str(job.restart),
+            "torch: the number of restarts so far",
+            shared=True,
+        ),
     ),
     "paddle": (
         Variable("PADDLE_TRAINER_ID", lambda at, _: str(at.rank), "paddle: the rank"),
@@ -258,17 +274,3 @@ def rank_environment(placement: RankPlacement, job: JobFacts, *, shared: bool = 
     rows = (row for family in VARIABLES if family in chosen for row in VARIABLES[family])
     values = ((row.name, row.value(placement, job)) for row in rows if row.shared == shared)
     return {name: value for name, value in values if value is not None}
-
-
-def scheduler_environment(job: JobFacts) -> dict[str, str]:
-    """Return the variables of MindSpore's scheduler."""
-    return {
-        "MS_ROLE": "MS_SCHED",
-        "MS_WORKER_NUM": str(job.world_size),
-        "MS_SCHED_HOST": job.master,
-        "MS_SCHED_PORT": str(job.port),
-        "MS_NODE_ID": "sched",
-        "RANK_ID": "0",
-        "RANK_SIZE": str(job.world_size),
-        "DEVICE_ID": "0",
-    }

@@ -207,4 +207,5 @@ def _facts(
         if request.watch.faulthandler
         else None,
         has_faulthandler="PYTHONFAULTHANDLER" in {*around.environ, *assigned},
+        restart=request.part.restart if request.part else 0,
     )

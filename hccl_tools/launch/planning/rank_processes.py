@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.launch.model.plan import RankProcess
 from hccl_tools.launch.planning import composition, interpreter, log_paths
-from hccl_tools.launch.planning.environment import scheduler_environment
 from hccl_tools.launch.runs import names
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def processes(
         server_index=job.placements[0].server_index,
         device=-1,
         device_id=-1,
-        environment=scheduler_environment(facts),
+        environment=composition.scheduler_environment(facts),
         argv=(python.path, "-c", SCHEDULER_PROGRAM),
         log=names.SCHEDULER_LOG,
     )

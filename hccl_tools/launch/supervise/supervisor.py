@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch.logs.terminal import Console
 from hccl_tools.launch.model.outcome import RESTARTABLE, Outcome, RankEnd
+from hccl_tools.launch.model.variables import of_restart
 from hccl_tools.launch.processes import keeper as keepers
 from hccl_tools.launch.processes.keeper_protocol import Task
 from hccl_tools.launch.processes.signals import Signals
@@ -114,7 +115,8 @@ class HostSupervision:
         attempt.state.second_sigterm_kills = options.reports
         self.watch(attempt)
         stdin = [index for index, end in enumerate(ends) if end.process.rank == options.stdin_rank]
-        keeper.start_tasks(self.tasks(ends), self.environment, self.working_dir, *stdin)
+        environment = of_restart(self.environment, options.restart + restart)
+        keeper.start_tasks(self.tasks(ends), environment, self.working_dir, *stdin)
         peers = options.join_peers and options.join_peers(
             attempt,
             run_dir=self.run_dir,

@@ -10,7 +10,7 @@ import pytest
 
 from hccl_tools.errors import UsageError
 from hccl_tools.launch.model.inheritance import composed
-from hccl_tools.launch.planning import environment, ports
+from hccl_tools.launch.planning import composition, environment, ports
 from hccl_tools.launch.planning.environment import JobFacts, rank_environment
 from hccl_tools.launch.planning.inherited import KeptMpi, inheritance
 from hccl_tools.launch.planning.placement import RankPlacement
@@ -148,7 +148,7 @@ def test_keep_mpi_tells_mindspore_the_right_device() -> None:
 
 
 def test_scheduler_has_its_own_role_and_the_ranks_meeting_point() -> None:
-    found = environment.scheduler_environment(job("cluster"))
+    found = composition.scheduler_environment(job("cluster"))
 
     assert found["MS_ROLE"] == "MS_SCHED"
     assert (found["MS_SCHED_HOST"], found["MS_SCHED_PORT"], found["MS_WORKER_NUM"]) == (
@@ -197,7 +197,17 @@ def test_torch_replaces_what_torchrun_has_left() -> None:
 
 
 def shared(**facts: Any) -> dict[str, str]:
-    return rank_environment(seat(0, 4), job("table", **facts), shared=True)
+    """What all ranks of a job at its first start have in common, besides the count of the restarts."""
+    found = rank_environment(seat(0, 4), job("table", **facts), shared=True)
+    assert found.pop("HCCL_TOOLS_RESTART") == "0"
+    return found
+
+
+def test_a_rank_learns_how_often_the_job_was_restarted() -> None:
+    again = rank_environment(seat(0, 4), job("torch", restart=3), shared=True)
+
+    assert (again["HCCL_TOOLS_RESTART"], again["TORCHELASTIC_RESTART_COUNT"]) == ("3", "3")
+    assert "TORCHELASTIC_RESTART_COUNT" not in rank_environment(seat(0, 4), job("table"), shared=True)
 
 
 @pytest.mark.parametrize("start", STARTS)
