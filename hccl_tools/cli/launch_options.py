@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from click import Option
 
 from hccl_tools.cli import product_option
-from hccl_tools.cli.values import Choice, IntRange, Seconds
+from hccl_tools.cli.values import Choice, Choices, IntRange, Seconds
 from hccl_tools.launch import engines
+from hccl_tools.launch.model.outcome import RestartCause
 from hccl_tools.launch.model.plan import DEFAULT_SILENCE
+from hccl_tools.launch.model.request import Watch
 
 _HABITS = "Other launchers' spellings"
 
@@ -125,6 +127,14 @@ GROUPS: dict[str, list[Option]] = {
                 metavar="SECONDS", help="Time without an answer from a host until it counts as lost."),
         _option("--max-restarts", type=IntRange(min=0), default=0, show_default=True, metavar="N",
                 help="Restart the whole job up to N times after a failure."),
+        _option("--max-restarts-per-hour", "restarts_per_hour", type=IntRange(min=1), metavar="N",
+                help="End the job instead of a restart when the last hour has had N of them."),
+        _option("--restart-delay", type=Seconds(), default=0.0, metavar="SECONDS",
+                help="Time before each restart."),
+        _option("--restart-on", type=Choices(get_args(RestartCause)), metavar="CAUSES",
+                default=Watch().restart_on,
+                help="What to restart after: host-lost, rank-failed, hang. By default all; a lost host "
+                "needs a spare."),
         _option("--notify", metavar="CMD",
                 help="After a failure, run CMD with the report as JSON on its stdin."),
     ],

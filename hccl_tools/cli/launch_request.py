@@ -94,6 +94,9 @@ def _watch(options: dict[str, Any]) -> Watch:
         options["host_timeout"],
         options["hang_timeout"],
         options["faulthandler"],
+        options["restart_delay"],
+        options["restart_on"],
+        options["restarts_per_hour"],
     )
 
 

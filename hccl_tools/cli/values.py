@@ -55,6 +55,16 @@ class Choice(_Choice):
         return [CompletionItem(choice) for choice in self.choices if hyphenated(choice).startswith(typed)]
 
 
+class Choices(Choice):
+    """Several of a few names, separated by commas."""
+
+    def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> Any:
+        """Return the choices as a set; click passes the default value through here as well."""
+        if isinstance(value, frozenset):
+            return value
+        return frozenset(super(Choices, self).convert(part.strip(), param, ctx) for part in value.split(","))
+
+
 class IntRange(click.IntRange):
     """A whole number between bounds."""
 

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError, LaunchError
 from hccl_tools.launch import engines
+from hccl_tools.launch.supervise.options import NextStart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.cluster.peer_link import PeerLink
+    from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
@@ -38,7 +40,7 @@ def before_restart(prepared: PreparedLaunch, request: LaunchRequest, link: PeerL
             hint="leave --preflight none out, or start the job once for all hosts: --engine mpirun or slurm",
         )
 
-    def before(number: int, signals: Signals) -> Sequence[RankProcess]:
+    def before(_outcome: Outcome, number: int, signals: Signals) -> NextStart:
         try:
             _check_table(prepared, request)
         except LaunchError as error:
@@ -50,7 +52,7 @@ def before_restart(prepared: PreparedLaunch, request: LaunchRequest, link: PeerL
 
             values = consistency.manifest_values(prepared, request)
             link.barrier(number, values, signals=signals, notify=consistency.notify)
-        return _processes(prepared, number)
+        return NextStart(_processes(prepared, number))
 
     return before
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,49 @@ def write_table(address: str = "192.168.0.1") -> None:
     server = {"server_id": "127.0.0.1", "device": [device], "host_nic_ip": "reserve"}
     table = {"version": "1.0", "server_count": "1", "server_list": [server], "status": "completed"}
     Path("table.json").write_text(json.dumps(table))
+
+
+def failing(*options: str) -> subprocess.CompletedProcess[str]:
+    """A job on this host whose ranks always fail, with two restarts allowed."""
+    command = [*LAUNCH, *options, "--no-table", "-n", "1", "--no-python", "sh", "-c", "exit 7"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+
+
+@pytest.mark.parametrize(("causes", "restarts"), [("rank-failed", 2), ("hang,rank_failed", 2), ("hang", 0)])
+def test_a_restart_follows_only_the_causes_that_were_named(causes: str, restarts: int) -> None:
+    done = failing("--restart-on", causes)
+
+    assert done.returncode == 7
+    assert done.stderr.count("starting all ranks again") == restarts
+    assert json.loads(Path("log/latest/report.json").read_text())["restarts"] == restarts
+
+
+def test_restarts_are_limited_per_hour() -> None:
+    done = failing("--max-restarts-per-hour", "1")
+
+    assert done.returncode == 7
+    assert done.stderr.count("starting all ranks again") == 1
+    assert "no restart: --max-restarts-per-hour 1: 1 in the last 0." in done.stderr
+
+
+def test_a_delay_precedes_a_restart() -> None:
+    done = failing("--restart-delay", "0.5")
+
+    assert done.stderr.count("the ranks are started again in 0.5 s") == 2
+    assert json.loads(Path("log/latest/report.json").read_text())["duration"] >= 1.0
+
+
+def test_an_interrupt_ends_the_delay_and_the_job() -> None:
+    command = [*LAUNCH, "--restart-delay", "1h", "--no-table", "-n", "1", "--no-python", "sh", "-c", "exit 7"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as job:
+        assert job.stderr is not None
+        while "again in 1 h" not in job.stderr.readline():
+            assert job.poll() is None
+        job.send_signal(signal.SIGINT)
+        said = job.stderr.read()
+
+    assert job.returncode == 130
+    assert "exit code 130 is the launcher's own: it received SIGINT" in said
 
 
 def test_all_ranks_of_this_host_start_again() -> None:

@@ -69,7 +69,9 @@ def refuse(prepared: PreparedLaunch | None, request: LaunchRequest, why: str) ->
 
 
 def _manifest(hosts: JobHosts, prepared: PreparedLaunch, request: LaunchRequest) -> HostManifest:
-    settings = {"--max-restarts": str(request.watch.max_restarts), PORT: str(hosts.address[1])}
+    watch = request.watch
+    settings = {"--max-restarts": str(watch.max_restarts), "--restart-on": ",".join(sorted(watch.restart_on))}
+    settings |= {PORT: str(hosts.address[1])}
     values = manifest_values(prepared, request) | settings
     return HostManifest(hosts.own, hosts.name, values, prepared.plan.run_dir)
 

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch.cluster.peer_link import TIMING
-from hccl_tools.launch.model.outcome import RESTARTABLE, Cause
+from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.processes import signals as received
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signal_names import signal_name
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from hccl_tools.launch.cluster.peer_link import PeerLink
-    from hccl_tools.launch.model.outcome import Outcome, RankEnd
+    from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
     from hccl_tools.launch.model.rank_failure import RankFailure
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.protocol.messages import Message
@@ -40,11 +40,11 @@ class PeerCoordination:
         *,
         run_dir: str,
         restart: int,
-        may_restart: bool,
+        restarts_after: frozenset[Reason],
         first_failure: Callable[[RankEnd], RankFailure],
     ) -> None:
         self._attempt, self._link = attempt, link
-        self._restart, self._may_restart = restart, may_restart
+        self._restart, self._restarts_after = restart, restarts_after
         self._first_failure = first_failure
         #: The cause of the job's end, once decided.
         self._cause: Cause | None = None
@@ -92,7 +92,7 @@ class PeerCoordination:
             return late or self._others() <= self._acknowledged | self._disconnected
         if self._disconnected or self._cause is not None:
             return True
-        if reason == "ended" and self._may_restart:
+        if reason == "ended" and self._restarts_after:
             return self._all_ended
         return late or (reason == "ended" and bool(self._acknowledged))
 
@@ -168,7 +168,7 @@ class PeerCoordination:
 
     def _adopt_cause(self, cause: Cause) -> None:
         attempt = self._attempt
-        if attempt.state.ranks_ended_well and not (cause.reason in RESTARTABLE and self._may_restart):
+        if attempt.state.ranks_ended_well and cause.reason not in self._restarts_after:
             attempt.say(f"{cause.message}, after all ranks of this host had exited with 0")
             attempt.end("ended")
             return
@@ -215,7 +215,7 @@ class PeerCoordination:
         if number == signal.SIGTSTP:
             received.stop_self()
         elif number in received.ENDING:
-            is_needed = self._link.is_leader or self._may_restart
+            is_needed = self._link.is_leader or self._restarts_after
             if state.reason == "ended" and self._cause is None and is_needed:
                 attempt.say(f"{signal_name(number)}: ending the job on the other hosts")
                 state.reason, state.signal = "signal", number

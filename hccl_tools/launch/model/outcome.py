@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from hccl_tools.launch.model.hang import MOST_RANKS, HungRank
@@ -13,14 +14,19 @@ from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.processes.procfs import Status
 
 Reason = Literal[
     "ended", "failed", "timeout", "hang", "signal", "log-error", "keeper", "host", "daemon", "refused"
 ]
-#: The ends after which ``--max-restarts`` starts the job again.
-RESTARTABLE = frozenset({"failed", "hang"})
+#: A cause of ``--restart-on``.
+RestartCause = Literal["host-lost", "rank-failed", "hang"]
+#: The ends after which ``--max-restarts`` starts the job again on the same hosts, with their causes.
+RESTART_CAUSES: Mapping[Reason, RestartCause] = MappingProxyType({"failed": "rank-failed", "hang": "hang"})
+RESTARTABLE = frozenset(RESTART_CAUSES)
 
 #: The exit code of a job that exceeded ``--timeout`` or ``--hang-timeout``, the same as that of timeout(1).
 _TIMED_OUT = 124
@@ -174,6 +180,10 @@ class Outcome:
     remote_cause: Cause | None = None
     #: The ranks of this host when the job hung, those that stopped first before the others.
     hung: list[HungRank] = field(default_factory=list)
+    #: The indices of the servers whose hosts were lost, or refused their part: spares must replace them.
+    lost_servers: tuple[int, ...] = ()
+    #: Whether these hosts did not begin their part: they could not be reached, or refused it.
+    lost_before_start: bool = False
 
     @property
     def exit_code(self) -> int:

@@ -7,8 +7,9 @@ the options; ``None`` means that an option was not given.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
+from hccl_tools.launch.model.outcome import RestartCause
 from hccl_tools.launch.model.plan import DEFAULT_SILENCE
 from hccl_tools.records import NamedTuple
 
@@ -163,6 +164,12 @@ class Watch(NamedTuple):
     hang_timeout: float | None = None
     #: Whether the ranks' Python writes its stacks to the log on SIGUSR2.
     faulthandler: bool = False
+    #: Seconds before each restart.
+    restart_delay: float = 0.0
+    #: The causes after which the job is started again; a lost host needs a spare.
+    restart_on: frozenset[RestartCause] = frozenset(get_args(RestartCause))
+    #: Within an hour; ``None`` for any number.
+    restarts_per_hour: int | None = None
 
 
 class Part(NamedTuple):

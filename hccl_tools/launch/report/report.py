@@ -35,12 +35,14 @@ def make(
     run_dir: str,
     killed_by_oom: bool | None,
     earlier: Sequence[Mapping[str, Any]] = (),
+    replaced: Sequence[Mapping[str, Any]] = (),
     duration: float | None = None,
 ) -> dict[str, Any]:
     """Return the report of a job's end, ready for JSON; times in seconds.
 
-    ``earlier`` is the list of ``attempts`` in the report before a restart. ``duration`` is the time of the
-    whole job, by default the duration of this start. ``killed_by_oom`` is ``None`` if unknown.
+    ``earlier`` is the list of ``attempts`` in the report before a restart, ``replaced`` the list of spares in
+    the places of lost hosts. ``duration`` is the time of the whole job, by default the duration of this
+    start. ``killed_by_oom`` is ``None`` if unknown.
     """
     report: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -52,6 +54,7 @@ def make(
         "ended": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "duration": round(outcome.duration if duration is None else duration, 3),
         "restarts": outcome.restarts,
+        "replaced": list(replaced),
         "run_dir": run_dir,
         "first_failure": None,
         "hung": [one._asdict() for one in _hung(outcome)],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from hccl_tools.launch.model.request import Watch
 from hccl_tools.records import NamedTuple
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hccl_tools.launch.logs.follower import Style
-    from hccl_tools.launch.model.outcome import Outcome, RankEnd
+    from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
     from hccl_tools.launch.model.plan import RankProcess
     from hccl_tools.launch.model.rank_failure import RankFailure
     from hccl_tools.launch.model.request import Tail
@@ -35,15 +35,31 @@ class JoinPeers(Protocol):
         *,
         run_dir: str,
         restart: int,
-        may_restart: bool,
+        restarts_after: frozenset[Reason],
         first_failure: Callable[[RankEnd], RankFailure],
     ) -> Peers:
-        """Return the coordination; ``restart`` counts the starts from 0."""
+        """Return the coordination; ``restart`` counts the starts from 0.
+
+        After an end for a reason in ``restarts_after``, all hosts restart their ranks.
+        """
 
 
-#: Prepares a restart of all ranks: accepts its number, from 1, and the signals to this launcher, and
-#: returns the processes to start. It raises HcclToolsError if a restart is impossible.
-BeforeRestart: TypeAlias = "Callable[[int, Signals], Sequence[RankProcess]]"
+class NextStart(NamedTuple):
+    """What a restart starts.
+
+    Attributes:
+        replaced: The spare hosts that have taken the places of lost hosts, for the report.
+        news: Lines for the user: what differs from the last start.
+    """
+
+    processes: Sequence[RankProcess]
+    replaced: tuple[Mapping[str, Any], ...] = ()
+    news: tuple[str, ...] = ()
+
+
+#: Prepares a restart of all ranks: accepts the outcome of the last start, the number of the restart, from 1,
+#: and the signals to this launcher. It raises HcclToolsError if a restart is impossible.
+BeforeRestart: TypeAlias = "Callable[[Outcome, int, Signals], NextStart]"
 
 
 class EngineRanks(NamedTuple):

@@ -17,7 +17,7 @@ from hccl_tools.launch.report.oom import kills
 from hccl_tools.launch.runs import directory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.logs.terminal import Console
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
@@ -38,6 +38,8 @@ class Reporter:
         self._oom_kills = kills()
         self._reported: Outcome | None = None
         self._attempts: list[dict[str, Any]] = []
+        #: The spare hosts that have taken the places of lost hosts.
+        self.replaced: tuple[Mapping[str, Any], ...] = ()
         self._began = time.monotonic()
         self.followers = Followers(
             console.out,
@@ -97,6 +99,7 @@ class Reporter:
             run_dir=self._run_dir,
             killed_by_oom=kills().since(self._oom_kills),
             earlier=self._attempts[:-1] if outcome is self._reported else self._attempts,
+            replaced=self.replaced,
             duration=time.monotonic() - self._began,
         )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.errors import HcclToolsError
 from hccl_tools.launch.logs.terminal import Console
-from hccl_tools.launch.model.outcome import RESTARTABLE, Outcome, RankEnd
+from hccl_tools.launch.model.outcome import Outcome, RankEnd
 from hccl_tools.launch.model.variables import of_restart
 from hccl_tools.launch.processes import keeper as keepers
 from hccl_tools.launch.processes.keeper_protocol import Task
@@ -19,7 +19,9 @@ from hccl_tools.launch.supervise.hangs import HangWatch
 from hccl_tools.launch.supervise.options import DEFAULTS, Supervision
 from hccl_tools.launch.supervise.progress import Progress
 from hccl_tools.launch.supervise.reporter import Reporter
+from hccl_tools.launch.supervise.restarts import Restarts, reasons
 from hccl_tools.launch.supervise.watchdogs import EarlyExit, LogSpace
+from hccl_tools.notation.phrases import time_span
 from hccl_tools.programs.lookup import find_program
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class HostSupervision:
         self.processes, self.began = processes, time.monotonic()
         self.run_dir, self.working_dir = str(run_dir), str(working_dir)
         self.environment, self.options = environment, options
+        self.restarts = Restarts(options.watch)
         self.console = Console(color=options.color, progress=options.progress)
         self.reporter = Reporter(
             self.run_dir, options, self.console, several=sum(map(self.is_shown, processes)) > 1
@@ -71,30 +74,51 @@ class HostSupervision:
 
     def run(self, keeper: Keeper, signals: Signals, locks: Sequence[int]) -> Outcome:
         """Start the processes, restart them after a failure if allowed, and report the end."""
-        options, restarts = self.options, 0
-        outcome = self.attempt(restarts, keeper, signals)
-        while outcome.reason in RESTARTABLE and not outcome.stuck and restarts < options.watch.max_restarts:
-            self.reporter.report_attempt(outcome)
-            if options.before_restart:
-                try:
-                    self.processes = options.before_restart(restarts + 1, signals)
-                except HcclToolsError as error:
-                    why = f"no restart: {error.message}" + (f"\nhint: {error.hint}" if error.hint else "")
-                    self.console.say(why)
-                    outcome.notes.append(why)
-                    break
-            restarts += 1
-            self.console.say(f"restart {restarts} of {options.watch.max_restarts}: starting all ranks again")
-            outcome = self.attempt(restarts, keeper, signals)
-        outcome.restarts = restarts
+        outcome = self.attempt(keeper, signals)
+        while self.restarts.follows(outcome) and self.prepare_restart(outcome, signals):
+            outcome = self.attempt(keeper, signals)
+        outcome.restarts = self.restarts.made
         keeper.close(wait=0.1 if outcome.stuck else 1.0)
         self.reporter.report_end(outcome, signals, locks)
         self.console.close()
         return outcome
 
-    def attempt(self, restart: int, keeper: Keeper, signals: Signals) -> Outcome:
+    def prepare_restart(self, outcome: Outcome, signals: Signals) -> bool:
+        """Report the end of a start, and prepare the next one; return whether it can begin."""
+        watch, restarts = self.options.watch, self.restarts
+        self.reporter.report_attempt(outcome)
+        if why := restarts.refusal():
+            return self.give_up(outcome, why)
+        if watch.restart_delay:
+            self.console.say(f"the ranks are started again in {time_span(watch.restart_delay, 1)}")
+        if number := restarts.wait(signals):
+            outcome.reason, outcome.signal = "signal", number
+            outcome.first_failure = outcome.remote_cause = None
+            return False
+        if self.options.before_restart:
+            try:
+                following = self.options.before_restart(outcome, restarts.made + 1, signals)
+            except HcclToolsError as error:
+                return self.give_up(outcome, error.message, error.hint)
+            self.processes = following.processes
+            self.reporter.replaced += following.replaced
+            for line in following.news:
+                self.console.say(line)
+        restarts.count(outcome)
+        of = f" of {watch.max_restarts}" if restarts.made == restarts.counted else ""
+        self.console.say(f"restart {restarts.made}{of}: starting all ranks again")
+        return True
+
+    def give_up(self, outcome: Outcome, why: str, hint: str | None = None) -> bool:
+        """Report why there is no restart, and return false."""
+        text = f"no restart: {why}" + (f"\nhint: {hint}" if hint else "")
+        self.console.say(text)
+        outcome.notes.append(text)
+        return False
+
+    def attempt(self, keeper: Keeper, signals: Signals) -> Outcome:
         """Start the processes once and wait until they have exited."""
-        options = self.options
+        options, restart = self.options, self.restarts.made
         ends = [
             RankEnd(
                 process, os.path.join(self.run_dir, names.generation(process.log, options.restart + restart))
@@ -121,7 +145,7 @@ class HostSupervision:
             attempt,
             run_dir=self.run_dir,
             restart=restart,
-            may_restart=restart < options.watch.max_restarts,
+            restarts_after=reasons(options.watch) if self.restarts.may_follow else frozenset(),
             first_failure=self.reporter.first_failure,
         )
         outcome = attempt.run()
