@@ -27,6 +27,10 @@ def _launch(**options: Any) -> int:
         from hccl_tools.cli import launch_table  # noqa: PLC0415  (other jobs have a table or one host)
 
         request = launch_table.with_table(request, options)
+    if options["spares"] or options["spare_hosts"]:
+        from hccl_tools.cli import launch_spares  # noqa: PLC0415  (few jobs have spares)
+
+        request = launch_spares.with_spares(request, options)
     if options["emit"]:
         click.echo(os.fsencode(_emitted(request, options)), nl=False)
         return 0

@@ -84,6 +84,10 @@ GROUPS: dict[str, list[Option]] = {
         _option("--hostfile", metavar="FILE",
                 help="Query these hosts, build the table, start the job with srun, mpirun or ssh."),
         _option("--hosts", metavar="LIST", help="The same for a list of hosts: 10.0.0.[1-16]."),
+        _option("--spares", type=IntRange(min=0), default=0, metavar="N",
+                help="Keep N of the hosts in reserve: after a loss, one takes the lost host's place "
+                "(--max-restarts)."),
+        _option("--spare-hosts", metavar="LIST", help="With --rank-table: the hosts in reserve."),
         _option("--export", multiple=True, metavar="NAME",
                 help="Also export this variable, besides PATH, ASCEND_*, HCCL_* ... Repeatable."),
         _flag("--no-export", help="Export only the variables named by --export."),

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.cli import launch_request
+from hccl_tools.cli import launch_request, launch_spares
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines
+from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.engines.engine import Engine
-    from hccl_tools.launch.model.request import JobTable, LaunchRequest
+    from hccl_tools.launch.model.request import JobTable, LaunchRequest, SpareHost
 
 
 def with_table(
@@ -38,11 +39,12 @@ def with_table(
             return request
     if not engine.starts_all_hosts:
         engine, reason = engines.for_several_hosts(environ)
-    table = _table(hosts, engine, request, environ)
-    note = f"the rank table of {len(hosts)} hosts was made at launch; {engine.name} starts the job ({reason})"
+    table, spares = _table(hosts, engine, request, environ, spares=options["spares"])
+    servers = len(table.table.servers)
+    note = f"the rank table of {servers} hosts was made at launch; {engine.name} starts the job ({reason})"
     made = request.table._replace(made=table._replace(notes=(note, *table.notes)))
     start = request.start._replace(engine=engine.name, engine_reason=reason)
-    return request._replace(start=start, table=made)
+    return request._replace(start=start, table=made, spares=spares)
 
 
 def _named(request: LaunchRequest, options: dict[str, Any], engine: Engine) -> tuple[str, ...]:
@@ -111,24 +113,37 @@ def _refuse_many_jobs(environ: Mapping[str, str]) -> None:
 
 
 def _table(
-    hosts: Sequence[str], engine: Engine, request: LaunchRequest, environ: Mapping[str, str]
-) -> JobTable:
+    hosts: Sequence[str], engine: Engine, request: LaunchRequest, environ: Mapping[str, str], *, spares: int
+) -> tuple[JobTable, tuple[SpareHost, ...]]:
+    """Return the table of the first hosts, and the last hosts as spares.
+
+    With spares, a host that does not answer is left out.
+    """
     from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
     from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
-    from hccl_tools.gathering import agreement, choice  # noqa: PLC0415
+    from hccl_tools.gathering import agreement, choice, failures  # noqa: PLC0415
     from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
     from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
     from hccl_tools.launch.model.request import JobTable  # noqa: PLC0415
     from hccl_tools.tablefiles import outputs  # noqa: PLC0415
     from hccl_tools.transform import generation  # noqa: PLC0415
 
-    wanted = Wanted(_first_devices(request, len(hosts)) or request.devices.listed)
-    how = GatherOptions(engine.queries_with or choice.outside_slurm(environ).engine, environ=environ)
-    try:
-        facts = agreement.check(
-            survey_hosts(hosts, SurveyRequest(wanted, product=request.table.product), how).answers
+    needed = len(hosts) - spares
+    if needed < 1:
+        raise UsageError(
+            f"--spares {spares} leaves none of the {count(len(hosts), 'host')} for the job",
+            hint="name more hosts",
         )
-        table = generation.table(facts, table_format=facts[0].table_format)
+    wanted = Wanted(_first_devices(request, needed) or request.devices.listed)
+    how = GatherOptions(
+        engine.queries_with or choice.outside_slurm(environ).engine, allow_missing=spares > 0, environ=environ
+    )
+    try:
+        found = survey_hosts(hosts, SurveyRequest(wanted, product=request.table.product), how)
+        if len(found.answers) < needed:
+            raise failures.no_answer(found.left_out, len(hosts))
+        facts = agreement.check(found.answers)
+        table = generation.table(facts[:needed], table_format=facts[0].table_format)
         report = outputs.check(table, product=facts[0].product, ignore=request.table.ignore)
         if not report.ok:
             raise outputs.refusal(report)
@@ -138,15 +153,17 @@ def _table(
         raise LaunchError(
             error.message, hint=None if "--allow-missing" in str(error.hint) else error.hint
         ) from error
-    warnings = [f"{host}: {text}" for host, one in zip(hosts, facts, strict=True) for text in one.warnings]
+    warnings = [f"{one.host} is left out: it did not answer: {one.message}" for one in found.left_out]
+    warnings += [f"{one.host}: {text}" for one in found.answers if one.facts for text in one.facts.warnings]
     data = outputs.table_text(table).encode()
-    return JobTable("", table, data, f"{facts[0].product}: {facts[0].product_source}", tuple(warnings))
+    product = f"{facts[0].product}: {facts[0].product_source}"
+    return JobTable("", table, data, product, tuple(warnings)), launch_spares.of_facts(facts[needed:])
 
 
-def _first_devices(request: LaunchRequest, count: int) -> str | None:
-    if request.devices.ranks is not None and request.devices.ranks % count:
-        raise UsageError(f"{request.devices.ranks} ranks cannot be divided evenly among {count} hosts")
-    per_host = request.devices.per_node if request.devices.ranks is None else request.devices.ranks // count
+def _first_devices(request: LaunchRequest, hosts: int) -> str | None:
+    if request.devices.ranks is not None and request.devices.ranks % hosts:
+        raise UsageError(f"{request.devices.ranks} ranks cannot be divided evenly among {hosts} hosts")
+    per_host = request.devices.per_node if request.devices.ranks is None else request.devices.ranks // hosts
     if per_host is None:
         return None
     if request.devices.listed is not None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.request import LaunchRequest, Part
     from hccl_tools.launch.planning.planner import PreparedLaunch
-    from hccl_tools.launch.supervise.options import BeforeRestart, Supervision
+    from hccl_tools.launch.supervise.options import Supervision
 
 #: Seconds for MindSpore's scheduler to exit after the ranks of this host.
 _SCHEDULER_WAIT = 0.2
@@ -55,10 +55,13 @@ def launch(request: LaunchRequest) -> int:
             from hccl_tools.launch.cluster import consistency  # noqa: PLC0415  (several hosts, started by hand)
 
             link = consistency.connect_peers(prepared, request)
-        before_restart = _before_restart(prepared, request, link)
+        if request.watch.max_restarts:
+            from hccl_tools.launch import restart  # noqa: PLC0415  (few jobs restart)
+
+            restart.check(plan, request)
         # The kernel releases all locks when this process exits for any reason.
         locks = [lock, *_hold(prepared, request, again=bool(request.part and request.part.restart))]
-        controller = _open_controller(plan, prepared.table_data)
+        controller = _open_controller(plan, prepared.table_data, [spare.name for spare in request.spares])
     except BaseException as error:
         if started := keeper.current():
             started.close()
@@ -73,9 +76,7 @@ def launch(request: LaunchRequest) -> int:
         run_dir=plan.run_dir,
         environment={**prepared.shared_environment, **(controller.environment if controller else {})},
         working_dir=plan.working_dir,
-        options=_supervision(
-            request, plan, before_restart=before_restart, link=link, agent=agent, controller=controller
-        ),
+        options=_supervision(request, prepared, link=link, agent=agent, controller=controller),
         keeper=guard,
         locks=locks,
     )
@@ -119,14 +120,22 @@ def prepared_launch(request: LaunchRequest) -> PreparedLaunch:
     return prepared
 
 
-def _before_restart(
-    prepared: PreparedLaunch, request: LaunchRequest, link: PeerLink | None
-) -> BeforeRestart | None:
+def _restarting(
+    supervision: Supervision,
+    request: LaunchRequest,
+    prepared: PreparedLaunch,
+    link: PeerLink | None,
+    controller: Controller | None,
+) -> Supervision:
+    """Return a supervision that restarts the job, if this launcher may; with spares, also on other hosts."""
     if not request.watch.max_restarts:
-        return None
+        return supervision
     from hccl_tools.launch import restart  # noqa: PLC0415  (few jobs restart)
 
-    return restart.before_restart(prepared, request, link)
+    if controller is None or not request.spares:
+        return supervision._replace(before_restart=restart.on_the_same_hosts(prepared, request, link))
+    preparation = restart.WithSpares(prepared, request, controller, prepare=prepared_launch)
+    return supervision._replace(before_restart=preparation.prepare, explain=preparation.explain)
 
 
 def _preflight(prepared: PreparedLaunch, typed: Mapping[str, str]) -> tuple[str, ...]:
@@ -161,19 +170,19 @@ def _connect_to_launcher(request: LaunchRequest, part: Part) -> tuple[AgentLink,
         directory.create(part.run_dir, shared=True, mode=request.logs.mode)
         path = directory.write(part.run_dir, names.GIVEN_TABLE, agent.table())
     except LaunchError as error:
-        agent.refuse(error)
+        agent.refuse(error, None)
         raise
     return agent, request._replace(table=request.table._replace(file=path))
 
 
-def _open_controller(plan: Plan, table: bytes | None) -> Controller | None:
+def _open_controller(plan: Plan, table: bytes | None, spares: Sequence[str]) -> Controller | None:
     """Listen for the agents that the engine will start, if there are any."""
     if not (plan.supervisor or plan.shim_command):
         return None
     from hccl_tools.launch.cluster.controller import Controller  # noqa: PLC0415  (for engines only)
 
     try:
-        return Controller(plan, table)
+        return Controller(plan, table, spares=spares)
     except OSError as error:
         raise LaunchError(f"cannot listen for the job's processes on a TCP port: {error.strerror}") from error
 
@@ -189,7 +198,7 @@ def _report_refusal(
     if link is not None:
         link.abort(error.message)
     elif agent is not None:
-        agent.refuse(error)
+        agent.refuse(error, prepared and prepared.plan)
     elif request.part is None and request.start.preflight:
         from hccl_tools.launch.cluster import consistency, membership  # noqa: PLC0415  (a refusal is rare)
 
@@ -213,8 +222,7 @@ def _hold(prepared: PreparedLaunch, request: LaunchRequest, *, again: bool) -> l
 def _write(prepared: PreparedLaunch, *, shared: bool, again: bool) -> list[int]:
     plan = prepared.plan
     if not shared or not os.path.exists(os.path.join(plan.run_dir, names.PLAN)):
-        data = plan_json.as_bytes(plan, prepared.environment, engines.of(plan).command(plan))
-        directory.write(plan.run_dir, names.PLAN, data)
+        plan_json.write(plan, prepared.environment)
     if prepared.table_data is not None:
         directory.write(plan.run_dir, names.TABLE, prepared.table_data)
     locks: list[int] = []
@@ -232,16 +240,15 @@ def _write(prepared: PreparedLaunch, *, shared: bool, again: bool) -> list[int]:
 
 def _supervision(
     request: LaunchRequest,
-    plan: Plan,
+    prepared: PreparedLaunch,
     *,
-    before_restart: BeforeRestart | None,
     link: PeerLink | None,
     agent: AgentLink | None,
     controller: Controller | None,
 ) -> Supervision:
     from hccl_tools.launch.supervise.options import Supervision  # noqa: PLC0415  (not for a refused launch)
 
-    join_peers = None
+    plan, join_peers = prepared.plan, None
     if link is not None:
         from hccl_tools.launch.cluster import peer_coordination  # noqa: PLC0415  (several hosts, started by hand)
 
@@ -251,7 +258,6 @@ def _supervision(
         tail=request.logs.tail,
         stdin_rank=request.logs.stdin_rank,
         restart=request.part.restart if request.part else 0,
-        before_restart=before_restart,
         reports=agent is None,
         join_peers=join_peers,
         cpus=None if plan.shim_command else plan.cores,
@@ -262,7 +268,7 @@ def _supervision(
         from hccl_tools.launch.cluster import engine_output  # noqa: PLC0415  (an engine's jobs only)
 
         supervision = engine_output.shown_by(supervision, plan, controller.watch)
-        return supervision._replace(explain=controller.explain)
-    if agent is not None:
-        return supervision._replace(on_attempt=agent.watch, explain=agent.report_end)
-    return supervision
+        supervision = supervision._replace(explain=controller.explain)
+    elif agent is not None:
+        supervision = supervision._replace(on_attempt=agent.watch, explain=agent.report_end)
+    return _restarting(supervision, request, prepared, link, controller)

@@ -14,31 +14,25 @@ from hccl_tools.launch import engines
 from hccl_tools.launch.supervise.options import NextStart
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from hccl_tools.launch.cluster.controller import Controller
     from hccl_tools.launch.cluster.peer_link import PeerLink
     from hccl_tools.launch.model.outcome import Outcome
-    from hccl_tools.launch.model.plan import RankProcess
+    from hccl_tools.launch.model.plan import Plan, RankProcess
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.processes.signals import Signals
     from hccl_tools.launch.supervise.options import BeforeRestart
 
 
-def before_restart(prepared: PreparedLaunch, request: LaunchRequest, link: PeerLink | None) -> BeforeRestart:
-    """Return the function that a supervisor calls before each restart.
+def on_the_same_hosts(
+    prepared: PreparedLaunch, request: LaunchRequest, link: PeerLink | None
+) -> BeforeRestart:
+    """Return the function that a supervisor calls before each restart on the hosts of the first start.
 
     The function raises LaunchError if the table has changed on this host or on another host of ``link``.
-
-    Raises:
-        LaunchError: The job was started separately on several hosts, without a rendezvous.
     """
-    plan, restarts = prepared.plan, request.watch.max_restarts
-    if plan.local_server is not None and plan.rendezvous is None and request.part is None:
-        raise LaunchError(
-            f"--max-restarts {restarts}: hosts without a rendezvous cannot restart together",
-            hint="leave --preflight none out, or start the job once for all hosts: --engine mpirun or slurm",
-        )
 
     def before(_outcome: Outcome, number: int, signals: Signals) -> NextStart:
         try:
@@ -55,6 +49,59 @@ def before_restart(prepared: PreparedLaunch, request: LaunchRequest, link: PeerL
         return NextStart(_processes(prepared, number))
 
     return before
+
+
+class WithSpares:
+    """Prepares the restarts of a job with spare hosts, which take the places of lost hosts."""
+
+    def __init__(
+        self,
+        prepared: PreparedLaunch,
+        request: LaunchRequest,
+        controller: Controller,
+        *,
+        prepare: Callable[[LaunchRequest], PreparedLaunch],
+    ) -> None:
+        """``prepare`` makes the plan of a request."""
+        from hccl_tools.launch.spares.replacement import HostReplacement  # noqa: PLC0415  (few jobs have spares)
+
+        self._controller, self._request = controller, request
+        self._hosts = HostReplacement(prepared, request, prepare)
+
+    def explain(self, outcome: Outcome) -> None:
+        """Determine how a start of the job ended, and which hosts were lost."""
+        from hccl_tools.launch.spares import lost_hosts  # noqa: PLC0415  (few jobs have spares)
+
+        self._controller.explain(outcome)
+        lost_hosts.mark(self._hosts.prepared.plan, outcome, self._controller.unreported)
+
+    def prepare(self, outcome: Outcome, number: int, _signals: Signals) -> NextStart:
+        """Return the next start of the job.
+
+        Raises:
+            LaunchError: The table has changed, or a host was lost and no spare is left.
+        """
+        if not outcome.lost_servers:
+            if not self._hosts.has_replaced:  # Else the table in the run directory is the only one.
+                _check_table(self._hosts.prepared, self._request)
+            return NextStart(_processes(self._hosts.prepared, number))
+        replaced = self._hosts.replace(outcome, number)
+        self._controller.follow(replaced.prepared.plan, replaced.prepared.table_data)
+        return NextStart(_processes(replaced.prepared, number), replaced.facts, replaced.news)
+
+
+def check(plan: Plan, request: LaunchRequest) -> None:
+    """Check that the hosts of a job can restart together.
+
+    Raises:
+        LaunchError: The job was started separately on several hosts, without a rendezvous.
+    """
+    restarts = request.watch.max_restarts
+    if restarts and plan.local_server is not None and plan.rendezvous is None and request.part is None:
+        raise LaunchError(
+            f"--max-restarts {restarts}: hosts without a rendezvous cannot restart together",
+            hint="leave --preflight none out, or start the job once for all hosts: --engine mpirun or slurm",
+        )
 
 
 def _check_table(prepared: PreparedLaunch, request: LaunchRequest) -> None:

@@ -32,6 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("launch.preflight", "launch.render", "launch.supervise", "launch.mpi"),
     ("launch.protocol",),
     ("launch.cluster",),
+    ("launch.spares",),
     ("launch.rank", "launch.current", "launch.restart"),
     ("launch.launcher",),
     ("launch.preview", "launch.spawn", "gathering", "scaling"),

@@ -112,8 +112,10 @@ class AgentLink:
             Join(first.server_index, os.getpid(), parent, node_names.own_node_name(), plan.run_dir)
         )
 
-    def refuse(self, error: HcclToolsError) -> None:
-        """Report the error that prevents this host from starting its part."""
+    def refuse(self, error: HcclToolsError, plan: Plan | None) -> None:
+        """Report the error that prevents this host from starting its part; ``plan`` identifies the host."""
+        if plan is not None:
+            self.begin(plan)
         self._connection.send(Ending(Cause.lost(self._host, "refused", error.message)))
 
     def watch(self, attempt: Attempt) -> None:

@@ -40,7 +40,7 @@ class Agents:
         numbers: The numbers of the expected agents.
         missing: The numbers of agents that have not connected yet.
         done: The numbers of agents that have reported.
-        gone: The numbers of agents whose connection has closed.
+        gone: The numbers of agents whose connection has closed, in order of time.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -49,7 +49,7 @@ class Agents:
         self.numbers = {process.server_index if plan.supervisor else process.rank for process in ranks}
         self.missing = set(self.numbers)
         self.done: set[int] = set()
-        self.gone: set[int] = set()
+        self.gone: dict[int, None] = {}
         self._connected: dict[int, Agent] = {}
         #: Of these, by descriptor, the agents that have not reported, and those that have no Release yet.
         self._running: dict[int, Agent] = {}
@@ -96,7 +96,7 @@ class Agents:
         for agents in (self._connected, self._running, self._unreleased):
             agents.pop(agent.descriptor, None)
         if agent.number >= 0:
-            self.gone.add(agent.number)
+            self.gone[agent.number] = None
 
     @property
     def have_all_reported(self) -> bool:

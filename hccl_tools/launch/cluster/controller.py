@@ -20,7 +20,7 @@ from hccl_tools.launch.cluster import host_status, verdict
 from hccl_tools.launch.cluster.agents import Agent, Agents
 from hccl_tools.launch.cluster.engine_end import TIMING, EngineEnd
 from hccl_tools.launch.cluster.job_addresses import bindings
-from hccl_tools.launch.cluster.verdict import Finding, Reports
+from hccl_tools.launch.cluster.verdict import Finding, Reports, Unreported
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes.reactor import wait_readable
@@ -43,27 +43,33 @@ _KEY_BYTES = 32
 class Controller:
     """Listens for the agents of a job, over all its restarts."""
 
-    def __init__(self, plan: Plan, table: bytes | None) -> None:
-        """Start listening; supervisors receive the table.
+    def __init__(self, plan: Plan, table: bytes | None, *, spares: Sequence[str] = ()) -> None:
+        """Start listening; supervisors receive the table. ``spares`` are hosts that may connect later.
 
         Raises:
             OSError: No port is free.
         """
-        self._plan = plan
+        hosts = (*plan.hosts, *spares)
         self._has_supervisors = bool(plan.supervisor)
-        self._addresses = addresses_towards(plan.hosts) if self._has_supervisors else []
+        self._addresses = addresses_towards(hosts) if self._has_supervisors else []
         self._key, self._port = os.urandom(_KEY_BYTES), 0
         self._name = f"hccl-tools-{os.urandom(_KEY_BYTES).hex()}"
         # The shims are on this host: the kernel identifies their user.
         self._listener = Listener(self._key if self._has_supervisors else None, silence=plan.host_timeout)
         if self._has_supervisors:
-            self._port = self._listener.listen(bindings(plan.hosts, self._addresses))
+            self._port = self._listener.listen(bindings(hosts, self._addresses))
         else:
             self._listener.listen_locally(self._name)
-        self._table = to_json(Table.of(table)) if self._has_supervisors and table is not None else None
+        self.unreported = Unreported()
+        self.follow(plan, table)
         #: epoll lists ready descriptors in order of time: the first of two losses is the cause.
         self._order = select.epoll()
         self._reset()
+
+    def follow(self, plan: Plan, table: bytes | None) -> None:
+        """Follow a plan from the next start on."""
+        self._plan = plan
+        self._table = to_json(Table.of(table)) if self._has_supervisors and table is not None else None
 
     def _reset(self) -> None:
         self._agents = Agents(self._plan)
@@ -97,8 +103,12 @@ class Controller:
             )
 
     def explain(self, outcome: Outcome) -> None:
-        """Determine how this start of the job ended, and disconnect."""
+        """Determine how this start of the job ended, and disconnect.
+
+        ``unreported`` then has the servers of which this is not known.
+        """
         self._wait_for_reports()
+        self.unreported = self._reports.unreported(self._agents)
         verdict.decide(self._plan, outcome, self._reports)
         if strangers := self._listener.strangers():
             outcome.notes.append(strangers)
@@ -198,6 +208,8 @@ class Controller:
         elif isinstance(message, EndedByEngine):
             agent.ended_by_engine = True
         elif isinstance(message, Ending):
+            if agent.number < 0:
+                self._recognise(agent)
             self._record(agent, message.cause)
         elif isinstance(message, Ended):
             if message.cause is not None:
@@ -211,6 +223,12 @@ class Controller:
             node_names.record_node(self._plan.run_dir, self._agents.hosts[agent.number], message.node)
             if self._ending is not None:
                 self._ending.agent_connected()
+
+    def _recognise(self, agent: Agent) -> None:
+        """Identify an agent that has no plan, and therefore refuses its part, by its address."""
+        index = host_status.server_at(self._plan, agent.connection.address)
+        if index >= 0 and self._has_supervisors:
+            self._agents.identify(agent, index)
 
     def _record_ends(self, agent: Agent, ends: list[RankEnd]) -> None:
         self._agents.report(agent)

@@ -22,6 +22,12 @@ def name(plan: Plan, index: int) -> str:
     return next(process.host for process in plan.ranks if process.server_index == index)
 
 
+def server_at(plan: Plan, address: str) -> int:
+    """Return the index of the server with an address, -1 if there is none."""
+    servers = {process.host: process.server_index for process in plan.ranks}
+    return next((index for host, index in servers.items() if address in resolved([host])), -1)
+
+
 def rank_end(plan: Plan, reported: RankExit) -> RankEnd:
     """Return the end of a rank from the report of an agent.
 

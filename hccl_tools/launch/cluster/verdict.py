@@ -17,6 +17,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hccl_tools.launch.cluster.agents import Agents
     from hccl_tools.launch.model.outcome import Outcome, RankEnd
     from hccl_tools.launch.model.plan import Plan
 
@@ -37,6 +38,20 @@ class Finding(NamedTuple):
     cause: Cause
     end: RankEnd | None = None
     lost: bool = False
+
+
+class Unreported(NamedTuple):
+    """The servers whose agent has not reported how its ranks exited.
+
+    Attributes:
+        refused: The servers whose agent has refused to start its ranks.
+        lost: The servers whose agent's connection has closed, in order of time.
+        missing: The servers whose agent has not connected.
+    """
+
+    refused: tuple[int, ...] = ()
+    lost: tuple[int, ...] = ()
+    missing: tuple[int, ...] = ()
 
 
 class Reports:
@@ -61,6 +76,12 @@ class Reports:
     def has(self, agent: int) -> bool:
         """Return whether an agent has a finding."""
         return agent in self._of_agent
+
+    def unreported(self, agents: Agents) -> Unreported:
+        """Return the servers whose agent has not reported how its ranks exited."""
+        refused = [one.agent for one in self.findings if one.cause.reason == "refused" and one.agent >= 0]
+        lost = [one for one in agents.gone if one not in agents.done and one not in refused]
+        return Unreported(tuple(refused), tuple(lost), tuple(sorted(agents.missing)))
 
     def first(self) -> Finding | None:
         """Return the finding that explains the others.

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.launch.model.plan import Plan
 
+#: Seconds for a host to accept an ssh connection.
+CONNECT_SECONDS = 10
 _STDERR_APART = ("/bin/sh", "-c", 'exec "$@" 2>"$0"')
 
 
@@ -86,6 +88,23 @@ class Engine:
     def command(self, plan: Plan) -> list[str]:  # noqa: ARG002
         """Return the command line that starts the agents of a plan; empty if no program is needed."""
         return []
+
+    def check_spares(self, environ: Mapping[str, str]) -> None:
+        """Check that the job can continue on other hosts after the loss of a host.
+
+        Raises:
+            LaunchError: The engine or its scheduler would end the whole job.
+        """
+
+    def other_hosts(self, hosts: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the hosts that the engine can start besides those of a job; empty if it knows none."""
+        return ()
+
+    def probe(self, plan: Plan, host: str) -> list[str]:  # noqa: ARG002  (for engines that need the plan)
+        """Return a command that succeeds if a host of a plan can run a program."""
+        from hccl_tools.programs import ssh  # noqa: PLC0415  (few jobs lose a host)
+
+        return [*ssh.command(None, os.environ, wait=CONNECT_SECONDS), "--", host, "true"]
 
     def keeps_stderr_apart(self, plan: Plan) -> bool:  # noqa: ARG002  (for engines that do)
         """Return whether the stderr of the engine is written to a separate file."""

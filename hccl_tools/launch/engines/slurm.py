@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
 from hccl_tools.launch.engines.engine import Engine, Located
 from hccl_tools.programs.lookup import ProgramMissingError
-from hccl_tools.programs.slurm import find_srun, nodes_of_hosts
+from hccl_tools.programs.slurm import allocated_nodes, find_srun, nodes_of_hosts, step_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,6 +44,17 @@ class Slurm(Engine):
                 hint="use `salloc -N 2` or `sbatch` first, or write a batch script with --emit slurm",
             )
         return Located(path, self.name, nodes_of_hosts(hosts, environ))
+
+    def other_hosts(self, hosts: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the nodes of the allocation that are not hosts of a job."""
+        own = nodes_of_hosts(hosts, environ)
+        return tuple(node for node in allocated_nodes(environ) if own and node not in own)
+
+    def probe(self, plan: Plan, host: str) -> list[str]:
+        """Return a command that succeeds if the node of a host of a plan can run a step."""
+        node = plan.nodes[plan.hosts.index(host)] if plan.nodes else host
+        step = step_command(plan.engine_program, os.environ["SLURM_JOB_ID"], node)
+        return [*step, "--immediate=10", "true"]
 
     def command(self, plan: Plan) -> list[str]:
         """Return the srun command line of a plan."""

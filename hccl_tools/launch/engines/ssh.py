@@ -8,16 +8,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from hccl_tools.launch.engines.engine import Engine, EngineProcess, Located
+from hccl_tools.launch.engines.engine import CONNECT_SECONDS, Engine, EngineProcess, Located
 from hccl_tools.programs import ssh
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hccl_tools.launch.model.plan import Plan
-
-#: Seconds for a host to accept a connection.
-_CONNECT_SECONDS = 10
 
 
 class SshProcess(EngineProcess):
@@ -46,7 +43,7 @@ class Ssh(Engine):
         Raises:
             UsageError: The program does not exist.
         """
-        return Located(" ".join(ssh.command(None, environ, wait=_CONNECT_SECONDS)), self.name)
+        return Located(" ".join(ssh.command(None, environ, wait=CONNECT_SECONDS)), self.name)
 
     def command(self, plan: Plan) -> list[str]:
         """Return the command line of the program that starts the supervisors of a plan."""

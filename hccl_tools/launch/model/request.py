@@ -74,6 +74,16 @@ class TableChoice(NamedTuple):
     local_check: bool = True
 
 
+class SpareHost(NamedTuple):
+    """A host that can take the place of a lost one."""
+
+    #: The name or address by which the other hosts reach it.
+    name: str
+    #: A table with this host as its only server; ``None`` in a rehearsal on the CPU, in which the host takes
+    #: the devices of the server that it replaces.
+    table: RankTable | None = None
+
+
 class Hosts(NamedTuple):
     """The hosts of the job, the index of this host, and the rendezvous address."""
 
@@ -145,6 +155,8 @@ class Logs(NamedTuple):
     flat: bool = False
     tail: Tail = (0,)
     stdin_rank: int | None = None
+    #: The run directory of a job that starts again; ``None`` for a new one in ``dir``.
+    run_dir: str | None = None
 
 
 class Watch(NamedTuple):
@@ -195,4 +207,11 @@ class LaunchRequest(NamedTuple):
     part: Part | None = None
     #: The options as typed, for the supervisors on other hosts.
     typed_options: tuple[str, ...] = ()
+    #: In the order in which they are used.
+    spares: tuple[SpareHost, ...] = ()
     remarks: tuple[str, ...] = ()
+
+    @property
+    def run_dir(self) -> str | None:
+        """The run directory of a part of a job, or of a job that starts again; ``None`` for a new one."""
+        return self.part.run_dir if self.part else self.logs.run_dir

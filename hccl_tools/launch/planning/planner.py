@@ -75,7 +75,7 @@ def prepare(
     around = surroundings(
         environ, nodes, cpu=request.start.cpu, ignore_visible=request.devices.ignore_visible
     )
-    run_dir = request.part.run_dir if request.part else directory.path_for(request.logs.dir, environ)
+    run_dir = request.run_dir or directory.path_for(request.logs.dir, environ)
     notes = list(request.remarks)
     engine = engines.get(request.start.engine)
     job, python, start, chosen = _job(request, engine, around, f"{run_dir}/{names.TABLE}", notes)
@@ -147,6 +147,8 @@ def _job(
     program_check.check(request.program, {**around.environ, **request.variables.assigned}, python=python.path)
     chosen = {"rank table": table.path, "product": table.product} if table else {"rank table": "none"}
     chosen |= {"start": f"{start} ({reason})", "python": f"{python.path} ({python.reason})"}
+    if request.spares:
+        chosen["spares"] = ", ".join(spare.name for spare in request.spares)
     if request.start.engine_reason:
         chosen["engine"] = f"{engine.name} ({request.start.engine_reason})"
     return job, python, start, chosen

@@ -35,7 +35,7 @@ _EXPORTED_PREFIXES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "PYTORCH_", "OMP_")
 #: Disable the options that only the launcher of the job uses: the last value of an option counts.
 _OVERRIDES = (
     *("--engine=loop", "--mpirun=", f"--rank-table={TABLE_FROM_LAUNCHER}", "--hostfile="),
-    *("--hosts=", "--max-restarts=0", "--notify="),
+    *("--hosts=", "--max-restarts=0", "--notify=", "--spares=0", "--spare-hosts="),
 )
 _NOT_FORWARDED = ("--dry-run", "--emit")
 

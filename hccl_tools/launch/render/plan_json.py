@@ -7,7 +7,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.launch import engines
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
+from hccl_tools.launch.runs import directory, names
 from hccl_tools.notation import masking
 
 if TYPE_CHECKING:
@@ -26,6 +28,16 @@ _TERMINAL_CONTROL = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u206
 def as_bytes(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> bytes:
     """Return a plan as a JSON file; bytes of a name or an argument that are not UTF-8 are escaped."""
     return as_json(plan, environment, command).encode(errors="backslashreplace")
+
+
+def write(plan: Plan, environment: Mapping[str, str]) -> None:
+    """Write a plan into its run directory.
+
+    Raises:
+        LaunchError: The file cannot be written.
+    """
+    data = as_bytes(plan, environment, engines.of(plan).command(plan))
+    directory.write(plan.run_dir, names.PLAN, data)
 
 
 def as_json(plan: Plan, environment: Mapping[str, str], command: Sequence[str] = ()) -> str:

@@ -50,6 +50,7 @@ _ACCEPTED_BY: Mapping[str, tuple[str, ...]] = {
     "--all-here": (),
     "--timeout": (), "--early-exit-warn": (), "--hang-warn": (), "--hang-timeout": (), "--notify": (),
     "--on-log-error": (), "--faulthandler": (),
+    "--spares": (), "--spare-hosts": (),
     "--restart-delay": (), "--restart-on": (), "--max-restarts-per-hour": (),
     "--log-file": (), "--log-mode": (), "--flat-logs": (), "--buffered": (), "--tail": (), "--stdin": (),
     "--bind": (), "--keep-mpi": (), "--pass-table": (), "--mpirun": (), "--export": (), "--no-export": (),

@@ -29,6 +29,11 @@ SCHEDULER_LOG = "scheduler.log"
 PORT = "port"
 
 
+def table_before(restart: int) -> str:
+    """Return the name of the copy of the table that a restart has replaced."""
+    return f"rank_table.before_restart_{restart}.json"
+
+
 def rank_log(rank: int) -> str:
     """Return the name of a rank's log."""
     return f"rank_{rank}.log"

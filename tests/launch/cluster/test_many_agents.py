@@ -121,7 +121,7 @@ def test_each_agent_is_released_once(three: tuple[Agents, list[Connection]]) -> 
         agents.remove(agents.connected[0])
 
     assert received(others) == [[Release()]] * 3
-    assert (agents.is_empty, agents.gone) == (True, {0, 1, 2})
+    assert (agents.is_empty, list(agents.gone)) == (True, [0, 1, 2])
 
 
 def test_an_agent_of_another_job_is_not_identified(three: tuple[Agents, list[Connection]]) -> None:

@@ -1,0 +1,125 @@
+"""``launch --spares``: the hosts that can take the places of lost hosts."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
+from hccl_tools.launch import engines
+from hccl_tools.launch.model.request import SpareHost
+from hccl_tools.notation.phrases import count
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hccl_tools.discover.facts import HostFacts
+    from hccl_tools.launch.engines.engine import Engine
+    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.table.model import RankTable
+
+
+def with_spares(
+    request: LaunchRequest, options: dict[str, Any], environ: Mapping[str, str] = os.environ
+) -> LaunchRequest:
+    """Return the request with its spare hosts; a request whose table was made at launch has them already.
+
+    Raises:
+        UsageError: Another option excludes spares.
+        LaunchError: A spare did not answer, or the engine ends a job that loses a host.
+    """
+    engine = engines.get(request.start.engine)
+    _check(request, engine)
+    if not request.spares:
+        request = request._replace(spares=_beside_table(request, options, engine, environ))
+    engine.check_spares(environ)
+    note = f"{count(len(request.spares), 'spare host')}: {', '.join(spare.name for spare in request.spares)}"
+    return request._replace(remarks=(*request.remarks, note))
+
+
+def of_facts(hosts: Sequence[HostFacts]) -> tuple[SpareHost, ...]:
+    """Return spares from what was found on their hosts."""
+    from hccl_tools.launch.planning import placement  # noqa: PLC0415
+    from hccl_tools.transform import generation  # noqa: PLC0415
+
+    tables = [generation.table([facts], table_format=facts.table_format) for facts in hosts]
+    return tuple(SpareHost(placement.address(table.servers[0]), table) for table in tables)
+
+
+def _check(request: LaunchRequest, engine: Engine) -> None:
+    watch = request.watch
+    if not engine.starts_all_hosts:
+        raise UsageError(
+            "a job whose hosts are started by hand has no spares",
+            hint="start it once for all hosts: add --engine ssh, mpirun or slurm",
+        )
+    if request.start.method == "mpi":
+        raise UsageError(
+            "--start mpi starts ranks on this host only, which has no spares", hint="leave it out"
+        )
+    if not watch.max_restarts:
+        raise UsageError(
+            "spares need --max-restarts: a spare takes its place when the job restarts",
+            hint="add --max-restarts N, the number of restarts that the job may have",
+        )
+    if "host-lost" not in watch.restart_on:
+        raise UsageError("spares need --restart-on host-lost", hint="add host-lost to --restart-on")
+
+
+def _beside_table(
+    request: LaunchRequest, options: dict[str, Any], engine: Engine, environ: Mapping[str, str]
+) -> tuple[SpareHost, ...]:
+    """Return the spares of a job whose table is a file."""
+    from hccl_tools.launch.planning import placement, table_source  # noqa: PLC0415
+    from hccl_tools.notation import host_list  # noqa: PLC0415
+
+    located = table_source.locate(request.table, environ)
+    if located is None:
+        raise UsageError(
+            "spares need a rank table of several hosts",
+            hint="add --rank-table FILE and --spare-hosts LIST, or name all hosts with --hosts",
+        )
+    if located[0] == "-":
+        raise UsageError("spares need a table that can be read twice", hint="write the table to a file")
+    loaded = table_source.load_file(located[0], request.table, table_source.checked_in(request, environ))
+    own = list(dict.fromkeys(map(placement.address, loaded.table.servers)))
+    wanted = options["spares"]
+    hosts = host_list.parse(options["spare_hosts"], option="--spare-hosts") if options["spare_hosts"] else ()
+    if not hosts and engine.uses_allocation:
+        hosts = engine.other_hosts(own, environ)
+    if len(hosts) < max(wanted, 1):
+        raise UsageError(
+            f"--spares {max(wanted, 1)}: the number of known hosts besides the table's is {len(hosts)}",
+            hint="name them: --spare-hosts LIST",
+        )
+    if twice := next((host for host in hosts if host in own), None):
+        raise UsageError(f"--spare-hosts: {twice} is a server of {loaded.path}", hint="name other hosts")
+    hosts = hosts[: wanted or None]
+    if request.start.cpu:
+        return tuple(SpareHost(host) for host in hosts)
+    return of_facts(_queried(hosts, loaded.table, request, engine, environ))
+
+
+def _queried(
+    hosts: Sequence[str], table: RankTable, request: LaunchRequest, engine: Engine, environ: Mapping[str, str]
+) -> Sequence[HostFacts]:
+    """Return what is found on the spares, for the devices that the first server of the table has."""
+    from hccl_tools.discover.selection import Wanted  # noqa: PLC0415
+    from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
+    from hccl_tools.gathering import agreement, choice  # noqa: PLC0415
+    from hccl_tools.gathering.coordinator import survey_hosts  # noqa: PLC0415
+    from hccl_tools.gathering.options import GatherOptions  # noqa: PLC0415
+
+    ids = sorted(number for row in table.servers[0].rows if (number := table.device_numbers[row]) is not None)
+    # The ranks read a group_list as the 1.0 table that HCCL derives from it.
+    wanted_format = "1.0" if table.format == "group_list" else table.format
+    survey = SurveyRequest(
+        Wanted(",".join(map(str, ids))), product=request.table.product, table_format=wanted_format
+    )
+    how = GatherOptions(engine.queries_with or choice.outside_slurm(environ).engine, environ=environ)
+    try:
+        return agreement.check(survey_hosts(hosts, survey, how).answers)
+    except UsageError:
+        raise
+    except HcclToolsError as error:
+        raise LaunchError(f"a spare cannot be used: {error.message}") from error

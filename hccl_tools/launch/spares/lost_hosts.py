@@ -1,0 +1,67 @@
+"""Determine which hosts of a job were lost.
+
+An agent that did not report may have been killed by its engine, which ends all agents of a job that has lost
+one host. Its host is then still there: only a host that does not run a command counts as lost.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+from hccl_tools.discover.local_addresses import is_this_host
+from hccl_tools.launch import engines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from hccl_tools.launch.cluster.verdict import Unreported
+    from hccl_tools.launch.model.outcome import Outcome
+    from hccl_tools.launch.model.plan import Plan
+
+#: The ends that can be due to a lost host.
+_REASONS = frozenset({"failed", "hang", "host", "daemon", "refused"})
+#: Seconds for all hosts to run a command; the connection of ssh has 10.
+_PROBE_SECONDS = 20.0
+
+
+def mark(plan: Plan, outcome: Outcome, unreported: Unreported) -> None:
+    """Record in an outcome the servers whose hosts were lost, or refused their part of the job."""
+    if outcome.reason not in _REASONS:
+        return
+    hosts = {process.server_index: process.host for process in plan.ranks}
+    silent = _silent(plan, [hosts[server] for server in (*unreported.lost, *unreported.missing)])
+    found = {server for server in (*unreported.lost, *unreported.missing) if hosts[server] in silent}
+    found |= set(unreported.refused)
+    # The supervisor alone may have been killed; the first loss is then the cause of the others.
+    found = found or set(unreported.lost[:1])
+    outcome.lost_servers = tuple(sorted(found))
+    outcome.lost_before_start = bool(found) and not found & (set(unreported.lost) - set(unreported.refused))
+
+
+def _silent(plan: Plan, hosts: Iterable[str]) -> set[str]:
+    """Return the hosts that do not run a command of the engine in time."""
+    engine = engines.of(plan)
+    probes = {
+        host: subprocess.Popen(
+            engine.probe(plan, host),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        for host in hosts
+        if not is_this_host(host)
+    }
+    _wait(list(probes.values()), time.monotonic() + _PROBE_SECONDS)
+    return {host for host, probe in probes.items() if probe.returncode != 0}
+
+
+def _wait(probes: Sequence[subprocess.Popen[bytes]], deadline: float) -> None:
+    for probe in probes:
+        try:
+            probe.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:  # noqa: PERF203  (each can time out)
+            probe.kill()
+            probe.wait()

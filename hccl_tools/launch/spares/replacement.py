@@ -1,0 +1,137 @@
+"""Give the ranks of lost hosts to spare hosts, over all restarts of a job."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from hccl_tools import formats
+from hccl_tools.document.document import Document
+from hccl_tools.errors import LaunchError, TableError
+from hccl_tools.launch.model.request import JobTable
+from hccl_tools.launch.planning import table_source
+from hccl_tools.launch.render import plan_json
+from hccl_tools.launch.runs import directory, names
+from hccl_tools.launch.spares import rehearsal
+from hccl_tools.notation.number_list import rank_list
+from hccl_tools.notation.phrases import and_more, count
+from hccl_tools.records import NamedTuple
+from hccl_tools.table.fingerprint import fingerprint
+from hccl_tools.transform.replacement import replace_server
+from hccl_tools.validation.checker import validate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hccl_tools.launch.model.outcome import Outcome
+    from hccl_tools.launch.model.request import LaunchRequest, SpareHost
+    from hccl_tools.launch.planning.planner import PreparedLaunch
+
+
+class Replaced(NamedTuple):
+    """The plan after a replacement, with facts for the report and lines for the user."""
+
+    prepared: PreparedLaunch
+    facts: tuple[Mapping[str, Any], ...]
+    news: tuple[str, ...]
+
+
+class HostReplacement:
+    """The spares of a job that are left, and its current plan.
+
+    Attributes:
+        prepared: The plan, and the table for the ranks.
+        has_replaced: Whether a spare has taken the place of a host.
+    """
+
+    def __init__(
+        self,
+        prepared: PreparedLaunch,
+        request: LaunchRequest,
+        prepare: Callable[[LaunchRequest], PreparedLaunch],
+    ) -> None:
+        """``prepare`` makes the plan of a request."""
+        self.prepared, self._request, self._prepare = prepared, request, prepare
+        self._left, self.has_replaced = list(request.spares), False
+
+    def replace(self, outcome: Outcome, restart: int) -> Replaced:
+        """Give the servers of an outcome's lost hosts to spares, and write the new plan and table.
+
+        Raises:
+            LaunchError: Too few spares are left that fit.
+        """
+        before = self.prepared.table_data or b""
+        lost = [(index, self._host(index)) for index in outcome.lost_servers]
+        if len(lost) > len(self._left):
+            raise self._too_few([host for _, host in lost])
+        data, facts, news = before, list[dict[str, Any]](), list[str]()
+        for index, host in lost:
+            data, spare, changed = self._replaced(data, index, host, news)
+            ranks = [process.rank for process in self.prepared.plan.ranks if process.server_index == index]
+            facts.append({"restart": restart, "host": host, "spare": spare.name, "ranks": ranks, **changed})
+            news.append(_line(facts[-1]))
+        self._adopt(data, restart)
+        self.has_replaced = True
+        return Replaced(self.prepared, tuple(facts), tuple(news))
+
+    def _host(self, index: int) -> str:
+        return next(each.host for each in self.prepared.plan.ranks if each.server_index == index)
+
+    def _too_few(self, hosts: Sequence[str]) -> LaunchError:
+        left = count(len(self._left), "spare") if self._left else "no spare"
+        verb = "is" if len(self._left) < 2 else "are"
+        return LaunchError(f"{and_more(hosts, 4)} must be replaced, and {left} {verb} left")
+
+    def _replaced(
+        self, data: bytes, index: int, host: str, news: list[str]
+    ) -> tuple[bytes, SpareHost, dict[str, Any]]:
+        """Return a table in which the first spare that fits has a server's ranks, the spare, and the change.
+
+        Why another spare does not fit is appended to ``news``.
+        """
+        document = Document.parse(data, names.TABLE)
+        table = formats.read(document.value)
+        old = table.servers[index].server_id
+        for spare in self._left:
+            try:
+                own = spare.table or rehearsal.table_of(spare.name, table, index)
+                done = replace_server(document, old, own)
+                self._check(done.data)
+            except TableError as error:
+                news.append(f"spare {spare.name} is passed over: {error.message}")
+                continue
+            self._left.remove(spare)
+            new = done.table.servers[index].server_id
+            news += (line for line in done.changes if line.startswith("warning: "))
+            changed = {"server_id": old, "spare_server_id": new}
+            changed |= {"table_before": fingerprint(table), "table_after": fingerprint(done.table)}
+            return done.data, spare, changed
+        raise LaunchError("; ".join([f"{host} must be replaced, and no spare fits its place", *news]))
+
+    def _check(self, data: bytes) -> None:
+        """Judge a table as that of the job was judged."""
+        product = self.prepared.plan.chosen["product"].partition(":")[0]
+        variables = table_source.checked_in(self._request, os.environ)
+        report = validate(data, product=product, ignore=self._request.table.ignore, env=variables)
+        if not report.ok:
+            raise TableError(f"the table would not be valid: {report.errors[0].message}")
+
+    def _adopt(self, data: bytes, restart: int) -> None:
+        run_dir, before = self.prepared.plan.run_dir, self.prepared.table_data or b""
+        table = formats.read(Document.parse(data, names.TABLE).value)
+        made = JobTable("", table, data, self.prepared.plan.chosen["product"])
+        request = self._request._replace(
+            table=self._request.table._replace(made=made, file=None),
+            logs=self._request.logs._replace(run_dir=run_dir),
+        )
+        self.prepared = prepared = self._prepare(request)
+        directory.write(run_dir, names.table_before(restart), before)
+        directory.write(run_dir, names.TABLE, data)
+        plan_json.write(prepared.plan, prepared.environment)
+
+
+def _line(facts: Mapping[str, Any]) -> str:
+    return (
+        f"{facts['spare']} takes the place of {facts['host']} ({rank_list(facts['ranks'])}); "
+        f"the table's fingerprint {facts['table_before']} becomes {facts['table_after']}"
+    )
