@@ -1,4 +1,4 @@
-"""A Slurm cluster as sites have it: a login node and two others, each with its own address, name and disk."""
+"""A Slurm cluster as sites have it: a login node and three others, each with an address, name and disk."""
 
 from __future__ import annotations
 
@@ -20,20 +20,25 @@ if TYPE_CHECKING:
 
     from tests.beds.network_host import Host
 
-_NODES = """\
-NodeName=n1 NodeAddr=10.79.0.1 CPUs=8
-NodeName=n2 NodeAddr=10.79.0.2 CPUs=8
-"""
+_ADDRESSES = {"login": "10.79.0.254", "n1": "10.79.0.1", "n2": "10.79.0.2", "n3": "10.79.0.3"}
+_NAMES = tuple(_ADDRESSES)[1:]
+_NODES = "".join(f"NodeName={name} NodeAddr={_ADDRESSES[name]} CPUs=8\n" for name in _NAMES)
 
 
 @dataclass(frozen=True)
 class SlurmCluster:
-    """The bed. Jobs are submitted on ``login``; the cable of a node can be pulled."""
+    """The bed. Jobs are submitted on ``login``; the cable of a node can be pulled, and a node can die."""
 
     login: Host
     first: Host
     second: Host
+    third: Host
     config: Path
+    daemons: ExitStack
+
+    @property
+    def nodes(self) -> tuple[Host, ...]:
+        return (self.first, self.second, self.third)
 
     @property
     def env(self) -> dict[str, str]:
@@ -50,6 +55,20 @@ class SlurmCluster:
     def states(self) -> list[str]:
         return self.run([program("sinfo"), "--noheader", "--Node", "--format=%t"]).stdout.split()
 
+    @property
+    def is_idle(self) -> bool:
+        return self.states() == ["idle"] * len(self.nodes)
+
+    def start_daemon(self, host: Host, name: str, *options: str) -> None:
+        argv, log = [program(name), "-D", *options], self.config.with_name(f"{host.namespace}.out")
+        self.daemons.callback(Daemon(host.command(argv), log=log, env=self.env).stop)
+
+    def revive(self, node: Host) -> None:
+        """Start Slurm's daemon on a node on which everything was killed; the node is idle on return."""
+        self.start_daemon(node, "slurmd", "-N", node.name)
+        self.run([program("scontrol"), "update", f"nodename={node.name}", "state=resume"])
+        wait_until(lambda: self.is_idle, "idle nodes", log=self.config.with_name("slurmctld.log"))
+
 
 def _wire(hosts: Sequence[Host]) -> None:
     """Join the hosts by a switch, which stands in the first."""
@@ -64,49 +83,49 @@ def _wire(hosts: Sequence[Host]) -> None:
         configure("-n", host.namespace, "link", "set", host.cable, "up")
 
 
-def _start_daemons(stack: ExitStack, bed: SlurmCluster, folder: Path) -> None:
+def _start_daemons(bed: SlurmCluster, folder: Path) -> None:
     (folder / "state").mkdir()
-    daemons = [
-        (bed.login, ["slurmctld", "-D"]),
-        (bed.first, ["slurmd", "-D", "-N", "n1"]),
-        (bed.second, ["slurmd", "-D", "-N", "n2"]),
-    ]
-    for host, argv in daemons:
-        log = folder / f"{host.namespace}.out"
-        stack.callback(Daemon(host.command([program(argv[0]), *argv[1:]]), log=log, env=bed.env).stop)
-    stack.callback(bed.run, [program("scancel"), "--user=root", "--signal=KILL"])
-    wait_until(lambda: bed.states() == ["idle", "idle"], "two idle nodes", log=folder / "slurmctld.log")
+    bed.start_daemon(bed.login, "slurmctld")
+    for node in bed.nodes:
+        bed.start_daemon(node, "slurmd", "-N", node.name)
+    bed.daemons.callback(bed.run, [program("scancel"), "--user=root", "--signal=KILL"])
+    wait_until(lambda: bed.is_idle, "idle nodes", log=folder / "slurmctld.log")
 
 
 @contextmanager
 def make_slurm_cluster(folder: Path) -> Iterator[SlurmCluster]:
     """A cluster with its files in a folder, until the context is left."""
-    programs = ["munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo", "scancel"]
+    programs = ["munged", "slurmctld", "slurmd", "srun", "sbatch", "sinfo", "scancel", "scontrol"]
     need("slurm_cluster", [*programs, "ip", "nsenter", "unshare", "hostname"])
     folder.chmod(0o755)
     tag = f"{os.getpid()}"
     with ExitStack() as stack:
-        addresses = {"login": "10.79.0.254", "n1": "10.79.0.1", "n2": "10.79.0.2"}
-        options: dict[str, Any] = {"neighbours": addresses.values(), "own_sys": False}
+        options: dict[str, Any] = {"neighbours": _ADDRESSES.values(), "own_sys": False}
         hosts = [
             make_host(stack, f"hccl{tag}{name}", address, folder / name, name=name, **options)
-            for name, address in addresses.items()
+            for name, address in _ADDRESSES.items()
         ]
         _wire(hosts)
-        bed = SlurmCluster(hosts[0], hosts[1], hosts[2], folder / "slurm.conf")
+        login, first, second, third = hosts
+        bed = SlurmCluster(login, first, second, third, folder / "slurm.conf", stack)
         text = SLURM_CONFIG.format(
-            host="login", address="10.79.0.254", ports=(6817, 6818), folder=folder, nodes=_NODES
+            host="login",
+            address=_ADDRESSES["login"],
+            ports=(6817, 6818),
+            folder=folder,
+            nodes=_NODES,
+            names=",".join(_NAMES),
         )
         write_task_prolog(folder)
         bed.config.write_text(text)
         stack.callback(end_processes, lambda: pids_with_environment(f"SLURM_CONF={bed.config}"))
         start_munge(stack, folder, bed.env)
-        _start_daemons(stack, bed, folder)
+        _start_daemons(bed, folder)
         yield bed
 
 
 @pytest.fixture(scope="session")
 def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
-    """A login node and the nodes n1 and n2, which share no disk but the bed's own folders."""
+    """A login node and the nodes n1 to n3, which share no disk but the bed's own folders."""
     with make_slurm_cluster(tmp_path_factory.mktemp("slurm_cluster")) as bed:
         yield bed

@@ -47,7 +47,7 @@ SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd-%n.log
 {nodes}\
-PartitionName=p Nodes=n1,n2 Default=YES State=UP
+PartitionName=p Nodes={names} Default=YES State=UP
 """
 _NODES = """\
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=8
@@ -155,9 +155,8 @@ def two_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoNodes]:
     host = socket.gethostname().split(".")[0]
     ports = _free_ports(3)
     nodes = _NODES.format(host=host, ports=ports)
-    bed.config.write_text(
-        SLURM_CONFIG.format(host=host, address="127.0.0.1", ports=ports, folder=folder, nodes=nodes)
-    )
+    facts = {"host": host, "address": "127.0.0.1", "ports": ports, "folder": folder}
+    bed.config.write_text(SLURM_CONFIG.format(**facts, nodes=nodes, names="n1,n2"))
     env = {**os.environ, **bed.env}
     with ExitStack() as stack:
         stack.callback(end_processes, lambda: pids_with_environment(f"SLURM_CONF={bed.config}"))

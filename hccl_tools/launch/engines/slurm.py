@@ -45,6 +45,22 @@ class Slurm(Engine):
             )
         return Located(path, self.name, nodes_of_hosts(hosts, environ))
 
+    def check_spares(self, environ: Mapping[str, str]) -> None:
+        """Check that Slurm keeps this allocation when it loses a node.
+
+        Raises:
+            LaunchError: Nothing shows that the allocation was requested with ``--no-kill``.
+        """
+        from hccl_tools.launch.engines import slurm_no_kill  # noqa: PLC0415  (few jobs have spares)
+
+        if not slurm_no_kill.is_requested(environ):
+            raise LaunchError(
+                "--spares: nothing shows that this allocation was requested with --no-kill, without which "
+                "Slurm ends it when it loses a node",
+                hint="add the line `#SBATCH --no-kill` to the batch script, or use `salloc --no-kill`; a job "
+                "cannot see `sbatch --no-kill` on the command line: then also `export SBATCH_NO_KILL=1`",
+            )
+
     def other_hosts(self, hosts: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
         """Return the nodes of the allocation that are not hosts of a job."""
         own = nodes_of_hosts(hosts, environ)

@@ -117,7 +117,7 @@ def test_a_node_that_is_cut_off_ends_the_job_on_both_sides(cluster: Cluster, scr
     assert took < LOSS_S + LOAD_S
     assert gone
     # Slurm finds out by itself that the node is back; the next test wants it.
-    assert eventually(lambda: cluster.bed.states() == ["idle", "idle"])
+    assert eventually(lambda: cluster.bed.is_idle)
 
 
 def test_a_killed_launcher_leaves_nothing_on_the_nodes(cluster: Cluster) -> None:

@@ -15,6 +15,7 @@ import pytest
 from tests.support.jobs import eventually
 from tests.support.mpiruns import every_remote_engine
 from tests.support.processes import has_ended
+from tests.support.spares import ONCE_AGAIN, OPTIONS, TIMING, write_table
 from tests.support.three_by import environ
 
 if TYPE_CHECKING:
@@ -24,34 +25,9 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.bed, pytest.mark.mpi, pytest.mark.slow]
 
-#: A rank that ends well after a restart, and stays before.
-ONCE_AGAIN = """echo "on $(hostname)"; echo $$ > "new_$RANK_ID"; mv "new_$RANK_ID" "up_$RANK_ID"
-[ "$HCCL_TOOLS_RESTART" != 0 ] || exec sleep 6464"""
 LAUNCH = [sys.executable, "-m", "hccl_tools", "launch", "--product", "a2", "--cpu", "--start", "torch"]
-OPTIONS = ["--ignore", "HCC2,HCC4,HCC5,HCC6", "--grace", "1", "--host-timeout", "3"]
-TIMING = {"HCCL_TOOLS_TIMING": "engine.end=0.5"}
 #: The table before the restart, and that of the job.
 TABLES = ("rank_table.before_restart_1.json", "rank_table.json")
-
-
-def write_table(*addresses: str) -> str:
-    """Write the table of a job with a rank on each of these hosts."""
-    servers = [
-        {
-            "server_id": address,
-            "device": [{"device_id": "4", "device_ip": f"192.168.0.{rank}", "rank_id": str(rank)}],
-            "host_nic_ip": "reserve",
-        }
-        for rank, address in enumerate(addresses)
-    ]
-    table = {
-        "version": "1.0",
-        "server_count": str(len(servers)),
-        "server_list": servers,
-        "status": "completed",
-    }
-    Path("table.json").write_text(json.dumps(table))
-    return "table.json"
 
 
 class SpareJob:

@@ -1,0 +1,128 @@
+"""A Slurm job of two nodes with a third one as a spare."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.beds.daemons import program
+from tests.support.jobs import eventually
+from tests.support.spares import ONCE_AGAIN, OPTIONS, TIMING, write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.beds.network_host import Host
+    from tests.beds.slurm_cluster import SlurmCluster
+
+pytestmark = [pytest.mark.bed, pytest.mark.slow]
+
+LAUNCH = [sys.executable, "-m", "hccl_tools", "launch", "--product", "a2", "--cpu", "--start", "torch"]
+SPARES = ["--engine", "slurm", "--spares", "1", "--max-restarts", "1"]
+
+
+@pytest.fixture
+def bed(slurm_cluster: SlurmCluster, own_directory: Path) -> Iterator[SlurmCluster]:
+    """The cluster, all of whose nodes are up before and after."""
+    write_table(slurm_cluster.first.address, slurm_cluster.second.address)
+    yield slurm_cluster
+    slurm_cluster.run([program("scancel"), "--user=root", "--signal=KILL"])
+    assert eventually(lambda: slurm_cluster.is_idle)
+
+
+def launch(script: str) -> list[str]:
+    options = ["--rank-table", "table.json", *SPARES, *OPTIONS]
+    return [*LAUNCH, *options, "--no-python", "sh", "-c", script]
+
+
+def start(bed: SlurmCluster, *argv: str) -> subprocess.Popen[str]:
+    return bed.login.start(
+        argv,
+        env=bed.env | TIMING,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def is_up() -> bool:
+    """Whether both ranks run before long."""
+    return eventually(lambda: all(Path(f"up_{rank}").exists() for rank in (0, 1)), 60)
+
+
+def kill_all(node: Host) -> None:
+    for pid in node.pids():
+        os.kill(pid, signal.SIGKILL)
+
+
+def check(bed: SlurmCluster, said: str) -> None:
+    """Check that n3 took the place of n2, and that nothing is left."""
+    report: dict[str, Any] = json.loads(Path("log/latest/report.json").read_text())
+    assert (report["exit_code"], report["restarts"]) == (0, 1), said
+    assert [(one["host"], one["spare"]) for one in report["replaced"]] == [(bed.second.address, "n3")]
+    assert f"n3 takes the place of {bed.second.address} (rank 1); " in said
+    assert Path("log/latest/rank_1.restart_1.log").read_text() == "on n3\n"
+    assert not [words for node in bed.nodes for words in node.commands().values() if "6464" in words]
+
+
+@pytest.mark.parametrize("is_noticed", [False, True], ids=["before Slurm notices", "noticed by Slurm"])
+def test_a_spare_node_takes_the_place_of_a_node_that_has_died(bed: SlurmCluster, is_noticed: bool) -> None:
+    job = start(bed, "salloc", "-N3", "--ntasks-per-node=1", "--no-kill", *launch(ONCE_AGAIN))
+    assert is_up()
+    kill_all(bed.second)
+    try:
+        if is_noticed:
+            bed.run([program("scontrol"), "update", "nodename=n2", "state=down", "reason=dead"])
+        said = job.communicate(timeout=120)[0]
+    finally:
+        bed.revive(bed.second)
+
+    assert job.returncode == 0, said
+    check(bed, said)
+
+
+def test_a_batch_job_that_has_lost_a_node_continues_on_a_spare(bed: SlurmCluster) -> None:
+    lines = [
+        "#!/bin/sh",
+        "#SBATCH --nodes=3 --ntasks-per-node=1",
+        "#SBATCH --no-kill",
+        "#SBATCH --output=out",
+    ]
+    Path("job.sbatch").write_text("\n".join([*lines, shlex.join(launch(ONCE_AGAIN)), ""]))
+    job = start(bed, "sbatch", "--wait", "job.sbatch")
+    assert is_up()
+    kill_all(bed.second)
+    try:
+        bed.run([program("scontrol"), "update", "nodename=n2", "state=down", "reason=dead"])
+        job.communicate(timeout=120)
+    finally:
+        bed.revive(bed.second)
+
+    said = Path("out").read_text()
+    assert job.returncode == 0, said
+    check(bed, said)
+
+
+def test_spares_need_an_allocation_that_outlives_a_node(bed: SlurmCluster) -> None:
+    job = start(bed, "salloc", "-N3", "--ntasks-per-node=1", *launch(ONCE_AGAIN))
+    said = job.communicate(timeout=60)[0]
+
+    assert job.returncode == 125
+    assert "nothing shows that this allocation was requested with --no-kill" in said
+    assert "#SBATCH --no-kill" in said
+
+
+def test_an_allocation_without_further_nodes_has_no_spares(bed: SlurmCluster) -> None:
+    job = start(bed, "salloc", "-N2", "--ntasks-per-node=1", "--no-kill", *launch(ONCE_AGAIN))
+    said = job.communicate(timeout=60)[0]
+
+    assert job.returncode == 2
+    assert "--spares 1: the number of known hosts besides the table's is 0" in said
