@@ -6,6 +6,7 @@ Users of ``hccl_tools.py`` type ``python -m hccl_tools --device_num "[0,8)"``: o
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 
@@ -20,6 +21,8 @@ _INTERRUPTED = 130
 def prepare() -> None:
     """Tune the garbage collector before the command line is loaded."""
     gc.set_threshold(_COLLECT_AFTER)
+    # Python collects garbage once more when it exits, which takes milliseconds and frees nothing of use.
+    atexit.register(gc.freeze)
 
 
 def main() -> None:
