@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from glob import glob, has_magic
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -124,7 +123,11 @@ def expand(name: str) -> list[str]:
     Raises:
         InputError: No file matches the pattern.
     """
-    if not has_magic(name) or os.path.lexists(name):
+    if os.path.lexists(name):
+        return [name]
+    from glob import glob, has_magic  # noqa: PLC0415  (most arguments are files)
+
+    if not has_magic(name):
         return [name]
     found = sorted(glob(name, recursive=True))  # noqa: PTH207  (Path.glob takes no absolute pattern)
     if not found:

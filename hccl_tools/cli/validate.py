@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -36,16 +35,13 @@ _EXAMPLES = """\
 _MANY_RANKS = 10_000
 
 
-@dataclass
 class _Run:
-    checks: dict[str, Any]
-    strict: bool
-    only_hccl: bool
-    local: bool
-    wait: float | None = None
-    unreadable: bool = field(default=False, init=False)
-    failed: bool = field(default=False, init=False)
-    recommended_orjson: bool = field(default=False, init=False)
+    def __init__(
+        self, checks: dict[str, Any], *, strict: bool, only_hccl: bool, local: bool, wait: float | None
+    ) -> None:
+        self.checks, self.strict, self.only_hccl, self.local = checks, strict, only_hccl, local
+        self.wait = wait
+        self.unreadable, self.failed, self.recommended_orjson = False, False, False
 
     def reports(self, names: Iterable[str]) -> Iterator[Report]:
         """Yield the reports; a file that cannot be read is reported on stderr and skipped."""
@@ -107,10 +103,12 @@ class _Run:
 
 def _files(name: str) -> list[str]:
     """Return the files that an argument names; a directory with endpoint files stands for all of them."""
-    from hccl_tools.formats.endpoint_file import files_in  # noqa: PLC0415  (`--help` does not need it)
+    if os.path.isdir(name):  # noqa: PTH112
+        from hccl_tools.formats.endpoint_file import files_in  # noqa: PLC0415  (few arguments are directories)
 
-    in_directory = files_in(name) if os.path.isdir(name) else []  # noqa: PTH112
-    return in_directory or options.expand(name)
+        if in_directory := files_in(name):
+            return in_directory
+    return options.expand(name)
 
 
 @options.command("validate", epilog=_EXAMPLES)
@@ -169,7 +167,7 @@ def command(
     # A large table has half a million objects, but no cycles: collecting takes longer than checking.
     gc.disable()
     checks["limit"] = limit(output_format, show_all=show_all)
-    run = _Run(checks, strict, only_hccl, local, wait)
+    run = _Run(checks, strict=strict, only_hccl=only_hccl, local=local, wait=wait)
     shown = {"show_all": show_all, "only_hccl": only_hccl, "color": color, "strict": strict}
     shown["ascii_only"] = stdout_is_ascii()
     options.write(render(run.reports(files or [table_options.from_environment()]), output_format, **shown))

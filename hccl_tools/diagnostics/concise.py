@@ -18,7 +18,7 @@ def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
     """Yield one line per finding."""
     for report in reports:
         shown, folded = options.fold(report)
-        for placed in place(report, shown):
+        for placed in place(report, shown, whole=False):
             yield line(report, placed, ascii_only=options.ascii_only)
         for rule, number in folded.items():
             file = escaped(report.file, ascii_only=options.ascii_only)

@@ -24,7 +24,7 @@ def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
 def _suite(report: Report, options: ReportOptions) -> junit_xml.Suite:
     shown, folded = options.fold(report)
     by_rule: dict[str, list[Placed]] = {}
-    for placed in place(report, shown):
+    for placed in place(report, shown, whole=False):
         by_rule.setdefault(placed.finding.rule.id, []).append(placed)
     counts = options.counts(report)
     rules = {facts.id: facts for facts in (*filter(options.shows, report.asked), *counts)}

@@ -67,15 +67,18 @@ class Placed(NamedTuple):
     related: tuple[SourceRange | None, ...]
 
 
-def place(report: Report, findings: Sequence[Diagnostic]) -> list[Placed]:
-    """Return the given findings of a report with their source ranges, in the same order."""
+def place(report: Report, findings: Sequence[Diagnostic], *, whole: bool = True) -> list[Placed]:
+    """Return the given findings of a report with their source ranges, in the same order.
+
+    ``whole`` tells whether the ends of long lists and objects are needed.
+    """
     document = report.document
     if not findings:
         return []
     if document is None:
         return [Placed(one, None, (None,) * len(one.related)) for one in findings]
     wanted = [path for one in findings for path in (one.path, *(other.path for other in one.related))]
-    spans = iter(document.spans(wanted))
+    spans = iter(document.spans(wanted, whole=whole))
     placed = []
     for one in findings:
         own = _own(document, one, next(spans))

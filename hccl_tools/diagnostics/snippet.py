@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import TYPE_CHECKING
 
 from hccl_tools.notation.printable import escaped
@@ -73,10 +72,6 @@ def _width(text: str) -> int:
     """Return the width of a text in terminal columns; Chinese characters have two."""
     if text.isascii():
         return len(text)
-    return sum(_columns(char) for char in text)
+    from unicodedata import combining, east_asian_width  # noqa: PLC0415  (most lines are ASCII)
 
-
-def _columns(char: str) -> int:
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in {"W", "F"} else 1 for char in text)

@@ -53,7 +53,7 @@ def render(reports: Iterable[Report], options: ReportOptions) -> Iterator[str]:
 def _report(report: Report, options: ReportOptions, pen: _Pen) -> Iterator[str]:
     yield pen("quiet", _heading(report, pen)) + "\n"
     shown, folded = options.fold(report)
-    for placed in place(report, shown):
+    for placed in place(report, shown, whole=False):
         yield "\n" + _block(report, placed, options, pen)
     if folded:
         yield "\n"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.fast_parser import NESTING_LIMIT, UNCLEAN, parse_clean
@@ -64,6 +64,7 @@ class Document:
     trailing: int | None = None
     duplicate_count: int = 0
     depth: int = 0
+    _last_line: tuple[int, int] = field(default=(0, -1), init=False, repr=False, compare=False)
 
     @classmethod
     def parse(cls, data: bytes, name: str, limit: int | None = None) -> Document:
@@ -149,24 +150,38 @@ class Document:
         return offsets
 
     @cached_property
-    def _lines(self) -> list[int]:
-        return [0, *(found.end() for found in re.finditer(rb"\n", self.data))]
+    def _line_ends(self) -> list[int]:
+        """The number of line ends before each block of bytes."""
+        starts = range(0, len(self.data), _BLOCK)
+        counts = (self.data.count(b"\n", start, start + _BLOCK) for start in starts)
+        return list(accumulate(counts, initial=0))
 
     def position(self, offset: int) -> Position:
         """Return line and column of a byte; the bytes around it may be invalid UTF-8."""
-        line = bisect_right(self._lines, offset)
-        start = self._lines[line - 1] or self._body
+        block = min(offset // _BLOCK, len(self._line_ends) - 1)
+        line = self._line_ends[block] + self.data.count(b"\n", block * _BLOCK, offset) + 1
+        start = self._line(offset)[0] or self._body
         return Position(line, max(0, self._characters_before(offset) - self._characters_before(start)) + 1)
 
     def line_bounds(self, offset: int) -> tuple[int, int]:
         """Return the bounds of the line that contains a byte, without byte order mark and line end."""
-        line = bisect_right(self._lines, offset)
-        start = self._lines[line - 1] or self._body
-        end = self._lines[line] - 1 if line < len(self._lines) else len(self.data)
+        start, end = self._line(offset)
+        start = start or self._body
         return start, end - 1 if end > start and self.data[end - 1 : end] == b"\r" else end
 
-    def spans(self, paths: Iterable[tuple[str | int, ...]]) -> list[Span]:
+    def _line(self, offset: int) -> tuple[int, int]:
+        """Return the bounds of the line that contains a byte; a line of megabytes may have many findings."""
+        start, end = self._last_line
+        if not start <= offset <= end:
+            start, end = self.data.rfind(b"\n", 0, offset) + 1, self.data.find(b"\n", offset)
+            end = end if end >= 0 else len(self.data)
+            self._last_line = start, end
+        return start, end
+
+    def spans(self, paths: Iterable[tuple[str | int, ...]], *, whole: bool = True) -> list[Span]:
         """Return the spans of the values at many paths, in the order of ``paths``, in one pass over the text.
+
+        Without ``whole``, the end of a long list or object may be missed; see ``find_spans``.
 
         A path without a value gets the span of its nearest ancestor. In a file that is not valid JSON, every
         path gets the position of the problem.
@@ -175,7 +190,7 @@ class Document:
 
         if self.problem:
             return [Span(self.problem.offset, self.problem.offset) for _ in paths]
-        found = find_spans(self._decoded[0], paths, unique=not self.duplicate_count)
+        found = find_spans(self._decoded[0], paths, unique=not self.duplicate_count, whole=whole)
         if not self._body and self._blocks is None:
             return found
         at = self._byte_offsets(index for span in found for index in span if index is not None)

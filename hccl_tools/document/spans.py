@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 #: The maximum number of keys in a path; a longer path is cut to this length. Two calls per level stay below
 #: Python's recursion limit of 1000, and no rank table is deeper than 8.
 _DEPTH_LIMIT = 100
+#: Characters of a list or object that are always scanned: more than an output format shows.
+BEGINNING = 1000
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _KEY = re.compile(r'[ \t\n\r]*"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*')
 #: List items without nested values, with their commas: they are skipped in one step if none is wanted.
@@ -70,26 +72,32 @@ class _AllFound(Exception):  # noqa: N818  (not an error)
     """The spans of all paths are known."""
 
 
-def find_spans(text: str, paths: Iterable[tuple[str | int, ...]], *, unique: bool = False) -> list[Span]:
+def find_spans(
+    text: str, paths: Iterable[tuple[str | int, ...]], *, unique: bool = False, whole: bool = True
+) -> list[Span]:
     """Return the span of each path, in characters.
 
     Args:
         text: A valid JSON value, with any text after it.
         paths: Object keys and list indices, outermost first, in any order.
         unique: Whether no object has duplicate keys, so that the scan can stop after the last value.
+        whole: Whether the ends of long lists and objects are needed; if not, the span of the last one may end
+            after its first ``BEGINNING`` characters.
     """
     wanted = [path[:_DEPTH_LIMIT] for path in paths]
     # Numbers are only skipped, so Python's limit on their digits must not apply.
     step = json.JSONDecoder(parse_int=str, parse_float=str).scan_once  # type: ignore[attr-defined]
     try:
-        root = _scanned(text, wanted, step, unique=unique)
+        root = _scanned(text, wanted, step, unique=unique, whole=whole)
     except RecursionError:  # the text is nested deeper than Python's scanner goes
         deep = lambda text, at: _step_over_brackets(text, at) or step(text, at)  # noqa: E731
-        root = _scanned(text, wanted, deep, unique=unique)
+        root = _scanned(text, wanted, deep, unique=unique, whole=whole)
     return [_nearest(root, path) for path in wanted]
 
 
-def _scanned(text: str, wanted: Iterable[tuple[str | int, ...]], step: _Step, *, unique: bool) -> _Wanted:
+def _scanned(
+    text: str, wanted: Iterable[tuple[str | int, ...]], step: _Step, *, unique: bool, whole: bool
+) -> _Wanted:
     root, missing = _Wanted(), 0
     for path in wanted:
         node = root
@@ -101,7 +109,7 @@ def _scanned(text: str, wanted: Iterable[tuple[str | int, ...]], step: _Step, *,
         missing += not node.asked
         node.asked = True
     with suppress(_AllFound):
-        _Scan(text, step, missing if unique else -1).value(_blanks(text, 0), root, None, None)
+        _Scan(text, step, missing if unique else -1, whole=whole).value(_blanks(text, 0), root, None, None)
     return root
 
 
@@ -115,6 +123,15 @@ def _step_over_brackets(text: str, at: int) -> tuple[None, int] | None:
         if depth == 0:
             return None, found.end()
     raise ValueError("the text is not valid JSON")
+
+
+def _near_end(text: str, at: int) -> int:
+    """Return the end of an object or list, or of its beginning if it is long."""
+    beginning = text[at : at + BEGINNING]
+    with suppress(ValueError):
+        if (found := _step_over_brackets(beginning, 0)) is not None:
+            return at + found[1]
+    return at + len(beginning)
 
 
 def _nearest(root: _Wanted, path: tuple[str | int, ...]) -> Span:
@@ -133,17 +150,20 @@ def _blanks(text: str, at: int) -> int:
 
 
 class _Scan:
-    def __init__(self, text: str, step: _Step, missing: int) -> None:
+    def __init__(self, text: str, step: _Step, missing: int, *, whole: bool) -> None:
         self._text = text
         self._step = step
+        self._whole = whole
         #: The number of wanted values that are not found yet; negative to scan the whole text.
         self._missing = missing
 
     def value(self, at: int, node: _Wanted, key_start: int | None, key_end: int | None) -> int:
         """Record the span of the value at ``at`` and of the wanted values inside; return its end."""
         char = self._text[at]
-        if not node or char not in "{[":
-            end: int = self._step(self._text, at)[1]
+        if not node and char in "{[" and self._missing == 1 and not self._whole:
+            end = _near_end(self._text, at)
+        elif not node or char not in "{[":
+            end = self._step(self._text, at)[1]
         else:
             end = self._object(at + 1, node) if char == "{" else self._list(at + 1, node)
         node.span = Span(at, end, key_start, key_end)

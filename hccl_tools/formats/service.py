@@ -17,7 +17,7 @@ from hccl_tools.table.model import SERVICE
 from hccl_tools.table.service_table import ServiceGroup, ServiceServer, ServiceTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from hccl_tools.table.service_table import Object, Reader, Role
 
@@ -35,7 +35,7 @@ MOST_DEVICES = 128
 def read(value: dict[str, Any]) -> ServiceTable:
     """Return the service table in a document; see ``ServiceTable`` for damaged entries."""
     entries = _objects(value.get(SERVICE))
-    groups: list[ServiceGroup] = []
+    found: list[tuple[int | None, range, Object]] = []
     servers: list[ServiceServer] = []
     devices: list[Object] = []
     for index, entry in enumerate(entries):
@@ -46,12 +46,14 @@ def read(value: dict[str, Any]) -> ServiceTable:
             servers.append(ServiceServer(index, place, range(start, len(devices)), server))
         name = entry.get("group_id")
         number = read_int(name) if isinstance(name, str) else None
-        groups.append(ServiceGroup(number, range(first, len(servers)), "instance", entry))
-    table = ServiceTable("MindIE-Motor", groups, servers, devices, _rest(value))
-    table.reader = _reader(table)
-    for group in groups:
-        group.role = _role(group, table.reader, has_devices=bool(table.rows(group.servers)))
-    return table
+        found.append((number, range(first, len(servers)), entry))
+    low = (own for number, own, _ in found if number in _WITHOUT_DEVICES)
+    reader: Reader = "omni-infer" if any(servers[one].rows for own in low for one in own) else "MindIE-Motor"
+    groups = [
+        ServiceGroup(number, own, _role(number, servers[own.start : own.stop], reader), entry)
+        for number, own, entry in found
+    ]
+    return ServiceTable(reader, groups, servers, devices, _rest(value))
 
 
 def _objects(entries: Any) -> list[Object]:
@@ -68,17 +70,12 @@ def _rest(value: dict[str, Any]) -> dict[str, Any]:
     return {key: item for key, item in value.items() if key != SERVICE}
 
 
-def _reader(table: ServiceTable) -> Reader:
-    low = (group for group in table.groups if group.number in _WITHOUT_DEVICES)
-    return "omni-infer" if any(table.rows(group.servers) for group in low) else "MindIE-Motor"
-
-
-def _role(group: ServiceGroup, reader: Reader, *, has_devices: bool) -> Role:
+def _role(number: int | None, servers: Sequence[ServiceServer], reader: Reader) -> Role:
     if reader == "omni-infer":
-        return "instance" if has_devices or group.number != 0 else "scheduler"
-    if group.number is None or group.number >= _FIRST_INSTANCE:
+        return "instance" if any(server.rows for server in servers) or number != 0 else "scheduler"
+    if number is None or number >= _FIRST_INSTANCE:
         return "instance"
-    return "controller" if group.number == 1 else "coordinator"
+    return "controller" if number == 1 else "coordinator"
 
 
 def is_well_formed(value: dict[str, Any], table: ServiceTable) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.service_structure import service_table
-from hccl_tools.table.addresses import is_v2_ipv4, packed
+from hccl_tools.table.addresses import are_ipv4, packed
 from hccl_tools.table.hccl_values import read_int
 
 if TYPE_CHECKING:
@@ -37,17 +37,23 @@ def address(subject: Subject) -> Iterator[Finding]:
     """
     table = service_table(subject)
     hint = "write an IPv4 or IPv6 address"
-    for index, server in enumerate(table.servers):
+    texts = [server.text(key) for server in table.servers for key in ("server_ip", "server_id")]
+    is_plain = _are_plain([text for text in texts if text is not None])
+    for index, server in enumerate(() if is_plain else table.servers):
         is_instance = table.groups[server.group].role == "instance"
         for key in ("server_ip", "server_id") if is_instance else ("server_ip",):
             text = server.text(key)
             if text is not None and not _is_address(text):
                 yield Finding(f'{key} "{text}" is not an address', table.server_path(index, key), hint)
     column = table.column("device_ip")
-    plain = _UNSET.isdisjoint(column) and all(text is not None and is_v2_ipv4(text) for text in column)
-    for row, text in enumerate(() if plain else column):
+    for row, text in enumerate(() if _are_plain(column) else column):
         if text is not None and not _is_address(text):
             yield Finding(f'device_ip "{text}" is not an address', table.device_path(row, "device_ip"), hint)
+
+
+def _are_plain(texts: list[str | None]) -> bool:
+    """Return whether all texts are IPv4 addresses, as in nearly all tables."""
+    return None not in texts and _UNSET.isdisjoint(texts) and are_ipv4(texts)  # type: ignore[arg-type]
 
 
 def _is_address(text: str) -> bool:

@@ -101,7 +101,7 @@ def rank_gap(subject: Subject) -> Iterator[Finding]:
     Hint: number the devices of the instance from 0
     """
     table = service_table(subject)
-    for instance in table.instances:
+    for instance in table.unordered_instances:
         rows = table.rows(instance.servers)
         ranks = table.rank_numbers[rows.start : rows.stop]
         known = {rank for rank in ranks if rank is not None and rank < _MOST_RANKS}

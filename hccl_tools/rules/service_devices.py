@@ -59,9 +59,9 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
     Hint: correct one of the two device ids
     """
     table = service_table(subject)
-    if table.hosts_are_distinct and not any(
-        _has_twice(table, server) for server in range(len(table.servers))
-    ):
+    numbers = table.device_numbers
+    kinds = {tuple(numbers[one.rows.start : one.rows.stop]) for one in table.servers}
+    if table.hosts_are_distinct and all(len(set(kind)) == len(kind) for kind in kinds):
         return
     for instance in table.instances:
         hosts = [table.servers[server].text("server_id") for server in instance.servers]
@@ -73,11 +73,6 @@ def duplicate_device(subject: Subject) -> Iterator[Finding]:
                 for one in table.device_numbers[rows.start : rows.stop]
             ]
         yield from _twice(table, instance, keys, "device_id", "correct one of the two device ids")
-
-
-def _has_twice(table: ServiceTable, server: int) -> bool:
-    rows = table.servers[server].rows
-    return len(set(table.device_numbers[rows.start : rows.stop])) < len(rows)
 
 
 @rule("HCC723", "duplicate-service-rank", "fails-later", source="topoinfo_ranktableParser.cc (HCC203)")
@@ -92,7 +87,7 @@ def duplicate_rank(subject: Subject) -> Iterator[Finding]:
     Hint: number the devices of the instance from 0
     """
     table = service_table(subject)
-    for instance in table.instances:
+    for instance in table.unordered_instances:
         rows = table.rows(instance.servers)
         keys = table.rank_numbers[rows.start : rows.stop]
         yield from _twice(table, instance, keys, "rank_id", "number the devices of the instance from 0")
@@ -110,7 +105,7 @@ def duplicate_device_ip(subject: Subject) -> Iterator[Finding]:
     """
     table = service_table(subject)
     column = table.column("device_ip")
-    for instance in table.instances:
+    for instance in table.instances if len(set(column)) < len(column) else ():
         rows = table.rows(instance.servers)
         keys = column[rows.start : rows.stop]
         yield from _twice(table, instance, keys, "device_ip", "give every device its own address")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: RankTableLoader.cpp:25-35: a coordinator, a controller and 96 instances; the servers of each.
 _MOST_GROUPS = 98
+#: The numbers of a group, each with an example.
+_NUMBERS = (("group_id", "2"), ("deploy_server", "0"))
 _MOST_SERVERS = {"instance": 96, "coordinator": 2}
 
 
@@ -34,8 +36,9 @@ def group_id(subject: Subject) -> Iterator[Finding]:
     Instead: /server_group_list/2/group_id = "2"
     Hint: write a number in a string, for example "group_id": "2"
     """
-    for index, group in enumerate(service_table(subject).groups):
-        for key, example in (("group_id", "2"), ("deploy_server", "0")):
+    groups = service_table(subject).groups
+    for index, group in enumerate(groups):
+        for key, example in _NUMBERS:
             value = group.entry.get(key)
             if isinstance(value, str) and not _is_number(value):
                 hint = f'write a number in a string, for example "{key}": "{example}"'

@@ -10,14 +10,20 @@ import re
 
 # Not ``socket``, which imports selectors and creates enums, and so adds 2 ms to each job start.
 from _socket import AF_INET, AF_INET6, inet_pton
+from collections import deque
+from functools import cache
+from itertools import repeat
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = [
-    "AF_INET", "AF_INET6", "UNSET", "V2_CHECKS", "family", "inet_pton", "is_eid", "is_host", "is_link_local",
-    "is_loopback", "is_set", "is_unset", "is_v2_ipv4", "is_v2_ipv6", "packed",
+    "AF_INET", "AF_INET6", "UNSET", "V2_CHECKS", "are_ipv4", "family", "inet_pton", "is_eid", "is_host",
+    "is_link_local", "is_loopback", "is_set", "is_unset", "is_v2_ipv4", "is_v2_ipv6", "packed",
 ]  # fmt: skip
 
 _OCTET = r"(?:0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])"
-_IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
 _EID = re.compile(r"[0-9A-Fa-f]{32}")
 _IPV6_COLONS = 2
 #: The address that HCCL treats as missing.
@@ -36,6 +42,15 @@ def packed(text: str) -> bytes | None:
         return inet_pton(AF_INET6 if address.count(":") >= _IPV6_COLONS else AF_INET, address)
     except (OSError, UnicodeEncodeError):
         return None
+
+
+def are_ipv4(texts: Iterable[str]) -> bool:
+    """Whether all texts are IPv4 addresses without an interface; faster than ``packed`` for each."""
+    try:
+        deque(map(inet_pton, repeat(AF_INET), texts), maxlen=0)
+    except (OSError, ValueError):  # ValueError: a NUL or a lone surrogate
+        return False
+    return True
 
 
 def family(text: str) -> int | None:
@@ -73,7 +88,12 @@ def is_host(raw: bytes) -> bool:
 
 def is_v2_ipv4(text: str) -> bool:
     """Whether the 2.0 parser accepts a text as IPv4: four numbers up to 255 without leading zeros."""
-    return _IPV4.fullmatch(text) is not None
+    return _v2_ipv4().fullmatch(text) is not None
+
+
+@cache
+def _v2_ipv4() -> re.Pattern[str]:
+    return re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")  # Half a millisecond, and few tables need it.
 
 
 def is_v2_ipv6(text: str) -> bool:

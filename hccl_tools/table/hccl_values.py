@@ -10,6 +10,8 @@ _UINT32_MAX = 0xFFFFFFFF
 _UINT64 = 1 << 64
 #: Numbers of at most this many digits always fit in 32 bits.
 _SAFE_DIGITS = 9
+#: Values that show whether a column has few different ones.
+_MANY = 64
 _LEADING_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?)([0-9]+)", re.ASCII)
 
 
@@ -50,6 +52,8 @@ def read_int(text: str) -> int | None:
     Source:
         hcomm sal.cc:167, SalStrToInt: ``std::stoi`` in base 10.
     """
+    if text.isdecimal() and text.isascii() and len(text) <= _SAFE_DIGITS:
+        return int(text)
     match = _LEADING_NUMBER.match(text)
     digits = match[2].lstrip("0") if match else ""
     if match is None or len(digits) > 10:
@@ -62,6 +66,12 @@ def read_column(column: list[Any]) -> list[int | None]:
     """Return a column as the numbers that HCCL reads: strings by ``read_uint``, JSON numbers as integers."""
     # Raised if a value is not a string, is empty, or has thousands of digits.
     with suppress(TypeError, ValueError):
+        if (
+            len(column) > _MANY and len(set(column[:_MANY])) * 2 < _MANY
+        ):  # Device ids, ranks of many instances.
+            different = list(dict.fromkeys(column))
+            numbers = dict(zip(different, read_column(different), strict=True))
+            return list(map(numbers.__getitem__, column))
         if are_digits("".join(column)):
             found = list(map(int, column))
             if max(found) <= _UINT32_MAX:

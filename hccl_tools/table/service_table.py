@@ -8,8 +8,8 @@ that is not an object is an empty one, and a value that is not a string is ``Non
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from hccl_tools.records import NamedTuple
@@ -29,8 +29,7 @@ Role = Literal["coordinator", "controller", "scheduler", "instance"]
 Object = dict[str, Any]
 
 
-@dataclass(slots=True)
-class ServiceServer:
+class ServiceServer(NamedTuple):
     """A server of a group (with Kubernetes, a pod) and the rows of its devices."""
 
     group: int
@@ -44,8 +43,7 @@ class ServiceServer:
         return value if isinstance(value, str) else None
 
 
-@dataclass(slots=True)
-class ServiceGroup:
+class ServiceGroup(NamedTuple):
     """A group: its number (``None`` if unreadable), the indices of its servers, and what they run."""
 
     number: int | None
@@ -67,7 +65,6 @@ class Instance(NamedTuple):
     name: str
 
 
-@dataclass
 class ServiceTable:
     """A service table.
 
@@ -79,18 +76,26 @@ class ServiceTable:
         fields: The top-level keys other than ``server_group_list``.
     """
 
-    reader: Reader
-    groups: list[ServiceGroup]
-    servers: list[ServiceServer]
-    devices: list[Object]
-    fields: Object = field(default_factory=dict)
-    _columns: dict[str, list[str | None]] = field(default_factory=dict, init=False, repr=False)
+    def __init__(
+        self,
+        reader: Reader,
+        groups: list[ServiceGroup],
+        servers: list[ServiceServer],
+        devices: list[Object],
+        fields: Object,
+    ) -> None:
+        self.reader, self.groups, self.servers = reader, groups, servers
+        self.devices, self.fields = devices, fields
+        self._columns: dict[str, list[str | None]] = {}
 
     def column(self, key: str) -> list[str | None]:
         """Return one value per device; ``None`` for a device without a string under the key."""
         if key not in self._columns:
-            values: Column = [device.get(key) for device in self.devices]
-            if not set(map(type, values)) <= {str}:
+            try:
+                values: Column = list(map(itemgetter(key), self.devices))
+            except KeyError:
+                values = [device.get(key) for device in self.devices]
+            if not set(map(type, values)) <= {str, type(None)}:
                 values = [value if isinstance(value, str) else None for value in values]
             self._columns[key] = values
         return self._columns[key]
@@ -125,6 +130,16 @@ class ServiceTable:
                     for number, one in enumerate(group.servers)
                 ]
         return [Instance(index, group.servers, f"group {group.name}") for index, group in groups]
+
+    @cached_property
+    def unordered_instances(self) -> list[Instance]:
+        """The instances whose rank ids are not 0 to N-1 in this order."""
+        ranks, found = self.rank_numbers, []
+        for instance in self.instances:
+            rows = self.rows(instance.servers)
+            if ranks[rows.start : rows.stop] != list(range(len(rows))):
+                found.append(instance)
+        return found
 
     @cached_property
     def hosts_are_distinct(self) -> bool:
