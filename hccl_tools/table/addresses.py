@@ -11,7 +11,7 @@ import re
 # Not ``socket``, which imports selectors and creates enums, and so adds 2 ms to each job start.
 from _socket import AF_INET, AF_INET6, inet_pton
 from collections import deque
-from functools import cache
+from functools import lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -91,7 +91,7 @@ def is_v2_ipv4(text: str) -> bool:
     return _v2_ipv4().fullmatch(text) is not None
 
 
-@cache
+@lru_cache(maxsize=None)  # noqa: UP033  (Python 3.8 on other hosts has no functools.cache)
 def _v2_ipv4() -> re.Pattern[str]:
     return re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")  # Half a millisecond, and few tables need it.
 
