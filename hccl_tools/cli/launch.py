@@ -30,7 +30,11 @@ def _launch(**options: Any) -> int:
     if options["spares"] or options["spare_hosts"]:
         from hccl_tools.cli import launch_spares  # noqa: PLC0415  (few jobs have spares)
 
-        request = launch_spares.with_spares(request, options)
+        if options["emit"] == launch_spares.EMIT_TARGET:
+            click.echo(os.fsencode(launch_spares.batch_script(request, options)), nl=False)
+            return 0
+        if not options["emit"]:  # The other targets refuse the option.
+            request = launch_spares.with_spares(request, options)
     if options["emit"]:
         click.echo(os.fsencode(_emitted(request, options)), nl=False)
         return 0

@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.cli.values import hyphenated
 from hccl_tools.errors import HcclToolsError, LaunchError, UsageError
 from hccl_tools.launch import engines
 from hccl_tools.launch.model.request import SpareHost
 from hccl_tools.notation.phrases import count
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hccl_tools.discover.facts import HostFacts
     from hccl_tools.launch.engines.engine import Engine
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.table.model import RankTable
+
+
+#: The target of ``--emit`` that supports spares: a scheduler starts its script, which can run ``launch``.
+EMIT_TARGET = "slurm"
 
 
 def with_spares(
@@ -37,6 +42,38 @@ def with_spares(
     return request._replace(remarks=(*request.remarks, note))
 
 
+def batch_script(request: LaunchRequest, options: dict[str, Any]) -> str:
+    """Return the batch script of ``--emit slurm --spares N``, which runs ``launch`` in its allocation.
+
+    Raises:
+        UsageError: An option excludes spares, or the number of nodes is not known.
+        LaunchError: HCCL would refuse the table.
+    """
+    from hccl_tools.launch.planning import table_source  # noqa: PLC0415
+    from hccl_tools.launch.render import batch_script  # noqa: PLC0415
+
+    _check(request, engines.get(EMIT_TARGET))
+    if options["spare_hosts"]:
+        raise UsageError(
+            "--emit slurm does not support --spare-hosts: the spares are nodes of the allocation",
+            hint="use --spares N",
+        )
+    located = table_source.locate(request.table, os.environ)
+    if located is not None:
+        variables = table_source.checked_in(request, os.environ)
+        servers = len(table_source.load_file(located[0], request.table, variables).table.servers)
+    elif request.hosts.node_count is not None:
+        servers = request.hosts.node_count
+    else:
+        raise UsageError(
+            "--emit slurm --spares needs the number of nodes of the job",
+            hint="add --rank-table FILE or --nnodes N",
+        )
+    own = _without(request.typed_options, "--emit", "--engine", "--nnodes")
+    command = ["hccl-tools", "launch", "--engine", "slurm", *own, *options["program"]]
+    return batch_script.text(servers, options["spares"], command, has_table=located is not None)
+
+
 def of_facts(hosts: Sequence[HostFacts]) -> tuple[SpareHost, ...]:
     """Return spares from what was found on their hosts."""
     from hccl_tools.launch.planning import placement  # noqa: PLC0415
@@ -44,6 +81,17 @@ def of_facts(hosts: Sequence[HostFacts]) -> tuple[SpareHost, ...]:
 
     tables = [generation.table([facts], table_format=facts.table_format) for facts in hosts]
     return tuple(SpareHost(placement.address(table.servers[0]), table) for table in tables)
+
+
+def _without(typed: Sequence[str], *names: str) -> Iterator[str]:
+    """Yield typed options without some options that take a value."""
+    words = iter(typed)
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if hyphenated(name) not in names:
+            yield word
+        elif not equals:
+            next(words, None)
 
 
 def _check(request: LaunchRequest, engine: Engine) -> None:

@@ -142,7 +142,7 @@ def test_other_tools_get_no_device_in_a_rehearsal(target: str) -> None:
         ("mpirun", ("--grace", "3")), ("msrun", ("--max-restarts", "2")), ("rank_loop", ("--timeout", "60")),
         ("slurm", ("--tail", "all")), ("torchrun", ("--log-file", "train.log")), ("mpirun", ("--no-export",)),
         ("msrun", ("--engine", "mpirun")), ("mpirun", ("--all-here", "--cpu")),
-        ("slurm", ("--master-addr", "10.0.0.1")),
+        ("slurm", ("--master-addr", "10.0.0.1")), ("mpirun", ("--spares", "1")),
     ],
 )  # fmt: skip
 def test_options_that_would_be_lost_are_refused(target: str, options: tuple[str, ...]) -> None:

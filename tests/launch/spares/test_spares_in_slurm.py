@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -38,15 +37,16 @@ def bed(slurm_cluster: SlurmCluster, own_directory: Path) -> Iterator[SlurmClust
     assert eventually(lambda: slurm_cluster.is_idle)
 
 
-def launch(script: str) -> list[str]:
-    options = ["--rank-table", "table.json", *SPARES, *OPTIONS]
+def launch(script: str, *more: str) -> list[str]:
+    options = ["--rank-table", "table.json", *SPARES, *OPTIONS, *more]
     return [*LAUNCH, *options, "--no-python", "sh", "-c", script]
 
 
 def start(bed: SlurmCluster, *argv: str) -> subprocess.Popen[str]:
+    own_command = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # hccl-tools, in an emitted script
     return bed.login.start(
         argv,
-        env=bed.env | TIMING,
+        env={**bed.env, **TIMING, "PATH": own_command},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -89,15 +89,11 @@ def test_a_spare_node_takes_the_place_of_a_node_that_has_died(bed: SlurmCluster,
     check(bed, said)
 
 
-def test_a_batch_job_that_has_lost_a_node_continues_on_a_spare(bed: SlurmCluster) -> None:
-    lines = [
-        "#!/bin/sh",
-        "#SBATCH --nodes=3 --ntasks-per-node=1",
-        "#SBATCH --no-kill",
-        "#SBATCH --output=out",
-    ]
-    Path("job.sbatch").write_text("\n".join([*lines, shlex.join(launch(ONCE_AGAIN)), ""]))
-    job = start(bed, "sbatch", "--wait", "job.sbatch")
+def test_an_emitted_batch_script_continues_on_a_spare(bed: SlurmCluster) -> None:
+    emitted = bed.login.run(launch(ONCE_AGAIN, "--emit", "slurm"))
+    assert "\n#SBATCH --nodes=3\n" in emitted.stdout, emitted.stderr
+    Path("job.sbatch").write_text(emitted.stdout)
+    job = start(bed, "sbatch", "--wait", "--output=out", "job.sbatch")
     assert is_up()
     kill_all(bed.second)
     try:
