@@ -1,4 +1,4 @@
-"""Small jobs whose hosts are lost and replaced by spares."""
+"""A small table and program for jobs whose hosts are lost and replaced by spares."""
 
 from __future__ import annotations
 

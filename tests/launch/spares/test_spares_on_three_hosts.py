@@ -3,78 +3,55 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.jobs import eventually
-from tests.support.mpiruns import every_remote_engine
-from tests.support.processes import has_ended
-from tests.support.spares import ONCE_AGAIN, OPTIONS, TIMING, write_table
-from tests.support.three_by import environ
+from tests.support.mpiruns import Ssh, every_remote_engine
+from tests.support.spare_jobs import OnThreeHosts, SpareJob
+from tests.support.spares import ONCE_AGAIN
 
 if TYPE_CHECKING:
-    from tests.beds.network_host import Host
+    from collections.abc import Iterator
+
     from tests.beds.three_hosts import ThreeHosts
-    from tests.support.mpiruns import Mpirun, Ssh
+    from tests.support.mpiruns import Mpirun
 
-pytestmark = [pytest.mark.bed, pytest.mark.mpi, pytest.mark.slow]
+pytestmark = [pytest.mark.bed, pytest.mark.mpi, pytest.mark.slow, pytest.mark.usefixtures("own_directory")]
 
-LAUNCH = [sys.executable, "-m", "hccl_tools", "launch", "--product", "a2", "--cpu", "--start", "torch"]
 #: The table before the restart, and that of the job.
 TABLES = ("rank_table.before_restart_1.json", "rank_table.json")
+SHELL = ["--start", "torch", "--no-python", "sh", "-c", ONCE_AGAIN]
+#: An address of the bed's network that no host has.
+NOBODY = "10.78.0.9"
 
 
-class SpareJob:
-    """A job on the first two of three hosts, started on the first, with the third as a spare."""
+@pytest.fixture
+def scripts(three_hosts: ThreeHosts) -> Iterator[list[Path]]:
+    """Put a script with the program on each host's own disk."""
+    own = [host.folder / "disk" / "job.sh" for host in three_hosts.hosts]
+    for path in own:
+        path.write_text(f"#!/bin/sh\n{ONCE_AGAIN}\n")
+        path.chmod(0o755)
+    yield own
+    for path in own:
+        path.unlink(missing_ok=True)
 
-    def __init__(
-        self, bed: ThreeHosts, engine: Mpirun | Ssh, *options: str, program: str = ONCE_AGAIN
-    ) -> None:
-        self.bed = bed
-        self._always = {pid for host in bed.hosts for pid in host.pids()}
-        first, second, spare = (host.address for host in bed.hosts)
-        reserve = ["--spare-hosts", spare, "--max-restarts", "1"]
-        self.launcher = bed.hosts[0].start(
-            [
-                *(*LAUNCH, "--rank-table", write_table(first, second), *engine.for_launch, *reserve),
-                *(*OPTIONS, *options, "--no-python", "sh", "-c", program),
-            ],
-            env=environ(bed) | TIMING,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
 
-    def is_up(self) -> bool:
-        """Whether both ranks run before long."""
-        return eventually(lambda: all(Path(f"up_{rank}").exists() for rank in (0, 1)), 60)
-
-    def on(self, host: Host) -> list[int]:
-        """Return the processes of the job on a host."""
-        return [pid for pid in host.pids() if pid not in self._always and not has_ended(pid)]
-
-    def end(self) -> tuple[int, str, dict[str, Any]]:
-        """Wait for the end of the job, of which nothing may be left: its code, output and report."""
-        said = self.launcher.communicate(timeout=90)[0]
-        assert eventually(lambda: not any(map(self.on, self.bed.hosts)), 5), said
-        return self.launcher.returncode, said, json.loads(Path("log/latest/report.json").read_text())
+def program(bed: ThreeHosts) -> list[str]:
+    """Return the options that start the script of each host."""
+    return ["--start", "torch", "--no-python", str(bed.hosts[0].disk / "job.sh")]
 
 
 @every_remote_engine
 def test_a_spare_takes_the_place_of_a_host_whose_processes_are_killed(
-    three_hosts: ThreeHosts, own_directory: Path, engine: Mpirun | Ssh
+    three_hosts: ThreeHosts, engine: Mpirun | Ssh
 ) -> None:
     lost, spare = (host.address for host in three_hosts.hosts[1:])
-    job = SpareJob(three_hosts, engine)
-    assert job.is_up(), job.launcher.communicate(timeout=30)[0]
-    for pid in job.on(three_hosts.hosts[1]):
-        os.kill(pid, signal.SIGKILL)
+    job = SpareJob(OnThreeHosts(three_hosts, engine), "--max-restarts", "1", *SHELL)
+    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=30)[0]
+    job.kill()
 
     code, said, report = job.end()
 
@@ -90,10 +67,57 @@ def test_a_spare_takes_the_place_of_a_host_whose_processes_are_killed(
         f"{spare} takes the place of {lost} (rank 1); the table's fingerprint {replaced['table_before']} "
         f"becomes {replaced['table_after']}\n"
     ) in said
-    run_dir = own_directory / "log" / "latest"
+    run_dir = Path("log/latest")
     before, after = (json.loads((run_dir / name).read_text()) for name in TABLES)
     assert [one["server_id"] for one in before["server_list"]] == [three_hosts.hosts[0].address, lost]
     assert [one["server_id"] for one in after["server_list"]] == [three_hosts.hosts[0].address, spare]
     assert (run_dir / "rank_1.restart_1.log").read_text() == f"on {three_hosts.hosts[2].name}\n"
     assert json.loads((run_dir / "plan.json").read_text())["hosts"] == [three_hosts.hosts[0].address, spare]
     assert [one["reason"] for one in report["attempts"]] == ["host", "ended"]
+
+
+@every_remote_engine
+def test_a_spare_takes_the_place_of_a_host_that_refuses_its_part(
+    three_hosts: ThreeHosts, engine: Mpirun | Ssh, scripts: list[Path]
+) -> None:
+    lost, spare = (host.address for host in three_hosts.hosts[1:])
+    scripts[1].unlink()
+
+    job = SpareJob(OnThreeHosts(three_hosts, engine), "--max-restarts", "1", *program(three_hosts))
+    code, said, report = job.end()
+
+    assert code == 0, said
+    assert [(one["host"], one["spare"]) for one in report["replaced"]] == [(lost, spare)]
+    assert [one["reason"] for one in report["attempts"]] == ["refused", "ended"]
+
+
+@every_remote_engine
+def test_a_spare_that_is_unreachable_is_passed_over(three_hosts: ThreeHosts, engine: Mpirun | Ssh) -> None:
+    lost, spare = (host.address for host in three_hosts.hosts[1:])
+    place = OnThreeHosts(three_hosts, engine, first_spares=[NOBODY])
+    job = SpareJob(place, "--max-restarts", "1", *SHELL)
+    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=30)[0]
+    job.kill()
+
+    code, said, report = job.end()
+
+    assert (code, report["restarts"]) == (0, 2), said
+    assert [(one["host"], one["spare"]) for one in report["replaced"]] == [(lost, NOBODY), (NOBODY, spare)]
+    assert "restart 1 of 1: starting all ranks again\n" in said
+    assert "restart 2: starting all ranks again\n" in said
+
+
+def test_a_job_whose_only_spare_refuses_ends(three_hosts: ThreeHosts, scripts: list[Path]) -> None:
+    _, spare = (host.address for host in three_hosts.hosts[1:])
+    job = SpareJob(OnThreeHosts(three_hosts, Ssh()), "--max-restarts", "3", *program(three_hosts))
+    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=30)[0]
+    scripts[2].unlink()
+    job.kill()
+
+    code, said, report = job.end()
+
+    assert (code, report["reason"]) == (125, "refused"), said
+    assert f"no restart: {spare} must be replaced, and no spare is left\n" in said
+    refusal = f"{three_hosts.hosts[2].name} does not start its part: the program "
+    assert refusal in said.partition("takes the place of")[2]
+    assert [one["reason"] for one in report["attempts"]] == ["host", "refused"]
