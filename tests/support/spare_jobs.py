@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -163,7 +164,8 @@ class SpareJob:
 
 def _kill(pids: Sequence[int]) -> None:
     for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # The death of one may have ended it.
+            os.kill(pid, signal.SIGKILL)
 
 
 #: A host that is cut off keeps their sessions, until they notice it or can report it.

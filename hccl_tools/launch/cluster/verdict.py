@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.cluster.agents import Agents
-    from hccl_tools.launch.model.outcome import Outcome, RankEnd
+    from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
     from hccl_tools.launch.model.plan import Plan
 
 _MOST_RANKS = 8
@@ -41,15 +41,17 @@ class Finding(NamedTuple):
 
 
 class Unreported(NamedTuple):
-    """The servers whose agent has not reported how its ranks exited.
+    """The servers whose agent has not reported how its ranks exited, or has reported that it cannot continue.
 
     Attributes:
         refused: The servers whose agent has refused to start its ranks.
+        without_daemon: The servers whose agent has lost the engine's daemon, in order of time.
         lost: The servers whose agent's connection has closed, in order of time.
         missing: The servers whose agent has not connected.
     """
 
     refused: tuple[int, ...] = ()
+    without_daemon: tuple[int, ...] = ()
     lost: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
 
@@ -78,10 +80,14 @@ class Reports:
         return agent in self._of_agent
 
     def unreported(self, agents: Agents) -> Unreported:
-        """Return the servers whose agent has not reported how its ranks exited."""
-        refused = [one.agent for one in self.findings if one.cause.reason == "refused" and one.agent >= 0]
+        """Return the servers whose agent has not reported how its ranks exited, or cannot continue."""
+        refused = self._of_reason("refused")
         lost = [one for one in agents.gone if one not in agents.done and one not in refused]
-        return Unreported(tuple(refused), tuple(lost), tuple(sorted(agents.missing)))
+        return Unreported(refused, self._of_reason("daemon"), tuple(lost), tuple(sorted(agents.missing)))
+
+    def _of_reason(self, reason: Reason) -> tuple[int, ...]:
+        found = (one for one in self.findings if one.cause.reason == reason)
+        return tuple(one.agent for one in found if one.agent >= 0 and not one.lost)
 
     def first(self) -> Finding | None:
         """Return the finding that explains the others.

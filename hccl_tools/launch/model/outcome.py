@@ -180,6 +180,8 @@ class Outcome:
     remote_cause: Cause | None = None
     #: The ranks of this host when the job hung, those that stopped first before the others.
     hung: list[HungRank] = field(default_factory=list)
+    #: Whether a job with spares has lost a host, even if it is not known which.
+    is_host_lost: bool = False
     #: The indices of the servers whose hosts were lost, or refused their part: spares must replace them.
     lost_servers: tuple[int, ...] = ()
     #: Whether these hosts did not begin their part: they could not be reached, or refused it.

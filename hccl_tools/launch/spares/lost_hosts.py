@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import Plan
 
+#: The ends that a lost agent or daemon explains: they show a loss even if all hosts run a command.
+_LOSSES = frozenset({"host", "daemon"})
 #: The ends that can be due to a lost host.
-_REASONS = frozenset({"failed", "hang", "host", "daemon", "refused"})
+_REASONS = _LOSSES | {"failed", "hang", "refused"}
 #: Seconds for all hosts to run a command; the connection of ssh has 10.
 _PROBE_SECONDS = 20.0
 
@@ -34,10 +36,14 @@ def mark(plan: Plan, outcome: Outcome, unreported: Unreported) -> None:
     silent = _silent(plan, [hosts[server] for server in (*unreported.lost, *unreported.missing)])
     found = {server for server in (*unreported.lost, *unreported.missing) if hosts[server] in silent}
     found |= set(unreported.refused)
-    # The supervisor alone may have been killed; the first loss is then the cause of the others.
-    found = found or set(unreported.lost[:1])
+    if outcome.reason in _LOSSES and not found:
+        # Only a daemon or a supervisor was killed; the first loss is the cause of the others.
+        alone = unreported.missing if len(unreported.missing) == 1 else ()
+        found = set((*unreported.without_daemon, *unreported.lost, *alone)[:1])
     outcome.lost_servers = tuple(sorted(found))
-    outcome.lost_before_start = bool(found) and not found & (set(unreported.lost) - set(unreported.refused))
+    outcome.is_host_lost = bool(found) or (outcome.reason in _LOSSES and bool(unreported.missing))
+    began = {*unreported.lost, *unreported.without_daemon} - set(unreported.refused)
+    outcome.lost_before_start = bool(found) and not found & began
 
 
 def _silent(plan: Plan, hosts: Iterable[str]) -> set[str]:

@@ -22,7 +22,7 @@ def cause_of(outcome: Outcome) -> RestartCause | None:
     """Return the cause of an early end as ``--restart-on`` names it; ``None`` if no restart can follow."""
     if outcome.stuck:
         return None
-    return "host-lost" if outcome.lost_servers else RESTART_CAUSES.get(outcome.reason)
+    return "host-lost" if outcome.is_host_lost else RESTART_CAUSES.get(outcome.reason)
 
 
 def reasons(watch: Watch) -> frozenset[Reason]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.mpiruns import Ssh, every_remote_engine
+from tests.support.processes import above
 from tests.support.spare_jobs import OnThreeHosts, SpareJob
 from tests.support.spares import ONCE_AGAIN
 
@@ -89,6 +92,21 @@ def test_a_spare_takes_the_place_of_a_host_that_refuses_its_part(
     assert code == 0, said
     assert [(one["host"], one["spare"]) for one in report["replaced"]] == [(lost, spare)]
     assert [one["reason"] for one in report["attempts"]] == ["refused", "ended"]
+
+
+@every_remote_engine
+def test_a_spare_takes_the_place_of_a_host_whose_daemon_is_killed(
+    three_hosts: ThreeHosts, engine: Mpirun | Ssh
+) -> None:
+    lost, spare = (host.address for host in three_hosts.hosts[1:])
+    job = SpareJob(OnThreeHosts(three_hosts, engine), "--max-restarts", "1", *SHELL)
+    assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=30)[0]
+    os.kill(above(int(Path("up_1").read_text()))["daemon"], signal.SIGKILL)
+
+    code, said, report = job.end()
+
+    assert code == 0, said
+    assert [(one["host"], one["spare"]) for one in report["replaced"]] == [(lost, spare)]
 
 
 @every_remote_engine
