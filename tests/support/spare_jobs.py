@@ -60,20 +60,24 @@ class Place(Protocol):
 class OnThreeHosts:
     """Started on the first host by ssh or an mpirun."""
 
-    def __init__(self, bed: ThreeHosts, engine: Mpirun | Ssh, *, first_spares: Sequence[str] = ()) -> None:
-        """``first_spares`` are hosts in reserve before the third host."""
+    def __init__(
+        self, bed: ThreeHosts, engine: Mpirun | Ssh, *, reserve: Sequence[str] | None = None
+    ) -> None:
+        """``reserve`` are the hosts in reserve, by default the third host."""
         self.bed, self.engine, self.hosts = bed, engine, bed.hosts
         self.launching = bed.hosts[0]
-        self._reserve = [*first_spares, self.spare]
+        reserve = [self.spare] if reserve is None else reserve
+        self._options = ["--spare-hosts", ",".join(reserve)] if reserve else []
 
     @property
     def spare(self) -> str:
         return self.hosts[2].address
 
     def start(self, *argv: str) -> subprocess.Popen[str]:
-        reserve = ["--spare-hosts", ",".join(self._reserve)]
         return self.launching.start(
-            [*LAUNCH, *self.engine.for_launch, *reserve, *argv], env=environ(self.bed) | TIMING, **_STREAMS
+            [*LAUNCH, *self.engine.for_launch, *self._options, *argv],
+            env=environ(self.bed) | TIMING,
+            **_STREAMS,
         )
 
     def kill(self, pids: Sequence[int]) -> None:

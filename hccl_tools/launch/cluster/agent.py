@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hccl_tools.errors import LaunchError
+from hccl_tools.launch.model.hang import MOST_RANKS
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_exit import RankExit
 from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
@@ -129,7 +130,7 @@ class AgentLink:
         """Report how the ranks of this host exited; all their processes have exited."""
         ends = tuple(RankExit.of(end) for end in outcome.ends if end.process.rank >= 0)
         cause = self._cause(outcome) if outcome.reason != "ended" and not self._end_requested else None
-        self._connection.send(Ended(ends, cause))
+        self._connection.send(Ended(ends, cause, tuple(outcome.hung[:MOST_RANKS])))
 
     def end(self, outcome: Outcome) -> int:
         """Disconnect and return the exit code; after a failure, first wait until all ranks have exited.

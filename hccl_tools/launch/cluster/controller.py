@@ -214,6 +214,7 @@ class Controller:
         elif isinstance(message, Ended):
             if message.cause is not None:
                 self._record(agent, message.cause)
+            self._reports.hung += message.hung
             self._record_ends(agent, [host_status.rank_end(self._plan, one) for one in message.ranks])
 
     def _identify(self, agent: Agent, message: Join) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.launch.cluster.agents import Agents
+    from hccl_tools.launch.model.hang import HungRank
     from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
     from hccl_tools.launch.model.plan import Plan
 
@@ -64,6 +65,7 @@ class Reports:
         #: The index of each agent's finding.
         self._of_agent: dict[int, int] = {}
         self.ranks: dict[int, RankEnd] = {}
+        self.hung: list[HungRank] = []
 
     def add(self, finding: Finding) -> None:
         """Add a finding; except for a loss, it replaces an earlier finding of the same agent."""
@@ -115,6 +117,7 @@ def decide(plan: Plan, outcome: Outcome, reports: Reports) -> None:
             engine.log = errors
         if not reports.ranks:
             return  # The engine did not start anything: only its own end can be reported.
+    outcome.hung = outcome.hung or reports.hung
     outcome.ends = scheduler + sorted(reports.ranks.values(), key=lambda end: end.process.rank)
 
 

@@ -12,6 +12,9 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+#: Ranks of several hosts stopped at the same time if their silence differs by less than this factor: a host
+#: looks at its ranks eight times in the time after which a job counts as hanging.
+_SAME_TIME = 0.75
 #: The maximum number of ranks that a host reports to others.
 MOST_RANKS = 16
 
@@ -26,6 +29,7 @@ class HungRank(NamedTuple):
         doing: What it does: ``sleeping in recvfrom() on a socket``, ``stopped``.
         last_line: The last line of its log.
         stack: Its Python stack, the lines of faulthandler or py-spy; empty if unknown.
+        is_culprit: Whether its state shows that it does not wait for another rank.
     """
 
     rank: int
@@ -39,6 +43,7 @@ class HungRank(NamedTuple):
     log: str
     last_line: str = ""
     stack: list[str] = []  # noqa: RUF012  (read only)
+    is_culprit: bool = False
 
     @classmethod
     def parse(cls, value: Any) -> HungRank:
@@ -56,6 +61,28 @@ class HungRank(NamedTuple):
         if not 0 <= record.idle < math.inf or not 0 <= (record.idle_heartbeat or 0) < math.inf:
             raise ValueError(value)
         return record
+
+
+def on_all_hosts(reported: Sequence[HungRank], others: Sequence[HungRank]) -> list[HungRank]:
+    """Return the ranks of all hosts, those that stopped first before the others.
+
+    ``reported`` are the ranks of the host that has ended the job, ``others`` those of all hosts.
+    """
+    known = {one.rank for one in reported}
+    hung = [*reported, *(one for one in others if one.rank not in known)]
+    first = [one for one in hung if one.is_first]
+    if culprits := [one for one in first if one.is_culprit]:
+        first = culprits
+    else:
+        longest = max((_silent_seconds(one) for one in first), default=0.0)
+        first = [one for one in first if _silent_seconds(one) >= longest * _SAME_TIME]
+    numbers = {one.rank for one in first}
+    hung = [one._replace(is_first=one.rank in numbers) for one in hung]
+    return sorted(hung, key=lambda one: not one.is_first)
+
+
+def _silent_seconds(one: HungRank) -> float:
+    return max(one.idle, one.idle_heartbeat or 0.0)
 
 
 def headline(hung: Sequence[HungRank]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from hccl_tools.launch.model.hang import MOST_RANKS, HungRank
+from hccl_tools.launch.model.hang import MOST_RANKS, HungRank, headline, on_all_hosts
 from hccl_tools.launch.model.rank_failure import RankFailure
 from hccl_tools.launch.processes.signal_names import signal_name
 from hccl_tools.records import NamedTuple
@@ -69,7 +69,7 @@ REASONS: dict[str, ReasonText] = {
     ),
     "hang": ReasonText(
         _TIMED_OUT,
-        message="the job hung on {host}: {detail}",
+        message="the job hung: {detail} (reported by {host})",
         head="the job hung",
         verdict=": the job hung: {detail}",
         state="hung",
@@ -178,7 +178,8 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     #: The cause, if the job ended first on another host; ``first_failure`` and ``signal`` are then not set.
     remote_cause: Cause | None = None
-    #: The ranks of this host when the job hung, those that stopped first before the others.
+    #: The ranks of this host when the job hung (for the launcher of an engine's job: the ranks of all hosts),
+    #: those that stopped first before the others.
     hung: list[HungRank] = field(default_factory=list)
     #: Whether a job with spares has lost a host, even if it is not known which.
     is_host_lost: bool = False
@@ -186,6 +187,14 @@ class Outcome:
     lost_servers: tuple[int, ...] = ()
     #: Whether these hosts did not begin their part: they could not be reached, or refused it.
     lost_before_start: bool = False
+
+    def combine_hung(self) -> None:
+        """Combine what this host and the host that has ended the job know of a job that hung."""
+        cause = self.remote_cause
+        if cause is None or cause.reason != "hang" or not self.hung:
+            return
+        hung = on_all_hosts(cause.hung, self.hung)
+        self.remote_cause = cause._replace(hung=tuple(hung), detail=headline(hung))
 
     @property
     def exit_code(self) -> int:
@@ -220,7 +229,7 @@ class Cause(NamedTuple):
     detail: str = ""
     signal: int = 0
     first_failure: RankFailure | None = None
-    #: The ranks of ``host`` when the job hung there, at most ``MOST_RANKS``.
+    #: The ranks of ``host`` when the job hung, at most ``MOST_RANKS``, and with ``combine_hung`` of other hosts.
     hung: tuple[HungRank, ...] = ()
 
     @classmethod

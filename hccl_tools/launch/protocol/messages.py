@@ -11,6 +11,7 @@ import json
 import zlib
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from hccl_tools.launch.model.hang import HungRank
 from hccl_tools.launch.model.outcome import Cause
 from hccl_tools.launch.model.rank_exit import RankExit
 from hccl_tools.records import NamedTuple
@@ -112,10 +113,16 @@ class EndedByEngine(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """Either side: every process of this host's part has exited. ``cause`` explains an early end."""
+    """Either side: every process of this host's part has exited.
+
+    Attributes:
+        cause: The cause of an early end that began on this host.
+        hung: What the ranks of this host did when another host reported that the job hangs.
+    """
 
     ranks: tuple[RankExit, ...] = ()
     cause: Cause | None = None
+    hung: tuple[HungRank, ...] = ()
     restart: int = 0
 
 
@@ -182,7 +189,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Cause):
         return value.as_dict()
     if isinstance(value, tuple):
-        return [item._asdict() if isinstance(item, RankExit) else item for item in value]
+        return [item._asdict() if isinstance(item, (RankExit, HungRank)) else item for item in value]
     return value
 
 
@@ -241,7 +248,12 @@ _READERS: dict[type, dict[str, Callable[[Any], Any]]] = {
     Start: {"run_dirs": _by_number, **_RESTART},
     Ending: _CAUSE,
     EndedByEngine: {},
-    Ended: {"ranks": _several(RankExit.parse), "cause": _optional_cause, **_RESTART},
+    Ended: {
+        "ranks": _several(RankExit.parse),
+        "cause": _optional_cause,
+        "hung": _several(HungRank.parse),
+        **_RESTART,
+    },
     End: {"number": _number, **_CAUSE},
     Kill: _RESTART,
     Heard: _RESTART,

@@ -37,11 +37,12 @@ def mark(plan: Plan, outcome: Outcome, unreported: Unreported) -> None:
     found = {server for server in (*unreported.lost, *unreported.missing) if hosts[server] in silent}
     found |= set(unreported.refused)
     if outcome.reason in _LOSSES and not found:
-        # Only a daemon or a supervisor was killed; the first loss is the cause of the others.
-        alone = unreported.missing if len(unreported.missing) == 1 else ()
-        found = set((*unreported.without_daemon, *unreported.lost, *alone)[:1])
+        # Only a daemon or a supervisor was killed; the first loss is the cause of the others. An agent that
+        # has not connected proves nothing: the engine may have ended it.
+        found = set((*unreported.without_daemon, *unreported.lost)[:1])
     outcome.lost_servers = tuple(sorted(found))
-    outcome.is_host_lost = bool(found) or (outcome.reason in _LOSSES and bool(unreported.missing))
+    may_be_lost = outcome.reason not in {"failed", "hang"} and unreported.missing
+    outcome.is_host_lost = bool(found or may_be_lost)
     began = {*unreported.lost, *unreported.without_daemon} - set(unreported.refused)
     outcome.lost_before_start = bool(found) and not found & began
 

@@ -62,6 +62,8 @@ class HangWatch:
         self._warnings = 0
         self._warned = False
         attempt.call_later("hang", self._interval, self._check)
+        if self._end_after is not None:
+            attempt.on_ending.append(self._describe_for_others)
 
     def _running(self) -> list[RankEnd]:
         own = self._engine_ranks
@@ -90,7 +92,7 @@ class HangWatch:
         first = first_hung.first(suspects, 2 * self._interval)
         if longest < limit + self._patience and not any(one.is_culprit for one in first):
             return False
-        self._end(suspects, {one.end.process.rank for one in first})
+        self._end(self._described(suspects, first))
         return True
 
     def _suspect(self, end: RankEnd) -> Suspect:
@@ -105,9 +107,19 @@ class HangWatch:
             activity.computes,
         )
 
-    def _end(self, suspects: Sequence[Suspect], first: set[int]) -> None:
-        hung = [_describe(one, is_first=one.end.process.rank in first) for one in suspects]
-        hung.sort(key=lambda one: not one.is_first)
+    def _describe_for_others(self) -> None:
+        """Record what the ranks of this host do, if another host ends the job because it hangs."""
+        state = self._attempt.state
+        if state.reason == "hang" and state.remote_cause is not None:
+            suspects = [self._suspect(end) for end in self._running() if end.process.rank >= 0]
+            state.hung = self._described(suspects, first_hung.first(suspects, 2 * self._interval))
+
+    @staticmethod
+    def _described(suspects: Sequence[Suspect], first: Sequence[Suspect]) -> list[HungRank]:
+        hung = [_describe(one, is_first=one in first) for one in suspects]
+        return sorted(hung, key=lambda one: not one.is_first)
+
+    def _end(self, hung: list[HungRank]) -> None:
         attempt = self._attempt
         attempt.say(
             f"the job hangs (--hang-timeout {self._end_after:g} s): ending it"
@@ -185,6 +197,7 @@ def _describe(one: Suspect, *, is_first: bool) -> HungRank:
         host=end.process.host,
         pid=end.pid,
         is_first=is_first,
+        is_culprit=one.is_culprit,
         idle=round(one.idle, 3),
         idle_heartbeat=None if one.since_beat is None else round(one.since_beat, 3),
         doing=_doing(one),

@@ -153,6 +153,7 @@ class HostSupervision:
             outcome = peers.wait_for_peers(signals)
         if options.explain:
             options.explain(outcome)
+        outcome.combine_hung()
         return outcome
 
     def is_shown(self, process: RankProcess) -> bool:

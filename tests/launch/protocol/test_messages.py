@@ -40,11 +40,12 @@ REASON = st.sampled_from(["host", "daemon", "signal", "refused", "hang"])
 SECONDS = st.floats(0, 1e9)
 HUNG = st.builds(
     HungRank, INDEX, TEXT, TEXT, INDEX, st.booleans(), SECONDS, st.none() | SECONDS, TEXT, TEXT, TEXT,
-    st.lists(TEXT, max_size=3),
+    st.lists(TEXT, max_size=3), st.booleans(),
 )  # fmt: skip
+ALL_HUNG = st.lists(HUNG, max_size=3).map(tuple)
 CAUSE = st.builds(
     Cause, TEXT, REASON, st.integers(0, 255), TEXT, st.integers(0, 64), st.none(),
-    st.lists(HUNG, max_size=3).map(tuple),
+    ALL_HUNG,
 )  # fmt: skip
 EXIT = RankExit(3, 1234, 9, 1.5, was_terminated=False, log="rank_3.log")
 MESSAGES = st.one_of(
@@ -56,7 +57,7 @@ MESSAGES = st.one_of(
     st.builds(Start, INDEX, st.dictionaries(INDEX, TEXT)),
     st.builds(Ending, CAUSE, INDEX),
     st.just(EndedByEngine()),
-    st.builds(Ended, st.lists(st.just(EXIT), max_size=3).map(tuple), st.none() | CAUSE, INDEX),
+    st.builds(Ended, st.lists(st.just(EXIT), max_size=3).map(tuple), st.none() | CAUSE, ALL_HUNG, INDEX),
     st.builds(End, CAUSE, NUMBER, INDEX),
     *(st.builds(kind, INDEX) for kind in (Kill, Heard, Release)),
     st.builds(Leave, TEXT),

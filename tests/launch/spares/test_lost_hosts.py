@@ -26,7 +26,6 @@ def marked(reason: Reason, unreported: Unreported) -> Outcome:
     [
         ("host", Unreported(lost=(2, 1)), (2,)),
         ("daemon", Unreported(without_daemon=(1,), lost=(2,)), (1,)),
-        ("host", Unreported(missing=(1,)), (1,)),
         ("refused", Unreported(refused=(1, 2)), (1, 2)),
     ],
 )
@@ -38,8 +37,12 @@ def test_the_first_loss_is_the_cause_of_the_others(
     assert (outcome.is_host_lost, outcome.lost_servers) == (True, lost)
 
 
-def test_of_several_hosts_that_never_connected_none_is_guessed() -> None:
-    outcome = marked("host", Unreported(missing=(1, 2)))
+@pytest.mark.parametrize("missing", [(1,), (1, 2)])
+@pytest.mark.parametrize("reason", ["host", "daemon", "refused"])
+def test_a_host_that_never_connected_and_runs_commands_is_not_replaced(
+    reason: Reason, missing: tuple[int, ...]
+) -> None:
+    outcome = marked(reason, Unreported(missing=missing))
 
     assert (outcome.is_host_lost, outcome.lost_servers) == (True, ())
 
@@ -58,7 +61,6 @@ def test_a_host_that_runs_commands_is_not_lost_by_another_cause(
     ("reason", "unreported", "before"),
     [
         ("refused", Unreported(refused=(1,), lost=(1,)), True),
-        ("host", Unreported(missing=(1,)), True),
         ("host", Unreported(lost=(1,)), False),
         ("daemon", Unreported(without_daemon=(1,)), False),
     ],

@@ -112,7 +112,7 @@ def test_a_spare_takes_the_place_of_a_host_whose_daemon_is_killed(
 @every_remote_engine
 def test_a_spare_that_is_unreachable_is_passed_over(three_hosts: ThreeHosts, engine: Mpirun | Ssh) -> None:
     lost, spare = (host.address for host in three_hosts.hosts[1:])
-    place = OnThreeHosts(three_hosts, engine, first_spares=[NOBODY])
+    place = OnThreeHosts(three_hosts, engine, reserve=[NOBODY, spare])
     job = SpareJob(place, "--max-restarts", "1", *SHELL)
     assert job.waits_for("up_0", "up_1"), job.launcher.communicate(timeout=30)[0]
     job.kill()
