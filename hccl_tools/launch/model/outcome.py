@@ -229,7 +229,7 @@ class Cause(NamedTuple):
     detail: str = ""
     signal: int = 0
     first_failure: RankFailure | None = None
-    #: The ranks of ``host`` when the job hung, at most ``MOST_RANKS``, and with ``combine_hung`` of other hosts.
+    #: The ranks of ``host`` when the job hung, at most ``MOST_RANKS``; with ``combine_hung`` of all hosts.
     hung: tuple[HungRank, ...] = ()
 
     @classmethod
