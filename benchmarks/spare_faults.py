@@ -145,7 +145,9 @@ class SpareExperiment:
         right = _KILLED if fault == "twice" else 0
         if code != right:
             found["wrong code"] = f"code {code} instead of {right}\n{said}"
-        report: dict[str, Any] = json.loads(Path("log/latest/report.json").read_text())
+        if not (path := Path("log/latest/report.json")).exists():
+            return {"wrong code": f"refused\n{said}"}
+        report: dict[str, Any] = json.loads(path.read_text())
         replaced = [(one["host"], one["spare"]) for one in report["replaced"]]
         _, second, spare = (host.address for host in self.bed.hosts)
         right_ones = [[(second, spare)]] if fault in _REPLACES else [[]]
