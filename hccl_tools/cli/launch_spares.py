@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from hccl_tools.discover.facts import HostFacts
     from hccl_tools.launch.engines.engine import Engine
-    from hccl_tools.launch.model.request import LaunchRequest
+    from hccl_tools.launch.model.request import JobTable, LaunchRequest
     from hccl_tools.table.model import RankTable
 
 
@@ -35,11 +35,10 @@ def with_spares(
     """
     engine = engines.get(request.start.engine)
     _check(request, engine)
-    if not request.spares:
+    if request.table.made is None:
         request = request._replace(spares=_beside_table(request, options, engine, environ))
     engine.check_spares(environ)
-    note = f"{count(len(request.spares), 'spare host')}: {', '.join(spare.name for spare in request.spares)}"
-    return request._replace(remarks=(*request.remarks, note))
+    return request._replace(remarks=(*request.remarks, _note(request.spares)))
 
 
 def batch_script(request: LaunchRequest, options: dict[str, Any]) -> str:
@@ -49,7 +48,6 @@ def batch_script(request: LaunchRequest, options: dict[str, Any]) -> str:
         UsageError: An option excludes spares, or the number of nodes is not known.
         LaunchError: HCCL would refuse the table.
     """
-    from hccl_tools.launch.planning import table_source  # noqa: PLC0415
     from hccl_tools.launch.render import batch_script  # noqa: PLC0415
 
     _check(request, engines.get(EMIT_TARGET))
@@ -58,10 +56,9 @@ def batch_script(request: LaunchRequest, options: dict[str, Any]) -> str:
             "--emit slurm does not support --spare-hosts: the spares are nodes of the allocation",
             hint="use --spares N",
         )
-    located = table_source.locate(request.table, os.environ)
-    if located is not None:
-        variables = table_source.checked_in(request, os.environ)
-        servers = len(table_source.load_file(located[0], request.table, variables).table.servers)
+    table = _table(request, os.environ)
+    if table is not None:
+        servers = len(table.table.servers)
     elif request.hosts.node_count is not None:
         servers = request.hosts.node_count
     else:
@@ -71,7 +68,13 @@ def batch_script(request: LaunchRequest, options: dict[str, Any]) -> str:
         )
     own = _without(request.typed_options, "--emit", "--engine", "--nnodes")
     command = ["hccl-tools", "launch", "--engine", "slurm", *own, *options["program"]]
-    return batch_script.text(servers, options["spares"], command, has_table=located is not None)
+    return batch_script.text(servers, options["spares"], command, has_table=table is not None)
+
+
+def _note(spares: Sequence[SpareHost]) -> str:
+    if not spares:
+        return "no spare host is left: the hosts that did not answer have taken them"
+    return f"{count(len(spares), 'spare host')}: {', '.join(spare.name for spare in spares)}"
 
 
 def of_facts(hosts: Sequence[HostFacts]) -> tuple[SpareHost, ...]:
@@ -118,18 +121,17 @@ def _beside_table(
     request: LaunchRequest, options: dict[str, Any], engine: Engine, environ: Mapping[str, str]
 ) -> tuple[SpareHost, ...]:
     """Return the spares of a job whose table is a file."""
-    from hccl_tools.launch.planning import placement, table_source  # noqa: PLC0415
+    from hccl_tools.launch.planning import placement  # noqa: PLC0415
     from hccl_tools.notation import host_list  # noqa: PLC0415
 
-    located = table_source.locate(request.table, environ)
-    if located is None:
+    if request.table.file == "-":
+        raise UsageError("spares need a table that can be read twice", hint="write the table to a file")
+    loaded = _table(request, environ)
+    if loaded is None:
         raise UsageError(
             "spares need a rank table of several hosts",
             hint="add --rank-table FILE and --spare-hosts LIST, or name all hosts with --hosts",
         )
-    if located[0] == "-":
-        raise UsageError("spares need a table that can be read twice", hint="write the table to a file")
-    loaded = table_source.load_file(located[0], request.table, table_source.checked_in(request, environ))
     own = list(dict.fromkeys(map(placement.address, loaded.table.servers)))
     wanted = options["spares"]
     hosts = host_list.parse(options["spare_hosts"], option="--spare-hosts") if options["spare_hosts"] else ()
@@ -146,6 +148,14 @@ def _beside_table(
     if request.start.cpu:
         return tuple(SpareHost(host) for host in hosts)
     return of_facts(_queried(hosts, loaded.table, request, engine, environ))
+
+
+def _table(request: LaunchRequest, environ: Mapping[str, str]) -> JobTable | None:
+    from hccl_tools.launch.planning import table_source, visible_devices  # noqa: PLC0415
+
+    ignore_visible = request.devices.ignore_visible
+    around = visible_devices.surroundings(environ, None, cpu=request.start.cpu, ignore_visible=ignore_visible)
+    return table_source.find(request, around, "")
 
 
 def _queried(

@@ -105,13 +105,15 @@ def check(plan: Plan, request: LaunchRequest) -> None:
 
 
 def _check_table(prepared: PreparedLaunch, request: LaunchRequest) -> None:
-    table = prepared.plan.table
+    plan = prepared.plan
+    table = plan.table
     if table is None or request.table.made is not None or not os.path.exists(table):
         return  # Only the copy in the run directory exists, and this copy does not change.
     from hccl_tools.launch.planning import table_source  # noqa: PLC0415  (a restart is rare)
 
     try:
-        loaded = table_source.load_file(table, request.table, table_source.checked_in(request, os.environ))
+        choice = request.table._replace(product=plan.product)
+        loaded = table_source.load_file(table, choice, table_source.checked_in(request, os.environ))
     except HcclToolsError as error:
         raise LaunchError(f"the table has changed: {error.message}", hint=error.hint) from error
     if loaded.data != prepared.table_data:

@@ -126,12 +126,13 @@ class InSlurm:
 class SpareJob:
     """A job whose second host is replaced."""
 
-    def __init__(self, place: Place, *argv: str) -> None:
-        """Start it; ``argv`` are further options and the program."""
+    def __init__(self, place: Place, *argv: str, own_table: bool = False) -> None:
+        """Start it; ``argv`` are further options and the program, with ``own_table`` also the rank table."""
         self.place = place
         self._always = {pid for host in place.hosts for pid in host.pids()}
         first, second, _ = (host.address for host in place.hosts)
-        self.launcher = place.start("--rank-table", write_table(first, second), *argv)
+        table = () if own_table else ("--rank-table", write_table(first, second))
+        self.launcher = place.start(*table, *argv)
 
     def waits_for(self, *files: str | Path) -> bool:
         """Whether the job writes these files before long."""

@@ -100,6 +100,11 @@ class Plan(NamedTuple):
     rendezvous: tuple[str, int] | None = None
 
     @property
+    def product(self) -> str | None:
+        """The product whose rules the table follows; ``None`` without a table."""
+        return self.chosen["product"].partition(":")[0] if "product" in self.chosen else None
+
+    @property
     def private_dir(self) -> str:
         """This user's private directory with the file that shims read; "" without shims."""
         if not self.shim_command:

@@ -110,9 +110,10 @@ class HostReplacement:
 
     def _check(self, data: bytes) -> None:
         """Judge a table as that of the job was judged."""
-        product = self.prepared.plan.chosen["product"].partition(":")[0]
         variables = table_source.checked_in(self._request, os.environ)
-        report = validate(data, product=product, ignore=self._request.table.ignore, env=variables)
+        report = validate(
+            data, product=self.prepared.plan.product, ignore=self._request.table.ignore, env=variables
+        )
         if not report.ok:
             raise TableError(f"the table would not be valid: {report.errors[0].message}")
 
