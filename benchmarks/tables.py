@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
-from hccl_tools.table.model import SERVICE, Group, RankTable, Server, SuperPod
+from hccl_tools.table.format_names import SERVICE
+from hccl_tools.table.model import Group, RankTable, Server, SuperPod
 
 if TYPE_CHECKING:
-    from hccl_tools.table.model import Column, Format
+    from hccl_tools.table.format_names import Format
+    from hccl_tools.table.model import Column
 
 PER_SERVER = 8
 DEVICES_FROM, SERVERS_FROM = int(IPv4Address("10.0.0.0")), int(IPv4Address("172.16.0.0"))

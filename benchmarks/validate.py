@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks import broken
 from benchmarks.measuring import Contender, Row, alternate, report
-from hccl_tools.table.model import SERVICE
+from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from benchmarks.measuring import Figures
@@ -82,23 +82,13 @@ def growth(folder: Path, runs: int) -> Row:
 
 
 def service_rows(folder: Path, runs: int) -> list[Row]:
-    """Hold a service table of 1,024 instances against ``json.load``, our start (``--version``) taken off.
+    """Hold a service table of 1,024 instances against ``json.load``.
 
     MindIE-Motor reads 98 groups, so that the table has one finding, whose line is looked up.
     """
-    path = make(folder, SERVICE, 1024)
-    figures = alternate(
-        [
-            Contender("nothing", ["hccl-tools", "--version"]),
-            Contender("ours", ["hccl-tools", "validate", path], may_fail=(1,)),
-            Contender("load", [*LOAD, path]),
-        ],
-        runs,
-    )
-    ours, load = figures["ours"], figures["load"]
-    seconds = ours.seconds - figures["nothing"].seconds
+    ours, load = against_load(make(folder, SERVICE, 1024), runs, may_fail=(1,))
     return [
-        Row("server_group_list, 1,024 instances", seconds, "s", "json.load", load.seconds, 3),
+        Row("server_group_list, 1,024 instances", ours.seconds, "s", "json.load", load.seconds, 3),
         Row("  peak memory", ours.megabytes, "MB", "json.load", load.megabytes, 2.1),
     ]
 

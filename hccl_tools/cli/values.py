@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hccl_tools.notation import durations
-
 if TYPE_CHECKING:
     from click import Context, Parameter
     from click.shell_completion import CompletionItem
@@ -90,6 +88,8 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]  # not generic before 
 
     def convert(self, value: Any, param: Parameter | None, ctx: Context | None) -> float:
         """Return the number of seconds."""
+        from hccl_tools.notation import durations  # noqa: PLC0415  (few command lines have a time)
+
         try:
             seconds, _ = durations.parse(str(value))
         except (ValueError, OverflowError):

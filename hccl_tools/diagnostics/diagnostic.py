@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.model import SERVICE
+from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hccl_tools.table.model import Format
+    from hccl_tools.table.format_names import Format
 
 
 class Reading(NamedTuple):

@@ -16,7 +16,7 @@ from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, default
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.table.model import Format
+    from hccl_tools.table.format_names import Format
     from hccl_tools.table.products import Product
 
 #: The value of an option for the address in a variable of the platform, else the address of the server.

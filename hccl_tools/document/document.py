@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools.document.fast_parser import NESTING_LIMIT, UNCLEAN, parse_clean
@@ -40,7 +38,6 @@ def _characters(part: bytes) -> int:
     return len(part.translate(None, _CONTINUATION))
 
 
-@dataclass
 class Document:
     """The bytes of a file and the JSON value that HCCL reads from them.
 
@@ -56,15 +53,16 @@ class Document:
             objects and lists deeper than that limit are empty.
     """
 
-    name: str
-    data: bytes = field(repr=False)
-    value: Any = field(default=None, repr=False)
-    problem: JsonProblem | None = None
-    duplicates: list[DuplicateKey] = field(default_factory=list)
-    trailing: int | None = None
-    duplicate_count: int = 0
-    depth: int = 0
-    _last_line: tuple[int, int] = field(default=(0, -1), init=False, repr=False, compare=False)
+    def __init__(self, name: str, data: bytes) -> None:
+        self.name, self.data = name, data
+        self.value: Any = None
+        self.problem: JsonProblem | None = None
+        self.duplicates: list[DuplicateKey] = []
+        self.duplicate_count = 0
+        self.trailing: int | None = None
+        self.depth = 0
+        self._last_line = (0, -1)
+        self._line_ends = [0]
 
     @classmethod
     def parse(cls, data: bytes, name: str, limit: int | None = None) -> Document:
@@ -149,17 +147,17 @@ class Document:
             at = index
         return offsets
 
-    @cached_property
-    def _line_ends(self) -> list[int]:
-        """The number of line ends before each block of bytes."""
-        starts = range(0, len(self.data), _BLOCK)
-        counts = (self.data.count(b"\n", start, start + _BLOCK) for start in starts)
-        return list(accumulate(counts, initial=0))
+    def _line_ends_before(self, block: int) -> int:
+        """Return the number of line ends before a block of bytes; the counts of earlier blocks are kept."""
+        counts = self._line_ends
+        for start in range((len(counts) - 1) * _BLOCK, block * _BLOCK, _BLOCK):
+            counts.append(counts[-1] + self.data.count(b"\n", start, start + _BLOCK))
+        return counts[block]
 
     def position(self, offset: int) -> Position:
         """Return line and column of a byte; the bytes around it may be invalid UTF-8."""
-        block = min(offset // _BLOCK, len(self._line_ends) - 1)
-        line = self._line_ends[block] + self.data.count(b"\n", block * _BLOCK, offset) + 1
+        block = offset // _BLOCK
+        line = self._line_ends_before(block) + self.data.count(b"\n", block * _BLOCK, offset) + 1
         start = self._line(offset)[0] or self._body
         return Position(line, max(0, self._characters_before(offset) - self._characters_before(start)) + 1)
 

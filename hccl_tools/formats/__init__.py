@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.table.model import Format, RankTable
+    from hccl_tools.table.format_names import Format
+    from hccl_tools.table.model import RankTable
 
 __all__ = ["MODULES", "Detection", "StructureError", "detect", "module", "read", "write"]
 

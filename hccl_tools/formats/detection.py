@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from hccl_tools.table.model import Format
+    from hccl_tools.table.format_names import Format
 
 #: Keys that identify a format if ``version`` does not, and the format.
 _LISTS: tuple[tuple[str, Format], ...] = (

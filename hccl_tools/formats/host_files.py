@@ -15,7 +15,7 @@ import os
 import re
 from typing import Any, Literal
 
-from hccl_tools.table.model import SERVICE
+from hccl_tools.table.format_names import SERVICE
 
 Kind = Literal["endpoints", "rootinfo", "server_group_list"]
 #: The program that reads a file of a kind, and the name of such a file in messages.

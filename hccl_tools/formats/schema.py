@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hccl_tools.errors import UsageError
 from hccl_tools.formats import MODULES
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.model import SERVICE
+from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,12 +12,12 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.hccl_values import read_int
-from hccl_tools.table.model import SERVICE
 from hccl_tools.table.service_table import ServiceGroup, ServiceServer, ServiceTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from hccl_tools.table.service_table import Object, Reader, Role
 
@@ -27,23 +27,22 @@ _FIRST_INSTANCE = 2
 #: The keys of a server, and of a device, that must be strings where they occur.
 _SERVER_TEXTS = ("server_ip", "server_id", "predict_port", "mgmt_port", "metric_port", "inter_comm_port")
 _DEVICE_TEXTS = ("device_id", "device_ip", "rank_id", "device_logical_id", "super_device_id")
-_DEVICE_REQUIRED = 3
 #: RankTableLoader.cpp:548: the greatest number of devices of a server.
 MOST_DEVICES = 128
 
 
 def read(value: dict[str, Any]) -> ServiceTable:
     """Return the service table in a document; see ``ServiceTable`` for damaged entries."""
-    entries = _objects(value.get(SERVICE))
+    entries = _objects(_list(value.get(SERVICE)))
     found: list[tuple[int | None, range, Object]] = []
     servers: list[ServiceServer] = []
-    devices: list[Object] = []
+    devices: list[Any] = []
     for index, entry in enumerate(entries):
         first = len(servers)
-        for place, server in enumerate(_objects(entry.get("server_list"))):
-            start = len(devices)
-            devices += _objects(server.get("device"))
-            servers.append(ServiceServer(index, place, range(start, len(devices)), server))
+        for place, server in enumerate(_list(entry.get("server_list"))):
+            start, known = len(devices), _object(server)
+            devices += _list(known.get("device"))
+            servers.append(ServiceServer(index, place, range(start, len(devices)), known))
         name = entry.get("group_id")
         number = read_int(name) if isinstance(name, str) else None
         found.append((number, range(first, len(servers)), entry))
@@ -53,12 +52,14 @@ def read(value: dict[str, Any]) -> ServiceTable:
         ServiceGroup(number, own, _role(number, servers[own.start : own.stop], reader), entry)
         for number, own, entry in found
     ]
-    return ServiceTable(reader, groups, servers, devices, _rest(value))
+    return ServiceTable(reader, groups, servers, _objects(devices), _rest(value))
 
 
-def _objects(entries: Any) -> list[Object]:
-    if type(entries) is not list:
-        return []
+def _list(entries: Any) -> list[Any]:
+    return entries if type(entries) is list else []
+
+
+def _objects(entries: list[Any]) -> list[Object]:
     return entries if set(map(type, entries)) <= {dict} else [_object(entry) for entry in entries]
 
 
@@ -93,10 +94,11 @@ def is_well_formed(value: dict[str, Any], table: ServiceTable) -> bool:
     servers = [server.entry for server in table.servers]
     with_devices = [server["device"] for server in servers if "device" in server]
     return (
-        _texts(servers, _SERVER_TEXTS, 1)
-        and all(map(_is_list_of_objects, with_devices))
+        _are_texts(table.server_column, servers, _SERVER_TEXTS, 1)
+        and set(map(type, with_devices)) <= {list}
+        and set(map(type, chain.from_iterable(with_devices))) <= {dict}
         and all(0 < len(devices) <= MOST_DEVICES for devices in with_devices)
-        and _device_texts(table)
+        and _are_texts(table.column, table.devices, _DEVICE_TEXTS, 3)
         and all(map(_are_super_pods, pods))
     )
 
@@ -117,11 +119,12 @@ def _texts(holders: list[Object], keys: Iterable[str], required: int) -> bool:
     return True
 
 
-def _device_texts(table: ServiceTable) -> bool:
-    """Check the strings of the devices by their columns, which the rules need as well."""
-    rest = [key for key in _DEVICE_TEXTS[_DEVICE_REQUIRED:] if None in table.column(key)]
-    required = all(None not in table.column(key) for key in _DEVICE_TEXTS[:_DEVICE_REQUIRED])
-    return required and _texts(table.devices, rest, 0)
+def _are_texts(
+    column: Callable[[str], list[str | None]], holders: list[Object], keys: tuple[str, ...], required: int
+) -> bool:
+    """Check the strings of servers or devices by their columns, which the rules need too; see ``_texts``."""
+    incomplete = [key for key in keys if None in column(key)]
+    return not set(incomplete) & set(keys[:required]) and _texts(holders, incomplete, 0)
 
 
 def _are_super_pods(pods: Any) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hccl_tools.diagnostics.diagnostic import Path
-    from hccl_tools.table.model import Format
+    from hccl_tools.table.format_names import Format
 
 _REQUIRED = ("device_id", "rank_id")
 #: Optional device keys that must be strings in any case.

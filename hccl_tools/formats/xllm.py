@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypeGuard
 
-    from hccl_tools.table.model import Format, RankTable
+    from hccl_tools.table.format_names import Format
+    from hccl_tools.table.model import RankTable
 
 
 _Object = dict[str, Any]

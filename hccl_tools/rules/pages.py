@@ -12,7 +12,7 @@ from inspect import cleandoc
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.registry import LOCAL, Rule
-from hccl_tools.table.model import SERVICE
+from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.products import PRODUCTS
 
 #: What happens to a job, by consequence.

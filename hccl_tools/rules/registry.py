@@ -7,7 +7,6 @@ sorts or reads configuration. Its docstring is its documentation page: a title, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -18,7 +17,7 @@ from hccl_tools.formats import module
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.notation.phrases import did_you_mean
 from hccl_tools.records import NamedTuple
-from hccl_tools.table.model import SERVICE
+from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -100,7 +99,6 @@ class Finding(NamedTuple):
 COUNTED = Finding("")
 
 
-@dataclass
 class Subject:
     """The input of rules: the parsed document, the table read from it, and the product.
 
@@ -118,19 +116,25 @@ class Subject:
         is_directory: Whether a directory has the name of such a file.
     """
 
-    product: Product
-    value: Any = None
-    document: Document | None = None
-    path: str | None = None
-    not_json: Finding | None = None
-    table: RankTable = field(default=None)  # type: ignore[assignment]
-    env: Mapping[str, str] = field(default_factory=dict)
-    memo: dict[str, Any] = field(default_factory=dict)
-    host: HostState = field(default=None)  # type: ignore[assignment]
-    product_reason: str = ""
-    product_is_assumed: bool = False
-    kind: Kind | None = None
-    is_directory: bool = False
+    def __init__(
+        self,
+        product: Product,
+        value: Any = None,
+        document: Document | None = None,
+        path: str | None = None,
+        *,
+        not_json: Finding | None = None,
+        is_directory: bool = False,
+        table: RankTable | None = None,
+        env: Mapping[str, str] = {},
+    ) -> None:
+        self.product, self.product_reason, self.product_is_assumed = product, "", False
+        self.value, self.document, self.path = value, document, path
+        self.not_json, self.is_directory, self.env = not_json, is_directory, env
+        self.kind: Kind | None = None
+        self.memo: dict[str, Any] = {}
+        self.table: RankTable = table  # type: ignore[assignment]
+        self.host: HostState = None  # type: ignore[assignment]
 
     @property
     def is_json(self) -> bool:

@@ -37,7 +37,7 @@ def address(subject: Subject) -> Iterator[Finding]:
     """
     table = service_table(subject)
     hint = "write an IPv4 or IPv6 address"
-    texts = [server.text(key) for server in table.servers for key in ("server_ip", "server_id")]
+    texts = [*table.server_column("server_ip"), *table.server_column("server_id")]
     is_plain = _are_plain([text for text in texts if text is not None])
     for index, server in enumerate(() if is_plain else table.servers):
         is_instance = table.groups[server.group].role == "instance"
@@ -71,7 +71,7 @@ def port(subject: Subject) -> Iterator[Finding]:
     Hint: write a port from 1024 to 65535
     """
     table = service_table(subject)
-    texts = {server.text(key) for server in table.servers for key in _PORTS} - {None}
+    texts = set().union(*map(table.server_column, _PORTS)) - {None}
     wrong = {text for text in texts if text is not None and not _LOWEST <= (read_int(text) or 0) <= _HIGHEST}
     for instance in table.instances if wrong else ():
         for server in instance.servers:

@@ -10,8 +10,8 @@ from hccl_tools.notation.number_list import fold
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.service_structure import service_table
+from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.hccl_values import read_int
-from hccl_tools.table.model import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

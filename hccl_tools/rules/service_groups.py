@@ -11,8 +11,8 @@ from hccl_tools.diagnostics.diagnostic import Related
 from hccl_tools.notation.phrases import count
 from hccl_tools.rules.registry import Finding, Subject, rule
 from hccl_tools.rules.service_structure import service_table
+from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.hccl_values import read_int
-from hccl_tools.table.model import SERVICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,12 +37,13 @@ def group_id(subject: Subject) -> Iterator[Finding]:
     Hint: write a number in a string, for example "group_id": "2"
     """
     groups = service_table(subject).groups
-    for index, group in enumerate(groups):
-        for key, example in _NUMBERS:
-            value = group.entry.get(key)
-            if isinstance(value, str) and not _is_number(value):
+    for key, example in _NUMBERS:
+        texts = [value if isinstance(value := group.entry.get(key), str) else None for group in groups]
+        wrong = {text for text in set(texts) if text is not None and not _is_number(text)}
+        for index, text in enumerate(texts if wrong else ()):
+            if text in wrong:
                 hint = f'write a number in a string, for example "{key}": "{example}"'
-                yield Finding(f'{key} "{value}" is not a number', (SERVICE, index, key), hint)
+                yield Finding(f'{key} "{text}" is not a number', (SERVICE, index, key), hint)
 
 
 def _is_number(text: str) -> bool:
@@ -163,10 +164,11 @@ def duplicate_server(subject: Subject) -> Iterator[Finding]:
     Hint: give the servers different addresses, or different values of mgmt_port
     """
     table = service_table(subject)
+    nodes = list(zip(table.server_column("server_ip"), table.server_column("mgmt_port"), strict=True))
     first: dict[tuple[str, str | None], int] = {}
-    for instance in table.instances:
+    for instance in table.instances if len(set(nodes)) < len(nodes) else ():
         for server in instance.servers:
-            address, port = table.servers[server].text("server_ip"), table.servers[server].text("mgmt_port")
+            address, port = nodes[server]
             if address is None or (seen := first.setdefault((address, port), server)) == server:
                 continue
             related = (Related(table.server_path(seen, "server_ip"), "first used here"),)

@@ -1,9 +1,10 @@
-"""Values as HCCL reads them: numbers in strings and in JSON, and the length of a string."""
+"""Values as HCCL reads them: numbers in strings and in JSON, ``null``, and the length of a string."""
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
+from enum import Enum
 from typing import Any
 
 _UINT32_MAX = 0xFFFFFFFF
@@ -13,6 +14,15 @@ _SAFE_DIGITS = 9
 #: Values that show whether a column has few different ones.
 _MANY = 64
 _LEADING_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?)([0-9]+)", re.ASCII)
+
+
+class Null(Enum):
+    """The type of ``NULL``: a ``null`` in the file, which HCCL distinguishes from an absent key."""
+
+    NULL = "null"
+
+
+NULL = Null.NULL
 
 
 def read_uint(text: str) -> int | None:

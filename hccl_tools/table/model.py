@@ -9,9 +9,8 @@ again must not change.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.hccl_values import read_column
@@ -19,21 +18,11 @@ from hccl_tools.table.hccl_values import read_column
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-Format = Literal["1.0", "1.2", "2.0", "group_list"]
-#: The name of service tables, which have rank tables for instances (see ``service_table``): a key of theirs.
-SERVICE: Literal["server_group_list"] = "server_group_list"
-#: One value per device; ``None`` if the device does not have the key, ``NULL`` if it is ``null`` in the file.
-#: Strings in 1.x and group_list tables, numbers in 2.0 tables.
+    from hccl_tools.table.format_names import Format
+
+#: One value per device; ``None`` if the device does not have the key, ``hccl_values.NULL`` if it is ``null``
+#: in the file. Strings in 1.x and group_list tables, numbers in 2.0 tables.
 Column = list[Any]
-
-
-class Null(Enum):
-    """The type of ``NULL``: a ``null`` in the file, which HCCL distinguishes from an absent key."""
-
-    NULL = "null"
-
-
-NULL = Null.NULL
 
 
 @dataclass(slots=True)

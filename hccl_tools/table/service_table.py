@@ -13,8 +13,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from hccl_tools.records import NamedTuple
+from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.hccl_values import read_column
-from hccl_tools.table.model import SERVICE
 
 if TYPE_CHECKING:
     from hccl_tools.table.model import Column
@@ -87,18 +87,19 @@ class ServiceTable:
         self.reader, self.groups, self.servers = reader, groups, servers
         self.devices, self.fields = devices, fields
         self._columns: dict[str, list[str | None]] = {}
+        self._server_columns: dict[str, list[str | None]] = {}
 
     def column(self, key: str) -> list[str | None]:
         """Return one value per device; ``None`` for a device without a string under the key."""
         if key not in self._columns:
-            try:
-                values: Column = list(map(itemgetter(key), self.devices))
-            except KeyError:
-                values = [device.get(key) for device in self.devices]
-            if not set(map(type, values)) <= {str, type(None)}:
-                values = [value if isinstance(value, str) else None for value in values]
-            self._columns[key] = values
+            self._columns[key] = _texts(self.devices, key)
         return self._columns[key]
+
+    def server_column(self, key: str) -> list[str | None]:
+        """Return one value per server; ``None`` for a server without a string under the key."""
+        if key not in self._server_columns:
+            self._server_columns[key] = _texts([server.entry for server in self.servers], key)
+        return self._server_columns[key]
 
     @cached_property
     def rank_numbers(self) -> list[int | None]:
@@ -144,7 +145,8 @@ class ServiceTable:
     @cached_property
     def hosts_are_distinct(self) -> bool:
         """Whether no two servers of instances are on one host."""
-        hosts = [self.servers[one].text("server_id") for each in self.instances for one in each.servers]
+        column = self.server_column("server_id")
+        hosts = [column[server] for instance in self.instances for server in instance.servers]
         return len(set(hosts)) == len(hosts)
 
     def _has_rank_0(self, server: int) -> bool:
@@ -166,13 +168,12 @@ class ServiceTable:
 
     def rows(self, servers: range) -> range:
         """Return the rows of servers that are next to each other."""
-        if not servers:
-            return range(0)
-        return range(self.servers[servers[0]].rows.start, self.servers[servers[-1]].rows.stop)
+        return range(self._first_rows[servers.start], self._first_rows[servers.stop])
 
     @cached_property
     def _first_rows(self) -> list[int]:
-        return [server.rows.start for server in self.servers]
+        """The first row of each server, and the row after the last device."""
+        return [*(server.rows.start for server in self.servers), len(self.devices)]
 
     def server_of_row(self, row: int) -> int:
         """Return the index of the server of a device."""
@@ -191,3 +192,13 @@ class ServiceTable:
         """Return the path of a device, or of one of its keys."""
         server = self.server_of_row(row)
         return self.server_path(server, "device", row - self.servers[server].rows.start, *keys)
+
+
+def _texts(holders: list[Object], key: str) -> list[str | None]:
+    try:
+        values: Column = list(map(itemgetter(key), holders))
+    except KeyError:
+        values = [holder.get(key) for holder in holders]
+    if not set(map(type, values)) <= {str, type(None)}:
+        values = [value if isinstance(value, str) else None for value in values]
+    return values

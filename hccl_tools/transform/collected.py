@@ -15,7 +15,8 @@ from hccl_tools.table.model import RankTable, Server, SuperPod
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hccl_tools.table.model import Column, Format
+    from hccl_tools.table.format_names import Format
+    from hccl_tools.table.model import Column
 
 
 class TableBatch(NamedTuple):

@@ -16,7 +16,8 @@ from hccl_tools.table.model import Group, RankTable, Server, SuperPod
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hccl_tools.table.model import Column, Format
+    from hccl_tools.table.format_names import Format
+    from hccl_tools.table.model import Column
     from hccl_tools.transform.super_pod_plan import SuperPodMembership
 
 #: The keys of a device that HCCL reads in 1.0 and 1.2, and those that it reads in 1.2 only.

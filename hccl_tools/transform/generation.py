@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hccl_tools.discover.facts import DeviceFacts, HostFacts
-    from hccl_tools.table.model import Column, Format
+    from hccl_tools.table.format_names import Format
+    from hccl_tools.table.model import Column
 
 #: A key of the server that every generator of these tables writes and HCCL does not read.
 _FIELDS = {"host_nic_ip": "reserve"}

@@ -19,7 +19,7 @@ from hccl_tools.formats import StructureError
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.rules.findings import Findings
 from hccl_tools.rules.registry import LOCAL, STAGES, TARGETS, Finding, Subject, chosen, rule_by_id, rules_for
-from hccl_tools.table.model import SERVICE
+from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.products import assume
 from hccl_tools.validation import host_files, other_forms, product_choice, target_check
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.diagnostics.diagnostic import RuleFacts
     from hccl_tools.discover.facts import HostState
-    from hccl_tools.table.model import Format, RankTable
+    from hccl_tools.table.format_names import Format
+    from hccl_tools.table.model import RankTable
 
 #: The formats of rules that do not change HCCL's verdict on a table.
 _BESIDE_HCCL = {LOCAL, *((name,) for name in TARGETS)}

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from hccl_tools.discover.facts import HostState
     from hccl_tools.rules.findings import Findings
-    from hccl_tools.table.model import Format, RankTable
+    from hccl_tools.table.format_names import Format
+    from hccl_tools.table.model import RankTable
 
 #: The format of the table that HCCL makes of a root info, and the rules on values that apply to it.
 FORMAT: Format = "2.0"

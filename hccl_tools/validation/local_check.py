@@ -93,7 +93,8 @@ def compare(report: Report, state: HostState) -> tuple[Diagnostic, ...]:
     """Return the findings of the rules that compare a host with the table of a report."""
     if report.table is None:
         return ()
-    subject = Subject(PRODUCTS[report.product], document=report.document, table=report.table, host=state)
+    subject = Subject(PRODUCTS[report.product], document=report.document, table=report.table)
+    subject.host = state
     findings = Findings(KEPT, lambda _rule: True)
     findings.run(rules_for(LOCAL[0]), subject)
     return tuple(findings.kept)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules.registry import Subject, rules_for
-from hccl_tools.table.model import SERVICE
+from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
     from hccl_tools.formats import Detection

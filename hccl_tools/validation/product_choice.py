@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.rules.registry import Subject
-from hccl_tools.table.model import SERVICE
+from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.product_names import read_name
 from hccl_tools.table.products import PRODUCT_VARIABLE, PRODUCTS, assume
 

@@ -16,7 +16,7 @@ from hccl_tools.records import NamedTuple
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.formats.schema import Node, Violations
-    from hccl_tools.table.model import Format
+    from hccl_tools.table.format_names import Format
 
 #: Valid values of required keys, by their type in the format.
 _TEXTS = {

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from hccl_tools.diagnostics import render
 from hccl_tools.errors import HcclToolsError
-from hccl_tools.table.model import SERVICE
+from hccl_tools.table.format_names import SERVICE
 from hccl_tools.tablefiles.inputs import Inputs
 from hccl_tools.validation.checker import validate
 from hccl_tools.validation.config_maps import check_all

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from hccl_tools.errors import TableError
 from hccl_tools.formats import service
-from hccl_tools.table.model import SERVICE
+from hccl_tools.table.format_names import SERVICE
 from hccl_tools.transform import instance_table
 from hccl_tools.validation.checker import validate
 from tests.support.tables import JSON, omni_service, super_pod_service, table

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from hccl_tools.draw import service
-from hccl_tools.table.model import SERVICE
+from hccl_tools.table.format_names import SERVICE
 from hccl_tools.validation.checker import validate
 from tests.support.tables import JSON, omni_service, super_pod_service, table
 from tests.validation.test_service_tables import JUNK, damaged, single_servers
