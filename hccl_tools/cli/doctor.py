@@ -110,7 +110,7 @@ def command(
     from hccl_tools.doctor_report import render  # noqa: PLC0415
 
     selection = registry.selection(select, ignore, table_comparison.rules())
-    report = doctor_run.checked_table(table, product)
+    report = doctor_run.checked_table(table, product, target)
     compared = {"code": doctor_run.absolute("--code", code), "data": doctor_run.absolute("--data", data)}
     pings = doctor_run.pings(selection, every=full)
     job = examining.Job(report, product, target, start_port, **compared, pings=pings, bandwidth=bandwidth)

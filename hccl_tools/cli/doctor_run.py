@@ -16,7 +16,7 @@ from hccl_tools.doctor import registry, ways
 from hccl_tools.doctor.bandwidth import CHECKS
 from hccl_tools.doctor.between_checks import Silent
 from hccl_tools.doctor.examining import case_of
-from hccl_tools.errors import UsageError
+from hccl_tools.errors import TableError, UsageError
 from hccl_tools.gathering import choice
 from hccl_tools.inspection.observation import Unknown
 from hccl_tools.inspection.observing import observe
@@ -38,13 +38,16 @@ if TYPE_CHECKING:
 
 #: Standard output in place of a folder.
 STDOUT = "-"
+#: The rules of frameworks on mode and links of the table's file: HCD312 checks the file of the job itself.
+_FILE_RULES = ("HCC861", "HCC871", "HCC881")
 
 
-def checked_table(table: str | None, product: str | None) -> Report | None:
+def checked_table(table: str | None, product: str | None, target: str | None) -> Report | None:
     """Return the report on the table of the job, if there is one; say so if it is that of a variable.
 
     Raises:
         InputError: The file cannot be read.
+        TableError: The file is known, but is no rank table.
     """
     from hccl_tools.launch.planning import table_source  # noqa: PLC0415
 
@@ -53,9 +56,13 @@ def checked_table(table: str | None, product: str | None) -> Report | None:
         click.echo(f"note: no TABLE given: using {variable}={os.environ[variable]}", err=True)
     if table is None:
         return None
+    from hccl_tools.diagnostics.wording import no_rank_table  # noqa: PLC0415
     from hccl_tools.validation.checker import validate  # noqa: PLC0415
 
-    return validate(table, product=product)
+    report = validate(table, product=product, target=target, ignore=_FILE_RULES)
+    if other := no_rank_table(report):
+        raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
+    return report
 
 
 def absolute(option: str, paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -196,4 +203,4 @@ def with_product_of(seen: Mapping[str, Observation], job: examining.Job) -> exam
     (product,) = found
     if product == job.report.product or job.report.format not in PRODUCTS[product].formats:
         return job
-    return job._replace(report=checked_table(job.report.file, product))
+    return job._replace(report=checked_table(job.report.file, product, job.target))

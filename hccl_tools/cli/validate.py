@@ -58,6 +58,7 @@ class _Run:
                 table_options.wait_for(file, self.wait)
                 for report in check_all(file, self._check):
                     self._report_host(report)
+                    self._note_target(report)
                     self._recommend_orjson(report)
                     found = view.counts(report)
                     self.failed |= any(self.strict or rule.severity == "error" for rule in found)
@@ -77,6 +78,16 @@ class _Run:
         if find_spec("orjson") is None:
             self.recommended_orjson = True
             click.echo(f"note: {len(report.table):,} ranks are checked faster with orjson: {FAST}", err=True)
+
+    def _note_target(self, report: Report) -> None:
+        """Say which rules of MindIE apply to its service tables: those of rank tables need an instance's."""
+        if report.is_service and self.checks["target"] == "mindie" and report.reader == "MindIE-Motor":
+            command = "`hccl-tools convert FILE --instance N --to 1.0 --target mindie`"
+            click.echo(
+                f"note: {report.file} is checked as MindIE-Motor reads it; MindIE reads the rank table of an "
+                f"instance, which {command} checks and writes",
+                err=True,
+            )
 
     def _check(self, source: Any) -> Report:
         if self.local:

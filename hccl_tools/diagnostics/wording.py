@@ -6,6 +6,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import pointer
+from hccl_tools.notation.phrases import with_article
 
 if TYPE_CHECKING:
     from hccl_tools.diagnostics.diagnostic import Consequence, Diagnostic, Related, Report
@@ -55,8 +56,10 @@ def no_rank_table(report: Report) -> tuple[str, str] | None:
     if report.is_service:
         return _NOT_FOR_HCCL, _INSTANCE_HINT
     if report.noun != "table":
-        article = "an" if report.noun[0] in "aeiou" else "a"
-        return f"it is {article} {report.noun}, not a rank table", "`hccl-tools show` and `validate` read it"
+        return (
+            f"it is {with_article(report.noun)}, not a rank table",
+            "`hccl-tools show` and `validate` read it",
+        )
     return None
 
 
@@ -71,8 +74,12 @@ def _verdict(report: Report) -> str:
     if report.verdict in _VERDICTS:
         return _VERDICTS[report.verdict].format(report.reader, report.noun)
     accepts = f"{report.reader} accepts this {report.noun}"
-    others = dict.fromkeys(one.rule.reader for one in report.errors if one.rule.reader != report.reader)
-    if others and not report.is_service:  # by a rule of `validate --target`
+    others = dict.fromkeys(
+        one.rule.reader
+        for one in report.errors
+        if one.rule.reader != report.reader and not (report.is_service and one.rule.noun == report.noun)
+    )
+    if others:  # by a rule of `validate --target`
         return f"{accepts}, but {' and '.join(others)} {'does' if len(others) == 1 else 'do'} not"
     consequences = {finding.rule.consequence for finding in report.errors}
     if "refused" in consequences:  # by a rule of `validate --local`: the verdict is on the table alone

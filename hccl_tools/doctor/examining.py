@@ -170,4 +170,6 @@ def _table_problem(report: Report) -> tuple[str, str]:
     first = report.errors[0]
     total = sum(number for rule, number in report.counts.items() if rule.severity == "error")
     more = f" and {total - 1:,} more" if total > 1 else ""
-    return f"the table has errors: {first.rule.id} {first.message}{more}", next_step(report)
+    of_framework = first.rule.reader != report.reader  # plain `validate` does not find it
+    remedy = first.hint if of_framework and first.hint else next_step(report)
+    return f"the table has errors: {first.rule.id} {first.message}{more}", remedy

@@ -22,6 +22,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def with_article(noun: str) -> str:
+    """Return a noun with its article: ``an endpoint file``."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
 def devices(ids: Iterable[int]) -> str:
     """Return device ids with their noun: ``device 4``, ``devices 4,5``."""
     listed = list(ids)

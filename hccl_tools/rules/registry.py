@@ -12,10 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from hccl_tools.diagnostics.diagnostic import Consequence, Path, Related, RuleFacts
-from hccl_tools.errors import UsageError
 from hccl_tools.formats import module
 from hccl_tools.formats.host_files import READERS
-from hccl_tools.notation.phrases import did_you_mean
 from hccl_tools.records import NamedTuple
 from hccl_tools.table.format_names import SERVICE
 
@@ -36,6 +34,9 @@ _ALL = (*LEGACY, "2.0")
 LOCAL = ("local",)
 #: The frameworks that read tables beside HCCL, with their names in messages. Each has rules of its own.
 TARGETS = {"mindspore": "MindSpore", "torch": "torch_npu", "mindie": "MindIE", "xllm": "xLLM"}
+#: The formats of rules on files that none of these frameworks reads.
+NOT_FOR_TARGETS = ("not-for-targets",)
+_READERS = {**READERS, NOT_FOR_TARGETS[0]: ("the framework", "file")}
 _T = TypeVar("_T")
 #: The modules that declare the rules, with the formats of the rules; empty for documents of any kind.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -75,6 +76,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "service_addresses": (SERVICE,),
     "service_advice": (SERVICE,),
     **{f"target_{name}": (name,) for name in TARGETS},
+    "other_files": NOT_FOR_TARGETS,
     "local_servers": LOCAL,
     "local_devices": LOCAL,
 }
@@ -220,7 +222,7 @@ def rule(
             raise ValueError(f"{rule_id} is both {_RULES[rule_id].facts.name} and {name}")
         own = FAMILIES.get(check.__module__.rpartition(".")[2], ()) if formats is None else formats
         read_by = TARGETS.get(own[0], "HCCL") if own else "HCCL"
-        reader = READERS.get(own[0] if own else "", (read_by, "table"))
+        reader = _READERS.get(own[0] if own else "", (read_by, "table"))
         facts = RuleFacts(rule_id, name, consequence, source, code, check.__doc__ or "", *reader, words)
         when = stage or ("none" if consequence == "advice" else "parse")
         _RULES[rule_id] = Rule(facts, check, own, when, needs)
@@ -251,30 +253,3 @@ def rules_for(table_format: str | None) -> list[Rule]:
 def rule_by_id(rule_id: str) -> Rule:
     """Return a rule that has been loaded."""
     return _RULES[rule_id]
-
-
-def chosen(select: Iterable[str], ignore: Iterable[str]) -> Callable[[RuleFacts], bool]:
-    """Return a function that checks whether ids, prefixes (``HCC2``) or names select a rule.
-
-    Raises:
-        UsageError: A selector matches no rule.
-    """
-    select, ignore = tuple(select), tuple(ignore)
-    if not select and not ignore:
-        return lambda _facts: True
-    everything = [found.facts for found in all_rules().values()]
-    for selector in (*select, *ignore):
-        if not any(_fits(facts, selector) for facts in everything):
-            known = (name for facts in everything for name in (facts.name, facts.id))
-            hint = f"{did_you_mean(selector, known)} `hccl-tools rules` lists all rules".lstrip()
-            raise UsageError(f'no rule matches "{selector}"', hint=hint)
-
-    def keep(facts: RuleFacts) -> bool:
-        wanted = not select or any(_fits(facts, selector) for selector in select)
-        return wanted and not any(_fits(facts, selector) for selector in ignore)
-
-    return keep
-
-
-def _fits(facts: RuleFacts, selector: str) -> bool:
-    return facts.name == selector or facts.id.startswith(selector.upper())

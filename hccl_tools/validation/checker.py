@@ -18,7 +18,17 @@ from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import LOCAL, STAGES, TARGETS, Finding, Subject, chosen, rule_by_id, rules_for
+from hccl_tools.rules.registry import (
+    LOCAL,
+    NOT_FOR_TARGETS,
+    STAGES,
+    TARGETS,
+    Finding,
+    Subject,
+    rule_by_id,
+    rules_for,
+)  # fmt: skip
+from hccl_tools.rules.selection import chosen
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.products import assume
 from hccl_tools.validation import host_files, other_forms, product_choice, target_check
@@ -32,7 +42,7 @@ if TYPE_CHECKING:
     from hccl_tools.table.model import RankTable
 
 #: The formats of rules that do not change HCCL's verdict on a table.
-_BESIDE_HCCL = {LOCAL, *((name,) for name in TARGETS)}
+_BESIDE_HCCL = {LOCAL, NOT_FOR_TARGETS, *((name,) for name in TARGETS)}
 _LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104", "HCC116", "HCC117"})
 #: The rules on limits of hccl-tools, which HCCL does not have.
 _OWN_LIMITS = frozenset({"HCC117"})
@@ -83,9 +93,7 @@ def validate(
         if host is not None and subject.table is not None:
             subject.host, subject.memo = host(subject.table), {}
             findings.run(rules_for(LOCAL[0]), subject)
-        also_for = ""
-        if target is not None and subject.table is not None:
-            also_for = target_check.check(target, subject, findings)
+        also_for = "" if target is None else target_check.check(target, subject, findings)
         report = _report(subject, findings, file=file, found=found)._replace(also_for=also_for)
         return report._replace(left_out_as="not selected") if select else report
 

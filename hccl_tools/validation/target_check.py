@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_tools.diagnostics.diagnostic import KEPT, Diagnostic
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import TARGETS, Subject, rules_for
+from hccl_tools.rules.registry import NOT_FOR_TARGETS, TARGETS, Subject, rules_for
+from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.products import assume
+from hccl_tools.validation.other_forms import reader
 
 if TYPE_CHECKING:
+    from hccl_tools.rules.registry import Rule
     from hccl_tools.table.model import RankTable
 
 
 def check(target: str, subject: Subject, findings: Findings) -> str:
-    """Apply the rules of a framework to the table, and return its name if all are chosen, else ""."""
+    """Apply the rules of a framework to the table, and return its name if all are chosen, else "".
+
+    A file of another kind, which has readers of its own, is reported as one that the framework does not read.
+    """
+    if subject.kind is not None and not _is_read_by(target, subject):
+        findings.run(map(partial(_as_read_by, target), rules_for(NOT_FOR_TARGETS[0])), subject)
     subject.memo = {}
-    rules = rules_for(target)
+    rules = rules_for(target) if subject.table is not None else []
     findings.run(rules, subject)
-    return TARGETS[target] if all(findings.chosen(rule.facts) for rule in rules) else ""
+    return TARGETS[target] if rules and all(findings.chosen(rule.facts) for rule in rules) else ""
+
+
+def _is_read_by(target: str, subject: Subject) -> bool:
+    """Whether the file is a service table of MindIE, whose own rules apply to it."""
+    return target == "mindie" and subject.kind == SERVICE and reader(subject) == "MindIE-Motor"
+
+
+def _as_read_by(target: str, rule: Rule) -> Rule:
+    """Return a rule on other files with the name of the framework that does not read them."""
+    return rule._replace(facts=rule.facts._replace(reader=TARGETS[target]))
 
 
 def for_target(table: RankTable, target: str) -> tuple[Diagnostic, ...]:

@@ -231,12 +231,28 @@ def test_torch_needs_a_longer_timeout_and_no_link(a2: StandInHost) -> None:
 
 def test_mindie_requires_a_mode(a2: StandInHost) -> None:
     path = table(a2)
+    value = json.loads(path.read_text())
+    for server in value["server_list"]:
+        server["container_ip"] = server["server_id"]
+    path.write_text(json.dumps(value))
     path.chmod(0o777)
 
     _code, found = doctor(a2, str(path), "--target", "mindie")
 
     assert [one for one, _ in severe(found)] == ["HCD312"]
     assert found[0]["remedy"] == f"`chmod 640 {path}`"
+
+
+def test_what_the_framework_requires_of_the_table(a2: StandInHost) -> None:
+    path = table(a2)
+    path.chmod(0o640)
+
+    code, found = doctor(a2, str(path), "--target", "mindie")
+
+    assert code == 1
+    assert [one for one, _ in severe(found)] == ["HCD002"]
+    assert "HCC864 server" in found[0]["message"]
+    assert "takes the server_id" in found[0]["remedy"]
 
 
 @pytest.mark.parametrize(
@@ -256,6 +272,7 @@ def test_variables_of_the_framework(
     path = table(a2)
     value = json.loads(path.read_text())
     value["server_list"][0] |= {"server_id": "127.0.0.1", "container_ip": "172.17.0.2"}
+    value["server_list"][1] |= {"server_id": "192.0.2.9", "container_ip": "172.17.0.3"}
     path.write_text(json.dumps(value))
     path.chmod(0o640)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 from hccl_tools.cli import table_options
 from hccl_tools.rules import registry
 from hccl_tools.tablefiles import export_targets
+from tests.support import host_files
 from tests.support.tables import JSON, table
 
 if TYPE_CHECKING:
@@ -150,6 +152,65 @@ def test_a_bad_table(  # noqa: PLR0917
     assert done.code == 1
     assert f"[{rule}]" in done.out
     assert words in done.out
+
+
+#: Files that no framework reads as a rank table: name, content, reader, and words of the help.
+OTHER_FILES: list[tuple[str, Callable[[], JSON], str, str]] = [
+    ("hccl_rootinfo.json", host_files.root_info, "HCCL", "omit --target: HCCL reads this file"),
+    ("ub_endpoint_npu_0.json", host_files.endpoint_file, "hixl", "omit --target: hixl reads this file"),
+    ("t.json", lambda: table("server_group_list", 2, 8), "MindIE-Motor", "convert FILE --instance N"),
+]
+
+
+@pytest.mark.parametrize("target", registry.TARGETS)
+@pytest.mark.parametrize(("name", "content", "reader", "help_"), OTHER_FILES)
+def test_a_file_of_another_reader_is_not_passed_in_silence(  # noqa: PLR0917
+    command_line: CommandLine, name: str, content: Callable[[], JSON], reader: str, help_: str, target: str
+) -> None:
+    command_line.write(name, content())
+    title = registry.TARGETS[target]
+
+    done = command_line("validate", name, "--target", target, "--ignore", "HCC6,HCC80,HCC84")
+
+    if (reader, target) == ("MindIE-Motor", "mindie"):
+        assert done.code == 0
+        assert "t.json is checked as MindIE-Motor reads it" in done.err
+        assert "HCC895" not in done.out
+    else:
+        assert done.code == 1
+        assert "error[HCC895]" in done.out
+        assert f"= {title}: refuses the file" in done.out
+        assert help_ in done.out
+        assert f"{reader} accepts this" in done.out
+        assert f"but {title} does not" in done.out
+
+
+def test_a_service_table_of_omni_infer_is_not_one_of_mindie(command_line: CommandLine) -> None:
+    groups: Any = table("server_group_list", 2, 8)["server_group_list"][2:]
+    for number, group in enumerate(groups):
+        group["group_id"] = str(number)
+    command_line.write("t.json", {"status": "completed", "server_group_list": groups})
+
+    out = command_line("validate", "t.json", "--target", "mindie").out
+
+    assert "service table, as omni-infer reads it" in out
+    assert "error[HCC895]" in out
+
+
+@pytest.mark.parametrize(("name", "content", "_reader", "_help"), OTHER_FILES)
+@pytest.mark.parametrize(
+    "words", ["convert {} --to 1.0 -o new.json", "env {}", "doctor {}", "distribute {} 10.0.0.1"]
+)
+def test_other_commands_refuse_such_a_file(
+    command_line: CommandLine, name: str, content: Callable[[], JSON], _reader: str, _help: str, words: str
+) -> None:
+    command_line.write(name, content())
+
+    done = command_line(*words.format(name).split(), "--target", "mindie")
+
+    assert done.code == 1
+    assert done.out == ""
+    assert re.match(r"error: \S+ cannot be used: it is an? (root info|endpoint file|service table)", done.err)
 
 
 def test_the_verdict_names_the_framework(command_line: CommandLine) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hccl_tools.rules.registry import LOCAL, TARGETS, Rule, all_rules
+from hccl_tools.rules.registry import LOCAL, NOT_FOR_TARGETS, TARGETS, Rule, all_rules
 from hccl_tools.validation.checker import validate
 from tests.support.rule_examples import example
 
@@ -24,6 +24,8 @@ def report_of(rule: Rule, which: str, folder: Path) -> Report:
     shown = example(rule, which)
     host = shown.host if rule.formats == LOCAL or shown.is_local else None
     target = rule.formats[0] if rule.formats and rule.formats[0] in TARGETS else None
+    if rule.formats == NOT_FOR_TARGETS:
+        target = "xllm"
     return validate(shown.write(folder), product=shown.product, env=shown.env, host=host, target=target)
 
 

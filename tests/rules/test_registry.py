@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from hccl_tools.errors import UsageError
-from hccl_tools.rules.registry import FAMILIES, Subject, all_rules, chosen, rule, rules_for
+from hccl_tools.rules.registry import FAMILIES, Subject, all_rules, rule, rules_for
+from hccl_tools.rules.selection import chosen
 from hccl_tools.table.products import PRODUCTS
 
 
