@@ -36,7 +36,10 @@ def _launch(**options: Any) -> int:
         if not options["emit"]:  # The other targets refuse the option.
             request = launch_spares.with_spares(request, options)
     if options["emit"]:
-        click.echo(os.fsencode(_emitted(request, options)), nl=False)
+        text, note = _emitted(request, options)
+        if note is not None:
+            click.echo(f"note: {note}", err=True)
+        click.echo(os.fsencode(text), nl=False)
         return 0
     if options["dry_run"]:
         from hccl_tools.launch import preview  # noqa: PLC0415  (a real launch does not need it)
@@ -53,7 +56,7 @@ def _launch(**options: Any) -> int:
     return launcher.launch(request)
 
 
-def _emitted(request: LaunchRequest, options: dict[str, Any]) -> str:
+def _emitted(request: LaunchRequest, options: dict[str, Any]) -> tuple[str, str | None]:
     from hccl_tools.launch import preview  # noqa: PLC0415  (only with --emit)
     from hccl_tools.launch.render import scripts  # noqa: PLC0415  (only with --emit)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from hccl_tools.launch import engines, launcher
 from hccl_tools.launch.render import plan_json
 
 if TYPE_CHECKING:
+    from hccl_tools.launch.model.plan import Plan
     from hccl_tools.launch.model.request import LaunchRequest
     from hccl_tools.launch.planning.planner import PreparedLaunch
     from hccl_tools.launch.render.scripts import ScriptOptions
@@ -34,8 +36,10 @@ def _prepared(request: LaunchRequest) -> PreparedLaunch:
     return launcher.prepared_launch(request._replace(hosts=request.hosts._replace(include_this_host=False)))
 
 
-def emit(request: LaunchRequest, target: str, options: ScriptOptions) -> str:
-    """Return a stand-alone script or another launcher's command that starts the same job.
+def emit(request: LaunchRequest, target: str, options: ScriptOptions) -> tuple[str, str | None]:
+    """Return a stand-alone script or another launcher's command that starts the same job, and a note.
+
+    The note says that the program does not exist on this host: the script is for the hosts of the job.
 
     Raises:
         LaunchError: The launch would be refused, or the target cannot express the plan.
@@ -43,8 +47,25 @@ def emit(request: LaunchRequest, target: str, options: ScriptOptions) -> str:
     from hccl_tools.launch.planning import host_names  # noqa: PLC0415
     from hccl_tools.launch.render import scripts  # noqa: PLC0415
 
-    prepared = _prepared(request)
+    prepared = _prepared(request._replace(program=request.program._replace(may_be_missing=True)))
     if script := scripts.SCRIPTS.get(target):
         colons = script.takes_colons or len(prepared.plan.hosts) == 1
         host_names.check(prepared, use=f"--emit {target}", colons=colons)
-    return scripts.text(prepared.plan, target, options)
+    return scripts.text(prepared.plan, target, options), _missing(request, prepared.plan)
+
+
+def _missing(request: LaunchRequest, plan: Plan) -> str | None:
+    """Return a note if the program does not exist on this host.
+
+    Raises:
+        ProgramRefusedError: It exists, but cannot be run.
+    """
+    from hccl_tools.launch.planning import program_check  # noqa: PLC0415
+    from hccl_tools.programs.lookup import ProgramMissingError  # noqa: PLC0415
+
+    environ = {**os.environ, **request.variables.assigned}
+    try:
+        program_check.check(request.program, environ, python=plan.ranks[0].argv[0])
+    except ProgramMissingError as error:
+        return f"{error.message}; it must exist on the hosts of the job"
+    return None

@@ -373,6 +373,17 @@ def test_the_commands_have_the_variables_of_the_job(command_line: CommandLine) -
     assert "\nA='b c' sh --host=10.0.0.1 " in command_line(*start, "xllm", "sh").out
 
 
+@pytest.mark.parametrize("target", ["xllm", "mindie"])
+def test_the_service_may_be_installed_on_other_hosts_only(command_line: CommandLine, target: str) -> None:
+    made(command_line, "mindie", lambda *_: None, 0o640)
+
+    done = command_line("launch", "--rank-table", "t.json", "--no-python", "--emit", target, "./serve", "-x")
+
+    assert done.code == 0
+    assert "./serve -x" in done.out
+    assert done.err == 'note: the program "./serve" does not exist; it must exist on the hosts of the job\n'
+
+
 @pytest.mark.parametrize(
     ("target", "damage", "rule"),
     [("xllm", link, "HCC871"), ("mindie", without(1, "container_ip"), "HCC864")],

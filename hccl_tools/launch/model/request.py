@@ -35,6 +35,8 @@ class Program(NamedTuple):
     python: str | None = None
     #: Whether the user chose the interpreter that runs the launcher (``python -m hccl_tools.launch``).
     own_python: bool = False
+    #: Whether it may be missing on this host: ``--emit`` starts nothing here.
+    may_be_missing: bool = False
 
 
 class JobTable(NamedTuple):

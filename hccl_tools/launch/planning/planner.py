@@ -144,7 +144,9 @@ def _job(
         notes += table.notes
         job = job._replace(table=table)
     log_paths.check(request.logs, len(job.placements))
-    program_check.check(request.program, {**around.environ, **request.variables.assigned}, python=python.path)
+    if not request.program.may_be_missing:
+        assigned = {**around.environ, **request.variables.assigned}
+        program_check.check(request.program, assigned, python=python.path)
     chosen = {"rank table": table.path, "product": table.product} if table else {"rank table": "none"}
     chosen |= {"start": f"{start} ({reason})", "python": f"{python.path} ({python.reason})"}
     if request.spares:

@@ -110,6 +110,55 @@ def test_on_a_host_that_is_none_of_the_jobs(target: str) -> None:
     assert emitted(target).strip()
 
 
+@pytest.mark.parametrize("target", ["rank_loop", "mpirun", "slurm", "msrun", "torchrun"])
+@pytest.mark.parametrize("program", [["train.py"], ["-m", "no_such_module"]])
+def test_the_program_may_be_missing_on_this_host(target: str, program: list[str]) -> None:
+    start = "torch" if target == "torchrun" else "table"
+    done = subprocess.run(
+        [sys.executable, "-m", "hccl_tools.launch", "--rank-table", "ascending.json", "--start", start,
+         "--emit", target, *program],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert " ".join(program) in done.stdout
+    assert f'"{program[-1]}" does not exist' in done.stderr
+    assert done.stderr.rstrip().endswith("; it must exist on the hosts of the job")
+
+
+def test_a_program_that_exists_must_be_one() -> None:
+    os.mkdir("program")  # noqa: PTH102
+    done = subprocess.run(
+        [sys.executable, "-m", "hccl_tools.launch", "--rank-table", "ascending.json", "--emit", "slurm",
+         "--no-python", "./program"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stdout) == (126, "")
+    assert '"./program" is not executable' in done.stderr
+
+
+def test_a_note_does_not_excuse_a_launch() -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "hccl_tools.launch",
+            "--rank-table",
+            "ascending.json",
+            "--dry-run",
+            "train.py",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 127
+    assert 'error: the script "train.py" does not exist' in done.stderr
+
+
 @pytest.mark.parametrize(
     ("target", "options", "word"),
     [
