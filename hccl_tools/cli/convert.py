@@ -125,8 +125,10 @@ def _fit(table: RankTable, framework: str, settings: dict[str, Any], *, in_confi
     added = export_targets.add_container_ips(table) if found.container_ip else 0
     if added:
         click.echo(f"container_ip: the server_id, on {added} servers without one", err=True)
-    export_targets.check(found, table, None if in_config_map else settings["output"])
+    for warning in export_targets.check(found, table, None if in_config_map else settings["output"]):
+        click.echo(warning, err=True)
     if not in_config_map:
+        settings["service"] = found.service
         settings["mode"] = export_targets.mode_to_write(found, settings["mode"])
     elif how := export_targets.how_to_mount(found):
         click.echo(f"note: {how}", err=True)

@@ -116,7 +116,8 @@ def _read(
         raise UsageError("the table from standard input has no path", hint="name the file with -o PATH")
     table, report = load(file, product=product, ignore=ignore)
     if target is not None:
-        check(TARGETS[target], table, None)
+        for warning in check(TARGETS[target], table, None):
+            click.echo(warning, err=True)
     path = file if output is None else output
     if path.endswith("/"):
         path += os.path.basename(file)  # noqa: PTH119

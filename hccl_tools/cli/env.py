@@ -70,9 +70,8 @@ def _checked(file: str, product: str | None, target: Target) -> RankTable:
     if other := no_rank_table(report):
         raise TableError(f"{report.file} cannot be used: {other[0]}", hint=other[1])
     export_targets.require_no_error(target, report.findings)
-    for one in report.warnings:
-        if one.rule.reader == target.title:
-            click.echo(f"warning: {one.message} ({one.rule.id})\n  help: {one.hint}", err=True)
+    for warning in export_targets.warnings(target, report.findings):
+        click.echo(warning, err=True)
     if report.table is None or not report.ok:
         first = report.errors[0]
         raise TableError(f"HCCL would refuse {file}: {first.rule.id} {first.message}", hint=next_step(report))

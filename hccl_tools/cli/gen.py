@@ -121,7 +121,8 @@ def command(ctx: click.Context, /, **settings: Any) -> None:
         ctx.exit(0)
     facts, table = made
     if target is not None:
-        export_targets.check(target, table, settings["output"])
+        for warning in export_targets.check(target, table, settings["output"]):
+            click.echo(warning, err=True)
     to_stdout = settings["output"] == outputs.STDOUT
     product = facts[0].product
     report = outputs.check(table, product=product, ignore=settings["ignore"])

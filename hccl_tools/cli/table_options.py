@@ -70,6 +70,7 @@ def deliver(
     product: str | None,
     ignore: Sequence[str],
     origins: Sequence[str] = (),
+    service: str | None = None,
 ) -> None:
     """Check a table and write it, as ``gen`` does.
 
@@ -77,6 +78,7 @@ def deliver(
         name: The file name if ``output`` is a folder.
         product: The product whose rules apply; by default the product of the table's format.
         origins: The source file of each server, for the findings.
+        service: The service that reads the table, for the next command.
 
     Raises:
         TableError: The table has an error, or another table exists in the file.
@@ -90,7 +92,8 @@ def deliver(
         outputs.print_text(outputs.table_text(table))
         return
     path = outputs.target(output, table, name=name)
-    click.echo(outputs.save(table, path, force=force, mode=digits, product=product).summary(), err=True)
+    saved = outputs.save(table, path, force=force, mode=digits, product=product)
+    click.echo(saved.summary(service), err=True)
 
 
 def require_valid(

@@ -72,8 +72,8 @@ TARGETS = {
 }
 
 
-def check(target: Target, table: RankTable, destination: str | None) -> None:
-    """Check a table, and where it is to be written, for a framework.
+def check(target: Target, table: RankTable, destination: str | None) -> list[str]:
+    """Check a table, and where it is to be written, for a framework; return the warnings.
 
     Raises:
         UsageError: The framework cannot open the destination.
@@ -89,7 +89,9 @@ def check(target: Target, table: RankTable, destination: str | None) -> None:
             f"{destination} is a symbolic link, which {target.title} refuses to open",
             hint=f"write to its target: -o {os.path.realpath(destination)}",
         )
-    require_no_error(target, for_target(table, target.name))
+    findings = for_target(table, target.name)
+    require_no_error(target, findings)
+    return warnings(target, findings)
 
 
 def mode_to_write(target: Target, given: str | None) -> str | None:
@@ -130,6 +132,15 @@ def require_no_error(target: Target, findings: Iterable[Diagnostic]) -> None:
         others = f" ({count(len(wrong) - 1, 'more finding')})" if len(wrong) > 1 else ""
         message = f"{target.title} cannot use the table: {wrong[0].rule.id} {wrong[0].message}{others}"
         raise TableError(message, hint=wrong[0].hint)
+
+
+def warnings(target: Target, findings: Iterable[Diagnostic]) -> list[str]:
+    """Return the warnings of a framework's rules, each with its hint."""
+    return [
+        f"warning: {one.message} ({one.rule.id})\n  help: {one.hint}"
+        for one in findings
+        if one.rule.severity == "warning" and one.rule.reader == target.title
+    ]
 
 
 def variables(target: Target, path: str, own_address: str | None) -> dict[str, str]:

@@ -313,6 +313,43 @@ def test_gen_names_the_next_command_of_a_service(command_line: CommandLine) -> N
     assert "next: hccl-tools launch --rank-table t.json train.py" in training.err
 
 
+def test_convert_names_the_next_command_of_a_service(command_line: CommandLine) -> None:
+    command_line.write("g.json", table("group_list", 2, 8))
+    convert = ("convert", "g.json", "--to", "1.0", "--target")
+
+    service = command_line(*convert, "xllm", "-o", "x.json")
+    training = command_line(*convert, "torch", "-o", "t.json")
+
+    assert "next: hccl-tools launch --rank-table x.json --no-python --emit xllm PROGRAM" in service.err
+    assert "next: hccl-tools launch --rank-table t.json train.py" in training.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "gen --simulate a2 -o {}.json",
+        "convert one.json --to 1.0 -o {}.json",
+        "env one.json --server 10.0.0.1",
+    ],
+)
+def test_one_server_is_a_warning_where_variables_or_a_table_are_made(
+    command_line: CommandLine, command: str
+) -> None:
+    value = table("1.0", 1, 8)
+    value["server_list"][0]["container_ip"] = "172.17.0.2"
+    command_line.write("one.json", value)
+    (command_line.folder / "one.json").chmod(0o640)
+
+    mindie, torch = (
+        command_line(*command.format(target).split(), "--target", target) for target in ("mindie", "torch")
+    )
+
+    assert (mindie.code, torch.code) == (0, 0), mindie.err + torch.err
+    assert "warning: the table has one server; MindIE reads tables of 2 to 60 (HCC681)" in mindie.err
+    assert "unset RANK_TABLE_FILE, or list all servers of the job" in mindie.err
+    assert "HCC681" not in torch.err
+
+
 def test_gen_refuses_a_link_for_xllm(command_line: CommandLine) -> None:
     (command_line.folder / "t.json").symlink_to("other.json")
 
