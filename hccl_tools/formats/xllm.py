@@ -12,17 +12,42 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hccl_tools import formats
+from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypeGuard
 
+    from hccl_tools.diagnostics.diagnostic import Path
     from hccl_tools.table.format_names import Format
     from hccl_tools.table.model import RankTable
 
 
 _Object = dict[str, Any]
 _VERSIONS = ("1.0", "1.2")
+
+
+class Listed(NamedTuple):
+    """The servers of a mixture in one ``server_list``, as a document.
+
+    Attributes:
+        value: The document. Entries of one host are one server; damaged entries stay as they are.
+        servers: The path of each server in the mixture: that of its first entry.
+        devices: The path of each device of each server in the mixture.
+    """
+
+    value: _Object
+    servers: list[Path]
+    devices: list[list[Path]]
+
+    def path_in_mixture(self, path: Path) -> Path:
+        """Return the path in the mixture of a path in ``value``."""
+        if path[:1] != ("server_list",) or len(path) == 1:
+            return path
+        index = int(path[1])
+        if path[2:3] == ("device",) and len(path) > 3:
+            return (*self.devices[index][int(path[3])], *path[4:])
+        return (*self.servers[index], *path[2:])
 
 
 def is_mixture(value: Any) -> TypeGuard[_Object]:
@@ -61,12 +86,65 @@ def read(value: _Object) -> RankTable:
             host = server["server_id"]
             first = hosts.setdefault(host, {**server, "device": []})
             first["device"] = [*first["device"], *kept] if first["device"] else kept
+    head = _head(value)
+    return formats.read({**head, "server_list": list(hosts.values())}, head["version"])
+
+
+def listed(value: _Object) -> Listed:
+    """Return all servers of a mixture in one list. A device that an earlier entry repeats is left out."""
+    servers: list[Any] = []
+    found = Listed({**_head(value), "server_list": servers}, [], [])
+    hosts: dict[str, int] = {}
+    seen: set[tuple[str, str, str]] = set()
+    for path, entry in _entries(value):
+        name = entry.get("server_id") if isinstance(entry, dict) else None
+        devices = entry.get("device") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not isinstance(devices, list):
+            servers.append(entry)
+            found.servers.append(path)
+            found.devices.append([])
+            continue
+        index = hosts.setdefault(name, len(servers))
+        if index == len(servers):
+            servers.append({**entry, "device": []})
+            found.servers.append(path)
+            found.devices.append([])
+        for place, device in enumerate(devices):
+            known = _with_text(device)
+            key = (name, str(known.get("rank_id")), str(known.get("device_id"))) if known else None
+            if key is None or key not in seen:
+                servers[index]["device"].append(known or device)
+                found.devices[index].append((*path, "device", place))
+            if key is not None:
+                seen.add(key)
+    return found
+
+
+def _with_text(device: Any) -> _Object | None:
+    """Return a device with its rank as text; ``None`` for an entry that is not an object."""
+    if not isinstance(device, dict):
+        return None
+    rank = device.get("rank_id")
+    return {**device, "rank_id": str(rank)} if type(rank) is int else device
+
+
+def _entries(value: _Object) -> Iterator[tuple[Path, Any]]:
+    """Yield path and content of each entry of a ``server_list``, in the order of the search."""
+    groups = value.get("group_list")
+    holders: list[tuple[Path, Any]] = [((), value)]
+    if isinstance(groups, list):
+        holders += ((("group_list", index), group) for index, group in enumerate(groups))
+    for path, holder in holders:
+        entries = holder.get("server_list") if isinstance(holder, dict) else None
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            yield (*path, "server_list", index), entry
+
+
+def _head(value: _Object) -> _Object:
+    """Return the keys of the table beside its lists of servers."""
     version: Format = "1.2" if value.get("version") == "1.2" else "1.0"
     rest = {key: value[key] for key in ("super_pod_list",) if version == "1.2" and key in value}
-    status = value.get("status", "completed")
-    return formats.read(
-        {"version": version, "status": status, "server_list": list(hosts.values()), **rest}, version
-    )
+    return {"version": version, "status": value.get("status", "completed"), **rest}
 
 
 def _all_servers(value: _Object) -> Iterator[_Object]:

@@ -43,9 +43,11 @@ class Findings:
         self.asked: dict[RuleFacts, None] = {}
 
     def run(self, rules: Iterable[Rule], subject: Subject) -> int:
-        """Run the given rules and return the number of their findings."""
+        """Run the given rules, except those that need a damaged key; return the number of their findings."""
         total = 0
         for rule in rules:
+            if not subject.damaged.isdisjoint(rule.needs):
+                continue
             found = iter(rule.check(subject))
             is_chosen = self.chosen(rule.facts)
             wanted = self.limit if is_chosen else 0

@@ -11,7 +11,7 @@ from inspect import cleandoc
 
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.notation.phrases import count
-from hccl_tools.rules.registry import LOCAL, NOT_FOR_TARGETS, Rule
+from hccl_tools.rules.registry import LOCAL, MIXTURE, NOT_FOR_TARGETS, Rule
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.products import PRODUCTS
 
@@ -93,6 +93,8 @@ def _consequence(rule: Rule) -> str:
 def _tables(rule: Rule) -> str:
     if rule.formats == LOCAL:
         return "all, compared with the host by `validate --local`"
+    if rule.formats == MIXTURE:
+        return "1.0, 1.2, with a server_list in group_list"
     if rule.formats == NOT_FOR_TARGETS:
         return "none; other files, with `validate --target`"
     if rule.formats and rule.formats[0] in READERS:

@@ -36,7 +36,11 @@ LOCAL = ("local",)
 TARGETS = {"mindspore": "MindSpore", "torch": "torch_npu", "mindie": "MindIE", "xllm": "xLLM"}
 #: The formats of rules on files that none of these frameworks reads.
 NOT_FOR_TARGETS = ("not-for-targets",)
-_READERS = {**READERS, NOT_FOR_TARGETS[0]: ("the framework", "file")}
+#: The formats of rules on the servers of xLLM's mixture that HCCL does not read.
+MIXTURE = ("mixture",)
+_READERS = {**READERS, NOT_FOR_TARGETS[0]: ("the framework", "file"), MIXTURE[0]: ("xLLM", "table")}
+#: The formats of rules that do not change HCCL's verdict on a table.
+BESIDE_HCCL = {LOCAL, MIXTURE, NOT_FOR_TARGETS, *((name,) for name in TARGETS)}
 _T = TypeVar("_T")
 #: The modules that declare the rules, with the formats of the rules; empty for documents of any kind.
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -77,6 +81,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "service_advice": (SERVICE,),
     **{f"target_{name}": (name,) for name in TARGETS},
     "other_files": NOT_FOR_TARGETS,
+    "xllm_mixture": MIXTURE,
     "local_servers": LOCAL,
     "local_devices": LOCAL,
 }
@@ -116,7 +121,10 @@ class Subject:
         product_is_assumed: Whether the product is a default instead of the user's choice.
         kind: The kind of a file that is not a table but is checked as well (see ``formats.host_files``).
         is_directory: Whether a directory has the name of such a file.
+        damaged: The keys of the table whose values were replaced, because they violate the schema.
     """
+
+    damaged: frozenset[str] = frozenset()
 
     def __init__(
         self,

@@ -91,6 +91,7 @@ def server_count(subject: Subject) -> Iterator[Finding]:
     "HCC864",
     "mindie-container-ip",
     "refused",
+    needs=("server_id",),
     source=f"{_SOURCE}, CheckParam",
     words="The containerIp in the server node is empty in ranktable file.",
 )
@@ -151,6 +152,7 @@ def device_count(subject: Subject) -> Iterator[Finding]:
     "HCC866",
     "mindie-number-range",
     "refused",
+    needs=("rank_id",),
     source=f"{_SOURCE}, CheckDeviceId, CheckRankId",
     words="Parameter rankId in ranktable is ..., which is out of allow range [0, 511].",
 )
@@ -175,6 +177,7 @@ def number_range(subject: Subject) -> Iterator[Finding]:
     "HCC867",
     "mindie-device-ip",
     "refused",
+    needs=("rank_id",),
     source=f"{_SOURCE}, CheckDeviceIp",
     words="Parameter device_ip is invalid in ranktable file.",
 )
@@ -196,7 +199,13 @@ def device_ip(subject: Subject) -> Iterator[Finding]:
         )
 
 
-@rule("HCC868", "mindie-server-id", "fails-later", source="MindIE-LLM atb_llm env.py (server_id is an IP)")
+@rule(
+    "HCC868",
+    "mindie-server-id",
+    "fails-later",
+    needs=("server_id",),
+    source="MindIE-LLM atb_llm env.py (server_id is an IP)",
+)
 def server_id(subject: Subject) -> Iterator[Finding]:
     """A server_id is not an IP address, as MindIE requires; HCCL accepts any text.
 
@@ -216,7 +225,13 @@ def server_id(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC869", "mindie-master", "fails-later", source=f"{_SOURCE}, FillServerEle (rankId == 0)")
+@rule(
+    "HCC869",
+    "mindie-master",
+    "fails-later",
+    needs=("rank_id",),
+    source=f"{_SOURCE}, FillServerEle (rankId == 0)",
+)
 def master(subject: Subject) -> Iterator[Finding]:
     """No rank_id is exactly "0", so that MindIE finds no master.
 

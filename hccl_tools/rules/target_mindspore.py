@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 _GUIDE = "MindSpore rank_table.md"
 
 
-@rule("HCC891", "mindspore-server-order", "forbidden", source=f"{_GUIDE}, rank_id")
+@rule(
+    "HCC891",
+    "mindspore-server-order",
+    "forbidden",
+    needs=("rank_id", "server_id"),
+    source=f"{_GUIDE}, rank_id",
+)
 def server_order(subject: Subject) -> Iterator[Finding]:
     """The ranks do not follow the order of the server_ids as text, which MindSpore's guide requires.
 

@@ -65,6 +65,7 @@ def file_unreadable(subject: Subject) -> Iterator[Finding]:
     "torch-rank-order",
     "fails-later",
     code="EI0014",
+    needs=("rank_id", "device_id"),
     source="torch_npu ProcessGroupHCCL.cpp:2764",
     words="ranktable config devId[..], but local devId[..]",
 )

@@ -33,7 +33,7 @@ def file_is_a_link(subject: Subject) -> Iterator[Finding]:
     yield from link(subject)
 
 
-@rule("HCC872", "xllm-server-id", "fails-later", source=_HOSTS)
+@rule("HCC872", "xllm-server-id", "fails-later", needs=("server_id",), source=_HOSTS)
 def server_id(subject: Subject) -> Iterator[Finding]:
     """A server_id of a table with several servers is no address that the other hosts reach.
 
@@ -55,7 +55,7 @@ def server_id(subject: Subject) -> Iterator[Finding]:
             )
 
 
-@rule("HCC873", "xllm-rank-id", "fails-later", source=_HOSTS)
+@rule("HCC873", "xllm-rank-id", "fails-later", needs=("rank_id",), source=_HOSTS)
 def rank_id(subject: Subject) -> Iterator[Finding]:
     """A rank_id is written with zeros or blanks; xLLM compares the text.
 

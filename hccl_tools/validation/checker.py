@@ -18,16 +18,7 @@ from hccl_tools.errors import TableError
 from hccl_tools.formats import StructureError
 from hccl_tools.formats.host_files import READERS
 from hccl_tools.rules.findings import Findings
-from hccl_tools.rules.registry import (
-    LOCAL,
-    NOT_FOR_TARGETS,
-    STAGES,
-    TARGETS,
-    Finding,
-    Subject,
-    rule_by_id,
-    rules_for,
-)  # fmt: skip
+from hccl_tools.rules.registry import BESIDE_HCCL, LOCAL, STAGES, Finding, Subject, rule_by_id, rules_for
 from hccl_tools.rules.selection import chosen
 from hccl_tools.table.format_names import SERVICE
 from hccl_tools.table.products import assume
@@ -41,8 +32,6 @@ if TYPE_CHECKING:
     from hccl_tools.table.format_names import Format
     from hccl_tools.table.model import RankTable
 
-#: The formats of rules that do not change HCCL's verdict on a table.
-_BESIDE_HCCL = {LOCAL, NOT_FOR_TARGETS, *((name,) for name in TARGETS)}
 _LOAD_IDS = frozenset({"HCC101", "HCC102", "HCC103", "HCC104", "HCC116", "HCC117"})
 #: The rules on limits of hccl-tools, which HCCL does not have.
 _OWN_LIMITS = frozenset({"HCC117"})
@@ -202,18 +191,23 @@ def _judge(
         return
     if found is None or found.format is None or found.format not in subject.product.formats:
         return
+    _judge_format(subject, found.format, findings)
+    other_forms.check_mixture(subject, findings, _judge_format)
+
+
+def _judge_format(subject: Subject, table_format: Format, findings: Findings) -> None:
     try:
-        subject.table = formats.read(subject.value, found.format)
+        subject.table = formats.read(subject.value, table_format)
     except StructureError:
-        _judge_damaged(subject, found.format, findings)
+        _judge_damaged(subject, table_format, findings)
     else:
         _judge_table(subject, findings)
 
 
-def _judge_table(subject: Subject, findings: Findings, damaged: frozenset[str] = frozenset()) -> None:
+def _judge_table(subject: Subject, findings: Findings) -> None:
     rules = rules_for(subject.table.format)
     product_choice.refine(subject)
-    findings.run((rule for rule in rules if damaged.isdisjoint(rule.needs)), subject)
+    findings.run(rules, subject)
 
 
 def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -> None:
@@ -229,8 +223,8 @@ def _judge_damaged(subject: Subject, table_format: Format, findings: Findings) -
             subject.table = formats.read(repaired.value, table_format)
         except StructureError:
             return
-        subject.memo = {}
-        _judge_table(subject, findings, repaired.damaged)
+        subject.memo, subject.damaged = {}, repaired.damaged
+        _judge_table(subject, findings)
 
 
 def _report(subject: Subject, findings: Findings, *, file: str, found: formats.Detection | None) -> Report:
@@ -239,7 +233,7 @@ def _report(subject: Subject, findings: Findings, *, file: str, found: formats.D
     stopping = [
         rule
         for rule in findings.counts
-        if rule.consequence in HCCL_CONSEQUENCES and rule_by_id(rule.id).formats not in _BESIDE_HCCL
+        if rule.consequence in HCCL_CONSEQUENCES and rule_by_id(rule.id).formats not in BESIDE_HCCL
     ]
     reader, noun = READERS.get(subject.kind or "", ("HCCL", "table"))
     if subject.kind == SERVICE:

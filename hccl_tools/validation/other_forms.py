@@ -12,8 +12,11 @@ from hccl_tools.rules.registry import Subject, rules_for
 from hccl_tools.table.format_names import SERVICE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hccl_tools.formats import Detection
     from hccl_tools.rules.findings import Findings
+    from hccl_tools.table.format_names import Format
     from hccl_tools.table.service_table import Reader
 
 #: The rules on documents that are HCCL's alone: file name, size, variables, format, and text after the table.
@@ -55,6 +58,20 @@ def _judge_lab(subject: Subject, findings: Findings) -> None:
     subject.table = as_table(subject.value)
     later = (rule for rule in rules_for("group_list") if rule.stage in ("check", "topology"))
     findings.run(later, subject)
+
+
+def check_mixture(
+    subject: Subject, findings: Findings, judge: Callable[[Subject, Format, Findings], None]
+) -> None:
+    """Collect the findings on the servers in ``group_list`` of xLLM's mixture; see ``mixtures.check``."""
+    if "group_list" not in subject.value:
+        return
+    from hccl_tools.formats.xllm import is_mixture  # noqa: PLC0415  (few files have this key)
+
+    if is_mixture(subject.value):
+        from hccl_tools.validation import mixtures  # noqa: PLC0415  (rarely needed)
+
+        mixtures.check(subject, findings, judge)
 
 
 def check_service(subject: Subject, findings: Findings) -> None:

@@ -213,6 +213,19 @@ def test_other_commands_refuse_such_a_file(
     assert re.match(r"error: \S+ cannot be used: it is an? (root info|endpoint file|service table)", done.err)
 
 
+@pytest.mark.parametrize("target", registry.TARGETS)
+@pytest.mark.parametrize("damage", [without(0, "server_id"), without(0, "device", 0, "rank_id")])
+def test_a_value_that_is_missing_is_not_judged_as_another(
+    command_line: CommandLine, target: str, damage: Damage
+) -> None:
+    made(command_line, target, damage, 0o640)
+
+    out = command_line("validate", "t.json", "--target", target).out
+
+    assert "error[HCC111]" in out
+    assert "HCC8" not in out, out
+
+
 def test_the_verdict_names_the_framework(command_line: CommandLine) -> None:
     made(command_line, "mindie", lambda *_: None, 0o644)
 

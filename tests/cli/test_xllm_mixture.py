@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +17,8 @@ from tests.support.tables import JSON, table
 from tests.validation.test_service_tables import JUNK
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.support.commands import CommandLine
 
 SERVERS = table("1.0", 2, 8)["server_list"]
@@ -90,6 +94,101 @@ def test_xllm_compares_ranks_as_text(rank: Any) -> None:
     value = {**HEAD, "group_list": [{"server_list": [{"server_id": "10.0.0.1", "device": devices}]}]}
 
     assert advice(value) == ["xLLM finds ranks 0 in server_list and group_list; HCCL reads no rank"]
+
+
+#: A change of the last server in a group, and words of the finding on it.
+DAMAGES: dict[str, tuple[Callable[[JSON], Any], str]] = {
+    "a rank twice": (lambda one: one["device"][1].update(rank_id="8"), "(HCC203)"),
+    "a rank of server_list": (
+        lambda one: one["device"][0].update(rank_id="0"),
+        "(HCC203)",
+    ),
+    "a rank that is no number": (lambda one: one["device"][0].update(rank_id="x"), "(HCC201)"),
+    "a rank with a zero": (
+        lambda one: one["device"][0].update(rank_id="08"),
+        "(HCC873)",
+    ),
+    "a gap": (lambda one: one["device"][7].update(rank_id="99"), "too high for 16 ranks (HCC202)"),
+    "a device twice": (lambda one: one["device"][1].update(device_id="0"), "(HCC303)"),
+    "a device that is no number": (lambda one: one["device"][1].update(device_id="npu"), "(HCC301)"),
+    "a number": (lambda one: one["device"][1].update(device_id=1), "(HCC112)"),
+    "no address": (lambda one: one["device"][1].update(device_ip="10.20.0.256"), "(HCC403)"),
+    "an address twice": (
+        lambda one: one["device"][1].update(device_ip="192.168.1.100"),
+        "is used twice (HCC404)",
+    ),
+    "a port": (lambda one: one["device"][1].update(device_port="70000"), "(HCC4"),
+    "fewer devices": (lambda one: one["device"].pop(), "other servers have 8 (HCC306)"),
+    "no devices": (lambda one: one.pop("device"), '"device" is missing (HCC111)'),
+    "no server_id": (lambda one: one.pop("server_id"), '"server_id" is missing (HCC111)'),
+    "a name": (lambda one: one.update(server_id="node1"), "no address that other hosts reach (HCC872)"),
+    "the host of server_list": (lambda one: one.update(server_id=SERVERS[0]["server_id"]), "(HCC303)"),
+}
+
+
+@pytest.mark.parametrize("value", [MIXED, IN_GROUPS, WITHOUT_VERSION])
+@pytest.mark.parametrize("name", DAMAGES)
+def test_a_damage_in_a_group_has_its_finding(name: str, value: JSON) -> None:
+    value = deepcopy(value)
+    change, words = DAMAGES[name]
+    change(value["group_list"][-1]["server_list"][0])
+
+    report = validate(json.dumps(value, indent=1).encode())
+
+    found = [one for one in report.findings if one.rule.id == "HCC876"]
+    assert any(words in one.message for one in found), [one.message for one in found]
+    assert {one.path[0] for one in found} == {"group_list"}
+    assert {one.rule.reader for one in found} == {"xLLM"}
+    assert report.verdict == ("accepted" if "server_list" in value else "refused")
+
+
+def test_a_finding_in_a_group_has_its_line_and_the_verdict_its_reader(command_line: CommandLine) -> None:
+    value = deepcopy(MIXED)
+    value["group_list"][0]["server_list"][0]["device"][3]["rank_id"] = "0"
+
+    done = command_line("validate", command_line.write("t.json", value), "--ignore", "HCC6")
+
+    assert done.code == 1
+    assert "(/group_list/0/server_list/0/device/3/rank_id)" in done.out
+    assert "= xLLM: accepts this; the job fails later" in done.out
+    assert done.out.splitlines()[-1] == "1 error: HCCL accepts this table, but xLLM does not"
+
+
+def test_entries_that_repeat_a_server_are_no_damage() -> None:
+    value = {**HEAD, "server_list": SERVERS, "group_list": [{"server_list": [server]} for server in SERVERS]}
+
+    assert [one.rule.id for one in validate(value).errors] == []
+
+
+def test_a_server_may_be_spread_over_groups() -> None:
+    halves = [{**SERVERS[1], "device": SERVERS[1]["device"][half]} for half in (slice(0, 4), slice(4, 8))]
+    value = {**HEAD, "server_list": SERVERS[:1], "group_list": [{"server_list": [one]} for one in halves]}
+
+    assert [one.rule.id for one in validate(value).errors] == []
+
+    value["group_list"][1]["server_list"][0]["device"][3]["rank_id"] = "8"
+    (found,) = [one for one in validate(value).findings if "HCC203" in one.message]
+    assert found.path == ("group_list", 1, "server_list", 0, "device", 3, "rank_id")
+
+
+@pytest.mark.parametrize("junk", [5, None, "x", [], [5]])
+def test_groups_and_servers_that_are_no_objects(junk: Any) -> None:
+    in_list = validate({**MIXED, "group_list": [*MIXED["group_list"], junk]})
+    in_group = validate({**HEAD, "server_list": SERVERS, "group_list": [{"server_list": [junk]}]})
+
+    assert "HCC876" in {one.rule.id for one in in_list.findings}
+    assert "HCC876" in {one.rule.id for one in in_group.findings}
+
+
+def test_many_groups_take_linear_time() -> None:
+    servers = table("1.0", 2000, 8)["server_list"]
+    value = {**HEAD, "group_list": [{"server_list": [server]} for server in servers]}
+    data = json.dumps(value).encode()
+    started = time.monotonic()
+
+    validate(data)
+
+    assert time.monotonic() - started < 5
 
 
 def test_a_damaged_mixture_is_refused_with_the_findings(command_line: CommandLine) -> None:
