@@ -16,6 +16,7 @@ from hccl_tools.cli import (
     table_options,
 )
 from hccl_tools.cli.values import Choice, Seconds
+from hccl_tools.errors import UsageError
 from hccl_tools.table.products import default
 
 if TYPE_CHECKING:
@@ -153,6 +154,12 @@ def _request(options: dict[str, Any]) -> SurveyRequest:
     from hccl_tools.discover.site import TOOL_TIMEOUT, Site  # noqa: PLC0415
     from hccl_tools.discover.survey import SurveyRequest  # noqa: PLC0415
 
+    source = next((name for name in ("rootinfo", "hccn_conf", "hccn_tool") if options[name]), None)
+    if options["simulate"] is not None and source is not None:
+        raise UsageError(
+            f"--simulate and --{source.replace('_', '-')} exclude each other",
+            hint="leave one of them out: nothing is read for a simulated machine",
+        )
     site = Site(
         hccn_tool=options["hccn_tool"],
         hccn_conf=options["hccn_conf"],

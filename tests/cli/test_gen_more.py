@@ -14,6 +14,8 @@ from tests.support.hosts import StandInHost, described, make_host
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.support.commands import CommandLine
+
 #: Each test starts processes, or takes a second or more.
 pytestmark = pytest.mark.slow
 
@@ -236,3 +238,11 @@ def test_no_vnic(tmp_path: Path) -> None:
 
     assert "no vnic address for device 0" in said
     assert "not supported on this product" in said
+
+
+@pytest.mark.parametrize("option", ["--rootinfo", "--hccn-conf", "--hccn-tool"])
+def test_a_simulated_machine_has_no_source(command_line: CommandLine, option: str) -> None:
+    done = command_line("gen", "--simulate", "a5", option, "nothing", "-o", "t.json")
+
+    assert (done.code, command_line.names) == (2, [])
+    assert f"--simulate and {option} exclude each other" in done.err
