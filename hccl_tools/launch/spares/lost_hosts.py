@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hccl_tools.discover.local_addresses import is_this_host
 from hccl_tools.launch import engines
+from hccl_tools.launch.engines.engine import EngineProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
     from hccl_tools.launch.model.outcome import Outcome
     from hccl_tools.launch.model.plan import Plan
 
-#: The ends that a lost agent or daemon explains: they show a loss even if all hosts run a command.
-_LOSSES = frozenset({"host", "daemon"})
 #: The ends that can be due to a lost host.
-_REASONS = _LOSSES | {"failed", "hang", "refused"}
+_REASONS = frozenset({"failed", "hang", "host", "daemon", "refused"})
 #: Seconds for all hosts to run a command; the connection of ssh has 10.
 _PROBE_SECONDS = 20.0
 
@@ -36,15 +35,22 @@ def mark(plan: Plan, outcome: Outcome, unreported: Unreported) -> None:
     silent = _silent(plan, [hosts[server] for server in (*unreported.lost, *unreported.missing)])
     found = {server for server in (*unreported.lost, *unreported.missing) if hosts[server] in silent}
     found |= set(unreported.refused)
-    if outcome.reason in _LOSSES and not found:
+    if _is_loss(outcome) and not found:
         # Only a daemon or a supervisor was killed; the first loss is the cause of the others. An agent that
         # has not connected proves nothing: the engine may have ended it.
         found = set((*unreported.without_daemon, *unreported.lost)[:1])
     outcome.lost_servers = tuple(sorted(found))
-    may_be_lost = outcome.reason not in {"failed", "hang"} and unreported.missing
+    may_be_lost = (_is_loss(outcome) or outcome.reason == "refused") and unreported.missing
     outcome.is_host_lost = bool(found or may_be_lost)
     began = {*unreported.lost, *unreported.without_daemon} - set(unreported.refused)
     outcome.lost_before_start = bool(found) and not found & began
+
+
+def _is_loss(outcome: Outcome) -> bool:
+    """Return whether a lost agent or daemon explains an end, even if all hosts run a command."""
+    if outcome.reason == "failed" and outcome.first_failure is not None:
+        return isinstance(outcome.first_failure.process, EngineProcess)  # MPICH's fails when it loses a host.
+    return outcome.reason in {"host", "daemon"}
 
 
 def _silent(plan: Plan, hosts: Iterable[str]) -> set[str]:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import pytest
 
 from hccl_tools.launch.cluster.verdict import Unreported
-from hccl_tools.launch.model.outcome import Outcome, Reason
+from hccl_tools.launch.engines.engine import EngineProcess
+from hccl_tools.launch.model.outcome import Outcome, RankEnd, Reason
 from hccl_tools.launch.model.plan import Plan, RankProcess
 from hccl_tools.launch.spares import lost_hosts
 
 HOSTS = 3
 
 
-def marked(reason: Reason, unreported: Unreported) -> Outcome:
+def marked(reason: Reason, unreported: Unreported, failed: type[RankProcess] = RankProcess) -> Outcome:
     ranks = tuple(
         RankProcess(rank, "127.0.0.1", rank, 0, 0, {}, ("true",), f"rank_{rank}.log") for rank in range(HOSTS)
     )
-    outcome = Outcome(reason, [], 1.0)
+    first = failed(0, "127.0.0.1", 0, 0, 0, {}, ("mpirun",), "engine.log")
+    outcome = Outcome(reason, [], 1.0, RankEnd(first, first.log) if reason == "failed" else None)
     lost_hosts.mark(Plan(ranks, "torch", "ssh", "log", "/", HOSTS), outcome, unreported)
     return outcome
 
@@ -55,6 +57,13 @@ def test_a_host_that_runs_commands_is_not_lost_by_another_cause(
     outcome = marked(reason, unreported)
 
     assert (outcome.is_host_lost, outcome.lost_servers) == (False, ())
+
+
+def test_an_engine_that_fails_because_it_has_lost_a_host_names_this_host() -> None:
+    """MPICH's mpiexec exits with 255 when it loses the connection to a host."""
+    outcome = marked("failed", Unreported(lost=(1,)), EngineProcess)
+
+    assert (outcome.is_host_lost, outcome.lost_servers) == (True, (1,))
 
 
 @pytest.mark.parametrize(
