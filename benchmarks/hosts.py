@@ -35,8 +35,7 @@ from benchmarks.measuring import plain_environment
 from benchmarks.simulated_hosts import Address, Crowd, Host
 from benchmarks.tables import PER_SERVER
 from hccl_tools.launch import launcher
-from hccl_tools.launch.cluster import consistency
-from hccl_tools.launch.cluster.membership import PORT
+from hccl_tools.launch.cluster import consistency, job_hosts
 from hccl_tools.launch.planning.ports import free_port
 from tests.support.requests import launch_request
 
@@ -131,7 +130,9 @@ class Job:
             server=FIRST_SERVER, master_address="127.0.0.1", start_port=self.port,
         )  # fmt: skip
         prepared = launcher.prepared_launch(request)
-        return {**consistency.manifest_values(prepared, request), "--max-restarts": "0", PORT: str(self.port)}
+        hosts = job_hosts.of_plan(prepared)
+        assert hosts
+        return consistency.manifest(hosts, prepared, request).values
 
     def join(self, most: int) -> None:
         """Let hosts join until ``most`` have."""
@@ -141,7 +142,13 @@ class Job:
             ranks = range(number * PER_SERVER, (number + 1) * PER_SERVER)
             crowd.add(Host(number, address, ranks))
         answer = "waiting" if self.by_hand else "table"
-        crowd.run("join", lambda: crowd.counts[answer] >= most)
+        crowd.run("join", lambda: crowd.counts[answer] >= most or self.has_failed())
+
+    def has_failed(self) -> bool:
+        """Exit if the controller has refused the job."""
+        if self.launcher.poll() is not None:
+            raise SystemExit((self.folder / "output").read_text())
+        return False
 
     def open_pipe(self) -> None:
         """Let the ranks of this host, or srun, exit."""

@@ -41,7 +41,7 @@ def connect_peers(prepared: PreparedLaunch, request: LaunchRequest) -> PeerLink 
     from hccl_tools.launch.cluster.peer_link import PeerLink  # noqa: PLC0415
 
     joined = rendezvous.join(
-        _manifest(hosts, prepared, request),
+        manifest(hosts, prepared, request),
         hosts,
         credentials=_credentials(hosts, request, notify=notify),
         notify=notify,
@@ -61,14 +61,15 @@ def refuse(prepared: PreparedLaunch | None, request: LaunchRequest, why: str) ->
     from hccl_tools.launch.cluster import rendezvous  # noqa: PLC0415
     from hccl_tools.launch.cluster.membership import TIMING  # noqa: PLC0415
 
-    own = _manifest(hosts, prepared, request) if prepared else HostManifest(hosts.own, hosts.name, {})
+    own = manifest(hosts, prepared, request) if prepared else HostManifest(hosts.own, hosts.name, {})
     with suppress(HcclToolsError):  # Without a key or a free port; the user sees the first error.
         credentials = _credentials(hosts, request)
         notify(f"telling the other hosts that the job does not start (at most {TIMING.linger:g} s)")
         rendezvous.refuse(own, hosts, why, credentials=credentials)
 
 
-def _manifest(hosts: JobHosts, prepared: PreparedLaunch, request: LaunchRequest) -> HostManifest:
+def manifest(hosts: JobHosts, prepared: PreparedLaunch, request: LaunchRequest) -> HostManifest:
+    """Return what this host sends to the rendezvous."""
     watch = request.watch
     settings = {"--max-restarts": str(watch.max_restarts), "--restart-on": ",".join(sorted(watch.restart_on))}
     settings |= {PORT: str(hosts.address[1])}
