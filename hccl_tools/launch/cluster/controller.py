@@ -26,7 +26,8 @@ from hccl_tools.launch.model.variables import LAUNCHER_VARIABLE
 from hccl_tools.launch.processes.reactor import wait_readable
 from hccl_tools.launch.processes.signals import ENDING
 from hccl_tools.launch.protocol.listener import Listener
-from hccl_tools.launch.protocol.messages import Ended, EndedByEngine, Ending, Join, Kill, Table, to_json
+from hccl_tools.launch.protocol.messages import Ended, EndedByEngine, Ending, Join, Kill, Table
+from hccl_tools.launch.protocol.payload import Payload
 from hccl_tools.launch.runs import node_names
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class Controller:
         self._key, self._port = os.urandom(_KEY_BYTES), 0
         self._name = f"hccl-tools-{os.urandom(_KEY_BYTES).hex()}"
         # The shims are on this host: the kernel identifies their user.
-        self._listener = Listener(self._key if self._has_supervisors else None, silence=plan.host_timeout)
+        key = self._key if self._has_supervisors else None
+        self._listener = Listener(key, silence=plan.host_timeout, hosts=len(hosts))
         if self._has_supervisors:
             self._port = self._listener.listen(bindings(hosts, self._addresses))
         else:
@@ -69,7 +71,7 @@ class Controller:
     def follow(self, plan: Plan, table: bytes | None) -> None:
         """Follow a plan from the next start on."""
         self._plan = plan
-        self._table = to_json(Table.of(table)) if self._has_supervisors and table is not None else None
+        self._table = Payload.of(Table(table)) if self._has_supervisors and table is not None else None
 
     def _reset(self) -> None:
         self._agents = Agents(self._plan)
@@ -170,7 +172,7 @@ class Controller:
         for guest in self._listener.guests():
             agent = Agent(guest.connection)
             if self._table is not None:
-                agent.connection.send_content(self._table)
+                agent.connection.send_payload(self._table)
             self._agents.add(agent)
             unsent = select.EPOLLOUT if agent.connection.waiting else 0  # A table of a thousand hosts.
             self._order.register(agent.descriptor, select.EPOLLIN | unsent)
@@ -223,7 +225,7 @@ class Controller:
         if self._has_supervisors:
             node_names.record_node(self._plan.run_dir, self._agents.hosts[agent.number], message.node)
             if self._ending is not None:
-                self._ending.agent_connected()
+                self._ending.agent_connected(agent)
 
     def _recognise(self, agent: Agent) -> None:
         """Identify an agent that has no plan, and therefore refuses its part, by its address."""

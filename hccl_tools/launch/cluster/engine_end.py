@@ -15,7 +15,7 @@ from hccl_tools.launch.protocol.messages import End, Kill
 from hccl_tools.records import NamedTuple
 
 if TYPE_CHECKING:
-    from hccl_tools.launch.cluster.agents import Agents
+    from hccl_tools.launch.cluster.agents import Agent, Agents
     from hccl_tools.launch.supervise.attempt import Attempt
 
 
@@ -51,12 +51,15 @@ class EngineEnd:
 
     def announce(self) -> None:
         """Send the cause of the end to all supervisors, for the reports of their hosts."""
-        self._agents.broadcast(End(verdict.reason_to_end(self._attempt.outcome())))
+        self._agents.broadcast(self._end())
 
-    def agent_connected(self) -> None:
-        """Handle a new supervisor, which may have connected while the job is ending."""
+    def agent_connected(self, agent: Agent) -> None:
+        """Handle a new supervisor, which may have connected while the job is ending; the others know."""
         if self._attempt.state.is_ending:
-            self.announce()
+            agent.connection.send(self._end())
+
+    def _end(self) -> End:
+        return End(verdict.reason_to_end(self._attempt.outcome()))
 
     def release(self) -> None:
         """Release all supervisors and the engine once no host has ranks left.
